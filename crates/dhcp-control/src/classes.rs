@@ -9,13 +9,14 @@ use crate::backend::CommandBackend;
 use crate::command::CommandDefinition;
 use crate::configuration::{edit, root};
 use crate::document::items;
+use crate::family::CommandFamily;
 use crate::text::type_name;
 
 /// Key of the classes.
 const CLASSES: &str = "client-classes";
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::ClassCommands, name, run);
     vec![
         of("class-add", add),
@@ -100,7 +101,10 @@ fn position(classes: &[Value], name: &str) -> Option<usize> {
     classes.iter().position(|class| class["name"] == name)
 }
 
-fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn add<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let (class, name) = class_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
@@ -114,7 +118,10 @@ fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Out
     })
 }
 
-fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn update<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let (class, name) = class_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
@@ -143,7 +150,10 @@ fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> 
     })
 }
 
-fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn delete<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let name = name_argument(request)?;
     edit(backend, |root| {
         let classes = root.list(CLASSES);
@@ -199,7 +209,10 @@ fn has_member_call(test: &str, name: &str) -> bool {
     })
 }
 
-fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn get<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let name = name_argument(request)?;
     let classes = items(root(backend), CLASSES);
     match position(classes, name) {
@@ -209,7 +222,10 @@ fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Out
     }
 }
 
-fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn list<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let classes = items(root(backend), CLASSES);
     let names: Vec<Value> = classes.iter().map(|class| json!({ "name": class["name"] })).collect();
     let count = names.len();

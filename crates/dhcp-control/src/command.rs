@@ -11,7 +11,7 @@ use crate::other_family;
 use crate::statistics::StatisticCommand;
 
 /// One command.
-pub(crate) struct CommandDefinition<B> {
+pub(crate) struct CommandDefinition<F> {
     /// Name of the command; `#` is replaced by 4 or 6.
     pub(crate) name: &'static str,
     /// Hook library that has the command.
@@ -19,23 +19,23 @@ pub(crate) struct CommandDefinition<B> {
     /// Only family that has the command; `None` for both.
     pub(crate) only: Option<IpVersion>,
     /// Function that executes the command.
-    pub(crate) run: CommandMethod<B>,
+    pub(crate) run: CommandMethod<F>,
 }
 
 /// Method to execute a command.
 #[derive(Clone, Copy)]
-pub(crate) enum CommandMethod<B> {
+pub(crate) enum CommandMethod<F> {
     /// Execution by the backend.
-    Backend(fn(&ReceivedCommand<'_>, &mut B) -> Outcome),
+    Backend(fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome),
     /// Execution by the thread that has the statistics.
     Statistics(fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>),
 }
 
-impl<B: CommandBackend> CommandMethod<B> {
+impl<F: CommandFamily> CommandMethod<F> {
     pub(crate) fn executed(
         &self,
         request: &ReceivedCommand<'_>,
-        backend: &mut B,
+        backend: &mut dyn CommandBackend<Family = F>,
     ) -> CommandExecution {
         match self {
             Self::Backend(run) => {
@@ -59,11 +59,11 @@ pub enum CommandExecution {
     Statistics(StatisticCommand),
 }
 
-impl<B: CommandBackend> CommandDefinition<B> {
+impl<F: CommandFamily> CommandDefinition<F> {
     /// Creates a command of both families without a hook library.
     pub(crate) const fn core(
         name: &'static str,
-        run: fn(&ReceivedCommand<'_>, &mut B) -> Outcome,
+        run: fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome,
     ) -> Self {
         Self { name, hook: None, only: None, run: CommandMethod::Backend(run) }
     }
@@ -80,7 +80,7 @@ impl<B: CommandBackend> CommandDefinition<B> {
     pub(crate) const fn for_hook(
         hook: Hook,
         name: &'static str,
-        run: fn(&ReceivedCommand<'_>, &mut B) -> Outcome,
+        run: fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome,
     ) -> Self {
         Self { name, hook: Some(hook), only: None, run: CommandMethod::Backend(run) }
     }
@@ -91,17 +91,17 @@ impl<B: CommandBackend> CommandDefinition<B> {
     }
 
     /// Returns its name in the backend's family, if the backend has it.
-    pub(crate) fn name_at(&self, backend: &B) -> Option<String> {
+    pub(crate) fn name_at(&self, backend: &dyn CommandBackend<Family = F>) -> Option<String> {
         let has_hook = self.hook.is_none_or(|hook| backend.hooks().contains(&hook));
-        if has_hook { self.name_in(B::Family::VERSION) } else { None }
+        if has_hook { self.name_in(F::VERSION) } else { None }
     }
 
     /// Returns its name in the other family, if a hook library has it there too.
-    pub(crate) fn other_name_at(&self, backend: &B) -> Option<String> {
+    pub(crate) fn other_name_at(&self, backend: &dyn CommandBackend<Family = F>) -> Option<String> {
         let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
         let names_family = self.name.contains(['#', '4', '6']);
         let is_there = other_family::HOOKS.contains(&hook) && names_family;
-        let other = <B::Family as CommandFamily>::Other::VERSION;
+        let other = F::Other::VERSION;
         if is_there { self.name_in(other) } else { None }
     }
 

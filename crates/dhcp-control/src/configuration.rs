@@ -9,11 +9,11 @@ use crate::family::CommandFamily;
 
 /// Runs `change` on the configuration below its root, and uses the result unless the answer says
 /// that there was nothing to change.
-pub(crate) fn edit<B: CommandBackend>(
-    backend: &mut B,
+pub(crate) fn edit<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
     change: impl FnOnce(&mut Root<'_>) -> Outcome,
 ) -> Outcome {
-    let version = B::Family::VERSION;
+    let version = F::VERSION;
     let mut document = backend.configuration().clone();
     let Some(mut root) = Root::of(&mut document, version) else {
         return Err(CommandAnswer::error("there is no configuration to change"));
@@ -26,6 +26,6 @@ pub(crate) fn edit<B: CommandBackend>(
 }
 
 /// Returns the global scope of the running configuration.
-pub(crate) fn root<B: CommandBackend>(backend: &B) -> &Value {
-    &backend.configuration()[B::Family::VERSION.root()]
+pub(crate) fn root<F: CommandFamily>(backend: &dyn CommandBackend<Family = F>) -> &Value {
+    &backend.configuration()[F::VERSION.root()]
 }

@@ -12,7 +12,7 @@ use crate::text::type_name;
 use crate::{classes, core, hosts, leases, stat, subnets};
 
 /// Returns every command of every hook library.
-fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let mut commands = vec![CommandDefinition::core("list-commands", list)];
     commands.extend(core::commands());
     commands.extend(leases::commands());
@@ -23,9 +23,12 @@ fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
     commands
 }
 
-fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn list<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let names =
-        |command: &CommandDefinition<B>| [command.name_at(backend), command.other_name_at(backend)];
+        |command: &CommandDefinition<F>| [command.name_at(backend), command.other_name_at(backend)];
     let mut names: Vec<String> = commands().iter().flat_map(names).flatten().collect();
     names.sort();
     Ok(CommandAnswer::from_arguments(names.into()))
@@ -33,7 +36,10 @@ fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> O
 
 /// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
 /// answer, now or from the statistics.
-pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> CommandExecution {
+pub fn execute<F: CommandFamily>(
+    command: &Value,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> CommandExecution {
     let request = match open(command) {
         Ok(request) => request,
         Err(text) => {
@@ -47,14 +53,14 @@ pub fn execute<B: CommandBackend>(command: &Value, backend: &mut B) -> CommandEx
     if let Some(found) = found {
         return found.run.executed(&request, backend);
     }
-    let is_other = |command: &CommandDefinition<B>| {
+    let is_other = |command: &CommandDefinition<F>| {
         command.other_name_at(backend).as_deref() == Some(request.name)
     };
     if !commands.iter().any(is_other) {
         return CommandExecution::Answer(CommandAnswer::unsupported(request.name));
     }
-    let mut empty = EmptyServer::<<B::Family as CommandFamily>::Other>::new(backend.now());
-    let others = self::commands::<EmptyServer<<B::Family as CommandFamily>::Other>>();
+    let mut empty = EmptyServer::<F::Other>::new(backend.now());
+    let others = self::commands::<F::Other>();
     let named = others.iter().find(|other| other.name_at(&empty).as_deref() == Some(request.name));
     match named {
         Some(command) => command.run.executed(&request, &mut empty),

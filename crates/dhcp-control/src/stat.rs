@@ -15,7 +15,7 @@ use crate::statistics::{SubnetCounts, count_to_json};
 use crate::text::time_stamp;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     vec![CommandDefinition::for_hook(Hook::StatCommands, "stat-lease#-get", get)]
 }
 
@@ -97,7 +97,10 @@ fn positive(name: &str, id: i128) -> Result<i128, CommandAnswer> {
     }
 }
 
-fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+fn get<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let asked = SubnetSelector::read(request)?;
     let mut subnets = backend.counts().subnets;
     subnets.retain(|subnet| asked.ids().contains(&subnet.id.into()));
@@ -107,7 +110,7 @@ fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Out
         let text = format!("{head}: no matching data, {}", asked.nothing());
         return Ok(CommandAnswer::empty(text).and_arguments(json!({})));
     }
-    let version = B::Family::VERSION;
+    let version = F::VERSION;
     let rows: Vec<Value> = subnets.iter().map(|subnet| row(version, subnet)).collect();
     let text = format!("{head}: {} rows found", rows.len());
     let timestamp = time_stamp(backend.now().wall_us);

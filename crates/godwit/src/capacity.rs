@@ -9,8 +9,8 @@ use measure::capacity::{
     CapacityAssumptions, CapacityCell, CapacityChart, CapacityLine, HighAvailabilityMode,
     LEASE_TIMES, LEASES, MISPRINT,
 };
-use measure::report::render_capacity;
 use netio::stdout;
+use report::render_capacity;
 use serde_json::{Value, json};
 
 /// Calculate the lease operations per second of a number of clients with a lease time.

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use measure::compare::{Comparison, Figures, Gate, ServerComparison, check_margin, compare};
-use measure::report::format;
 use measure::statistics::RatioInterval;
 use measure::summary::{LatencyAt, RunSummary, SUMMARY_SCHEMA};
+use report::format;
 
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
@@ -75,7 +75,7 @@ pub fn run(settings: &CompareSettings) -> Result<FinishedComparison, LabError> {
     let mut page = None;
     if comparison.is_comparable || comparison.is_forced {
         let path = settings.html.clone().unwrap_or_else(|| settings.b.join(PAGE));
-        folder::write_text(&path, &measure::report::render_comparison(&comparison))?;
+        folder::write_text(&path, &report::render_comparison(&comparison))?;
         page = Some(path);
     }
     Ok(FinishedComparison { comparison, page })

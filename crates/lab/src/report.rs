@@ -8,9 +8,9 @@ use std::path::Path;
 
 use measure::plan::{Headline, MeasuredProtocol, ServerDurability};
 use measure::record::{FlushCost, RunRecord, TrialRecord};
-use measure::report::format;
-use measure::report::headline::{self, HeadlineText};
 use measure::summary::{self, RestartResult, RunSummary, ServerResult};
+use report::format;
+use report::headline::{self, HeadlineText};
 
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
@@ -54,7 +54,7 @@ pub(crate) fn write_report(
 ) -> Result<RunSummary, LabError> {
     let summary = summary::digest(run, trials);
     folder::write_json(&folder.join(folder::SUMMARY), &summary)?;
-    folder::write_text(&folder.join(folder::REPORT), &measure::report::render(&summary))?;
+    folder::write_text(&folder.join(folder::REPORT), &report::render(&summary))?;
     Ok(summary)
 }
 
@@ -338,7 +338,7 @@ mod tests {
             assert!(text.contains(&format!("\nheadline = \"{name}\"\n")), "{file}");
             let summary = everything(plan);
             let shown = headline::headline_text(&summary, &summary.results[0]).expect(file);
-            let page = measure::report::render(&summary);
+            let page = report::render(&summary);
             let (_, first) = page.split_once(" data-figure=\"").expect(file);
             assert!(first.starts_with(&format!("{name}\">")), "{file}: {}", &first[..90]);
             assert!(first.contains(&shown.figure) || name == "highest-rate", "{file}: {shown:?}");

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use measure::Plan;
 use measure::plan::Topology;
-use measure::report::format;
 use measure::suite::{Suite, SuitePart, SuiteSummary, judge};
 use measure::summary::RunSummary;
+use report::format;
 
 use crate::columns::{self, WIDTH};
 use crate::error::LabError;
@@ -119,7 +119,7 @@ pub fn run_suite(
         ..judge(suite, &parts)
     };
     folder::write_json(&folder.join(SUITE), &summary)?;
-    let page = measure::report::render_suite(&summary);
+    let page = report::render_suite(&summary);
     folder::write_text(&folder.join(folder::REPORT), &page)?;
     let is_interrupted = stop.load(Ordering::Acquire);
     Ok(FinishedSuite { folder, summary, shortfalls, is_interrupted })

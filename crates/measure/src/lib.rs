@@ -1,9 +1,10 @@
-//! Measurements as values: plans, raw records, the search for the highest rate, statistics,
-//! summaries and the report.
+//! Measurements as values: plans, raw records, the search for the highest rate, statistics and
+//! summaries.
 //!
 //! The input and output are text and records. Starting servers and generators, reading clocks and
-//! the kernel's counters, and writing files belong to the lab; each arrow of
-//! plan → trials → digest → summary → report can therefore be done again alone.
+//! the kernel's counters, and writing files belong to the lab; the pages are drawn by the crate
+//! `report`. Each arrow of plan → trials → digest → summary → report can therefore be done again
+//! alone.
 
 pub mod capacity;
 pub mod compare;
@@ -11,7 +12,6 @@ pub mod plan;
 pub mod profile;
 pub mod record;
 pub mod regression;
-pub mod report;
 pub mod search;
 pub mod statistics;
 pub mod stored;

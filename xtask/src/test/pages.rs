@@ -11,7 +11,7 @@ use super::child;
 use super::programs;
 use super::tally::read_output;
 
-const CRATE: &str = "measure";
+const CRATE: &str = "report";
 const TEST: &str = "pages::charts_of_every_page_are_whole";
 /// Beginning of the lines that are for the user.
 const SAID: &str = "page: ";

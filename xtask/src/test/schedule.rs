@@ -53,7 +53,7 @@ const LONG_JOBS: [&str; 21] = [
     "godwit scenarios::every_difference_of_kea_2_2_has_a_verdict",
     "godwit scenarios::every_difference_of_kea_3_has_a_verdict",
     "godwit scenarios::the_daemon_plays_every_scenario",
-    "measure (integration)",
+    "report (integration)",
     "sim lives::*",
 ];
 

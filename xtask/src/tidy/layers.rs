@@ -4,13 +4,15 @@ use super::finding::RuleViolation;
 use super::workspace::{CargoWorkspace, Dependency, DependencyUse, Layer, Package};
 
 /// Dependencies inside layer 2: the engine needs the crates that it decides about, control commands
-/// those that they show and change, and records those that generators count.
-const CORE_ARROWS: [(&str, &str); 5] = [
+/// those that they show and change, records those that generators count, and pages the measurements
+/// that they show.
+const CORE_ARROWS: [(&str, &str); 6] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
     ("dhcp-control", "dhcp-config"),
     ("dhcp-control", "dhcp-lease"),
     ("measure", "load"),
+    ("report", "measure"),
 ];
 
 /// Dependencies inside layer 3: DCCP for applications needs sockets, and no other crate may open

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::report::over_time::{ChartSeries, TimeChart, render};
+use report::over_time::{ChartSeries, TimeChart, render};
 
 use super::line::ProbeSample;
 use super::rows::bits_since;

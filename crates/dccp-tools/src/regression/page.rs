@@ -1,6 +1,6 @@
 //! The rows as a page: a figure for each case, with every run.
 
-use measure::report::goals::{FigureNote, GoalChart, Set, render};
+use report::goals::{FigureNote, GoalChart, Set, render};
 
 use super::row::{FORMULA, RegressionDocument, RegressionRow};
 

@@ -15,26 +15,38 @@ pub(crate) fn hash_of(configuration: &Value) -> String {
     sha256_hex(kea_json(configuration).as_bytes())
 }
 
-pub(super) fn get<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn get<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let mut shown = backend.configuration().clone();
     mask(&mut shown);
     shown["hash"] = Value::from(hash_of(backend.configuration()));
     Ok(CommandAnswer::from_arguments(shown))
 }
 
-pub(super) fn hash<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn hash<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     Ok(CommandAnswer::from_arguments(json!({ "hash": hash_of(backend.configuration()) })))
 }
 
-pub(super) fn set<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let mut document = document::<B::Family>(request)?.clone();
+pub(super) fn set<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let mut document = document::<F>(request)?.clone();
     restore_secrets(&mut document, backend.configuration());
     backend.replace(document).map_err(ApplyFailure::into_answer)?;
     Ok(applied(backend))
 }
 
-pub(super) fn test<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    config_test_answer::<B::Family>(request, |document| backend.check(document))
+pub(super) fn test<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    config_test_answer::<F>(request, |document| backend.check(document))
 }
 
 /// Returns the outcome of `config-test`, where `check` checks a whole configuration.
@@ -51,9 +63,9 @@ pub(crate) fn config_test_answer<F: CommandFamily>(
     }
 }
 
-pub(super) fn reload<B: CommandBackend>(
+pub(super) fn reload<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     match backend.reload() {
         Ok(()) => Ok(applied(backend)),
@@ -65,7 +77,10 @@ pub(super) fn reload<B: CommandBackend>(
     }
 }
 
-pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn write<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let file = match request.optional_map()?.and_then(|fields| fields.get("filename")) {
         None => None,
         Some(Value::String(file)) => Some(file.as_str()).filter(|file| !file.is_empty()),
@@ -81,7 +96,10 @@ pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
     }
 }
 
-pub(super) fn pull<B: CommandBackend>(_request: &ReceivedCommand<'_>, _backend: &mut B) -> Outcome {
+pub(super) fn pull<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    _backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     Ok(CommandAnswer::empty("No config backend."))
 }
 
@@ -112,7 +130,7 @@ fn document<'a, F: CommandFamily>(
     }
 }
 
-fn applied<B: CommandBackend>(backend: &B) -> CommandAnswer {
+fn applied<F: CommandFamily>(backend: &dyn CommandBackend<Family = F>) -> CommandAnswer {
     let details = json!({ "hash": hash_of(backend.configuration()) });
     CommandAnswer::success("Configuration successful.").and_arguments(details)
 }

@@ -7,12 +7,12 @@ mod statistic;
 
 pub(crate) use config::config_test_answer;
 
-use crate::backend::CommandBackend;
 use crate::command::CommandDefinition;
+use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
 /// Returns all of these commands except `list-commands`.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     vec![
         CommandDefinition::core("build-report", server::build_report),
         CommandDefinition::core("version-get", server::version),

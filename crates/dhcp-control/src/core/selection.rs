@@ -11,25 +11,25 @@ use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 use crate::text::octets_from_hex;
 
-pub(super) fn select_4<B: CommandBackend>(
+pub(super) fn select_4<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let mut selector = Selector::default();
     for (key, value) in fields(request)? {
         match key.as_str() {
             "interface" => selector.interface = Some(text(key, value)?.to_owned()),
-            "address" => selector.address = Some(address::<B>(key, value)?),
-            "relay" => selector.relay = Some(address::<B>(key, value)?),
-            "local" => selector.local = Some(address::<B>(key, value)?),
-            "remote" => selector.remote = Some(address::<B>(key, value)?),
-            "link" => selector.link = Some(address::<B>(key, value)?),
-            "subnet" => selector.subnet = Some(address::<B>(key, value)?),
+            "address" => selector.address = Some(address::<F>(key, value)?),
+            "relay" => selector.relay = Some(address::<F>(key, value)?),
+            "local" => selector.local = Some(address::<F>(key, value)?),
+            "remote" => selector.remote = Some(address::<F>(key, value)?),
+            "link" => selector.link = Some(address::<F>(key, value)?),
+            "subnet" => selector.subnet = Some(address::<F>(key, value)?),
             "classes" => selector.classes = classes(value)?,
             _ => return Err(CommandAnswer::error(format!("unknown entry '{key}'"))),
         }
     }
-    let compatibility = &backend.configuration()[B::Family::VERSION.root()]["compatibility"];
+    let compatibility = &backend.configuration()[F::VERSION.root()]["compatibility"];
     if compatibility["ignore-rai-link-selection"] == Value::Bool(true) {
         selector.link = None;
     }
@@ -39,17 +39,17 @@ pub(super) fn select_4<B: CommandBackend>(
     selected(backend, &selector)
 }
 
-pub(super) fn select_6<B: CommandBackend>(
+pub(super) fn select_6<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let mut selector = Selector::default();
     for (key, value) in fields(request)? {
         match key.as_str() {
             "interface" => selector.interface = Some(text(key, value)?.to_owned()),
             "interface-id" => selector.interface_id = Some(interface_id(text(key, value)?)?),
-            "remote" => selector.remote = Some(address::<B>(key, value)?),
-            "link" => selector.link = Some(address::<B>(key, value)?),
+            "remote" => selector.remote = Some(address::<F>(key, value)?),
+            "link" => selector.link = Some(address::<F>(key, value)?),
             "classes" => selector.classes = classes(value)?,
             _ => return Err(CommandAnswer::error(format!("unknown entry '{key}'"))),
         }
@@ -71,9 +71,9 @@ fn text<'a>(key: &str, value: &'a Value) -> Result<&'a str, CommandAnswer> {
     value.as_str().ok_or_else(|| CommandAnswer::error(format!("'{key}' entry must be a string")))
 }
 
-fn address<B: CommandBackend>(key: &str, value: &Value) -> Result<IpAddr, CommandAnswer> {
+fn address<F: CommandFamily>(key: &str, value: &Value) -> Result<IpAddr, CommandAnswer> {
     let text = text(key, value)?;
-    let version = B::Family::VERSION;
+    let version = F::VERSION;
     match text.parse::<IpAddr>() {
         Ok(address) if address.is_ipv4() == (version == IpVersion::V4) => Ok(address),
         Ok(_) => Err(CommandAnswer::error(format!("bad '{key}' entry: not {}", version.name()))),
@@ -108,7 +108,10 @@ fn classes(value: &Value) -> Result<Vec<String>, CommandAnswer> {
     Ok(names.into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-fn selected<B: CommandBackend>(backend: &B, selector: &Selector) -> Outcome {
+fn selected<F: CommandFamily>(
+    backend: &dyn CommandBackend<Family = F>,
+    selector: &Selector,
+) -> Outcome {
     let Some(found) = backend.select_subnet(selector) else {
         return Ok(CommandAnswer::empty("no subnet selected"));
     };

@@ -11,29 +11,32 @@ use crate::interfaces::InterfaceFacts;
 use crate::ip_version::IpVersion;
 use crate::service::{HA_REMOTE, USER};
 
-pub(super) fn build_report<B: CommandBackend>(
+pub(super) fn build_report<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     Ok(CommandAnswer::success(backend.version().build))
 }
 
-pub(super) fn version<B: CommandBackend>(
+pub(super) fn version<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let version = backend.version();
     Ok(CommandAnswer::success(version.short).and_arguments(json!({ "extended": version.extended })))
 }
 
-pub(super) fn tag<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let tag = backend.configuration()[B::Family::VERSION.root()]["server-tag"].as_str();
+pub(super) fn tag<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let tag = backend.configuration()[F::VERSION.root()]["server-tag"].as_str();
     Ok(CommandAnswer::from_arguments(json!({ "server-tag": tag.unwrap_or_default() })))
 }
 
-pub(super) fn status<B: CommandBackend>(
+pub(super) fn status<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let now = backend.now();
     backend.service().pass_time(now);
@@ -62,7 +65,7 @@ pub(super) fn status<B: CommandBackend>(
             json!(queue_size.unwrap_or_else(|| u64::from(status.queue_size)));
         shown["packet-queue-statistics"] = json!(status.queue_means);
     }
-    if B::Family::VERSION == IpVersion::V6 {
+    if F::VERSION == IpVersion::V6 {
         shown["extended-info-tables"] = json!(false);
     }
     if let Some(path) = status.lease_file {
@@ -74,9 +77,9 @@ pub(super) fn status<B: CommandBackend>(
     Ok(CommandAnswer::from_arguments(shown))
 }
 
-pub(super) fn shut_down<B: CommandBackend>(
+pub(super) fn shut_down<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let exit_value = match request.optional_map()?.and_then(|fields| fields.get("exit-value")) {
         None => 0,
@@ -88,9 +91,9 @@ pub(super) fn shut_down<B: CommandBackend>(
     Ok(CommandAnswer::success("Shutting down."))
 }
 
-pub(super) fn disable<B: CommandBackend>(
+pub(super) fn disable<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let period_s = match service_field(request, "max-period")? {
         None => None,
@@ -108,11 +111,14 @@ pub(super) fn disable<B: CommandBackend>(
     let now = backend.now();
     backend.service().disable(now, origin, period_s);
     let period = period_s.map_or_else(String::new, |period| format!(" for {period} seconds"));
-    let number = B::Family::VERSION.number();
+    let number = F::VERSION.number();
     Ok(CommandAnswer::success(format!("DHCPv{number} service disabled{period}")))
 }
 
-pub(super) fn enable<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn enable<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let origin = origin(request)?;
     backend.service().enable(origin);
     Ok(CommandAnswer::success("DHCP service successfully enabled"))
@@ -158,9 +164,9 @@ fn origin(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     }
 }
 
-pub(super) fn interfaces<B: CommandBackend>(
+pub(super) fn interfaces<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let interfaces = backend.interfaces();
     let text = format!("{} interfaces detected.", interfaces.len());
@@ -168,9 +174,9 @@ pub(super) fn interfaces<B: CommandBackend>(
     Ok(CommandAnswer::success(text).and_arguments(json!({ "interfaces": list })))
 }
 
-pub(super) fn detect_interfaces<B: CommandBackend>(
+pub(super) fn detect_interfaces<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     match backend.detect_interfaces() {
         Ok(()) => interfaces(request, backend),
@@ -180,9 +186,9 @@ pub(super) fn detect_interfaces<B: CommandBackend>(
     }
 }
 
-pub(super) fn add_interfaces<B: CommandBackend>(
+pub(super) fn add_interfaces<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = match request.arguments {
         None => return Err(CommandAnswer::error("Missing mandatory 'arguments' parameter.")),
@@ -223,9 +229,9 @@ pub(super) fn add_interfaces<B: CommandBackend>(
     Ok(CommandAnswer::success("Interface configuration successfully updated."))
 }
 
-pub(super) fn clean_up<B: CommandBackend>(
+pub(super) fn clean_up<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     match backend.start_cleanup() {
         CleanupStartResult::Started => Ok(CommandAnswer::success("kea-lfc started")),
@@ -238,9 +244,9 @@ pub(super) fn clean_up<B: CommandBackend>(
     }
 }
 
-pub(super) fn reclaim<B: CommandBackend>(
+pub(super) fn reclaim<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let missing = || CommandAnswer::error("Missing mandatory 'remove' parameter.");
     let fields = request.optional_map()?.ok_or_else(missing)?;

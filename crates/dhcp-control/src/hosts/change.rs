@@ -41,14 +41,17 @@ impl CommandReservation {
     }
 
     /// Returns the subnet of the reservation: one without addresses needs no subnet.
-    fn resolve_subnet<B: CommandBackend>(&self, backend: &B) -> Result<u32, CommandAnswer> {
+    fn resolve_subnet<F: CommandFamily>(
+        &self,
+        backend: &dyn CommandBackend<Family = F>,
+    ) -> Result<u32, CommandAnswer> {
         if let Some(id) = self.subnet_id {
             check_subnet(backend, id)?;
             return self.check_addresses(backend, id).map(|()| id);
         }
         let addresses = self.addresses();
         let has_prefixes = self.host.get("prefixes").and_then(Value::as_array);
-        let (Some(&first), version) = (addresses.first(), B::Family::VERSION) else {
+        let (Some(&first), version) = (addresses.first(), F::VERSION) else {
             return if has_prefixes.is_none_or(|prefixes| prefixes.is_empty()) {
                 Ok(0)
             } else {
@@ -82,9 +85,9 @@ impl CommandReservation {
         Err(CommandAnswer::error(format!("Mandatory 'subnet-id' parameter missing. {hint}")))
     }
 
-    fn check_addresses<B: CommandBackend>(
+    fn check_addresses<F: CommandFamily>(
         &self,
-        backend: &B,
+        backend: &dyn CommandBackend<Family = F>,
         id: u32,
     ) -> Result<(), CommandAnswer> {
         let Some(subnet) = (id != 0).then(|| backend.subnet(id)).flatten() else { return Ok(()) };
@@ -93,7 +96,7 @@ impl CommandReservation {
             None => Ok(()),
             Some(address) => Err(CommandAnswer::error(format!(
                 "specified reservation '{address}' is not matching the {} subnet prefix '{}'",
-                B::Family::VERSION.name(),
+                F::VERSION.name(),
                 subnet.text()
             ))),
         }
@@ -101,17 +104,23 @@ impl CommandReservation {
 }
 
 /// Returns the reservations of a subnet, or the global ones; `None` if there is no such subnet.
-fn hosts_of<B: CommandBackend>(backend: &B, subnet_id: u32) -> Option<&[Value]> {
+fn hosts_of<F: CommandFamily>(
+    backend: &dyn CommandBackend<Family = F>,
+    subnet_id: u32,
+) -> Option<&[Value]> {
     let root = root(backend);
     if subnet_id == 0 {
         return Some(items(root, RESERVATIONS));
     }
-    let subnets = subnets(root, B::Family::VERSION);
+    let subnets = subnets(root, F::VERSION);
     let (subnet, _) = subnets.into_iter().find(|(subnet, _)| has_id(subnet, subnet_id))?;
     Some(items(subnet, RESERVATIONS))
 }
 
-pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
@@ -131,7 +140,7 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     if target == ReservationTarget::Database {
         return Err(no_database());
     }
-    let version = B::Family::VERSION;
+    let version = F::VERSION;
     let note = match given.subnet_id {
         Some(_) => "",
         None => " subnet-id not specified, assumed global (subnet-id 0).",
@@ -160,8 +169,8 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     Ok(CommandAnswer::success(format!("Host added.{note}")))
 }
 
-fn change<B: CommandBackend>(
-    backend: &mut B,
+fn change<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
     subnet_id: u32,
     change: HostChange<Value>,
 ) -> Result<(), CommandAnswer> {
@@ -191,7 +200,10 @@ fn duplicate(identifier: &Identifier, version: IpVersion, subnet_id: u32) -> Com
     ))
 }
 
-pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = match request.arguments {
         None => {
             return Err(CommandAnswer::error(
@@ -241,7 +253,10 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     Ok(CommandAnswer::success("Host updated."))
 }
 
-pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = parameters(request)?;
     let (subnet_id, by) = read_selector(&fields)?;
     if target(&fields, ReservationTarget::Database)? == ReservationTarget::Database {

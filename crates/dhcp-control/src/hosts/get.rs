@@ -16,10 +16,12 @@ use crate::document::{has_id, items, subnets};
 use crate::family::CommandFamily;
 
 /// Returns every reservation with its subnet's `id`, 0 for global ones.
-fn hosts<B: CommandBackend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> {
+fn hosts<F: CommandFamily>(
+    backend: &dyn CommandBackend<Family = F>,
+) -> impl Iterator<Item = (&Value, u32)> {
     let root = root(backend);
     let global = items(root, "reservations").iter().map(|host| (host, 0));
-    let own = subnets(root, B::Family::VERSION).into_iter().flat_map(|(subnet, _)| {
+    let own = subnets(root, F::VERSION).into_iter().flat_map(|(subnet, _)| {
         let id = subnet["id"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
         items(subnet, "reservations").iter().map(move |host| (host, id))
     });
@@ -27,8 +29,8 @@ fn hosts<B: CommandBackend>(backend: &B) -> impl Iterator<Item = (&Value, u32)> 
 }
 
 /// Returns the reservations for which `fits` returns true; none for a database.
-fn find_hosts<'a, B: CommandBackend>(
-    backend: &'a B,
+fn find_hosts<'a, F: CommandFamily>(
+    backend: &'a dyn CommandBackend<Family = F>,
     fields: &ArgumentFields<'_>,
     fits: impl Fn(&Value, u32) -> bool,
 ) -> Result<Vec<(&'a Value, u32)>, CommandAnswer> {
@@ -46,16 +48,19 @@ fn host_to_json(host: &Value, subnet_id: u32) -> Value {
     shown
 }
 
-fn listed<B: CommandBackend>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
+fn listed<F: CommandFamily>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
     let hosts: Vec<Value> = hosts.into_iter().map(|(host, id)| host_to_json(host, id)).collect();
     let result = if hosts.is_empty() { ResultCode::Empty } else { ResultCode::Success };
-    let text = format!("{} {} host(s) found.", hosts.len(), B::Family::VERSION.name());
+    let text = format!("{} {} host(s) found.", hosts.len(), F::VERSION.name());
     CommandAnswer::text(result, text).and_arguments(json!({ "hosts": hosts }))
 }
 
 /// Checks that the subnet exists; 0 means no subnet.
-pub(super) fn check_subnet<B: CommandBackend>(backend: &B, id: u32) -> Result<(), CommandAnswer> {
-    let version = B::Family::VERSION;
+pub(super) fn check_subnet<F: CommandFamily>(
+    backend: &dyn CommandBackend<Family = F>,
+    id: u32,
+) -> Result<(), CommandAnswer> {
+    let version = F::VERSION;
     let is_there =
         id == 0 || subnets(root(backend), version).iter().any(|(subnet, _)| has_id(subnet, id));
     if is_there {
@@ -68,7 +73,10 @@ pub(super) fn check_subnet<B: CommandBackend>(backend: &B, id: u32) -> Result<()
     }
 }
 
-pub(super) fn single<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn single<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = parameters(request)?;
     let (asked_id, by) = read_selector(&fields)?;
     let hosts = find_hosts(backend, &fields, |host, id| id == asked_id && by.matches(host))?;
@@ -80,29 +88,32 @@ pub(super) fn single<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     })
 }
 
-pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn all<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = parameters(request)?;
     let asked_id = fields.number("subnet-id")?;
     check_subnet(backend, asked_id)?;
-    Ok(listed::<B>(find_hosts(backend, &fields, |_, id| id == asked_id)?))
+    Ok(listed::<F>(find_hosts(backend, &fields, |_, id| id == asked_id)?))
 }
 
-pub(super) fn by_address<B: CommandBackend>(
+pub(super) fn by_address<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
-    let address: IpAddr = fields.address("ip-address", B::Family::VERSION.number())?;
+    let address: IpAddr = fields.address("ip-address", F::VERSION.number())?;
     let asked_id = subnet_id(&fields)?;
     let fits = |host: &Value, id| {
         asked_id.is_none_or(|asked_id| asked_id == id) && has_address(host, address)
     };
-    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
+    Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
 
-pub(super) fn by_hostname<B: CommandBackend>(
+pub(super) fn by_hostname<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
     let hostname = fields.text("hostname")?.to_lowercase();
@@ -114,12 +125,12 @@ pub(super) fn by_hostname<B: CommandBackend>(
         let own = host["hostname"].as_str().unwrap_or_default();
         asked_id.is_none_or(|asked_id| asked_id == id) && own.to_lowercase() == hostname
     };
-    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
+    Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
 
-pub(super) fn by_identifier<B: CommandBackend>(
+pub(super) fn by_identifier<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
     let asked = identifier(&fields)?;
@@ -127,12 +138,15 @@ pub(super) fn by_identifier<B: CommandBackend>(
         return Err(CommandAnswer::error("'subnet-id' is forbidden in reservation-get-by-id"));
     }
     let fits = |host: &Value, _| Identifier::from_reservation(host).as_ref() == Some(&asked);
-    Ok(listed::<B>(find_hosts(backend, &fields, fits)?))
+    Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
 
 /// Returns a page of the configuration's reservations, which are numbered from 1 in their order.
 /// The page begins after the number `from`.
-pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn page<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = parameters(request)?;
     let limit: u32 = fields.number("limit")?;
     if limit == 0 {
@@ -162,7 +176,7 @@ pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &m
         })
         .collect();
     let count = page.len();
-    let mut answer = listed::<B>(page);
+    let mut answer = listed::<F>(page);
     if let Some(arguments) = answer.arguments.as_mut() {
         arguments["count"] = json!(count);
         if count > 0 {

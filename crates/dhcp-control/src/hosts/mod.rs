@@ -7,11 +7,11 @@ mod selector;
 
 use dhcp_config::Hook;
 
-use crate::backend::CommandBackend;
 use crate::command::CommandDefinition;
+use crate::family::CommandFamily;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::HostCommands, name, run);
     vec![
         of("reservation-add", change::add),

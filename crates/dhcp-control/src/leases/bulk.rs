@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::change::{Of, put, read_lease};
+use super::change::{put, read_lease};
 use super::lease_fields::as_map;
 use super::selector::{LeaseSelector, LeaseSelectorKey};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
@@ -12,7 +12,10 @@ use crate::family::CommandFamily;
 
 /// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed
 /// lease refuses the command before anything has changed.
-pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn apply<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
     let fields =
         fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))?;
@@ -23,7 +26,7 @@ pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
             "neither 'deleted-leases' nor 'leases' parameter specified",
         ));
     }
-    let deleted: Vec<LeaseSelector<Of<B>>> = deleted
+    let deleted: Vec<LeaseSelector<F>> = deleted
         .unwrap_or_default()
         .iter()
         .map(|item| LeaseSelector::read(item.as_object().map(ArgumentFields), "Delete"))
@@ -43,7 +46,7 @@ pub(super) fn apply<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
     }
     let mut failed = Vec::new();
     for lease in leases {
-        let shown = Of::<B>::to_json(&lease);
+        let shown = F::to_json(&lease);
         match put(backend, lease, true) {
             Ok(_) => done += 1,
             Err(answer) => failed.push(failure(&shown, &answer)),
@@ -67,18 +70,18 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
 }
 
 /// Deletes one lease. It skips a lease that is named by its client and does not exist.
-fn delete<B: CommandBackend>(
-    backend: &mut B,
-    asked: &LeaseSelector<Of<B>>,
+fn delete<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
+    asked: &LeaseSelector<F>,
     done: &mut usize,
     failed: &mut Vec<Value>,
 ) {
     let missing = || CommandAnswer::empty("lease not found");
     let outcome = match (asked.find(backend.leases()), &asked.by) {
-        (Some(lease), _) => match backend.leases().remove(Of::<B>::address(&lease)) {
+        (Some(lease), _) => match backend.leases().remove(F::address(&lease)) {
             Ok(true) => Ok(()),
-            Ok(false) => Err((missing(), Of::<B>::ip(Of::<B>::address(&lease)))),
-            Err(why) => Err((CommandAnswer::error(why), Of::<B>::ip(Of::<B>::address(&lease)))),
+            Ok(false) => Err((missing(), F::ip(F::address(&lease)))),
+            Err(why) => Err((CommandAnswer::error(why), F::ip(F::address(&lease)))),
         },
         (None, LeaseSelectorKey::Address(ip)) => Err((missing(), *ip)),
         (None, LeaseSelectorKey::Client(_)) => return,
@@ -86,8 +89,7 @@ fn delete<B: CommandBackend>(
     match outcome {
         Ok(()) => *done += 1,
         Err((answer, ip)) => {
-            let named =
-                json!({ "type": Of::<B>::kind_name(asked.kind), "ip-address": ip.to_string() });
+            let named = json!({ "type": F::kind_name(asked.kind), "ip-address": ip.to_string() });
             failed.push(failure(&named, &answer));
         }
     }

@@ -11,13 +11,8 @@ use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::{CommandBackend, LeasePutCondition, PutFailure};
 use crate::extended_info::check_extended_info;
-use crate::family::{CommandFamily, FromCommand};
+use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
-
-/// Family of a backend.
-pub(super) type Of<B> = <B as CommandBackend>::Family;
-/// Lease of a backend.
-pub(super) type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
 
 /// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
 /// lease.
@@ -35,33 +30,36 @@ fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAns
 }
 
 /// Returns the lease that `fields` describe.
-pub(super) fn read_lease<B: CommandBackend>(
+pub(super) fn read_lease<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
-    backend: &B,
-) -> Result<LeaseOf<B>, CommandAnswer> {
+    backend: &dyn CommandBackend<Family = F>,
+) -> Result<F::Lease, CommandAnswer> {
     let subnet = |id, address| match id {
         0 => backend.subnet_of(address),
         id => backend.subnet(id),
     };
-    let mut lease = Of::<B>::from_json(fields, &subnet, backend.now().wall_s())?;
+    let mut lease = F::from_json(fields, &subnet, backend.now().wall_s())?;
     // Like Kea, we fix the extended info silently: the answer does not report it.
-    check_extended_info::<Of<B>>(&mut lease, backend.extended_info_checks());
+    check_extended_info::<F>(&mut lease, backend.extended_info_checks());
     // The correction may have made the user context longer.
-    check_storable_context(Of::<B>::user_context(&mut lease))?;
+    check_storable_context(F::user_context(&mut lease))?;
     Ok(lease)
 }
 
-pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
     let lease = read_lease(&fields, backend)?;
-    let (what, subnet_id) = (Of::<B>::resource_text(&lease), Of::<B>::subnet_id(&lease));
-    let ip = Of::<B>::ip(Of::<B>::address(&lease));
-    refuse_anonymous::<Of<B>>(&lease)?;
+    let (what, subnet_id) = (F::resource_text(&lease), F::subnet_id(&lease));
+    let ip = F::ip(F::address(&lease));
+    refuse_anonymous::<F>(&lease)?;
     backend.leases().put(lease, LeasePutCondition::Add).map_err(|failure| match failure {
         PutFailure::Exists => {
-            CommandAnswer::conflict(format!("{} lease already exists.", Of::<B>::VERSION.name()))
+            CommandAnswer::conflict(format!("{} lease already exists.", F::VERSION.name()))
         }
         PutFailure::Busy => {
             CommandAnswer::conflict(format!("ResourceBusy: IP address:{ip} could not be added."))
@@ -71,13 +69,16 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     Ok(CommandAnswer::success(format!("Lease for {what}, subnet-id {subnet_id} added.")))
 }
 
-pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request.optional_map()?.ok_or_else(|| {
         CommandAnswer::error(format!("no parameters specified for {} command", request.name))
     })?;
     let lease = read_lease(&fields, backend)?;
     let creates = fields.flag("force-create")?;
-    let name = Of::<B>::VERSION.name();
+    let name = F::VERSION.name();
     Ok(CommandAnswer::success(if put(backend, lease, creates)? {
         format!("{name} lease added.")
     } else {
@@ -86,17 +87,17 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
 }
 
 /// Replaces a lease, or adds it if `creates`; returns true if it was added.
-pub(super) fn put<B: CommandBackend>(
-    backend: &mut B,
-    lease: LeaseOf<B>,
+pub(super) fn put<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
+    lease: F::Lease,
     creates: bool,
 ) -> Result<bool, CommandAnswer> {
-    let ip = Of::<B>::ip(Of::<B>::address(&lease));
-    if Of::<B>::VERSION == IpVersion::V4 && is_registered(Of::<B>::state(&lease)) {
+    let ip = F::ip(F::address(&lease));
+    if F::VERSION == IpVersion::V4 && is_registered(F::state(&lease)) {
         return Err(CommandAnswer::error("DHCPv4 leases do not support registered state"));
     }
-    let existing = backend.leases().find(ip, Of::<B>::kind(&lease));
-    let is_registered = |lease: &LeaseOf<B>| is_registered(Of::<B>::state(lease));
+    let existing = backend.leases().find(ip, F::kind(&lease));
+    let is_registered = |lease: &F::Lease| is_registered(F::state(lease));
     if let Some(existing) = &existing {
         match (is_registered(existing), is_registered(&lease)) {
             (true, false) => {
@@ -112,7 +113,7 @@ pub(super) fn put<B: CommandBackend>(
             _ => {}
         }
     }
-    refuse_anonymous::<Of<B>>(&lease)?;
+    refuse_anonymous::<F>(&lease)?;
     let adds = existing.is_none() && creates;
     let mode = if adds { LeasePutCondition::Add } else { LeasePutCondition::Replace };
     match backend.leases().put(lease, mode) {
@@ -141,20 +142,26 @@ fn refused(failure: PutFailure, ip: &str) -> CommandAnswer {
     }
 }
 
-pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let name = Of::<B>::VERSION.name();
+pub(super) fn delete<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let name = F::VERSION.name();
     let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
-    let asked = LeaseSelector::<Of<B>>::read(fields, "Delete")?;
+    let asked = LeaseSelector::<F>::read(fields, "Delete")?;
     let missing = || CommandAnswer::empty(format!("{name} lease not found."));
     let lease = asked.find(backend.leases()).ok_or_else(missing)?;
-    match backend.leases().remove(Of::<B>::address(&lease)) {
+    match backend.leases().remove(F::address(&lease)) {
         Ok(true) => Ok(CommandAnswer::success(format!("{name} lease deleted."))),
         Ok(false) => Err(missing()),
         Err(why) => Err(CommandAnswer::error(why)),
     }
 }
 
-pub(super) fn wipe<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn wipe<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let id = match request.optional_map()? {
         Some(fields) => fields.optional_number("subnet-id")?.unwrap_or(0),
         None => 0,
@@ -162,8 +169,8 @@ pub(super) fn wipe<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &m
     let ids = if id == 0 { backend.subnet_ids() } else { vec![id] };
     let mut wiped = Vec::new();
     backend.leases().for_each(&mut |lease| {
-        if ids.contains(&Of::<B>::subnet_id(lease)) {
-            wiped.push(Of::<B>::address(lease));
+        if ids.contains(&F::subnet_id(lease)) {
+            wiped.push(F::address(lease));
         }
     });
     let mut count = 0;
@@ -175,11 +182,14 @@ pub(super) fn wipe<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &m
     }
     let ids: String = ids.iter().map(|id| format!(" {id}")).collect();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
-    let name = Of::<B>::VERSION.name();
+    let name = F::VERSION.name();
     Ok(CommandAnswer::text(result, format!("Deleted {count} {name} lease(s) from subnet(s){ids}")))
 }
 
-pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn write<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
@@ -189,12 +199,12 @@ pub(super) fn write<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &
         Some(_) => return Err(CommandAnswer::error("'filename' parameter must be a string")),
     };
     let path = backend.leases().write(file).map_err(CommandAnswer::error)?;
-    Ok(CommandAnswer::success(format!("{} lease database into '{path}'.", Of::<B>::VERSION.name())))
+    Ok(CommandAnswer::success(format!("{} lease database into '{path}'.", F::VERSION.name())))
 }
 
-pub(super) fn resend_ddns<B: CommandBackend>(
+pub(super) fn resend_ddns<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    _backend: &mut B,
+    _backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = request.optional_map()?;
     let value = fields
@@ -205,6 +215,6 @@ pub(super) fn resend_ddns<B: CommandBackend>(
     if text.parse::<IpAddr>().is_err() {
         return Err(CommandAnswer::error(format!("'{text}' is not a valid IP address.")));
     }
-    address::<Of<B>>(text)?;
+    address::<F>(text)?;
     Err(CommandAnswer::conflict("DDNS updating is not enabled"))
 }

@@ -14,30 +14,31 @@ use crate::backend::CommandBackend;
 use crate::family::CommandFamily;
 use crate::text::write_value;
 
-/// Family of a backend.
-type Of<B> = <B as CommandBackend>::Family;
-/// Lease of a backend.
-type LeaseOf<B> = <Of<B> as dhcp_lease::Family>::Lease;
-
-pub(super) fn one<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn one<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
-    let asked = LeaseSelector::<Of<B>>::read(fields, "Query")?;
+    let asked = LeaseSelector::<F>::read(fields, "Query")?;
     match asked.find(backend.leases()) {
         Some(lease) => {
-            let text = format!("{} lease found.", Of::<B>::VERSION.name());
-            Ok(CommandAnswer::success(text).and_arguments(Of::<B>::to_json(&lease)))
+            let text = format!("{} lease found.", F::VERSION.name());
+            Ok(CommandAnswer::success(text).and_arguments(F::to_json(&lease)))
         }
         None => Ok(CommandAnswer::empty("Lease not found.")),
     }
 }
 
-pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn all<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let Some(fields) = request.optional_map()? else {
         let mut list = LeaseListText::default();
-        backend.leases().for_each(&mut |lease| list.add::<B>(lease));
-        return Ok(list.answer::<B>());
+        backend.leases().for_each(&mut |lease| list.add::<F>(lease));
+        return Ok(list.answer::<F>());
     };
-    let mut found: Vec<LeaseOf<B>> = Vec::new();
+    let mut found: Vec<F::Lease> = Vec::new();
     let subnets = fields
         .get("subnets")
         .ok_or_else(|| CommandAnswer::error("'subnets' parameter not specified"))?;
@@ -55,16 +56,19 @@ pub(super) fn all<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
         asked.entry(id).or_insert(place);
     }
     backend.leases().for_each(&mut |lease| {
-        if asked.contains_key(&Of::<B>::subnet_id(lease)) {
+        if asked.contains_key(&F::subnet_id(lease)) {
             found.push(lease.clone());
         }
     });
-    found.sort_by_key(|lease| asked.get(&Of::<B>::subnet_id(lease)).copied());
-    Ok(listed::<B>(&found))
+    found.sort_by_key(|lease| asked.get(&F::subnet_id(lease)).copied());
+    Ok(listed::<F>(&found))
 }
 
-pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let version = Of::<B>::VERSION;
+pub(super) fn page<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let version = F::VERSION;
     let fields = request.optional_map()?.ok_or_else(|| {
         CommandAnswer::error(format!("no parameters specified for the {} command", request.name))
     })?;
@@ -99,14 +103,14 @@ pub(super) fn page<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &m
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
     let found = backend.leases().page(after, limit as usize);
-    let mut answer = listed::<B>(&found);
+    let mut answer = listed::<F>(&found);
     answer.arguments = Some(json!({ "count": found.len() }));
     Ok(answer)
 }
 
-pub(super) fn by_hardware<B: CommandBackend>(
+pub(super) fn by_hardware<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let text = parameter(request, "hw-address")?;
     if text.is_empty() {
@@ -115,49 +119,49 @@ pub(super) fn by_hardware<B: CommandBackend>(
     let hardware = hardware(text)
         .map_err(|why| CommandAnswer::error(format!("bad 'hw-address' parameter: {why}")))?;
     let found = backend.leases().client_leases(ClientKey::Hardware(hardware.octets()));
-    Ok(listed::<B>(&found))
+    Ok(listed::<F>(&found))
 }
 
-pub(super) fn by_client_id<B: CommandBackend>(
+pub(super) fn by_client_id<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     by_identifier(request, backend, "client-id", CLIENT_ID_OCTETS)
 }
 
-pub(super) fn by_duid<B: CommandBackend>(
+pub(super) fn by_duid<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     by_identifier(request, backend, "duid", DUID_OCTETS)
 }
 
-fn by_identifier<B: CommandBackend>(
+fn by_identifier<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
     name: &str,
     lens: RangeInclusive<usize>,
 ) -> Outcome {
     let octets = identifier(parameter(request, name)?, lens)
         .map_err(|why| CommandAnswer::error(format!("bad '{name}' parameter: {why}")))?;
     let found = backend.leases().client_leases(ClientKey::Identifier(&octets));
-    Ok(listed::<B>(&found))
+    Ok(listed::<F>(&found))
 }
 
-pub(super) fn by_hostname<B: CommandBackend>(
+pub(super) fn by_hostname<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let hostname = parameter(request, "hostname")?.to_lowercase();
     if hostname.is_empty() {
         return Err(CommandAnswer::error("'hostname' parameter is empty"));
     }
-    Ok(listed::<B>(&filtered(backend, |lease| Of::<B>::hostname(lease) == hostname)))
+    Ok(listed::<F>(&filtered(backend, |lease| F::hostname(lease) == hostname)))
 }
 
-pub(super) fn by_state<B: CommandBackend>(
+pub(super) fn by_state<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = map(request)?;
     let number = match fields.get("state") {
@@ -190,8 +194,7 @@ pub(super) fn by_state<B: CommandBackend>(
     };
     let state = u8::try_from(number).ok().and_then(LeaseState::from_number);
     let found = filtered(backend, |lease| {
-        Some(Of::<B>::state(lease)) == state
-            && (subnet_id == 0 || Of::<B>::subnet_id(lease) == subnet_id)
+        Some(F::state(lease)) == state && (subnet_id == 0 || F::subnet_id(lease) == subnet_id)
     });
     let shown = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
         Some(name) => format!("{name} ({number})"),
@@ -199,11 +202,11 @@ pub(super) fn by_state<B: CommandBackend>(
         None => (number as u32).to_string(),
     };
     let within = if subnet_id == 0 { String::new() } else { format!(" in subnet {subnet_id}") };
-    let mut answer = listed::<B>(&found);
+    let mut answer = listed::<F>(&found);
     answer.text = Some(format!(
         "{} {} lease(s) found with state {shown}{within}.",
         found.len(),
-        Of::<B>::VERSION.name()
+        F::VERSION.name()
     ));
     Ok(answer)
 }
@@ -223,10 +226,10 @@ fn parameter<'a>(request: &ReceivedCommand<'a>, name: &str) -> Result<&'a str, C
         .ok_or_else(|| CommandAnswer::error(format!("'{name}' parameter must be a string")))
 }
 
-fn filtered<B: CommandBackend>(
-    backend: &mut B,
-    fits: impl Fn(&LeaseOf<B>) -> bool,
-) -> Vec<LeaseOf<B>> {
+fn filtered<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
+    fits: impl Fn(&F::Lease) -> bool,
+) -> Vec<F::Lease> {
     let mut found = Vec::new();
     backend.leases().for_each(&mut |lease| {
         if fits(lease) {
@@ -236,10 +239,10 @@ fn filtered<B: CommandBackend>(
     found
 }
 
-fn listed<B: CommandBackend>(found: &[LeaseOf<B>]) -> CommandAnswer {
+fn listed<F: CommandFamily>(found: &[F::Lease]) -> CommandAnswer {
     let mut list = LeaseListText::default();
-    found.iter().for_each(|lease| list.add::<B>(lease));
-    list.answer::<B>()
+    found.iter().for_each(|lease| list.add::<F>(lease));
+    list.answer::<F>()
 }
 
 /// Leases that are added to an answer, as text.
@@ -250,16 +253,16 @@ struct LeaseListText {
 }
 
 impl LeaseListText {
-    fn add<B: CommandBackend>(&mut self, lease: &LeaseOf<B>) {
+    fn add<F: CommandFamily>(&mut self, lease: &F::Lease) {
         self.text.push_str(if self.count == 0 { "[ " } else { ", " });
-        write_value(&mut self.text, &Of::<B>::to_json(lease));
+        write_value(&mut self.text, &F::to_json(lease));
         self.count += 1;
     }
 
-    fn answer<B: CommandBackend>(mut self) -> CommandAnswer {
+    fn answer<F: CommandFamily>(mut self) -> CommandAnswer {
         self.text.push_str(if self.count == 0 { "[  ]" } else { " ]" });
         let result = if self.count == 0 { ResultCode::Empty } else { ResultCode::Success };
-        let text = format!("{} {} lease(s) found.", self.count, Of::<B>::VERSION.name());
+        let text = format!("{} {} lease(s) found.", self.count, F::VERSION.name());
         CommandAnswer::text(result, text).and_leases(self.text)
     }
 }

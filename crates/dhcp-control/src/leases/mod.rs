@@ -14,10 +14,11 @@ use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::CommandBackend;
 use crate::command::CommandDefinition;
+use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::LeaseCommands, name, run);
     vec![
         of("lease#-add", change::add),
@@ -44,6 +45,9 @@ pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
 }
 
 /// Answers that there is no shared free lease queue, which exists in SQL tables only.
-fn no_shared_queue<B: CommandBackend>(_request: &ReceivedCommand<'_>, _backend: &mut B) -> Outcome {
+fn no_shared_queue<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    _backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     Err(CommandAnswer::error("the lease backend has no shared free lease queue"))
 }

@@ -8,11 +8,11 @@ use dhcp_config::Hook;
 use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
-use crate::backend::CommandBackend;
 use crate::command::CommandDefinition;
+use crate::family::CommandFamily;
 
 /// Returns all of these commands.
-pub(crate) fn commands<B: CommandBackend>() -> Vec<CommandDefinition<B>> {
+pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::SubnetCommands, name, run);
     vec![
         of("subnet#-add", single::add),

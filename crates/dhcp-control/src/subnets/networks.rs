@@ -13,15 +13,20 @@ use crate::family::CommandFamily;
 /// Key of the shared networks.
 const NETWORKS: &str = "shared-networks";
 
-pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn list<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let networks = items(root(backend), NETWORKS);
     let list: Vec<Value> =
         networks.iter().map(|network| json!({ "name": network["name"] })).collect();
-    Ok(counted(&list, B::Family::VERSION.name(), "network")
-        .and_arguments(json!({ NETWORKS: list })))
+    Ok(counted(&list, F::VERSION.name(), "network").and_arguments(json!({ NETWORKS: list })))
 }
 
-pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn get<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let name = match request.named_map()?.get("name") {
         None => {
             return Err(CommandAnswer::error(format!(
@@ -36,10 +41,10 @@ pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     match networks.iter().find(|network| network["name"] == *name) {
         None => Ok(CommandAnswer::empty(format!("No '{name}' shared network found"))),
         Some(network) => {
-            let version = B::Family::VERSION.name();
+            let version = F::VERSION.name();
             let text = format!("Info about {version} shared network '{name}' returned");
             let mut shown = network.clone();
-            let subnets = shown[B::Family::VERSION.subnets()].as_array_mut().into_iter().flatten();
+            let subnets = shown[F::VERSION.subnets()].as_array_mut().into_iter().flatten();
             for map in subnets.filter_map(Value::as_object_mut) {
                 map.remove(RESERVATIONS);
             }
@@ -48,7 +53,10 @@ pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     }
 }
 
-pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let (fields, command) = (request.named_map()?, request.name);
     let list = match fields.get(NETWORKS) {
         None => {
@@ -74,7 +82,7 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
         )));
     };
     let name = ArgumentFields(map).text("name")?;
-    let version = B::Family::VERSION.name();
+    let version = F::VERSION.name();
     edit(backend, |root| {
         root.list(NETWORKS).push(network.clone());
         Ok(CommandAnswer::success(format!("A new {version} shared network '{name}' added"))
@@ -82,7 +90,10 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     })
 }
 
-pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let (fields, command) = (request.named_map()?, request.name);
     let name = match fields.get("name") {
         None => {
@@ -114,7 +125,7 @@ pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
             )));
         }
     };
-    let version = B::Family::VERSION.name();
+    let version = F::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else {
             return Ok(CommandAnswer::empty(format!("no shared network with name '{name}' found")));
@@ -151,12 +162,12 @@ fn no_network(version: &str, name: &str) -> CommandAnswer {
     CommandAnswer::empty(format!("no {version} shared network with name '{name}' found"))
 }
 
-pub(super) fn add_subnet<B: CommandBackend>(
+pub(super) fn add_subnet<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let (name, id) = pair(request)?;
-    let version = B::Family::VERSION.name();
+    let version = F::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
         let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));
@@ -177,12 +188,12 @@ pub(super) fn add_subnet<B: CommandBackend>(
     })
 }
 
-pub(super) fn delete_subnet<B: CommandBackend>(
+pub(super) fn delete_subnet<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let (name, id) = pair(request)?;
-    let version = B::Family::VERSION.name();
+    let version = F::VERSION.name();
     edit(backend, |root| {
         let Some(index) = root.network(name) else { return Ok(no_network(version, name)) };
         let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));

@@ -11,8 +11,11 @@ use crate::configuration::{edit, root};
 use crate::document::{has_id, name_of, prefix_of, subnets};
 use crate::family::CommandFamily;
 
-pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let version = B::Family::VERSION;
+pub(super) fn list<F: CommandFamily>(
+    _request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let version = F::VERSION;
     let mut all = subnets(root(backend), version);
     all.sort_by_key(|(subnet, _)| subnet["id"].as_u64());
     let list: Vec<Value> = all
@@ -26,8 +29,11 @@ pub(super) fn list<B: CommandBackend>(_request: &ReceivedCommand<'_>, backend: &
     Ok(counted(&list, version.name(), "subnet").and_arguments(json!({ "subnets": list })))
 }
 
-pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
-    let (fields, name, version) = (request.named_map()?, request.name, B::Family::VERSION);
+pub(super) fn get<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
+    let (fields, name, version) = (request.named_map()?, request.name, F::VERSION);
     if fields.0.len() != 1 {
         return Err(CommandAnswer::error(format!(
             "invalid number of arguments {} for the '{name}' command. Expecting 'id' or 'subnet'",
@@ -60,11 +66,11 @@ pub(super) fn get<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
 }
 
 /// Returns the one subnet in the arguments.
-fn subnet_argument<'a, B: CommandBackend>(
+fn subnet_argument<'a, F: CommandFamily>(
     request: &ReceivedCommand<'a>,
     hint: &str,
 ) -> Result<&'a Map<String, Value>, CommandAnswer> {
-    let (fields, name, key) = (request.named_map()?, request.name, B::Family::VERSION.subnets());
+    let (fields, name, key) = (request.named_map()?, request.name, F::VERSION.subnets());
     if fields.0.len() != 1 {
         return Err(CommandAnswer::error(format!(
             "invalid number of arguments {} for the '{name}' command. Expecting '{key}' list",
@@ -102,10 +108,13 @@ fn subnet_argument<'a, B: CommandBackend>(
     Ok(map)
 }
 
-pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn add<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let hint = " Use 'reservation-add' to add a reservation to a subnet";
-    let subnet = Value::Object(subnet_argument::<B>(request, hint)?.clone());
-    let text = format!("{} subnet added", B::Family::VERSION.name());
+    let subnet = Value::Object(subnet_argument::<F>(request, hint)?.clone());
+    let text = format!("{} subnet added", F::VERSION.name());
     edit(backend, |root| {
         let named = name_of(&subnet);
         root.subnets_in(None).push(subnet);
@@ -113,7 +122,10 @@ pub(super) fn add<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mu
     })
 }
 
-pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn update<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     change_subnet(request, backend, |old, new| {
         let reservations = old.get("reservations").cloned();
         *old = new.clone();
@@ -123,27 +135,27 @@ pub(super) fn update<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
     })
 }
 
-pub(super) fn delta_add<B: CommandBackend>(
+pub(super) fn delta_add<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     change_subnet(request, backend, delta::add)
 }
 
-pub(super) fn delta_delete<B: CommandBackend>(
+pub(super) fn delta_delete<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     change_subnet(request, backend, delta::delete)
 }
 
 /// Applies `change` to the subnet of the same `id`.
-fn change_subnet<B: CommandBackend>(
+fn change_subnet<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    backend: &mut B,
+    backend: &mut dyn CommandBackend<Family = F>,
     change: fn(&mut Map<String, Value>, &Map<String, Value>),
 ) -> Outcome {
-    let new = subnet_argument::<B>(request, "")?;
+    let new = subnet_argument::<F>(request, "")?;
     let Some(id) = new.get("id") else {
         return Err(CommandAnswer::error(format!(
             "must specify subnet id with '{}' command.",
@@ -159,7 +171,7 @@ fn change_subnet<B: CommandBackend>(
             range.end - 1
         )));
     }
-    let text = format!("{} subnet updated", B::Family::VERSION.name());
+    let text = format!("{} subnet updated", F::VERSION.name());
     edit(backend, |root| {
         let place = root
             .subnet_position(id as u32)
@@ -172,7 +184,10 @@ fn change_subnet<B: CommandBackend>(
     })
 }
 
-pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: &mut B) -> Outcome {
+pub(super) fn delete<F: CommandFamily>(
+    request: &ReceivedCommand<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Outcome {
     let (fields, name) = (request.named_map()?, request.name);
     if fields.0.len() != 1 {
         return Err(CommandAnswer::error(format!(
@@ -188,7 +203,7 @@ pub(super) fn delete<B: CommandBackend>(request: &ReceivedCommand<'_>, backend: 
             "subnet identifier specified for the '{name}' is not a number"
         ))
     })?;
-    let version = B::Family::VERSION.name();
+    let version = F::VERSION.name();
     edit(backend, |root| {
         let subnet_position = u32::try_from(id).ok().and_then(|id| root.subnet_position(id));
         let Some(subnet_position) = subnet_position else {

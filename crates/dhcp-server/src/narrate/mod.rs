@@ -91,11 +91,15 @@ pub(crate) struct MessageLogWriter<'d> {
 impl MessageLogWriter<'_> {
     /// Writes `line` with the text of `text`, if a logger takes it.
     fn write_line(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
-        let KeaLogMessage { topic, level, id } = line;
-        if !self.topic_levels.takes(topic, level) {
-            return;
+        if self.topic_levels.takes(line.topic, line.level) {
+            self.write_text(line, &text());
         }
-        let (debuglevel, at_us, text) = (u64::from(level), self.at_us, text());
+    }
+
+    /// Writes `line` with `text`. It exists once, not for each caller of [`Self::write_line`].
+    fn write_text(self, line: KeaLogMessage, text: &str) {
+        let KeaLogMessage { topic, level, id } = line;
+        let (debuglevel, at_us) = (u64::from(level), self.at_us);
         // A target is part of the code that calls the macro.
         match (topic, level) {
             (LogTopic::Packets, ALWAYS) => tracing::info!(target: "packets", id, at_us, "{text}"),

@@ -1,7 +1,7 @@
 //! Headless Chromium, controlled over a pair of pipes in its own protocol (for each message a JSON
 //! object and a byte of zero): tests load pages from the server, click in them and examine them.
 
-#[path = "../../../measure/tests/browser/found.rs"]
+#[path = "../../../report/tests/browser/found.rs"]
 mod found;
 
 use std::collections::VecDeque;

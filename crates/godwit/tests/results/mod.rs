@@ -24,7 +24,7 @@ impl TestResultsFolder {
 
     /// Makes a result folder with a summary that `change` has changed.
     pub(crate) fn result(&self, name: &str, change: impl FnOnce(&mut RunSummary)) -> String {
-        let text = include_str!("../../../measure/tests/data/summary.json");
+        let text = include_str!("../../../report/tests/data/summary.json");
         let mut summary: RunSummary = serde_json::from_str(text).expect("a summary");
         for result in &mut summary.results {
             result.segmentation = Some(true);

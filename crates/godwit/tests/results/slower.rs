@@ -15,7 +15,7 @@ pub(crate) fn stored(place: &TestResultsFolder, name: &str, share: f64, commit: 
         slow_down(summary, share);
         whole = summary.clone();
     });
-    let page = measure::report::render(&whole);
+    let page = report::render(&whole);
     std::fs::write(place.0.join(format!("results/{name}/report.html")), page).expect("a page");
 }
 

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use hyper::{Method, StatusCode};
-use measure::report::served_pages::{ListPage, LivePage, progress_line, report_path};
-use measure::report::{render_comparison, render_list, render_live, render_trend};
+use report::served_pages::{ListPage, LivePage, progress_line, report_path};
+use report::{render_comparison, render_list, render_live, render_trend};
 use serde_json::json;
 
 use super::browser_request::{BrowserRequest, UrlEncodedFields};

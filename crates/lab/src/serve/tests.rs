@@ -27,7 +27,7 @@ impl ResultsFixture {
         let results =
             std::env::temp_dir().join(format!("godwit-desk-{name}-{}", std::process::id()));
         for run in ["a", "b"] {
-            let text = include_str!("../../../measure/tests/data/summary.json");
+            let text = include_str!("../../../report/tests/data/summary.json");
             let mut summary: RunSummary = serde_json::from_str(text).unwrap();
             for result in &mut summary.results {
                 result.segmentation = Some(true);

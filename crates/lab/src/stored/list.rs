@@ -163,7 +163,7 @@ pub fn table(found: &StoredRuns) -> String {
     for run in &found.runs {
         let mut facts = vec![run.started.replace('T', " ")];
         facts.push(match run.state {
-            StoredState::Done => measure::report::format::seconds(run.duration_s),
+            StoredState::Done => report::format::seconds(run.duration_s),
             StoredState::Running => "running".to_owned(),
             StoredState::Unfinished => "unfinished".to_owned(),
         });

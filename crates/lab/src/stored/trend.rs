@@ -42,7 +42,7 @@ pub fn trend(
 /// # Errors
 /// It cannot be written.
 pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
-    folder::write_text(path, &measure::report::render_trend(trend))
+    folder::write_text(path, &report::render_trend(trend))
 }
 
 /// Formats a trend for the terminal, oldest run first.

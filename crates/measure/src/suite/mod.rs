@@ -2,7 +2,7 @@
 //! target.
 //!
 //! A suite is a TOML file. `judge` reads summaries and nothing else; the lab runs the plans, and
-//! [`crate::report`] draws the page.
+//! the crate `report` draws the page.
 
 mod judge;
 

@@ -50,7 +50,8 @@ pub struct LongTrialPoint {
 
 impl LongTrial {
     /// Returns the seconds from the first due time to the first interval for which `is_so` is true.
-    pub(crate) fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
+    #[must_use]
+    pub fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
         Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
     }
 

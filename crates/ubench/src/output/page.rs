@@ -4,8 +4,8 @@
 mod tables;
 
 use maud::{Markup, html};
-use measure::report::{document, format, theme_button};
 use measure::statistics::RatioInterval;
+use report::{document, format, theme_button};
 
 use crate::result::{SubjectResult, UbenchReport};
 use crate::seeds;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use measure::report::format;
 use measure::statistics::RatioInterval;
+use report::format;
 
 use crate::result::{GroupCommit, StepResult, SubjectResult, UbenchReport};
 

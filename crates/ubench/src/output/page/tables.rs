@@ -1,7 +1,7 @@
 //! One table of 2012 with the new measurement, as a drawing and as figures.
 
 use maud::{Markup, html};
-use measure::report::format;
+use report::format;
 
 use crate::result::{SubjectResult, honest_average};
 use crate::seeds::{self, HistoricalTable};
