@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
@@ -23,7 +23,7 @@ use super::budget::{Budget, IncomingCommand, OutgoingAnswer, UNAUTHENTICATED_MAX
 use super::connections::ConnectionRegistration;
 use super::parse::parse;
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
-use super::progress_stream::ProgressStream;
+use super::progress_stream::{ControlStream, ProgressStream};
 use super::requests::{ControlRequest, ControlRequestSender};
 use super::tls;
 use super::unix::{failure, no_room};
@@ -110,16 +110,24 @@ pub(super) struct HttpControl {
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, seat: ConnectionRegistration, desk: HttpControl) {
-    let tls = desk.settings.borrow().tls.clone();
-    let Some(tls) = tls else { return serve_http(stream, Vec::new(), &seat.progress, desk).await };
+pub(super) async fn serve(
+    stream: TcpStream,
+    registration: ConnectionRegistration,
+    control: HttpControl,
+) {
+    let tls = control.settings.borrow().tls.clone();
+    let Some(tls) = tls else {
+        return serve_http(Box::new(stream), Vec::new(), &registration.progress, control).await;
+    };
     let shaken = tokio::select! {
         shaken = tls.accept(stream) => shaken,
-        () = seat.progress.wait_for_eviction() => return,
-        () = seat.progress.wait_until_overdue() => return,
+        () = registration.progress.wait_for_eviction() => return,
+        () = registration.progress.wait_until_overdue() => return,
     };
     match shaken {
-        Ok(stream) => serve_http(stream, Vec::new(), &seat.progress, desk).await,
+        Ok(stream) => {
+            serve_http(Box::new(stream), Vec::new(), &registration.progress, control).await
+        }
         Err(cause) => tracing::info!(
             target: "http",
             id = "HTTP_CONNECTION_HANDSHAKE_FAILED",
@@ -130,16 +138,18 @@ pub(super) async fn serve(stream: TcpStream, seat: ConnectionRegistration, desk:
 
 /// Serves HTTP on `stream` until the connection ends; `ahead` has been read from the stream
 /// already.
-pub(super) async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-    stream: S,
+pub(super) async fn serve_http(
+    stream: Box<dyn ControlStream>,
     ahead: Vec<u8>,
-    pace: &Rc<ControlConnectionProgress>,
-    desk: HttpControl,
+    progress: &Rc<ControlConnectionProgress>,
+    control: HttpControl,
 ) {
-    let line = ProgressStream { stream, ahead, progress: Rc::clone(pace) };
+    let line = ProgressStream { stream, ahead, progress: Rc::clone(progress) };
     let service = {
-        let pace = Rc::clone(pace);
-        service_fn(move |request| Box::pin(serve_request(request, desk.clone(), Rc::clone(&pace))))
+        let progress = Rc::clone(progress);
+        service_fn(move |request| {
+            Box::pin(serve_request(request, control.clone(), Rc::clone(&progress)))
+        })
     };
     let mut connection = http1::Builder::new()
         .header_read_timeout(None)
@@ -149,10 +159,10 @@ pub(super) async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         // Hyper answers the client's errors. If the client has gone, there is no one to report the
         // error to.
         _ = &mut connection => return,
-        () = pace.wait_for_eviction() => return,
-        () = pace.wait_until_overdue() => {}
+        () = progress.wait_for_eviction() => return,
+        () = progress.wait_until_overdue() => {}
     }
-    if pace.phase() == ControlConnectionPhase::Receiving {
+    if progress.phase() == ControlConnectionPhase::Receiving {
         tracing::info!(
             target: "http",
             id = "HTTP_CLIENT_REQUEST_TIMEOUT_OCCURRED",
@@ -160,13 +170,13 @@ pub(super) async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         );
         let mut stream = connection.into_parts().io.stream;
         let text = too_slow();
-        pace.enter(ControlConnectionPhase::Answering);
+        progress.enter(ControlConnectionPhase::Answering);
         tokio::select! {
             _ = async {
                 stream.write_all(text.as_bytes()).await?;
                 stream.shutdown().await
             } => {}
-            () = pace.wait_until_overdue() => {}
+            () = progress.wait_until_overdue() => {}
         }
     }
 }
@@ -246,14 +256,14 @@ impl From<StatusCode> for HttpResponseContent {
 
 async fn serve_request(
     request: Request<Incoming>,
-    desk: HttpControl,
-    pace: Rc<ControlConnectionProgress>,
+    control: HttpControl,
+    progress: Rc<ControlConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     // A request keeps the settings with which it began until it ends.
-    let front = Rc::clone(&desk.settings.borrow());
-    let outcome = outcome(request, &front, &desk, &pace).await;
-    pace.enter(ControlConnectionPhase::Answering);
-    let answer = |text| OutgoingAnswer::new(&desk.budget, text, |len| failure(&no_room(len)));
+    let settings = Rc::clone(&control.settings.borrow());
+    let outcome = outcome(request, &settings, &control, &progress).await;
+    progress.enter(ControlConnectionPhase::Answering);
+    let answer = |text| OutgoingAnswer::new(&control.budget, text, |len| failure(&no_room(len)));
     let (status, kind, body) = match outcome {
         HttpResponseContent::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
         HttpResponseContent::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
@@ -266,11 +276,11 @@ async fn serve_request(
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, kind);
-    for (name, value) in &front.headers {
+    for (name, value) in &settings.headers {
         headers.append(name.clone(), value.clone());
     }
     let challenge =
-        if status == StatusCode::UNAUTHORIZED { front.credentials.as_ref() } else { None };
+        if status == StatusCode::UNAUTHORIZED { settings.credentials.as_ref() } else { None };
     if let Some(Ok(value)) = challenge.map(|gate| HeaderValue::try_from(gate.challenge())) {
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
@@ -297,12 +307,12 @@ fn ambiguity(request: &Request<Incoming>) -> Option<HttpRefusal> {
 
 async fn outcome(
     request: Request<Incoming>,
-    front: &HttpSocketSettings,
-    desk: &HttpControl,
-    pace: &ControlConnectionProgress,
+    settings: &HttpSocketSettings,
+    control: &HttpControl,
+    progress: &ControlConnectionProgress,
 ) -> HttpResponseContent {
     let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if front.credentials.as_ref().is_some_and(|gate| !gate.admits(shown)) {
+    if settings.credentials.as_ref().is_some_and(|gate| !gate.admits(shown)) {
         return StatusCode::UNAUTHORIZED.into();
     }
     if let Some(refusal) = ambiguity(&request) {
@@ -311,15 +321,17 @@ async fn outcome(
     let host = request.headers().get(header::HOST);
     let is_foreign = host.is_some_and(|host| !host.to_str().is_ok_and(is_own))
         || request.uri().authority().is_some_and(|authority| !is_own(authority.as_str()));
-    if front.is_open_to_all && is_foreign {
+    if settings.is_open_to_all && is_foreign {
         return StatusCode::MISDIRECTED_REQUEST.into();
     }
     let question = match (request.method(), request.uri().path()) {
         (&Method::GET, METRICS_PATH) => ControlRequest::Metrics,
-        (&Method::GET, "/") => return HttpResponseContent::Page(page(host, front.tls.is_some())),
+        (&Method::GET, "/") => {
+            return HttpResponseContent::Page(page(host, settings.tls.is_some()));
+        }
         (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
         // As in Kea, commands are accepted under any path.
-        (&Method::POST, _) => match command(request, front, desk).await {
+        (&Method::POST, _) => match command(request, settings, control).await {
             Ok(command) => ControlRequest::Command(command),
             Err(refusal) => return HttpResponseContent::Refusal(refusal),
         },
@@ -328,8 +340,8 @@ async fn outcome(
     #[cfg(test)]
     crate::panics::planted("http");
     let is_command = matches!(question, ControlRequest::Command(_));
-    pace.enter(ControlConnectionPhase::Working);
-    match desk.request_sender.send_request(question).await {
+    progress.enter(ControlConnectionPhase::Working);
+    match control.request_sender.send_request(question).await {
         None => StatusCode::INTERNAL_SERVER_ERROR.into(),
         Some(answer) if is_command => HttpResponseContent::Answer(answer),
         Some(text) => HttpResponseContent::Metrics(text),
@@ -338,8 +350,8 @@ async fn outcome(
 
 async fn command(
     request: Request<Incoming>,
-    front: &HttpSocketSettings,
-    desk: &HttpControl,
+    settings: &HttpSocketSettings,
+    control: &HttpControl,
 ) -> Result<serde_json::Value, HttpRefusal> {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     if !is_json(content_type) {
@@ -349,13 +361,13 @@ async fn command(
         }));
     }
     let mut body = request.into_body();
-    if !desk.budget.has_room_for(body.size_hint().lower()) {
+    if !control.budget.has_room_for(body.size_hint().lower()) {
         return Err(StatusCode::PAYLOAD_TOO_LARGE.into());
     }
-    let mut command = if front.is_open_to_all {
-        IncomingCommand::within(&desk.budget, UNAUTHENTICATED_MAX_BYTES)
+    let mut command = if settings.is_open_to_all {
+        IncomingCommand::within(&control.budget, UNAUTHENTICATED_MAX_BYTES)
     } else {
-        IncomingCommand::new(&desk.budget)
+        IncomingCommand::new(&control.budget)
     };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| HttpRefusal::bad_request("the body is not whole"))?;

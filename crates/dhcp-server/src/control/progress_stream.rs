@@ -13,16 +13,20 @@ use super::progress::ControlConnectionProgress;
 /// Bytes per read.
 const READ_BYTES: usize = 8 << 10;
 
+/// Stream of a control connection: TCP, TLS or a Unix socket.
+pub(super) trait ControlStream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> ControlStream for S {}
+
 /// Stream that reports its progress to a [`ControlConnectionProgress`].
-#[derive(Debug)]
-pub(super) struct ProgressStream<S> {
-    pub(super) stream: S,
+pub(super) struct ProgressStream {
+    pub(super) stream: Box<dyn ControlStream>,
     /// Bytes already read from the stream.
     pub(super) ahead: Vec<u8>,
     pub(super) progress: Rc<ControlConnectionProgress>,
 }
 
-impl<S: AsyncRead + Unpin> hyper::rt::Read for ProgressStream<S> {
+impl hyper::rt::Read for ProgressStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -46,7 +50,7 @@ impl<S: AsyncRead + Unpin> hyper::rt::Read for ProgressStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> hyper::rt::Write for ProgressStream<S> {
+impl hyper::rt::Write for ProgressStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

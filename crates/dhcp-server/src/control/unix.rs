@@ -124,26 +124,30 @@ fn remove_stale(path: &Path) -> Result<(), String> {
 }
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: UnixStream, seat: ConnectionRegistration, desk: HttpControl) {
-    let pace = &seat.progress;
+pub(super) async fn serve(
+    stream: UnixStream,
+    registration: ConnectionRegistration,
+    control: HttpControl,
+) {
+    let progress = &registration.progress;
     let spoken = tokio::select! {
         // If the client has gone, there is no one to report the error to.
-        spoken = converse(&stream, pace, &desk) => spoken.unwrap_or(ConversationEnd::ToTheEnd),
-        () = pace.wait_for_eviction() => ConversationEnd::ToTheEnd,
-        () = pace.wait_until_overdue() => {
-            if pace.phase() == ControlConnectionPhase::Receiving {
+        spoken = converse(&stream, progress, &control) => spoken.unwrap_or(ConversationEnd::ToTheEnd),
+        () = progress.wait_for_eviction() => ConversationEnd::ToTheEnd,
+        () = progress.wait_until_overdue() => {
+            if progress.phase() == ControlConnectionPhase::Receiving {
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_SOCKET_CONNECTION_TIMEOUT",
                     "a client of the control socket was too slow"
                 );
-                stream.try_write(timed_out(pace.octets()).as_bytes()).ok();
+                stream.try_write(timed_out(progress.octets()).as_bytes()).ok();
             }
             ConversationEnd::ToTheEnd
         }
     };
     if let ConversationEnd::Http(ahead) = spoken {
-        http::serve_http(stream, ahead, pace, desk).await;
+        http::serve_http(Box::new(stream), ahead, progress, control).await;
     }
 }
 
@@ -177,34 +181,35 @@ pub(super) fn failure(text: &str) -> String {
 
 async fn converse(
     stream: &UnixStream,
-    pace: &ControlConnectionProgress,
-    desk: &HttpControl,
+    progress: &ControlConnectionProgress,
+    control: &HttpControl,
 ) -> io::Result<ConversationEnd> {
     let mut read = vec![0; READ_BYTES];
-    let count = receive(stream, pace, &mut read).await?;
+    let count = receive(stream, progress, &mut read).await?;
     // JSON begins with a bracket, methods of HTTP with a letter.
     if read[0].is_ascii_uppercase() {
         read.truncate(count);
         return Ok(ConversationEnd::Http(read));
     }
-    let answer = match command(stream, pace, &desk.budget, read, count).await? {
+    let answer = match command(stream, progress, &control.budget, read, count).await? {
         Ok(command) => {
             #[cfg(test)]
             crate::panics::planted("unix");
-            pace.enter(ControlConnectionPhase::Working);
-            let answer = desk.request_sender.send_request(ControlRequest::Command(command)).await;
+            progress.enter(ControlConnectionPhase::Working);
+            let answer =
+                control.request_sender.send_request(ControlRequest::Command(command)).await;
             answer.unwrap_or_else(|| failure("the server is busy or about to end"))
         }
         Err(text) => failure(&text),
     };
-    let answer = OutgoingAnswer::new(&desk.budget, answer, |len| failure(&no_room(len)));
-    pace.enter(ControlConnectionPhase::Answering);
+    let answer = OutgoingAnswer::new(&control.budget, answer, |len| failure(&no_room(len)));
+    progress.enter(ControlConnectionPhase::Answering);
     let mut rest = answer.as_ref();
     while !rest.is_empty() {
         stream.writable().await?;
         match stream.try_write(rest) {
             Ok(count) => {
-                pace.sent(count);
+                progress.sent(count);
                 rest = &rest[count..];
             }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
@@ -217,7 +222,7 @@ async fn converse(
 /// Receives the next bytes and returns their number.
 async fn receive(
     stream: &UnixStream,
-    pace: &ControlConnectionProgress,
+    progress: &ControlConnectionProgress,
     read: &mut [u8],
 ) -> io::Result<usize> {
     loop {
@@ -225,7 +230,7 @@ async fn receive(
         match stream.try_read(read) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
-                pace.received(count);
+                progress.received(count);
                 return Ok(count);
             }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
@@ -238,7 +243,7 @@ async fn receive(
 /// command, or the text of the error for the client.
 async fn command(
     stream: &UnixStream,
-    pace: &ControlConnectionProgress,
+    progress: &ControlConnectionProgress,
     budget: &Rc<Budget>,
     mut read: Vec<u8>,
     mut count: usize,
@@ -259,6 +264,6 @@ async fn command(
             let parsed = parse(command.octets());
             return Ok(parsed.map_err(|cause| format!("the command is no sound JSON: {cause}")));
         }
-        count = receive(stream, pace, &mut read).await?;
+        count = receive(stream, progress, &mut read).await?;
     }
 }
