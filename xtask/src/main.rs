@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fast] [--root FOLDER]
-           the rules of the house, then cargo fmt --check and cargo clippy
+           the project's rules, then cargo fmt --check and cargo clippy
            --fast     the rules only
            --root     another workspace than this one
        cargo xtask language [RULE]

@@ -162,11 +162,11 @@ impl fmt::Display for DccpError {
 fn explained(reset: Reset) -> String {
     let code = reset.code;
     let meaning = match code {
-        ResetCode::ConnectionRefused => "nobody listens at this DCCP port",
-        ResetCode::BadServiceCode => "nobody listens there for this service code",
+        ResetCode::ConnectionRefused => "no server listens at this DCCP port",
+        ResetCode::BadServiceCode => "no server listens at this port for this service code",
         ResetCode::TooBusy => "it has too many connections",
         ResetCode::NoConnection => {
-            "nobody listens at that port, or the connection is not known there"
+            "no server listens at that port, or the peer does not know the connection"
         }
         ResetCode::Aborted => "given up, for instance because nothing came for a long time",
         ResetCode::OptionError | ResetCode::MandatoryError => {

@@ -166,7 +166,7 @@ fn refusal<F: EndpointCalls>(
 fn where_nobody_listens_the_connection_is_refused_and_said_so<F: EndpointCalls>() {
     let (code, text) = refusal::<F>(UDP, V4, PORT + 1, "SC:TEST");
     assert_eq!(code, ResetCode::ConnectionRefused);
-    assert!(text.contains("127.0.0.1 port 5002") && text.contains("nobody listens"), "{text}");
+    assert!(text.contains("127.0.0.1 port 5002") && text.contains("no server listens"), "{text}");
     in_a_namespace(|| {
         let owner = CarrierKind::Raw { answers_all_ports: true };
         let (code, _) = refusal::<F>(owner, V4, PORT + 1, "SC:TEST");

@@ -352,7 +352,7 @@ fn configurations_of_other_servers_are_named() {
         r#"{ "Dhcp6": { }, ^"Dhcp4": { }, ^"Logging": { } }"#,
         &[
             "error `Dhcp4` is the configuration of another server",
-            "error `Logging` no longer stands at the top of the file",
+            "error `Logging` is no longer a key at the top of the file",
         ],
     );
     check_marked(problems6, "^{ }", &["error there is no `Dhcp6` here"]);

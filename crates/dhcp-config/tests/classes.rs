@@ -350,15 +350,15 @@ fn what_is_wrong_with_a_class_is_told() {
     // At the place in the string, escapes counted as written.
     classes(
         r#"{ "name": "a", "test": "'\u0041\\' == member(^'b')" }"#,
-        &["error no class `b` stands in front of this one"],
+        &["error no class `b` is defined before this one"],
     );
     classes(
         r#"{ "name": "a", "test": "member(^'aa')" }, { "name": "aa" }"#,
-        &["error no class `aa` stands in front of this one"],
+        &["error no class `aa` is defined before this one"],
     );
     classes(
         r#"{ "name": "gold" }, { "name": "a", "test": "member(^'golf')" }"#,
-        &["error no class `golf` stands in front of this one; did you mean `gold`?"],
+        &["error no class `golf` is defined before this one; did you mean `gold`?"],
     );
     classes(
         r#"{ "name": "a", "test": "1 == 1", "template-test": ^"'x'" }"#,

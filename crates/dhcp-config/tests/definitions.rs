@@ -89,7 +89,7 @@ fn problems_of_definitions_stand_at_the_key() {
     }
     defined(
         r#"{ "name": "a", "code": 224, "type": "string", "array": ^true }"#,
-        &["error an array needs elements of which the end can be told"],
+        &["error an array needs elements with a known end"],
     );
     defined(
         r#"{ "name": "a", "code": 224, "type": "uint8", "array": true, "encapsulate": ^"s" }"#,
@@ -178,7 +178,7 @@ fn problems_of_sub_options_stand_at_the_option() {
         problems,
         text,
         &[
-            "warning option 1 of space `vendor-encapsulated-options-space` is there already",
+            "warning option 1 of space `vendor-encapsulated-options-space` is defined already",
             "error option 2 has no definition in space `vendor-encapsulated-options-space`",
             "warning no option of this list encapsulates space `elsewhere`",
             "error `a b` cannot be the name of an option space",

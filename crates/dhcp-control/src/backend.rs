@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, Severity};
-use dhcp_lease::ClientKey;
+use dhcp_lease::{ClientKey, PutMode};
 use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
@@ -131,7 +131,7 @@ pub trait LeaseAdministration<F: CommandFamily> {
     /// Stores `lease`.
     ///
     /// # Errors Returns the reason; nothing has changed.
-    fn put(&mut self, lease: F::Lease, mode: LeasePutCondition) -> Result<(), PutFailure>;
+    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
     /// Deletes the lease of `address`; returns true if there was one.
     ///
     /// # Errors Returns the reason why it could not be removed, in one sentence.
@@ -141,17 +141,6 @@ pub trait LeaseAdministration<F: CommandFamily> {
     ///
     /// # Errors Names the operation that failed and the file.
     fn write(&mut self, file: &str) -> Result<String, String>;
-}
-
-/// Condition on the existing lease of an address, when a lease is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeasePutCondition {
-    /// Add the lease: there must be none.
-    Add,
-    /// Replace a lease: there must be one.
-    Replace,
-    /// Add or replace the lease.
-    Either,
 }
 
 /// Reason why a lease was not stored.

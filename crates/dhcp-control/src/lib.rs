@@ -39,7 +39,7 @@ mod text;
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
     ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration,
-    LeasePutCondition, PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
+    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
 };
 pub use command::CommandExecution;
 pub use dispatch::{execute, test_configuration};

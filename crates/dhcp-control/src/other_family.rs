@@ -7,11 +7,11 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{ExtendedInfoChecks, Hook};
-use dhcp_lease::ClientKey;
+use dhcp_lease::{ClientKey, PutMode};
 use serde_json::{Value, json};
 
 use crate::backend::{
-    ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration, LeasePutCondition,
+    ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration,
     PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
 };
 use crate::family::CommandFamily;
@@ -151,7 +151,7 @@ impl<F: CommandFamily> LeaseAdministration<F> for EmptyServer<F> {
 
     fn for_each(&self, _visit: &mut dyn FnMut(&F::Lease)) {}
 
-    fn put(&mut self, _lease: F::Lease, _mode: LeasePutCondition) -> Result<(), PutFailure> {
+    fn put(&mut self, _lease: F::Lease, _mode: PutMode) -> Result<(), PutFailure> {
         Err(PutFailure::Failed(Self::refusal()))
     }
 

@@ -129,7 +129,7 @@ fn process(page: &mut MetricsText, facts: &ProcessFacts) {
          godwit_build_info{{family=\"dhcp{family}\",version=\"{}\",kea=\"{}\"}} 1",
         facts.version, facts.kea
     );
-    let help = "Mistakes of the server after which it went on; its log says where.";
+    let help = "Errors of the server itself after which it continued; its log has the positions.";
     page.head("internal_errors_total", "counter", help);
     page.value("internal_errors_total", &[], &facts.internal_errors);
     let mut own = |name: &str, help: &str, value: &dyn Display| {
@@ -217,7 +217,7 @@ const OF_CLIENTS: usize = 5;
 const CONFLICTS_COUNTED: &str = "v4-reservation-conflicts";
 /// Metric after [`METRICS`] that only DHCPv4 has.
 const CONFLICTS: (&str, &str) =
-    ("reservation_conflicts_total", "Reserved addresses that somebody else had.");
+    ("reservation_conflicts_total", "Reserved addresses that another client had.");
 
 /// Returns the index in [`METRICS`] for one of Kea's names, and its label; `None` for a sum that
 /// Kea has in addition to its parts.
@@ -297,7 +297,7 @@ const OF_POOLS: [OfPool; 6] = [
     ("pool_leases_reclaimed_total", "counter", "Leases of a pool that ran out.", |pool| {
         pool.leases.reclaimed.into()
     }),
-    ("pool_declined_reclaimed_total", "counter", "Declined addresses taken back.", |pool| {
+    ("pool_declined_reclaimed_total", "counter", "Declined addresses reclaimed.", |pool| {
         pool.leases.reclaimed_declined.into()
     }),
 ];

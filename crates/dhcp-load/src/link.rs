@@ -258,7 +258,7 @@ impl FrameLinkOutput {
     }
 
     fn push(&mut self, outgoing: OutgoingMessage) {
-        let endpoints = outgoing.endpoints.expect("a client on the link says whose its frames are");
+        let endpoints = outgoing.endpoints.expect("clients on the link need a hardware address");
         let slot = self.sender.slot().expect("a message was written into a slot");
         let len = frame::seal(slot, outgoing.len, &endpoints);
         self.sender.commit(len);

@@ -109,10 +109,10 @@ impl fmt::Display for ServerError {
             ),
             Self::AlreadyRunning { path, pid } => write!(
                 f,
-                "process {pid} serves this configuration already, says {}",
+                "process {pid} serves this configuration already, according to {}",
                 path.display()
             ),
-            Self::Commanded(code) => write!(f, "a command asked for exit code {code}"),
+            Self::Commanded(code) => write!(f, "a command requested exit code {code}"),
             Self::NotListening(reasons) => {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")
             }

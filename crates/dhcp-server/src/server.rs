@@ -110,7 +110,7 @@ where
         tracing::info!(
             target: DAEMON,
             id = "DHCPX_FOLDER_MADE",
-            "made the folder {}, which was not there",
+            "made the folder {}, which was missing",
             folder.display()
         );
     }
@@ -155,7 +155,7 @@ fn warn_of_flags(name: &str, settings: &DaemonSettings) {
         tracing::warn!(
             target: DAEMON,
             id = "DHCPX_CB_REPAIR_MODE_ENABLED",
-            "repair mode (-R): nobody is served and no lease ends"
+            "repair mode (-R): the server answers no client and no lease ends"
         );
     }
     if settings.terms.is_unrestricted {

@@ -145,7 +145,7 @@ impl QuerySelectionArgs {
     fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
         let flag = self.edns.first_given();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
-            return Err((format!("{flag}: queries of a capture are asked as they are"), 2));
+            return Err((format!("{flag}: queries of a capture are sent unchanged"), 2));
         }
         let captured = capture::queries(file, &[DNS_PORT, port])
             .map_err(|problem| (format!("{name} {problem}"), 2))?;
@@ -178,7 +178,7 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     }
     if workload.is_empty() {
         return Err((
-            format!("{name} has no message of DNS that is no answer, behind its length"),
+            format!("{name} has no DNS query with its length before it"),
             2,
         ));
     }
@@ -201,7 +201,7 @@ fn report_lines(name: &str, found: &QueryFile) {
     if let Some(unread) = found.unread {
         let (lines, first) = (unread.lines, unread.first);
         netio::stderr::print_line(format_args!(
-            "dns load: {name}: words behind the type are not read in {lines} lines, the first of \
+            "dns load: {name}: words after the type are ignored in {lines} lines, the first of \
              them line {first}"
         ));
     }

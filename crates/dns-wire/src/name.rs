@@ -188,7 +188,7 @@ impl fmt::Display for NameError {
             Self::Empty => "nothing between two dots",
             Self::LabelTooLong => "a label of more than 63 octets",
             Self::TooLong => "a name of more than 255 octets",
-            Self::Escape => "a backslash needs three digits, 255 at most, or a character behind it",
+            Self::Escape => "a backslash needs three digits, 255 at most, or a character after it",
         })
     }
 }

@@ -254,7 +254,7 @@ impl CapacityTable {
             self.grid(&mut text, |cell| dashed((cell.waiting_after_outage + 0.5) as u64));
         }
         if let (Some(outage), Some(rate)) = (&self.outage, self.measured_per_s) {
-            let _ = writeln!(text, "\nSeconds until nobody waits after {outage}");
+            let _ = writeln!(text, "\nSeconds until no client waits after {outage}");
             self.grid(&mut text, |cell| {
                 cell.recovery_s(rate).map_or_else(|| "never".into(), |s| format!("{s:.1}"))
             });

@@ -169,7 +169,7 @@ pub(crate) fn run(args: &DbArgs) -> ExitCode {
         DbCommand::Recount { place } => recount(place),
         DbCommand::Dump { place, family, output, yes } => {
             if output.exists() && !yes {
-                let problem = format!("{} is there already; -y replaces it", output.display());
+                let problem = format!("{} exists already; -y replaces it", output.display());
                 Err(problem)
             } else if family.is_v4 {
                 dump::<V4>(place, output)

@@ -94,7 +94,7 @@ const IPERF: Switches = &[
     (&["--xbind", "--bind-dev"], "write `-B ADDRESS`"),
     (&["--cport"], "leave it out; a client has any free port. `-B ADDRESS` sets its address"),
     (&["--ipv6_domain"], "write `-6`"),
-    (&["-a"], "leave it out; DCCP has checksums of its own, see --cscov"),
+    (&["-a"], "leave it out; DCCP has its own checksums, see --cscov"),
     (
         &["--sctp", "-q", "--seqpacket", "--nstreams"],
         "leave it out; data goes over DCCP, or with -u over plain UDP",

@@ -64,13 +64,13 @@ fn what_is_no_result_folder_is_refused_in_words() {
         ("nowhere", "there is no folder nowhere"),
         ("empty", "empty is no result folder: it has no summary.json\n"),
         ("unfinished", "`godwit lab report unfinished` makes it from the records"),
-        (&place.file("cut", "{ \"schema\": "), "cut/summary.json is not what it should be: EOF"),
+        (&place.file("cut", "{ \"schema\": "), "cut/summary.json cannot be read: EOF"),
         (&place.file("braces", "{}"), "its schema is nothing, not godwit.summary.v1"),
         (
             &place.file("other", "{ \"schema\": \"godwit.load.v1\" }"),
             "its schema is godwit.load.v1",
         ),
-        (&place.file("list", "[]"), "list/summary.json is not what it should be"),
+        (&place.file("list", "[]"), "list/summary.json cannot be read"),
     ] {
         for pair in [[a.as_str(), folder], [folder, a.as_str()]] {
             let (code, out, err) = said(&place.lab(&["compare", pair[0], pair[1]]));

@@ -126,7 +126,7 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
     if summary.schema != SUMMARY_SCHEMA {
         let found = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
         return Err(LabError::Usage(format!(
-            "{} is not what it should be: its schema is {found}, not {SUMMARY_SCHEMA}",
+            "{} cannot be read: its schema is {found}, not {SUMMARY_SCHEMA}",
             file.display()
         )));
     }
@@ -138,7 +138,7 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
 pub fn table(comparison: &Comparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", comparison.a.name, comparison.b.name);
     if comparison.is_forced {
-        text.push_str("SHOWN ALTHOUGH NOT COMPARABLE, as --force says:\n\n");
+        text.push_str("SHOWN ALTHOUGH NOT COMPARABLE, because of --force:\n\n");
     }
     for server in &comparison.servers {
         text.push_str(&server_text(server));
@@ -261,6 +261,6 @@ fn latency(at: Option<LatencyAt>) -> String {
 fn times(of: &RatioInterval) -> String {
     let figure = format::ratio_within(of.ratio, of.ends());
     let Some((low, high)) = of.ends() else { return format!("{figure} (no interval)") };
-    let verdict = if (of.low..=of.high).contains(&1.0) { ", no difference told" } else { "" };
+    let verdict = if (of.low..=of.high).contains(&1.0) { ", no difference shown" } else { "" };
     format!("{figure} ({}){verdict}", format::ratio_ends(of.ratio, low, high))
 }

@@ -99,7 +99,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError>
     let text = fs::read_to_string(path)
         .map_err(|e| LabError::Usage(format!("cannot read {}: {e}", path.display())))?;
     serde_json::from_str(&text)
-        .map_err(|e| LabError::Usage(format!("{} is not what it should be: {e}", path.display())))
+        .map_err(|e| LabError::Usage(format!("{} cannot be read: {e}", path.display())))
 }
 
 #[cfg(test)]

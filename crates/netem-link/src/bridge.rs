@@ -105,7 +105,7 @@ impl Bridge {
     pub fn start(request: &LinkRequest) -> Result<Self, EmulatedLinkError> {
         let [first, second] = &request.interfaces;
         if first == second {
-            let text = format!("a link has two ends: {first} is there twice");
+            let text = format!("a link has two ends: {first} is named twice");
             return Err(EmulatedLinkError::Usage(text));
         }
         if first.is_tun != second.is_tun {

@@ -44,7 +44,7 @@ impl From<NetError> for EmulatedLinkError {
     fn from(error: NetError) -> Self {
         let hint = match error.cause().raw_os_error() {
             // EPERM
-            Some(1) => "; it takes root, or CAP_NET_RAW and CAP_NET_ADMIN",
+            Some(1) => "; it needs root, or CAP_NET_RAW and CAP_NET_ADMIN",
             _ => "",
         };
         Self::Environment(format!("{error}{hint}"))

@@ -44,7 +44,7 @@ impl From<NetError> for GeneratorError {
     fn from(error: NetError) -> Self {
         let hint = match error.cause().raw_os_error() {
             // EPERM
-            Some(1) => "; it takes root, or CAP_NET_RAW",
+            Some(1) => "; it needs root, or CAP_NET_RAW",
             // ENOMEM, and ENOBUFS for memory that may not be locked
             Some(12 | 105) => "; a smaller ring (-S) may fit",
             // EBUSY: by AF_XDP only

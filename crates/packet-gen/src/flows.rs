@@ -100,7 +100,7 @@ impl UdpFrameLayout {
         let (ethernet, packet) = ethernet::EthernetHeader::parse(frame).map_err(|_| not_udp())?;
         if ethernet.tags[0].is_some() {
             return text(
-                "has a VLAN tag, behind which the kernel does not segment for packet sockets",
+                "has a VLAN tag, after which the kernel does not segment for packet sockets",
             );
         }
         let (source, destination, datagram, is_v6): (IpAddr, IpAddr, _, _) =
@@ -137,7 +137,7 @@ impl UdpFrameLayout {
         if udp::HEADER_LEN + payload.len() != datagram.len()
             || transport_at != headers_end(frame, is_v6)
         {
-            return text("has octets behind its datagram");
+            return text("has octets after its datagram");
         }
         if header.checksum == 0 {
             return text("has no UDP checksum, which every segment gets");
@@ -295,7 +295,7 @@ mod tests {
             ("{ ipv4(mf), udp(), 1 }", "is a fragment"),
             ("{ ipv4(csum=1), udp(), 1 }", "IPv4 header that is wrong (checksum)"),
             ("{ vlan(id=3), udp(), 1 }", "has a VLAN tag"),
-            ("{ ipv4(len=29), udp(len=9), 1, 2 }", "has octets behind its datagram"),
+            ("{ ipv4(len=29), udp(len=9), 1, 2 }", "has octets after its datagram"),
             ("{ udp(dp=1), 1 } { udp(dp=2), 1 }", "1 and 2 differ in their UDP destination port"),
             ("{ udp(), 1 } { udp(), 1, 2 }", "packets 1 and 2 differ in their length"),
             // Nothing recomputes the checksum, so that a segment would differ from the frame.

@@ -330,7 +330,7 @@ fn mistakes_are_said_in_words() {
         ("{ 1,,2 }", "nothing between two commas"),
         ("{ 1", "without its closing `}`"),
         ("{ { 1 } }", "a `{` inside"),
-        ("{ -1 }", "a sign stands inside of c8()"),
+        ("{ -1 }", "a sign is allowed inside c8()"),
         ("{ 08 }", "not octal"),
         ("{ bogus }", "neither a number nor a function"),
         ("{ fill(1+2, 3) }", "only c8() to c64() take expressions"),

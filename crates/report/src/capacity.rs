@@ -17,7 +17,7 @@ pub(super) fn body(chart: &CapacityChart) -> Markup {
         header {
             div {
                 p class="kicker" { "godwit capacity" }
-                h1 { "How many operations so many leases mean" }
+                h1 { "How many operations this many leases cause" }
                 p class="facts" { (facts(chart)) }
             }
             (page::theme_button())

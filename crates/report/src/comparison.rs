@@ -46,7 +46,7 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
                 h2 { "How it was compared" }
                 p { (comparison.method) }
                 p {
-                    "The two results were not measured in turn, so whatever changed between them is "
+                    "The two results were not measured in turn, so every change between them is "
                     "in their ratio. What this page can know of it, it looks for first: plan, "
                     "segmentation, machine, tool, durability, noise, stolen time, and what kernel "
                     "and generator could do at most. A ratio over the limit responder's leaves out "
@@ -65,7 +65,7 @@ fn verdict(comparison: &Comparison) -> Markup {
             section class="warnings" {
                 h2 {
                     "Not comparable because"
-                    @if comparison.is_forced { " (shown all the same, as was asked for)" }
+                    @if comparison.is_forced { " (shown because of --force)" }
                 }
                 ul { @for reason in &comparison.reasons { li { (reason.words) } } }
             }
@@ -159,7 +159,7 @@ fn ratios_chart(comparison: &Comparison) -> Markup {
                 "ratios",
                 "B over A",
                 &html! {
-                    "Whiskers are 95 % intervals; an interval that holds 1× tells no difference. "
+                    "Whiskers are 95 % intervals; an interval that contains 1× shows no difference. "
                     @if noise(comparison).is_some() {
                         "The band is what two measurements of the same server differ by within a result."
                     }

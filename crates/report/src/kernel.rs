@@ -36,7 +36,7 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
                     p {
                         "Packets of the server's interface from before the generator started until "
                         "it had ended. Program and kernel: the processor time of the server's "
-                        "processes, and of the generator's; interrupts are beside it."
+                        "processes, and of the generator's; interrupts are counted separately."
                     }
                     div class="scroll" { (table(summary)) }
                 }

@@ -185,7 +185,7 @@ fn turns(plan: &Plan) -> Markup {
             "by side is the result; absolute rates hold for this machine and hour."
             @if !plan.has_runs() {
                 " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
-                "factor to which the search tells rates apart ("
+                "factor to which the search distinguishes rates ("
                 (number(((plan.search.resolution() - 1.0) * 100.0).round())) " %)."
             }
         }
@@ -290,7 +290,7 @@ pub(super) fn foot(summary: &RunSummary) -> Markup {
                     ", profile " (summary.environment.profile)
                 }
                 " · " (summary.schema)
-                " · raw records beside this page"
+                " · raw records in this page's folder"
             }
             @if !summary.files.is_empty() {
                 details {

@@ -25,7 +25,7 @@ pub(super) fn figure(summary: &RunSummary) -> Markup {
                     p {
                         "Samples of the functions that were running, under constant load in trials of "
                         "their own, which enter no other figure. A box is as wide as its share of the "
-                        "samples and stands on its caller. Click a box to zoom, Escape or its callers to "
+                        "samples and is above its caller. Click a box to zoom, Escape or its callers to "
                         "go back; arrow keys walk."
                     }
                 }

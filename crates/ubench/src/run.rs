@@ -115,7 +115,7 @@ pub fn measure(
 ) -> Result<UbenchReport, UbenchError> {
     request.subjects.iter().try_for_each(BenchmarkSubject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
-        return Err(UbenchError::usage(format!("{} is there already", file.display())));
+        return Err(UbenchError::usage(format!("{} exists already", file.display())));
     }
     let begin = Clock::now();
     let mut notes = Vec::new();

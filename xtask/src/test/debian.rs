@@ -84,7 +84,7 @@ fn make(
         return Ok(CheckTally::one(true));
     }
     let reason = if !may_install {
-        "told not to install"
+        "installing is switched off"
     } else if !privilege.is_root() {
         "that needs root or passwordless sudo"
     } else {

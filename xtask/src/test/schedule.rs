@@ -107,7 +107,7 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
         println!("    {line}");
     }
     for thing in &result.leftovers {
-        println!("    {} left behind: {thing}", result.name);
+        println!("    {} left: {thing}", result.name);
     }
     let Some(count) = open.get_mut(&result.suite) else { return };
     *count -= 1;

@@ -78,7 +78,7 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
     }
     let names = missing.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
     let reason = if !may_install {
-        "told not to install"
+        "installing is switched off"
     } else if !Path::new("/usr/bin/apt-get").exists() {
         "there is no apt-get here"
     } else if !session.privilege.is_root() {
@@ -154,7 +154,7 @@ impl ServicePolicy {
                 return Err(format!("cannot write {shown}, so packages might start services"));
             }
         } else {
-            println!("    {shown} is there already and stays as it is");
+            println!("    {shown} exists already and is not changed");
         }
         Ok(policy)
     }

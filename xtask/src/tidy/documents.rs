@@ -134,7 +134,7 @@ fn check_crate_list(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation
             Err(_) => continue,
         };
         if cells[0] != layer {
-            let message = format!("`{}` stands in layer {layer}, not {}", package.name, cells[0]);
+            let message = format!("`{}` is in layer {layer}, not {}", package.name, cells[0]);
             findings.push(RuleViolation::new("architecture", ARCHITECTURE, *line, message));
         }
     }
@@ -176,7 +176,7 @@ fn check_lock_file(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>
     for (index, line) in text.lines().enumerate() {
         let name = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'));
         if let Some(name) = name.filter(|name| NEVER_LOCKED.contains(name)) {
-            let message = format!("`{name}` must not come in, by whatever features");
+            let message = format!("`{name}` must not be a dependency, with any features");
             findings.push(RuleViolation::new("dependencies", "Cargo.lock", index + 1, message));
         }
         // Name, version, source: crates of the workspace have no source.

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
         let Some((now_at, now)) = CounterReading::take(&view.device) else {
             // The terminal shows its own screen again before the error is printed.
             drop(form);
-            return Err(CounterError::Environment(format!("interface {name} has gone")));
+            return Err(CounterError::Environment(format!("interface {name} no longer exists")));
         };
         let step = CounterDifference::between(&before, &now, (now_at - at).as_secs_f64());
         show(args, &form, &view, &now, &step)?;

@@ -154,12 +154,12 @@ impl ConformanceContext {
         peer.send_data(CLOSE_COMMAND);
         let is_close = |a: &TargetPacket| a.is(PacketType::CloseReq) || a.is(PacketType::Close);
         let is_it = |a: &TargetPacket| is_close(a) || (a.has_data() && a.data == CLOSE_COMMAND);
-        let answer = peer.wait("CloseReq or Close, after the application was told to", is_it)?;
+        let answer = peer.wait("CloseReq or Close, after the command to the application", is_it)?;
         if is_close(&answer) {
             Ok(answer)
         } else {
             Err(CaseStopReason::not_applicable(
-                "the application at the target does not close when told to",
+                "the application at the target does not close when the command asks it to",
             ))
         }
     }

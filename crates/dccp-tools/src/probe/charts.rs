@@ -92,7 +92,7 @@ fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<Tim
         chart(
             "rate",
             "Rate",
-            "Data that DCCP took for sending, and for TFRC what it allows.",
+            "Data that DCCP accepted for sending, and for TFRC the rate that it allows.",
             "Mbit/s",
             sent,
         ),
@@ -106,7 +106,7 @@ fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<Tim
         chart(
             "loss",
             "Loss event rate",
-            "As the receiver tells the sender of TFRC (RFC 5348 §5).",
+            "As the receiver reports it to the sender of TFRC (RFC 5348 §5).",
             "percent",
             of(ProbeQuantity::LossEvents),
         ),

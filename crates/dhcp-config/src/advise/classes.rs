@@ -96,7 +96,7 @@ fn many_classes(
         at.into_iter().collect(),
         cost,
         format!(
-            "{} are gone through for each message, {tested} of them with a test",
+            "{} are evaluated for each message, {tested} of them with a test",
             grouped_count(classes.len(), "class", "classes")
         ),
         "take out classes that nothing refers to, set `only-in-additional-list` where a class only \

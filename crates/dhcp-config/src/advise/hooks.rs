@@ -50,7 +50,7 @@ fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             && !facts.identifiers.contains(&IdentifierKind::FlexId);
         let monitors = parameters.and_then(|p| p.boolean("enable-monitoring")) == Some(true);
         let what = match name {
-            "flex_id" if is_idle_flex_id => "makes identifiers that nobody is looked up by",
+            "flex_id" if is_idle_flex_id => "makes identifiers that no lookup uses",
             "perfmon" if monitors => "keeps the times of each message",
             _ => match known {
                 Some(what) => what,

@@ -150,8 +150,8 @@ fn caching(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::LeaseCachingOff,
         at.into_iter().collect(),
         measured::advised(),
-        "a client that asks again at once has its lease written again, and its partner and the name \
-         server told again",
+        "a client that asks again at once has its lease written again, and the server reports it \
+         again to its partner and the name server",
         "take `cache-threshold` out: 0.25 is the default, by which younger leases are given unchanged",
     );
 }

@@ -380,7 +380,7 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, ReportedParseError> {
                 i += 1;
             }
             Some(_) => {
-                let c = frame.text[i..].chars().next().expect("it stands before the end");
+                let c = frame.text[i..].chars().next().expect("it is before the end");
                 match octet_of(c.into()) {
                     Some(octet) => octets.push(octet),
                     None => octets.extend(c.encode_utf8(&mut [0; 4]).bytes()),

@@ -49,7 +49,7 @@ impl JsonParser<'_> {
             return Ok(value);
         }
         let message = format!("unexpected {} after the end of the document", token.describe());
-        self.lexer.findings.error_help(at, message, "is there a `}` too many before it?");
+        self.lexer.findings.error_help(at, message, "is one `}` too many before it?");
         Err(ReportedParseError)
     }
 

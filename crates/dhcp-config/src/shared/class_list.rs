@@ -204,7 +204,7 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
                     .flatten();
                 let near = near.map(|near| format!("; did you mean `{near}`?"));
                 let near = near.unwrap_or_default();
-                Err(format!("no class `{name}` stands in front of this one{near}"))
+                Err(format!("no class `{name}` is defined before this one{near}"))
             }
             _ => Ok(()),
         }

@@ -29,7 +29,7 @@ pub(crate) fn lease_database<F: ConfigFamily>(
     }
     let is_sql = database.sql.is_some();
     if let (false, Some(at)) = (is_sql || *godwit == GodwitLeaseDatabase::default(), at) {
-        let help = "a memfile is no server's, and nobody else writes to it";
+        let help = "a memfile belongs to one server, and no other program writes to it";
         findings.warn_help(at, "`lease-database` of `user-context.godwit` has no effect", help);
     }
     database

@@ -67,13 +67,13 @@ pub(crate) fn top<'v, F: ConfigFamily>(
         match &*entry.key {
             "Logging" => findings.error_help(
                 entry.at,
-                "`Logging` no longer stands at the top of the file",
+                "`Logging` is no longer a key at the top of the file",
                 format!("put `loggers` into `{}`", F::TOP),
             ),
             key if SERVERS.contains(&key) => findings.error_help(
                 entry.at,
                 format!("`{key}` is the configuration of another server"),
-                "keep each server's configuration in a file of its own",
+                "keep the configuration of each server in a separate file",
             ),
             _ => fields.unknown(entry, None, findings),
         }

@@ -72,7 +72,7 @@ pub(crate) static HIGH_AVAILABILITY: UnsupportedFeature = UnsupportedFeature::da
 pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangerous(
     "unknown-hook",
     "a hook library that Kea does not ship is",
-    "what it does would not be done",
+    "its function would be missing",
 );
 /// Feature: updates of the Domain Name System.
 pub(crate) static DDNS: UnsupportedFeature = UnsupportedFeature::harmless(
@@ -188,12 +188,12 @@ static PING_CHECK: UnsupportedFeature = UnsupportedFeature::harmless(
 static RADIUS: UnsupportedFeature = UnsupportedFeature::harmless(
     "radius",
     "the hook library for RADIUS is",
-    "nobody is asked whether a client may have a lease",
+    "no RADIUS server decides whether a client may have a lease",
 );
 static RBAC: UnsupportedFeature = UnsupportedFeature::harmless(
     "rbac",
     "the hook library that grants commands by role is",
-    "everyone who is let in may give every command",
+    "every client that may connect may send every command",
 );
 static RUN_SCRIPT: UnsupportedFeature = UnsupportedFeature::harmless(
     "run-script",

@@ -148,7 +148,7 @@ fn check_excluded(
     if first_of(prefix, delegated) != network {
         let message =
             format!("excluded prefix {prefix}/{length} is not inside {network}/{delegated}");
-        let help = "write it as it is in the first delegated prefix; its bits behind \
+        let help = "write it as it is in the first delegated prefix; its bits after \
                     `delegated-len` count for each";
         findings.error_help(excluded.at, message, help);
         return None;

@@ -63,7 +63,7 @@ fn prefixes(
             excluded.len(),
             items.len()
         );
-        findings.error_help(entry.at, message, "`\"\"` stands for a prefix without excluded part");
+        findings.error_help(entry.at, message, "`\"\"` means a prefix without excluded part");
     }
     let mut prefixes = Vec::new();
     for (index, item) in items.iter().enumerate() {

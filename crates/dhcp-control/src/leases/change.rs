@@ -2,14 +2,14 @@
 
 use core::net::IpAddr;
 
-use dhcp_lease::LeaseState;
+use dhcp_lease::{LeaseState, PutMode};
 use serde_json::Value;
 
 use super::lease_fields::{STATES, check_storable_context};
 use super::selector::{LeaseSelector, address};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
-use crate::backend::{CommandBackend, LeasePutCondition, PutFailure};
+use crate::backend::{CommandBackend, PutFailure};
 use crate::extended_info::check_extended_info;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
@@ -57,7 +57,7 @@ pub(super) fn add<F: CommandFamily>(
     let (what, subnet_id) = (F::resource_text(&lease), F::subnet_id(&lease));
     let ip = F::ip(F::address(&lease));
     refuse_anonymous::<F>(&lease)?;
-    backend.leases().put(lease, LeasePutCondition::Add).map_err(|failure| match failure {
+    backend.leases().put(lease, PutMode::Add).map_err(|failure| match failure {
         PutFailure::Exists => {
             CommandAnswer::conflict(format!("{} lease already exists.", F::VERSION.name()))
         }
@@ -115,7 +115,7 @@ pub(super) fn put<F: CommandFamily>(
     }
     refuse_anonymous::<F>(&lease)?;
     let adds = existing.is_none() && creates;
-    let mode = if adds { LeasePutCondition::Add } else { LeasePutCondition::Replace };
+    let mode = if adds { PutMode::Add } else { PutMode::Update };
     match backend.leases().put(lease, mode) {
         Ok(()) => Ok(adds),
         Err(failure) => Err(refused(failure, &ip.to_string())),

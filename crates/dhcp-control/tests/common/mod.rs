@@ -8,10 +8,10 @@ use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhc
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
     ApplyFailure, CleanupStartResult, CommandBackend, CommandExecution, CommandFamily,
-    InterfaceFacts, IpVersion, LeaseAdministration, LeasePutCondition, PutFailure, Selected,
+    InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected,
     Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
-use dhcp_lease::{ClientKey, LeaseState};
+use dhcp_lease::{ClientKey, LeaseState, PutMode};
 use serde_json::{Value, json};
 
 /// Time of all commands: 2026-11-22 02:39:52.262110.
@@ -66,14 +66,14 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         self.leases.values().for_each(visit);
     }
 
-    fn put(&mut self, lease: F::Lease, mode: LeasePutCondition) -> Result<(), PutFailure> {
+    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure> {
         if let Some(failure) = self.refuses.take() {
             return Err(failure);
         }
         let slot = Self::slot(&lease);
         match (mode, self.leases.contains_key(&slot)) {
-            (LeasePutCondition::Add, true) => Err(PutFailure::Exists),
-            (LeasePutCondition::Replace, false) => Err(PutFailure::Missing),
+            (PutMode::Add, true) => Err(PutFailure::Exists),
+            (PutMode::Update, false) => Err(PutFailure::Missing),
             _ => {
                 self.leases.insert(slot, lease);
                 Ok(())

@@ -113,7 +113,7 @@ fn direct(args: &PerfdhcpArgs, found: &mut Problems) {
     let unused = [
         (
             args.relay_list.is_some(),
-            "-J has no meaning with --direct: no relay stands before clients",
+            "-J has no meaning with --direct: there is no relay before clients",
         ),
         (
             args.broadcast,
@@ -154,7 +154,7 @@ fn several(args: &PerfdhcpArgs, found: &mut Problems) {
         (!args.max_drops.is_empty(), "-D"),
     ];
     for (is_given, name) in unknown {
-        found.when(is_given, format!("{name} is not there for --generators"));
+        found.when(is_given, format!("{name} is not available with --generators"));
     }
     let is_short = args.mac_list.is_none() && u64::from(args.clients) < count;
     found.when(is_short, "--generators needs -R: a client for each generator at least");

@@ -234,7 +234,7 @@ fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, text: &mut String) {
             let _ = writeln!(text, "                 average {mean}, std deviation {deviation} ms");
         }
     } else {
-        text.push_str("nobody answers it\n");
+        text.push_str("no server answers it\n");
     }
     text.push('\n');
 }

@@ -194,7 +194,7 @@ fn wanted(socket: &ControlSocket) -> Result<ConfiguredControlSocket, String> {
                 tracing::warn!(
                     target: "commands",
                     id = "COMMAND_HTTP_SOCKET_SECURITY_WARNING",
-                    "everyone who reaches {} port {} may command this server: configure \
+                    "every client that reaches {} port {} may send commands to this server: configure \
                      `authentication`",
                     config.address,
                     config.port

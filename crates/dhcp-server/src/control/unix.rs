@@ -90,7 +90,7 @@ fn lock(path: &Path) -> Result<File, String> {
         // The file is removed with the socket, so it must be ours: no server writes into a lock
         // file.
         if !own.is_file() || own.len() > 0 {
-            return Err("what is there is no lock".to_owned());
+            return Err("the existing file is no lock".to_owned());
         }
         if fs::metadata(path)
             .is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
@@ -107,7 +107,7 @@ fn remove_stale(path: &Path) -> Result<(), String> {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(cause.to_string()),
         Ok(there) if !there.file_type().is_socket() => {
-            return Err("what is there is no socket".to_owned());
+            return Err("the existing file is no socket".to_owned());
         }
         Ok(_) => {}
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhcp_control::{CommandFamily, LeaseAdministration, LeasePutCondition, PutFailure};
-use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutRefusal, Receipt};
+use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure};
+use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt};
 use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
 use netio::Clock;
@@ -161,12 +161,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         }
     }
 
-    fn put(&mut self, lease: P::Lease, mode: LeasePutCondition) -> Result<(), PutFailure> {
-        let mode = match mode {
-            LeasePutCondition::Add => dhcp_lease::PutMode::Add,
-            LeasePutCondition::Replace => dhcp_lease::PutMode::Update,
-            LeasePutCondition::Either => dhcp_lease::PutMode::Force,
-        };
+    fn put(&mut self, lease: P::Lease, mode: PutMode) -> Result<(), PutFailure> {
         self.change(<P as CommandFamily>::address(&lease), |store| store.put(&lease, mode))
     }
 
@@ -174,7 +169,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         match self.change(address, |store| store.remove(address)) {
             Ok(()) => Ok(true),
             Err(PutFailure::Missing | PutFailure::Exists) => Ok(false),
-            Err(PutFailure::Busy) => Err("somebody else is changing the lease".to_owned()),
+            Err(PutFailure::Busy) => Err("a client is changing the lease".to_owned()),
             Err(PutFailure::Failed(why)) => Err(why),
         }
     }

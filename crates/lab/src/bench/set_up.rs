@@ -407,7 +407,7 @@ fn can_send_frames(
         }
     };
     warnings.push(format!(
-        "Messages left as datagrams, not as frames past UDP of the kernel as the plan wants: {missing}."
+        "Messages were sent as datagrams, not as frames that bypass the kernel's UDP as the plan requires: {missing}."
     ));
     false
 }

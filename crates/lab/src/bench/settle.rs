@@ -86,7 +86,7 @@ impl ProcessBench<'_> {
             return match probe.check(service.address)? {
                 None => Ok(()),
                 Some(said) => Err(LabError::Failed(format!(
-                    "{} does not answer from its zone, but with: {said}",
+                    "{} does not answer from its zone; its answer: {said}",
                     service.subject.label()
                 ))),
             };

@@ -131,7 +131,7 @@ impl ProcessBench<'_> {
             let text = fs::read_to_string(&said).unwrap_or_default();
             if let Some(port) = text.strip_suffix('\n').and_then(|line| line.rsplit(':').next()) {
                 self.delay_proxies.push(process);
-                let unreadable = || LabError::Failed(format!("{command} said: {text}"));
+                let unreadable = || LabError::Failed(format!("{command} printed: {text}"));
                 return port.parse().map_err(|_| unreadable());
             }
             let is_over = process.exit_status().is_ok_and(|exit_status| exit_status.is_some());

@@ -71,7 +71,7 @@ impl RemoteSession {
         let (line, at_ns) = match self.answers.recv_timeout(PATIENCE) {
             Ok(said) => said,
             Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("said nothing within {} s", PATIENCE.as_secs()));
+                return Err(format!("sent nothing within {} s", PATIENCE.as_secs()));
             }
             Err(RecvTimeoutError::Disconnected) => return Err("ended".to_owned()),
         };
@@ -161,7 +161,7 @@ impl RemoteHost {
         };
         let hello = match session.answer() {
             Ok((RemoteAnswer::Hello(hello), _)) => hello,
-            Ok(_) => return Err(wrong(&session, "did not say who it is")),
+            Ok(_) => return Err(wrong(&session, "did not send its version")),
             Err(problem) => return Err(wrong(&session, &problem)),
         };
         let own = env!("CARGO_PKG_VERSION");
@@ -247,7 +247,7 @@ impl RemoteHost {
                 }
                 Ok(())
             }
-            Ok(_) => Err(self.host_error("answered something else than was asked")),
+            Ok(_) => Err(self.host_error("sent an answer to another request")),
             Err(problem) => Err(self.host_error(&problem)),
         }
     }
@@ -279,7 +279,7 @@ impl RemoteHost {
     fn carry_out(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
         match self.session.send_order(order) {
             Ok((RemoteAnswer::Done, _)) => Ok(()),
-            Ok(_) => Err(self.host_error("answered something else than was asked")),
+            Ok(_) => Err(self.host_error("sent an answer to another request")),
             Err(problem) => Err(self.host_error(&problem)),
         }
     }

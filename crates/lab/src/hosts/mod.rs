@@ -140,16 +140,16 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
     let server = &plan.server;
     let mut found = Vec::new();
     if server.stores != [LeaseStoreKind::Memfile] {
-        found.push("server.stores: databases are started beside the lab only".to_owned());
+        found.push("server.stores: databases are started on the lab's machine only".to_owned());
     }
     if server.sharing != [DatabaseAccess::Open] {
-        found.push("server.sharing: databases are started beside the lab only".to_owned());
+        found.push("server.sharing: databases are started on the lab's machine only".to_owned());
     }
     if plan.restart.database != Restarts::None {
-        found.push("restart.database: databases are started beside the lab only".to_owned());
+        found.push("restart.database: databases are started on the lab's machine only".to_owned());
     }
     if plan.exhaustion.is_wanted() {
-        found.push("exhaustion.dwell_s: pools run out beside the lab only".to_owned());
+        found.push("exhaustion.dwell_s: pools run out on the lab's machine only".to_owned());
     }
     if server.processor_share < 1.0 {
         let share = server.processor_share;
@@ -161,7 +161,7 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
     };
     for feature in server.features.iter().filter(|of| is_here(of)) {
         found.push(format!(
-            "server.features ({}): that is done beside the lab only",
+            "server.features ({}): available on the lab's machine only",
             feature.name()
         ));
     }
@@ -172,7 +172,7 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
         found.push("profile.fractions: perf samples this machine only".to_owned());
     }
     for subject in subjects.iter().filter(|subject| driver::needs_own_link(subject)) {
-        found.push(format!("{}: it needs an interface and port 67 of its own", subject.label()));
+        found.push(format!("{}: it needs its own interface and port 67", subject.label()));
     }
     found
 }

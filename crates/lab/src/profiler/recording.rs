@@ -99,7 +99,7 @@ impl PerfRecording {
     /// # Errors
     /// perf has ended before it began, or does not obey; in one sentence.
     pub fn end(mut self) -> Result<UnreadSamples, String> {
-        let began = self.began.ok_or("perf was never told to begin")?;
+        let began = self.began.ok_or("perf received no order to begin")?;
         // perf ends by itself with the last process that it is attached to.
         let is_obeyed = self.order("disable").is_ok();
         let seconds = began.elapsed().as_secs_f64();
@@ -110,7 +110,7 @@ impl PerfRecording {
         match self.wait() {
             Some(status) if status.success() => Ok(UnreadSamples { recording: self, seconds }),
             Some(_) => Err(self.failure_reason()),
-            None => Err("perf did not end when it was told to".to_owned()),
+            None => Err("perf did not end when ordered to".to_owned()),
         }
     }
 

@@ -219,7 +219,7 @@ impl ResultsServer {
     ) -> Result<(&'f str, PathBuf, RunProgress), LabError> {
         let (id, folder) = self.run(query, "run")?;
         let told = journal::read(&folder);
-        let told = told.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
+        let told = told.ok_or_else(|| LabError::Usage(format!("{id} has no progress to show")))?;
         Ok((id, folder, told))
     }
 

@@ -97,14 +97,14 @@ pub const KEYS: &[PlanKey] = &[
         "topology",
         KeyValueSet::Choice(&["auto", "veth", "loopback"]),
         "\"auto\"",
-        "How generator and server are connected; auto takes veth when the privilege is there.",
+        "Connection of generator and server; auto is veth with the necessary privilege.",
     ),
     key(
         "servers",
         KeyValueSet::Names,
         "[\"godwit\"]",
         "Servers measured when the command line names none; the first is what ratios divide. \
-         Of DNS [\"installed\"] stands for those of BIND, Knot, NSD and Unbound that are installed.",
+         For DNS [\"installed\"] means those of BIND, Knot, NSD and Unbound that are installed.",
     ),
     key(
         "seed",
@@ -244,7 +244,7 @@ pub const KEYS: &[PlanKey] = &[
         "curve.avalanche_s",
         KeyValueSet::Number(0.0, 600.0),
         "0.0",
-        "All clients at once: as many as the highest rate would serve in so many seconds; 0 for none (DHCP).",
+        "All clients at once: as many as the highest rate would serve in this number of seconds; 0 for none (DHCP).",
     ),
     key("curve.dwell_s", KeyValueSet::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
     key(
@@ -369,7 +369,7 @@ pub const KEYS: &[PlanKey] = &[
         "server.durability",
         KeyValueSet::Choices(DURABILITIES),
         "[\"none\", \"always\"]",
-        "Godwit's durabilities measured; the first is the one set beside other servers.",
+        "Godwit's durabilities measured; the first is the one compared with other servers.",
     ),
     key(
         "server.stores",
@@ -460,7 +460,7 @@ pub const KEYS: &[PlanKey] = &[
         "server.features",
         KeyValueSet::Choices(FEATURES),
         "[\"plain\"]",
-        "What configurations have beyond one subnet with one pool; each is a line of its own, set beside plain, or beside pool-50 where clients give leases back.",
+        "What configurations have beyond one subnet with one pool; each is a separate line, compared with plain, or with pool-50 where clients release leases.",
     ),
     key(
         "void.late_sends_percent",

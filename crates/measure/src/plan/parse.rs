@@ -300,7 +300,7 @@ impl KeyChecker<'_> {
         if plan.has_runs() {
             if is_given("blocks.rounds") {
                 let help = "a run of every server is a round; leave blocks.rounds out";
-                let message = "`blocks.rounds` cannot stand beside `runs.count`".to_owned();
+                let message = "`blocks.rounds` and `runs.count` exclude each other".to_owned();
                 problems.push(("blocks.rounds", message, help));
             }
             let dropped = plan.runs.drop.at_each_end();
@@ -546,7 +546,7 @@ mod tests {
             with("[runs]\ncount = 3\n[blocks]\nrounds = 2\n"),
             [
                 "4:9: 3 runs are too few to drop the best and the worst",
-                "6:10: `blocks.rounds` cannot stand beside `runs.count`",
+                "6:10: `blocks.rounds` and `runs.count` exclude each other",
             ]
         );
         assert_eq!(

@@ -195,7 +195,7 @@ fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
     }
     match case.accepted_mbps {
         Some([least, most]) if least > most => {
-            Some(("case.accepted_mbps", "`case.accepted_mbps` has its least behind its most"))
+            Some(("case.accepted_mbps", "`case.accepted_mbps` has a minimum above its maximum"))
         }
         _ => None,
     }
@@ -297,7 +297,7 @@ mod tests {
             [
                 "4:9: `ccids` must be a list of different ones out of: 3, 2",
                 "11:8: two cases have this name",
-                "15:17: `case.accepted_mbps` has its least behind its most",
+                "15:17: `case.accepted_mbps` has a minimum above its maximum",
                 "17:8: nothing limits this case: `case.rate` or `case.loss_percent`",
                 "23:9: with losses a round trip must take time",
             ]

@@ -92,7 +92,7 @@ impl TrialNote {
             Self::InterfaceDrops => "packets dropped by an interface",
             Self::BacklogFull => "packets dropped at a full processor backlog",
             Self::GeneratorSocketFull => "answers dropped at the generator's full sockets",
-            Self::NoPort => "datagrams to ports that nobody had",
+            Self::NoPort => "datagrams to ports without a socket",
             Self::Refused => "answers with another response code",
             Self::Wrong => "answers to something else",
             Self::AnsweredTwice => "queries answered twice",

@@ -47,7 +47,7 @@ pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
             _ => {
                 let message = format!("`{}` is no word of netem", word.text);
                 let help = "there are limit, delay, distribution, loss, ecn, corrupt, duplicate, \
-                            reorder, gap, rate, slot, seed and, for a token bucket behind, tbf";
+                            reorder, gap, rate, slot, seed and, for a token bucket after it, tbf";
                 reader.problem_at(word, message, help);
                 continue;
             }

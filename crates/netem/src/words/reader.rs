@@ -73,7 +73,7 @@ impl<'a> WordReader<'a> {
     /// Records a word by its full name; a repeated word is a problem.
     pub(super) fn note(&mut self, word: SettingsWord<'_>, full: &'static str) {
         if self.seen.contains(&full) {
-            let message = format!("`{full}` is there twice");
+            let message = format!("`{full}` is given twice");
             self.problem_at(word, message, "leave one of them out");
         }
         self.seen.push(full);
@@ -107,7 +107,7 @@ impl<'a> WordReader<'a> {
     ) -> Option<T> {
         let Some(word) = self.take() else {
             let message = format!("the value of `{name}` is missing");
-            self.problem(self.end_bytes, message, "give one behind it");
+            self.problem(self.end_bytes, message, "give one after it");
             return None;
         };
         match read(word.text) {

@@ -26,7 +26,7 @@ impl WordValueError {
             Self::Time => "a time is a number with s, ms, us or ns, such as 75ms or 1.5s",
             Self::Rate => {
                 "a rate is a number with bit, kbit, mbit, gbit, Bps, kBps, mBps or gBps \
-                 behind it, or Kibit and so on for powers of 1024, and is not 0"
+                 after it, or Kibit and so on for powers of 1024, and is not 0"
             }
             Self::RateOfDevice => {
                 "this link has no speed to take a part of: give a rate such as 20mbit"

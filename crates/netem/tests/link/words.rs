@@ -194,8 +194,8 @@ fn what_must_be_together_is_asked_for() {
         ("delay 1ms gap 5", 10, "`gap` says how far apart reordered packets are, and none is"),
         ("delay 1ms distribution normal", 10, "`distribution` says how delays vary, and none does"),
         ("ecn", 0, "`ecn` marks what would be lost, and nothing is"),
-        ("loss 1% loss 2%", 8, "`loss` is there twice"),
-        ("delay 1ms latency 2ms", 10, "`delay` is there twice"),
+        ("loss 1% loss 2%", 8, "`loss` is given twice"),
+        ("delay 1ms latency 2ms", 10, "`delay` is given twice"),
         ("loss state 60% 60% 50%", 5, "p31 and p32 of `loss state` are more than 100 % together"),
         (
             "loss state 60% 1% 1% 1% 41%",

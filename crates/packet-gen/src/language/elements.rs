@@ -22,7 +22,7 @@ pub(crate) fn octet(
     if parser.cursor.word().is_empty() {
         let found = parser.cursor.describe_next();
         let message = if found == "`-`" {
-            "a sign stands inside of c8(), c16(), c32() and c64() only".to_owned()
+            "a sign is allowed inside c8(), c16(), c32() and c64() only".to_owned()
         } else {
             format!("an element expected, found {found}")
         };
@@ -292,7 +292,7 @@ fn checksum(
     }
     let (from, to) = (first.min(second), first.max(second));
     if to > super::FRAME_BYTES_MAX as u64 && kind != Checksum::Range {
-        return fault(at, format!("octet {to} is behind the end of any frame"));
+        return fault(at, format!("octet {to} is beyond the end of any frame"));
     }
     let (from, to) = (from.min(1 << 30) as usize, to.min(1 << 30) as usize);
     let place = builder.packet.octets.len();

@@ -255,7 +255,7 @@ impl PacketBuilder {
             self.packet.sums.push(settled.map_or_else(|message| fault(at, message), Ok)?);
         }
         if self.packet.fields.iter().any(|field| field.slot.at + field.slot.len > total) {
-            return fault(at, "a part of a field that changes reaches behind the packet");
+            return fault(at, "a part of a field that changes reaches beyond the packet");
         }
         for header in &self.headers {
             let Some((field, left_out)) = header.protocol.length() else { continue };

@@ -62,7 +62,7 @@ fn notes(report: &UbenchReport) -> Markup {
                 }
                 li {
                     "In 2012 plain and compiled statements also differed in how the program was "
-                    "compiled, so neither effect stands alone in tables 3.4 to 3.6."
+                    "compiled, so tables 3.4 to 3.6 show neither effect alone."
                 }
                 @if report.injected_flush_ms > 0.0 {
                     li {
@@ -193,7 +193,7 @@ fn method(report: &UbenchReport) -> Markup {
                 "Rows take turns, run after run; a shorter run that does not count may come first. "
                 "Every run begins with an empty store. A rate is all operations over all time. The "
                 "order of updates and searches comes from seed " (report.seed)
-                "; one search in ten looks for what is not there."
+                "; one search in ten looks for a missing record."
             }
             p {
                 "Kea's tables are used as the DHCP server uses them: the lease table in memory, and "
@@ -203,7 +203,7 @@ fn method(report: &UbenchReport) -> Markup {
             }
             p {
                 "Before each run the cost of a flush is measured where the files are. Flushes of "
-                "files are counted as they are asked for, those of databases by the databases."
+                "files are counted when they are requested, those of databases by the databases."
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::conformance::peer::TesterConnection;
 use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[ConformanceCase] = &[
-    outside("ACK-01", "§11.4", "an Ack Vector tells what came and what did not", vector),
+    outside("ACK-01", "§11.4", "an Ack Vector reports what arrived and what did not", vector),
     outside("ACK-02", "§11.4.1", "what comes late becomes received", late_arrival),
     outside("ACK-03", "§11.4.2", "an acknowledged Ack Vector is not repeated", shortened),
     outside(
@@ -32,8 +32,8 @@ pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "ACK-06",
         "RFC 4341 §6.1",
-        "a hole is told at once",
-        "only time tells it from a delayed acknowledgement",
+        "a hole is reported at once",
+        "only its time distinguishes it from a delayed acknowledgement",
     ),
     outside("ACK-07", "RFC 4341 §5", "the first window is no more than four packets", first_window),
     inside("ACK-08", "RFC 4341 §5", "one halving in a window", "the congestion window is not seen"),
@@ -55,7 +55,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "acknowledgements are acknowledged once in a window",
         "it needs data one way, without an application's answer",
     ),
-    outside("ACK-12", "§11.7.2", "to an application that is gone no data is sent", nobody_listens),
+    outside("ACK-12", "§11.7.2", "no data is sent to an application that has closed", nobody_listens),
     inside(
         "ACK-13",
         "§11.6",

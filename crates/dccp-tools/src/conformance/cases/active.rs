@@ -30,7 +30,7 @@ fn await_request(
     let request =
         peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
             CaseStopReason::Failed { .. } => {
-                CaseStopReason::not_applicable("the target does not connect when told to")
+                CaseStopReason::not_applicable("the target does not connect when the command asks it to")
             }
             other => other,
         })?;

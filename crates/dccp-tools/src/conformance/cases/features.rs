@@ -52,7 +52,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "Confirm of a value that was not offered: Reset 5",
         value_not_offered,
     ),
-    outside("FEAT-12", "§6.6.2", "a Confirm that nobody waits for is ignored", unexpected_confirm),
+    outside("FEAT-12", "§6.6.2", "an unexpected Confirm is ignored", unexpected_confirm),
     outside(
         "FEAT-13",
         "§6.6.7",
@@ -186,7 +186,7 @@ fn nothing_in_common_mandatory(bench: &ConformanceContext) -> Judged {
     let options = [&[number::MANDATORY], &change(ChangeL, CCID, &[NO_CCID])[..]].concat();
     let request = peer.next(PacketType::Request).options(&options);
     peer.send(&request);
-    peer.wait_reset(ResetCode::MandatoryError, "for a CCID that nobody has").map(drop)
+    peer.wait_reset(ResetCode::MandatoryError, "for a CCID that does not exist").map(drop)
 }
 
 fn unknown_feature(bench: &ConformanceContext) -> Judged {
@@ -199,7 +199,7 @@ fn unknown_mandatory(bench: &ConformanceContext) -> Judged {
     let options = [&[number::MANDATORY], &change(ChangeL, UNKNOWN, &[1])[..]].concat();
     let ack = peer.next(PacketType::Ack).options(&options);
     peer.send(&ack);
-    peer.wait_reset(ResetCode::MandatoryError, "for a feature that nobody has").map(drop)
+    peer.wait_reset(ResetCode::MandatoryError, "for a feature that does not exist").map(drop)
 }
 
 fn non_negotiable(bench: &ConformanceContext) -> Judged {

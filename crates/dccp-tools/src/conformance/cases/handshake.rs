@@ -76,8 +76,8 @@ pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "CON-18",
         "§5.6",
-        "a client tells Reset 7, 8 and 9 apart",
-        "what an application is told is not sent",
+        "a client distinguishes Reset 7, 8 and 9",
+        "a code that only applications see is not sent",
     ),
     outside(
         "CON-19",
@@ -99,7 +99,7 @@ fn closed_port(bench: &ConformanceContext) -> Judged {
     let request = peer.next(PacketType::Request);
     peer.send(&request);
     let codes = [ResetCode::ConnectionRefused, ResetCode::NoConnection];
-    let reset = peer.wait_reset_of(&codes, "for a port that nobody has")?;
+    let reset = peer.wait_reset_of(&codes, "for a port without a listener")?;
     let numbers = (reset.header.sequence, reset.header.acknowledgement);
     let expected = "sequence number 0, and the Request's acknowledged";
     demand(numbers == (0, Some(request.header.sequence)), expected, || reset.to_string())?;

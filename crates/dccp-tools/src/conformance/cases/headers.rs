@@ -12,7 +12,7 @@ use crate::conformance::verdict::{Judged, demand};
 pub(super) const CASES: &[ConformanceCase] = &[
     outside("HDR-01", "§5.1", "11 octets draw nothing", eleven_octets),
     outside("HDR-02", "§5.1", "Data Offset inside of the header: ignored", offset_too_small),
-    outside("HDR-03", "§5.1", "Data Offset behind the packet: ignored", offset_too_large),
+    outside("HDR-03", "§5.1", "Data Offset beyond the packet: ignored", offset_too_large),
     outside(
         "HDR-04",
         "§5.1",

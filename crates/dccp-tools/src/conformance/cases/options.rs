@@ -24,7 +24,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "OPT-06",
         "§5.8",
-        "a length that cannot be ends the list, what stands before counts",
+        "an impossible length ends the list; the options before it count",
         impossible_lengths,
     ),
     outside("OPT-07", "§5.8.2", "Mandatory on Data is ignored", mandatory_on_data),

@@ -252,7 +252,7 @@ fn when_feedback(bench: &ConformanceContext) -> Judged {
 fn intervals(answer: &TargetPacket) -> Result<usize, CaseStopReason> {
     let Some(value) = answer.option(number::LOSS_INTERVALS) else {
         return Err(CaseStopReason::not_applicable(
-            "the target tells no Loss Intervals, which TFRC-01 asks for",
+            "the target sends no Loss Intervals, which TFRC-01 requires",
         ));
     };
     Ok(value.len() / INTERVAL_LEN)

@@ -236,7 +236,7 @@ fn fields<F: ConfigFamily>(
     let types = types?;
     let last_is_bounded = types.last().is_some_and(|last| !last.is_greedy());
     if !last_is_bounded && let Some(array) = array {
-        let message = "an array needs elements of which the end can be told";
+        let message = "an array needs elements with a known end";
         findings.error_help(array.at, message, "`binary`, `string` and `empty` are no such");
         return None;
     }

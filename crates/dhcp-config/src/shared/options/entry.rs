@@ -89,7 +89,7 @@ pub(super) fn read<F: ConfigFamily>(
         return None;
     }
     if space.value == F::SPACE && number == F::VENDOR_CLASS && !is_vendor_class::<F>(&octets) {
-        let message = "vendor classes are pieces behind their lengths";
+        let message = "vendor classes are parts with a length before each";
         findings.error_help(data.map_or(item.at, |data| data.at), message, F::VENDOR_CLASS_HELP);
         return None;
     }

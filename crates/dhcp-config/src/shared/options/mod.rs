@@ -94,7 +94,7 @@ fn sent<F: ConfigFamily>(
     }
     for (entry, _) in entries.iter().zip(used).filter(|(_, used)| !used) {
         let message = format!("no option of this list encapsulates space `{}`", entry.space);
-        let help = "set the option that does beside it: as in Kea, this one is not sent";
+        let help = "also set the option that does: as in Kea, this one is not sent";
         findings.warn_help(entry.at, message, help);
     }
     options.sort_by(|one, two| {

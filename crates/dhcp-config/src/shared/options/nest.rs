@@ -36,7 +36,7 @@ pub(super) fn octets<'e, F: ConfigFamily>(
         return octets;
     }
     let mut options = split::<F>(&octets[entry.fields_len..]).unwrap_or_else(|| {
-        let message = "the octets behind the option's fields are no list of sub-options";
+        let message = "the octets after the option's fields are no list of sub-options";
         let help = format!("options of space `{space}` are sent in place of them");
         findings.warn_help(entry.at, message, help);
         Vec::new()
@@ -51,7 +51,7 @@ pub(super) fn octets<'e, F: ConfigFamily>(
         if is_new || F::REPEATING_SPACE == Some(space) {
             options.push((inner.code, value));
         } else {
-            let message = format!("option {} of space `{space}` is there already", inner.code);
+            let message = format!("option {} of space `{space}` is defined already", inner.code);
             findings.warn_help(inner.at, message, "of sub-options the earlier one is sent");
         }
         if !inner.tags.is_empty() {

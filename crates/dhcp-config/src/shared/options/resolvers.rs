@@ -264,7 +264,7 @@ fn checked(shape: ResolverFormat, given: &[u8]) -> Result<Vec<u8>, String> {
         return Err(NAMELESS.to_owned());
     }
     if name_length(labels, 0)? != labels.len() {
-        return Err("the name of the resolver ends before its length says".to_owned());
+        return Err("the name of the resolver is shorter than its length says".to_owned());
     }
     put(&mut octets, shape.width, &labels.to_ascii_lowercase())?;
     if rest.is_empty() {
@@ -288,7 +288,7 @@ fn checked(shape: ResolverFormat, given: &[u8]) -> Result<Vec<u8>, String> {
             return Err(format!("{key} is no parameter of this option: 1, 3 and 7 are"));
         }
         if key <= last {
-            return Err(format!("parameter {key} stands behind {last}: the numbers must rise"));
+            return Err(format!("parameter {key} is after {last}: the numbers must rise"));
         }
         last = key;
     }

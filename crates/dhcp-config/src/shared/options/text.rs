@@ -54,7 +54,7 @@ impl UnsentText {
         match self {
             Self::ValuesFrom(_) => "a comma that belongs to a value is written `\\\\,`",
             Self::Octets(_) => "the type of the option has a fixed length",
-            Self::Separators => "write commas: each name is sent as one of its own",
+            Self::Separators => "write commas: each name is sent separately",
         }
     }
 }

@@ -225,7 +225,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
             None => Ok(None),
             Some(index) => {
                 let s = (now_ns - self.heard_ns[index].unwrap_or(now_ns)) / NS_PER_S;
-                Err(self.group.links[index].failed(&format!("has said nothing for {s} s")))
+                Err(self.group.links[index].failed(&format!("has sent nothing for {s} s")))
             }
         }
     }

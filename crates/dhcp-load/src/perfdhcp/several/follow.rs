@@ -171,7 +171,7 @@ impl OrderedRun<'_> {
         match await_order(self.orders)? {
             Some((GeneratorOrder::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),
             Some(_) => {
-                Err(PerfdhcpFailure::Environment("was told something else than to begin".into()))
+                Err(PerfdhcpFailure::Environment("received another order than to begin".into()))
             }
             None => Ok(None),
         }

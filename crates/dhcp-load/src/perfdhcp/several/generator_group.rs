@@ -208,7 +208,7 @@ impl<'a> GeneratorGroup<'a> {
 
     /// Returns the failure of a generator that sent another answer than the wanted one.
     pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> PerfdhcpFailure {
-        self.links[index].failed(&format!("said `{answer}` instead of {wanted}"))
+        self.links[index].failed(&format!("sent `{answer}` instead of {wanted}"))
     }
 }
 

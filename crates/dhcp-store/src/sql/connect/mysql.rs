@@ -90,7 +90,7 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
         mysql::Error::DriverError(error) => error.to_string(),
         mysql::Error::IoError(error) => error.to_string(),
         mysql::Error::MySqlError(error) => {
-            format!("the server says: {} (error {}, {})", error.message, error.code, error.state)
+            format!("the server reports: {} (error {}, {})", error.message, error.code, error.state)
         }
         other => other.to_string(),
     };

@@ -38,7 +38,7 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
     assert!(service.contains("Reset code 8"), "{service}");
     let (code, closed) = machine.attempt(&format!("{command} -p 5009"));
     assert_eq!(code, 1, "{closed}");
-    assert!(closed.contains("nobody listens") || closed.contains("no answer"), "{closed}");
+    assert!(closed.contains("no server listens") || closed.contains("no answer"), "{closed}");
     receiver.stop();
 
     for (server, client) in extent.choose(vec![(2, 3), (3, 2)], 1) {

@@ -59,11 +59,11 @@ fn with_defined(macros: &Macros, expression: &str) -> Result<String, String> {
         let name_at = inner.unwrap_or(rest);
         let (name, behind) = name_at.split_at(word_len(name_at));
         if name.is_empty() {
-            return Err("a name is missing behind `defined`".to_owned());
+            return Err("a name is missing after `defined`".to_owned());
         }
         rest = match inner {
             Some(_) => {
-                behind.trim_start().strip_prefix(')').ok_or("`)` is missing behind `defined(`")?
+                behind.trim_start().strip_prefix(')').ok_or("`)` is missing after `defined(`")?
             }
             None => behind,
         };
@@ -125,7 +125,7 @@ impl ConditionEvaluator<'_> {
         if self.take("?") {
             let first = self.part(!condition.is_true(), Self::choice)?;
             if !self.take(":") {
-                return Err("`:` is missing behind `?`".to_owned());
+                return Err("`:` is missing after `?`".to_owned());
             }
             let second = self.part(condition.is_true(), Self::choice)?;
             let is_unsigned = first.is_unsigned || second.is_unsigned;

@@ -363,7 +363,7 @@ impl Preprocessor<'_> {
             return;
         };
         if condition.has_else {
-            self.fault(origin, format!("{name} behind #else"));
+            self.fault(origin, format!("{name} after #else"));
         }
         condition.is_active = !condition.was_taken
             && match expression {
