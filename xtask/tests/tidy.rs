@@ -302,7 +302,7 @@ fn crate_list_and_workspace_must_agree() {
     planted.replace("ARCHITECTURE.md", "| 3 | `netio` |", "| 3 | `lost` |");
     planted.must_find(&[
         "ARCHITECTURE.md:1: architecture: the crate table has no row for `netio`",
-        "ARCHITECTURE.md:6: architecture: `dhcp-engine` stands in layer 2, not 1",
+        "ARCHITECTURE.md:6: architecture: `dhcp-engine` is in layer 2, not 1",
         "ARCHITECTURE.md:7: architecture: no crate `lost`",
     ]);
 }
@@ -340,7 +340,7 @@ fn crates_that_must_never_come_in_fail() {
     let planted = SampleWorkspace::clean();
     planted
         .write("Cargo.lock", "[[package]]\nname = \"ring\"\n\n[[package]]\nname = \"openssl\"\n");
-    planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not come in"]);
+    planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not be a dependency"]);
 }
 
 #[test]
