@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fast] [--root FOLDER]
            the project's rules, then cargo fmt --check and cargo clippy
-           --fast     the rules only
+           --fast     the rules only: code, documents, crate table and walks
            --root     another workspace than this one
        cargo xtask language [RULE]
            how many places break each rule of plain language, and all places of one rule

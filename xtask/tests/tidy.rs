@@ -26,7 +26,9 @@ impl SampleWorkspace {
         planted.write(
             "ARCHITECTURE.md",
             "# A\n\n| Layer | Crate |\n|---|---|\n| 0 | `base` |\n| 2 | `dhcp-engine` |\n\
-             | 3 | `netio` |\n| check | `sim` |\n",
+             | 3 | `netio` |\n| check | `sim` |\n\n\
+             ## Walks\n\n### A walk\n\n1. `crates/base/src/part.rs` (`f`): begins.\n\
+             2. `crates/netio/src/part.rs` (`f`): ends.\n",
         );
         planted.write("docs/design/dependencies.md", "# D\n\n| Crate |\n|---|\n| `libc` |\n");
         planted.write(
@@ -246,7 +248,7 @@ fn unfinished_work_fails() {
     planted.append(ENGINE, &format!("// {marker}: more\nfn g() {{\n    todo!()\n}}\n"));
     planted.append("ARCHITECTURE.md", &format!("\n{marker}: write this\n"));
     planted.must_find(&[
-        "ARCHITECTURE.md:10: text-marker: ",
+        "ARCHITECTURE.md:17: text-marker: ",
         "crates/dhcp-engine/src/part.rs:5: marker: ",
         "crates/dhcp-engine/src/part.rs:7: unfinished: `todo!`",
     ]);
@@ -300,9 +302,27 @@ fn crate_list_and_workspace_must_agree() {
     planted.replace("ARCHITECTURE.md", "| 3 | `netio` |", "| 3 | `lost` |");
     planted.must_find(&[
         "ARCHITECTURE.md:1: architecture: the crate table has no row for `netio`",
-        "ARCHITECTURE.md:6: architecture: `dhcp-engine` stands in layer 2, not 1",
+        "ARCHITECTURE.md:6: architecture: `dhcp-engine` is in layer 2, not 1",
         "ARCHITECTURE.md:7: architecture: no crate `lost`",
     ]);
+}
+
+#[test]
+fn walks_and_files_must_agree() {
+    let planted = SampleWorkspace::clean();
+    planted.replace("crates/netio/src/part.rs", "pub fn f()", "pub fn g()");
+    planted.must_find(&["ARCHITECTURE.md:15: walks: crates/netio/src/part.rs does not define `f`"]);
+    let planted = SampleWorkspace::clean();
+    planted.replace("ARCHITECTURE.md", "crates/netio/src/part.rs", "crates/netio/src/lost.rs");
+    planted.must_find(&["ARCHITECTURE.md:15: walks: no Rust file crates/netio/src/lost.rs"]);
+    let planted = SampleWorkspace::clean();
+    planted.append("ARCHITECTURE.md", "3. `crates/base/src/part.rs` (`f`): comes back.\n");
+    planted.must_find(&[
+        "ARCHITECTURE.md:16: walks: the walk names crates/base/src/part.rs on line 14 already",
+    ]);
+    let planted = SampleWorkspace::clean();
+    planted.replace("ARCHITECTURE.md", "## Walks", "## Paths");
+    planted.must_find(&["ARCHITECTURE.md:1: walks: has no walk below `## Walks`"]);
 }
 
 #[test]
@@ -320,7 +340,7 @@ fn crates_that_must_never_come_in_fail() {
     let planted = SampleWorkspace::clean();
     planted
         .write("Cargo.lock", "[[package]]\nname = \"ring\"\n\n[[package]]\nname = \"openssl\"\n");
-    planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not come in"]);
+    planted.must_find(&["Cargo.lock:5: dependencies: `openssl` must not be a dependency"]);
 }
 
 #[test]
@@ -330,8 +350,8 @@ fn folders_of_one_machine_large_files_and_dead_links_fail() {
     planted.append("ARCHITECTURE.md", &format!("See [x](lost.md) in {folder}x.\n"));
     planted.write("docs/large.bin", vec![0_u8; 2 * 1024 * 1024 + 1]);
     planted.must_find(&[
-        "ARCHITECTURE.md:9: link: ",
-        "ARCHITECTURE.md:9: machine-path: ",
+        "ARCHITECTURE.md:16: link: ",
+        "ARCHITECTURE.md:16: machine-path: ",
         "docs/large.bin:1: size: ",
     ]);
 }

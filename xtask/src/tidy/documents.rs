@@ -16,8 +16,8 @@ pub(crate) const RULES: [&str; 7] =
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// Document whose table lists the third-party dependencies.
 const DEPENDENCIES: &str = "docs/design/dependencies.md";
-/// Crates that no other may depend on: the build of the first four needs more than a C compiler, and
-/// the last one brings twenty others ([dependencies](../../../docs/design/dependencies.md)).
+/// Crates that no other may depend on: the build of the first four needs more than a C compiler,
+/// and the last one brings twenty others ([dependencies](../../../docs/design/dependencies.md)).
 const NEVER_LOCKED: [&str; 5] =
     ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "icu_properties"];
 /// Crates that a crate of the workspace replaces: from a registry, they would bring parts that ours

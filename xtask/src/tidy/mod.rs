@@ -15,6 +15,7 @@ mod purity;
 mod security;
 mod source;
 mod style;
+mod walks;
 mod workspace;
 
 use std::collections::BTreeSet;
@@ -73,6 +74,7 @@ pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String
         &language::RULES,
         &security::RULES,
         &forwarding::RULES,
+        &walks::RULES,
     ]
     .concat();
     let mut verdict = RuleCounts { passed: rules.len() - broken.len(), failed: broken.len() };
@@ -180,6 +182,7 @@ fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     language::check(workspace, &mut findings);
     security::check(workspace, &mut findings);
     forwarding::check(workspace, &mut findings);
+    walks::check(workspace, &mut findings);
     findings.sort();
     findings.dedup();
     findings
