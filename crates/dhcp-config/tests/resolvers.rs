@@ -224,7 +224,10 @@ fn octets_are_checked_as_kea_reads_them() {
         ("00010001", "resolver 1: it ends inside of a field"),
         ("0003000100", "resolver 1: the name of the resolver is missing"),
         ("00060001030161", "resolver 1: it ends inside of a field"),
-        ("000700010401610000", "resolver 1: the name of the resolver is shorter than its length says"),
+        (
+            "000700010401610000",
+            "resolver 1: the name of the resolver is shorter than its length says",
+        ),
         ("00060001030361 62", "resolver 1: a domain name in it has no end"),
         ("00070001030161 0000", "resolver 1: 0 octets are not addresses of 4 octets each"),
         ("00090001030161 0002 0101", "resolver 1: 2 octets are not addresses of 4 octets each"),

@@ -38,8 +38,8 @@ mod text;
 
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
-    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration,
-    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
+    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration, PutFailure,
+    Selected, Selector, ServerVersion, Status, WrittenFile,
 };
 pub use command::CommandExecution;
 pub use dispatch::{execute, test_configuration};

@@ -11,8 +11,8 @@ use dhcp_lease::{ClientKey, PutMode};
 use serde_json::{Value, json};
 
 use crate::backend::{
-    ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration,
-    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
+    ApplyFailure, CleanupStartResult, CommandBackend, LeaseAdministration, PutFailure, Selected,
+    Selector, ServerVersion, Status, WrittenFile,
 };
 use crate::family::CommandFamily;
 use crate::interfaces::InterfaceFacts;

@@ -177,10 +177,7 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
         }
     }
     if workload.is_empty() {
-        return Err((
-            format!("{name} has no DNS query with its length before it"),
-            2,
-        ));
+        return Err((format!("{name} has no DNS query with its length before it"), 2));
     }
     if others > 0 || !rest.is_empty() {
         let end = if rest.is_empty() { "" } else { ", and a last message that is cut" };

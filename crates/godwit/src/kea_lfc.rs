@@ -120,7 +120,10 @@ impl CleanupPidFile {
         // Another program may have the number of a clean-up that ended without removing the file.
         let pid = kept.trim().parse().ok();
         if let Some(pid) = pid.filter(|&pid| DiskStorage.is_cleanup_running(pid)) {
-            return Err(format!("process {pid} cleans up already, according to {}", path.display()));
+            return Err(format!(
+                "process {pid} cleans up already, according to {}",
+                path.display()
+            ));
         }
         // The target of a link with this name belongs to another program.
         fs::remove_file(&path).ok();

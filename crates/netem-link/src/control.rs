@@ -90,7 +90,9 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(EmulatedLinkError::cannot("look at", shown)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
-            return Err(EmulatedLinkError::Usage(format!("{shown}: the existing file is no socket")));
+            return Err(EmulatedLinkError::Usage(format!(
+                "{shown}: the existing file is no socket"
+            )));
         }
         Ok(_) => {}
     }

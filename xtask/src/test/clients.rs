@@ -51,7 +51,9 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ch
         return Ok(CheckTally::one(true));
     }
     if !may_install {
-        println!("    no clients of Kea from PyPI, since installing is switched off; their test is left out");
+        println!(
+            "    no clients of Kea from PyPI, since installing is switched off; their test is left out"
+        );
         return Ok(CheckTally::left_out(1));
     }
     fs::remove_dir_all(folder).ok();

@@ -262,7 +262,9 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
             }
             [b'-', end, ref behind @ ..] => {
                 let Some(first) = start.take() else {
-                    return Err("a `-` in `[...]` is at a position where no range can begin".to_owned());
+                    return Err(
+                        "a `-` in `[...]` is at a position where no range can begin".to_owned()
+                    );
                 };
                 let starts_class = end == b'[' && matches!(behind, [b':' | b'.' | b'=', ..]);
                 if rank(first) > rank(end) || starts_class {

@@ -8,8 +8,8 @@ use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhc
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
     ApplyFailure, CleanupStartResult, CommandBackend, CommandExecution, CommandFamily,
-    InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected,
-    Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
+    InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected, Selector, ServerVersion,
+    ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
 use dhcp_lease::{ClientKey, LeaseState, PutMode};
 use serde_json::{Value, json};

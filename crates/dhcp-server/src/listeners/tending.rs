@@ -47,7 +47,9 @@ impl ListenerCheckResult {
     fn new(opening: &ListenerOpeningResult, missing: Vec<String>) -> Self {
         let failed = opening.problems.iter().map(ToString::to_string);
         let awaited = opening.tentative.iter().map(|place| {
-            format!("waiting for {place}: the kernel is still checking that no other machine has it")
+            format!(
+                "waiting for {place}: the kernel is still checking that no other machine has it"
+            )
         });
         Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
     }

@@ -55,7 +55,12 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "acknowledgements are acknowledged once in a window",
         "it needs data one way, without an application's answer",
     ),
-    outside("ACK-12", "§11.7.2", "no data is sent to an application that has closed", nobody_listens),
+    outside(
+        "ACK-12",
+        "§11.7.2",
+        "no data is sent to an application that has closed",
+        nobody_listens,
+    ),
     inside(
         "ACK-13",
         "§11.6",

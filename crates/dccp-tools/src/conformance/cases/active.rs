@@ -29,9 +29,9 @@ fn await_request(
     control.send_data(&[CONNECT_COMMAND, words.as_bytes()].concat());
     let request =
         peer.wait("a Request", |a| a.is(PacketType::Request)).map_err(|stop| match stop {
-            CaseStopReason::Failed { .. } => {
-                CaseStopReason::not_applicable("the target does not connect when the command asks it to")
-            }
+            CaseStopReason::Failed { .. } => CaseStopReason::not_applicable(
+                "the target does not connect when the command asks it to",
+            ),
             other => other,
         })?;
     peer.remote_port = request.header.source_port;

@@ -68,7 +68,9 @@ impl GeneratorResult {
         }
         if self.notice_ns < 0 {
             let late_ms = ms(self.notice_ns.unsigned_abs());
-            warnings.push(format!("the order to begin reached {host} {late_ms:.3} ms after the beginning"));
+            warnings.push(format!(
+                "the order to begin reached {host} {late_ms:.3} ms after the beginning"
+            ));
         }
         warnings
     }
