@@ -2,6 +2,7 @@
 //! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux`,
 //! `cargo xtask dccp-worlds` and `cargo xtask pages`.
 
+mod output;
 mod test;
 mod tidy;
 
@@ -11,8 +12,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fast] [--root FOLDER]
-           the project's rules, then cargo fmt --check and cargo clippy
-           --fast     the rules only: code, documents, crate table and walks
+           the project rules, then cargo fmt --check and cargo clippy
+           --fast     the rules only
            --root     another workspace than this one
        cargo xtask language [RULE]
            how many places break each rule of plain language, and all places of one rule
@@ -59,7 +60,7 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            is cut off, empty, out of place or no number";
 
 fn main() -> ExitCode {
-    if ran_as_process_beside(std::env::args_os().skip(1)) {
+    if ran_as_helper_process(std::env::args_os().skip(1)) {
         return ExitCode::SUCCESS;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(XtaskError::Failed)
         }
         ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            output::print_line(USAGE);
             return ExitCode::SUCCESS;
         }
         _ => Err(XtaskError::Usage),
@@ -101,18 +102,18 @@ fn main() -> ExitCode {
 
 /// Runs a helper process that a test run has started from this program. Returns false if the
 /// arguments are those of a command.
-fn ran_as_process_beside(mut given: impl Iterator<Item = OsString>) -> bool {
-    let Some(word) = given.next() else { return false };
+fn ran_as_helper_process(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    let Some(word) = arguments.next() else { return false };
     if word == test::BUSY_WORD {
-        let path = given.next().map(PathBuf::from);
+        let path = arguments.next().map(PathBuf::from);
         if let Err(reason) = test::keep_busy(path.as_deref()) {
             eprintln!("xtask: {reason}");
         }
         return true;
     }
     if word == test::CLEAN_UP_WORD {
-        let marker = given.next().unwrap_or_default();
-        let temporary = given.next().map(PathBuf::from).unwrap_or_default();
+        let marker = arguments.next().unwrap_or_default();
+        let temporary = arguments.next().map(PathBuf::from).unwrap_or_default();
         test::clean_up_after(std::io::stdin(), &marker.to_string_lossy(), &temporary);
         return true;
     }
@@ -144,7 +145,10 @@ fn tidy_command(arguments: &[&str]) -> Result<bool, XtaskError> {
         }
     }
     let verdict = tidy::run(&root, extent).map_err(XtaskError::Failed)?;
-    println!("tidy: {} rules hold, {} broken", verdict.passed, verdict.failed);
+    output::print_line(format_args!(
+        "tidy: {} rules hold, {} broken",
+        verdict.passed, verdict.failed
+    ));
     Ok(verdict.failed == 0)
 }
 
@@ -168,7 +172,7 @@ fn test_command(arguments: &[&str]) -> Result<bool, XtaskError> {
             }
             "--list" => {
                 let names = test::suite_names(workspace_root()).map_err(XtaskError::Failed)?;
-                println!("{}", names.join("\n"));
+                output::print_line(names.join("\n"));
                 return Ok(true);
             }
             option if option.starts_with('-') => return Err(XtaskError::Usage),

@@ -99,10 +99,10 @@ impl SampleWorkspace {
     /// Checks that tidy fails with exactly the findings that begin with the given texts.
     fn must_find(&self, expected: &[&str]) {
         let (text, has_passed) = self.tidy();
-        let found: Vec<&str> = text.lines().filter(|line| !line.starts_with("tidy: ")).collect();
+        let findings: Vec<&str> = text.lines().filter(|line| !line.starts_with("tidy: ")).collect();
         assert!(!has_passed, "passed, printing:\n{text}");
-        assert_eq!(found.len(), expected.len(), "{text}");
-        for (line, start) in found.iter().zip(expected) {
+        assert_eq!(findings.len(), expected.len(), "{text}");
+        for (line, start) in findings.iter().zip(expected) {
             assert!(line.starts_with(start), "{line}\nshould begin with\n{start}");
         }
     }
@@ -122,6 +122,26 @@ fn a_clean_workspace_passes() {
     let (text, has_passed) = SampleWorkspace::clean().tidy();
     assert!(has_passed, "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn an_output_that_nobody_reads_changes_no_verdict() {
+    let planted = SampleWorkspace::clean();
+    for (is_broken, status) in [(false, 0), (true, 1)] {
+        if is_broken {
+            planted.append(ENGINE, "fn f() { todo!() }\n");
+        }
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(["tidy", "--fast", "--root"])
+            .arg(&planted.root)
+            .stdout(writer)
+            .output()
+            .expect("xtask runs");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(status));
+    }
 }
 
 #[test]

@@ -20,9 +20,9 @@ const LOAD: (usize, usize) = (4, 5);
 #[repr(align(64))]
 struct HintBucket {
     tags: [u32; ROOM],
-    /// The taken places, one bit each.
-    taken: u32,
-    places: [u32; ROOM],
+    /// Bits of the entries in use.
+    used: u32,
+    slots: [u32; ROOM],
     /// The number of hints that lie in later buckets and would lie in this one or before it, if
     /// there had been room.
     passed: u32,
@@ -30,7 +30,7 @@ struct HintBucket {
 
 const _: () = assert!(size_of::<HintBucket>() == 64, "a bucket is one cache line");
 
-const EMPTY: HintBucket = HintBucket { tags: [0; ROOM], taken: 0, places: [0; ROOM], passed: 0 };
+const EMPTY: HintBucket = HintBucket { tags: [0; ROOM], used: 0, slots: [0; ROOM], passed: 0 };
 
 impl HintBucket {
     /// Returns the bits of the hints with `tag`.
@@ -39,30 +39,30 @@ impl HintBucket {
         for (at, &own) in self.tags.iter().enumerate() {
             bits |= u32::from(own == tag) << at;
         }
-        bits & self.taken
+        bits & self.used
     }
 
-    /// Returns the bits of the hints that are `tag` and `place`.
-    fn with(&self, tag: u32, place: u32) -> u32 {
+    /// Returns the bits of the hints that are `tag` and `slot`.
+    fn with(&self, tag: u32, slot: u32) -> u32 {
         let mut bits = 0;
-        for (at, &own) in self.places.iter().enumerate() {
-            bits |= u32::from(own == place) << at;
+        for (at, &own) in self.slots.iter().enumerate() {
+            bits |= u32::from(own == slot) << at;
         }
         bits & self.with_tag(tag)
     }
 
     const fn is_full(&self) -> bool {
-        self.taken == (1 << ROOM) - 1
+        self.used == (1 << ROOM) - 1
     }
 
-    fn put(&mut self, tag: u32, place: u32) {
-        let at = self.taken.trailing_ones() as usize;
-        self.taken |= 1 << at;
-        (self.tags[at], self.places[at]) = (tag, place);
+    fn put(&mut self, tag: u32, slot: u32) {
+        let at = self.used.trailing_ones() as usize;
+        self.used |= 1 << at;
+        (self.tags[at], self.slots[at]) = (tag, slot);
     }
 
     fn hints(&self) -> impl Iterator<Item = (u32, u32)> {
-        bits(self.taken).map(|at| (self.tags[at], self.places[at]))
+        bits(self.used).map(|at| (self.tags[at], self.slots[at]))
     }
 }
 
@@ -75,7 +75,7 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A multi-map from tags to places.
+/// A multi-map from tags to slots: indexes of entries in the table of its user.
 #[derive(Debug, Default)]
 pub struct Buckets {
     buckets: Box<[HintBucket]>,
@@ -105,7 +105,7 @@ impl Buckets {
 
     fn grow_to(&mut self, buckets: usize) {
         let old = core::mem::replace(&mut self.buckets, vec![EMPTY; buckets].into());
-        old.iter().flat_map(HintBucket::hints).for_each(|(tag, place)| self.put(tag, place));
+        old.iter().flat_map(HintBucket::hints).for_each(|(tag, slot)| self.put(tag, slot));
     }
 
     const fn home(&self, tag: u32) -> usize {
@@ -129,33 +129,32 @@ impl Buckets {
         })
     }
 
-    /// Returns the places of the hints with `tag`.
+    /// Returns the slots of the hints with `tag`.
     pub fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
-        self.path(tag)
-            .flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.places[at]))
+        self.path(tag).flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.slots[at]))
     }
 
     /// Adds a hint.
-    pub fn insert(&mut self, tag: u32, place: u32) {
+    pub fn insert(&mut self, tag: u32, slot: u32) {
         if (self.len + 1) * LOAD.1 > self.buckets.len() * LOAD.0 * ROOM {
             self.grow_to(self.buckets.len() + self.buckets.len() / 2 + 2);
         }
-        self.put(tag, place);
+        self.put(tag, slot);
         self.len += 1;
     }
 
-    fn put(&mut self, tag: u32, place: u32) {
+    fn put(&mut self, tag: u32, slot: u32) {
         let mut at = self.home(tag);
         while self.buckets[at].is_full() {
             self.buckets[at].passed += 1;
             at = self.after(at);
         }
-        self.buckets[at].put(tag, place);
+        self.buckets[at].put(tag, slot);
     }
 
     /// Removes one hint; returns false if there is no such hint.
-    pub fn remove(&mut self, tag: u32, place: u32) -> bool {
-        let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, place) != 0) else {
+    pub fn remove(&mut self, tag: u32, slot: u32) -> bool {
+        let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, slot) != 0) else {
             return false;
         };
         let mut at = self.home(tag);
@@ -164,8 +163,8 @@ impl Buckets {
             at = self.after(at);
         }
         let bucket = &mut self.buckets[at];
-        let found = bucket.with(tag, place);
-        bucket.taken &= !(found & found.wrapping_neg());
+        let matches = bucket.with(tag, slot);
+        bucket.used &= !(matches & matches.wrapping_neg());
         self.len -= 1;
         true
     }
@@ -231,13 +230,13 @@ mod tests {
             let spread = if seed % 2 == 0 { 1 } else { u32::MAX / 301 };
             for _ in 0..4_000 {
                 let tag = u32::MAX - random.below(tags) as u32 * spread;
-                let place = random.below(20) as u32;
-                let known = model.iter().position(|&hint| hint == (tag, place));
+                let slot = random.below(20) as u32;
+                let known = model.iter().position(|&hint| hint == (tag, slot));
                 if random.chance(2, 3) && model.len() < 600 {
-                    buckets.insert(tag, place);
-                    model.push((tag, place));
+                    buckets.insert(tag, slot);
+                    model.push((tag, slot));
                 } else {
-                    assert_eq!(buckets.remove(tag, place), known.is_some(), "seed {seed}");
+                    assert_eq!(buckets.remove(tag, slot), known.is_some(), "seed {seed}");
                     known.map(|at| model.swap_remove(at));
                 }
                 let mut found: Vec<u32> = buckets.find(tag).collect();
@@ -248,10 +247,10 @@ mod tests {
                 assert_eq!(found, expected, "seed {seed}");
                 assert_eq!(buckets.len(), model.len());
             }
-            for (tag, place) in model {
-                assert!(buckets.remove(tag, place), "seed {seed}");
+            for (tag, slot) in model {
+                assert!(buckets.remove(tag, slot), "seed {seed}");
             }
-            assert!(buckets.buckets.iter().all(|bucket| bucket.passed == 0 && bucket.taken == 0));
+            assert!(buckets.buckets.iter().all(|bucket| bucket.passed == 0 && bucket.used == 0));
         }
     }
 
@@ -261,8 +260,8 @@ mod tests {
         buckets.reserve(1_000);
         let bytes = buckets.bytes();
         let mut random = Random::from_seed(3);
-        for place in 0..1_000 {
-            buckets.insert(random.below(1 << 32) as u32, place);
+        for slot in 0..1_000 {
+            buckets.insert(random.below(1 << 32) as u32, slot);
         }
         assert_eq!(buckets.bytes(), bytes);
         assert!(bytes / 1_000 <= 12, "{bytes} octets");

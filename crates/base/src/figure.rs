@@ -28,11 +28,11 @@ impl fmt::Display for Figure {
             bound /= 10.0;
         }
         let text = format!("{:.decimals$}", self.0);
-        let shown = match text.split_once('.') {
+        let digits = match text.split_once('.') {
             Some(_) => text.trim_end_matches('0').trim_end_matches('.'),
             None => &text,
         };
-        f.pad(shown)
+        f.pad(digits)
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_figure_has_the_digits_that_it_needs() {
-        for (value, shown) in [
+        for (value, digits) in [
             (0.0, "0"),
             (0.4, "0.4"),
             (2.5, "2.5"),
@@ -57,7 +57,7 @@ mod tests {
             (-0.25, "-0.25"),
             (1.0 / 3.0, "0.333333"),
         ] {
-            assert_eq!(Figure(value).to_string(), shown, "{value}");
+            assert_eq!(Figure(value).to_string(), digits, "{value}");
         }
         assert_eq!(format!("{:>6}", Figure(2.5)), "   2.5");
     }

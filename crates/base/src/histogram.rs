@@ -67,7 +67,7 @@ impl Histogram {
         }
     }
 
-    /// Creates a histogram from the parts of another: pairs of a place in [`Histogram::buckets`]
+    /// Creates a histogram from the parts of another: pairs of an index in [`Histogram::buckets`]
     /// and the count there, and `totals`, which are ignored when nothing was counted. Returns
     /// `None` when the parts contradict each other.
     #[must_use]
@@ -78,8 +78,8 @@ impl Histogram {
     ) -> Option<Self> {
         let HistogramTotals { sum, min, max } = totals;
         let mut whole = Self::up_to(limit);
-        for (place, count) in counts {
-            let bucket = whole.buckets.get_mut(place)?;
+        for (index, count) in counts {
+            let bucket = whole.buckets.get_mut(index)?;
             *bucket = bucket.checked_add(count)?;
             whole.count = whole.count.checked_add(count)?;
         }
@@ -164,10 +164,10 @@ impl Histogram {
         let rank = (floor + u64::from((floor as f64) < exact)).max(1);
         let (first, filled) = self.filled();
         let mut seen = 0;
-        for (place, &bucket) in filled.iter().enumerate() {
+        for (offset, &bucket) in filled.iter().enumerate() {
             seen += bucket;
             if seen >= rank {
-                let index = first + place;
+                let index = first + offset;
                 let is_overflow = index + 1 == self.buckets.len();
                 return Some(if is_overflow { self.max } else { upper_edge(index).min(self.max) });
             }
@@ -175,7 +175,7 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// Returns the place of the first bucket that counts anything, and the buckets from there to
+    /// Returns the index of the first bucket that counts anything, and the buckets from there to
     /// the last such bucket.
     fn filled(&self) -> (usize, &[u64]) {
         if self.count == 0 {
@@ -206,7 +206,7 @@ impl Histogram {
             .iter()
             .enumerate()
             .filter(|&(_, &count)| count > 0)
-            .map(move |(place, &count)| (upper_edge(first + place), count))
+            .map(move |(offset, &count)| (upper_edge(first + offset), count))
     }
 }
 

@@ -44,9 +44,9 @@ impl HostName {
         if Self::check(text).is_ok() {
             return Self(text.into());
         }
-        let mut kept = text.replace('\0', "");
-        kept.truncate(kept.floor_char_boundary(HOST_NAME_MAX));
-        Self(kept.into())
+        let mut name = text.replace('\0', "");
+        name.truncate(name.floor_char_boundary(HOST_NAME_MAX));
+        Self(name.into())
     }
 
     /// Checks that `text` can be a host name.

@@ -139,8 +139,8 @@ impl<'b> ByteWriter<'b> {
         }
         let mut rest = &mut self.buffer[self.len..self.len + count];
         for part in parts {
-            let (place, behind) = rest.split_at_mut(part.len());
-            place.copy_from_slice(part);
+            let (target, behind) = rest.split_at_mut(part.len());
+            target.copy_from_slice(part);
             rest = behind;
         }
         self.len += count;

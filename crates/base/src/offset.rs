@@ -97,12 +97,15 @@ mod tests {
                     RoundTrip { asked_ns, received_ns, sent_ns, answered_ns: pass(3_000_000) }
                 })
                 .collect();
-            let found = Offset::from_round_trips(&trips).unwrap();
-            assert!(found.ns.abs_diff(offset_ns) <= found.uncertainty_ns, "{found:?} {offset_ns}");
+            let offset = Offset::from_round_trips(&trips).unwrap();
+            assert!(
+                offset.ns.abs_diff(offset_ns) <= offset.uncertainty_ns,
+                "{offset:?} {offset_ns}"
+            );
             let least = trips.iter().map(|trip| trip.delay_ns()).min().unwrap();
-            assert_eq!(found.uncertainty_ns, least.div_ceil(2));
-            let error = found.there(now_ns).abs_diff(there(now_ns));
-            assert!(error <= found.uncertainty_ns);
+            assert_eq!(offset.uncertainty_ns, least.div_ceil(2));
+            let error = offset.there(now_ns).abs_diff(there(now_ns));
+            assert!(error <= offset.uncertainty_ns);
         }
         assert_eq!(Offset::from_round_trips(&[]), None);
     }

@@ -9,8 +9,8 @@ pub(crate) fn local(wall_s: u64) -> (String, String) {
 }
 
 fn split(local_s: u64) -> (String, String) {
-    let shown = CivilTime::from_unix_s(i64::try_from(local_s).unwrap_or(i64::MAX / 2)).to_string();
-    let (date, time) = shown.split_once(' ').unwrap_or_default();
+    let civil = CivilTime::from_unix_s(i64::try_from(local_s).unwrap_or(i64::MAX / 2)).to_string();
+    let (date, time) = civil.split_once(' ').unwrap_or_default();
     (time.to_owned(), date.to_owned())
 }
 

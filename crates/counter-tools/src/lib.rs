@@ -9,7 +9,7 @@ mod clock;
 mod cpustat;
 mod error;
 mod ifpps;
-mod pace;
+mod reading_timer;
 
 use std::process::ExitCode;
 

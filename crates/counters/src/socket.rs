@@ -45,8 +45,8 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
         8 => Some(Ipv4Addr::from(word(0)?).into()),
         32 => {
             let mut octets = [0; 16];
-            for (at, place) in octets.chunks_exact_mut(4).enumerate() {
-                place.copy_from_slice(&word(at)?);
+            for (at, bytes) in octets.chunks_exact_mut(4).enumerate() {
+                bytes.copy_from_slice(&word(at)?);
             }
             Some(Ipv6Addr::from(octets).into())
         }

@@ -35,9 +35,9 @@ pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
             .filter_map(|column| u64::from_str_radix(column, 16).ok())
             .collect();
         let column = |at: usize| columns.get(at).copied().unwrap_or(0);
-        let told = columns.get(CPU_COLUMN).and_then(|cpu| u32::try_from(*cpu).ok());
+        let cpu = columns.get(CPU_COLUMN).and_then(|cpu| u32::try_from(*cpu).ok());
         SoftnetRow {
-            cpu: told.unwrap_or(number),
+            cpu: cpu.unwrap_or(number),
             processed: column(0),
             dropped: column(1),
             squeezed: column(2),

@@ -24,7 +24,10 @@ pub fn parse_udp_counters(snmp: &str, snmp6: &str) -> UdpCounters {
     let v6 = |wanted: &str| {
         let of_line = |line: &str| {
             let name = line.strip_prefix("Udp6")?.strip_prefix(wanted)?;
-            name.starts_with([' ', '\t']).then(|| name.trim().parse::<u64>().ok())?
+            if !name.starts_with([' ', '\t']) {
+                return None;
+            }
+            name.trim().parse::<u64>().ok()
         };
         snmp6.lines().find_map(of_line).unwrap_or(0)
     };

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step ends the run")]
 
+#[path = "../tests/hostile/attack_run.rs"]
+mod attack_run;
 #[allow(dead_code, unused_imports, unused_macros, reason = "the tests need more of it")]
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -10,37 +12,35 @@ mod common;
 mod forge;
 #[path = "../tests/hostile/relay.rs"]
 mod relay;
-#[path = "../tests/hostile/scene.rs"]
-mod scene;
 #[path = "../tests/hostile/senders.rs"]
 mod senders;
 
 use std::time::Duration;
 
+use attack_run::{AttackRunSize, AttackSpeed, run_attacks};
 use common::{RAW, UDP, in_a_namespace};
-use scene::{AttackRunSize, AttackSpeed, siege};
 
 fn main() {
     let packets = std::env::args().nth(1).map_or(300_000, |word| word.parse().unwrap());
     // At line rate most packets are lost, and TFRC may then wait for a minute between two.
     let patience = Duration::from_secs(600);
     let scale = AttackRunSize {
-        pace: AttackSpeed::WithTheFlow,
+        speed: AttackSpeed::WithTheFlow,
         patience,
         exchanges: 2_000,
         packets,
         clients: 500,
     };
-    for (pace, words) in
+    for (speed, words) in
         [(AttackSpeed::WithTheFlow, "as fast as is read"), (AttackSpeed::LineRate, "line rate")]
     {
-        let scale = AttackRunSize { pace, ..scale };
+        let scale = AttackRunSize { speed, ..scale };
         for ccid in [2, 3] {
-            println!("inside of UDP, CCID {ccid}, {words}\n{}", siege(UDP, ccid, scale));
+            println!("inside of UDP, CCID {ccid}, {words}\n{}", run_attacks(UDP, ccid, scale));
         }
         in_a_namespace(|| {
             for ccid in [2, 3] {
-                println!("over IP, CCID {ccid}, {words}\n{}", siege(RAW, ccid, scale));
+                println!("over IP, CCID {ccid}, {words}\n{}", run_attacks(RAW, ccid, scale));
             }
         });
     }

@@ -290,12 +290,12 @@ impl Driver {
             let Some(&[l0, l1, r0, r1]) = quoted.first_chunk() else { return };
             let local_port = u16::from_be_bytes([l0, l1]);
             let remote_port = u16::from_be_bytes([r0, r1]);
-            let found = core.states().find(|(key, _)| {
+            let connection = core.states().find(|(key, _)| {
                 key.remote == remote
                     && key.local_port == local_port
                     && key.remote_port == remote_port
             });
-            let Some((key, state)) = found else { return };
+            let Some((key, state)) = connection else { return };
             if is_too_long {
                 core.with(&key, |connection| connection.handle_too_big(quoted, bytes));
             } else if state == ConnectionState::Request {

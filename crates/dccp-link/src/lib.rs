@@ -4,8 +4,8 @@
 //! which needs the right to raw sockets; [`CarrierOptions`] selects the carrier. One endpoint has
 //! many connections over one socket for each address family.
 //!
-//! There are two fronts and a driver that both use. [`BlockingEndpoint`] has a thread of its own,
-//! and blocking calls: [`BlockingEndpoint::connect`], [`BlockingEndpoint::listen`],
+//! There are two interfaces and a driver that both use. [`BlockingEndpoint`] has a thread of its
+//! own, and blocking calls: [`BlockingEndpoint::connect`], [`BlockingEndpoint::listen`],
 //! [`BlockingListener::accept`], [`BlockingConnection::send`], [`BlockingConnection::receive`].
 //! [`asynchronous`] has the same calls as futures, for programs on tokio or another runtime.
 //! [`Driver`] is the same without the thread, for a caller's loop that needs every processor cycle.

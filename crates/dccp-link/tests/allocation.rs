@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::front::{
-    AsyncFront, ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, open_front, serve_front,
+use crate::common::api::{
+    AdaptedAsyncEndpoint, ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, open_endpoint,
+    serve_endpoint,
 };
 use crate::common::{PORT, RAW, UDP, V4, V6, config, in_a_namespace, service};
 use allocation_counter::AllocationInfo;
@@ -101,21 +102,21 @@ fn turn(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriv
 /// Sends `count` datagrams there and back over all connections, a few of each on the way at once.
 fn talk(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriver, count: u64) {
     let data = [7; LEN];
-    let under_way_max = WINDOW * client.connected.len() as u64;
+    let in_flight_max = WINDOW * client.connected.len() as u64;
     let until = client.received + count;
-    let (mut under_way, mut idle, mut idle_since) = (0, 0, None);
+    let (mut in_flight, mut idle, mut idle_since) = (0, 0, None);
     while client.received < until {
         for index in 0..client.connected.len() {
-            if under_way < under_way_max {
+            if in_flight < in_flight_max {
                 let key = client.connected[index];
                 let sent = client.driver.with(&key, |connection| connection.send(&data, 0).is_ok());
-                under_way += u64::from(sent == Some(true));
+                in_flight += u64::from(sent == Some(true));
             }
         }
         let before = client.received;
         turn(now_ns, client, server);
         let came = client.received - before;
-        under_way = under_way.saturating_sub(came);
+        in_flight = in_flight.saturating_sub(came);
         if came > 0 {
             (idle, idle_since) = (0, None);
             continue;
@@ -125,7 +126,7 @@ fn talk(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriv
             let since = *idle_since.get_or_insert_with(Instant::now);
             thread::sleep(PAUSE);
             if since.elapsed() > LOST_AFTER {
-                (under_way, idle_since) = (0, None);
+                (in_flight, idle_since) = (0, None);
             }
         }
     }
@@ -154,17 +155,17 @@ fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) ->
 
 /// Returns the least of up to [`ROUNDS`] rounds.
 fn least(round: &mut dyn FnMut() -> AllocationInfo) -> AllocationInfo {
-    let mut found = round();
+    let mut least = round();
     for _ in 1..ROUNDS {
-        if found.count_total == 0 {
+        if least.count_total == 0 {
             break;
         }
         let next = round();
-        if next.count_total < found.count_total {
-            found = next;
+        if next.count_total < least.count_total {
+            least = next;
         }
     }
-    found
+    least
 }
 
 fn assert_nothing(kind: CarrierKind, address: IpAddr, connections: usize) {
@@ -194,8 +195,9 @@ fn the_packet_path_over_ip_allocates_nothing() {
 
 /// Checks the allocations of an application's thread that sends and receives.
 fn of_the_application<F: EndpointCalls>() {
-    let ServerOf::<F> { listener, peer, endpoint: _server } = serve_front(UDP, V4, &config_of(2));
-    let client: F = open_front(UDP, V4);
+    let ServerOf::<F> { listener, peer, endpoint: _server } =
+        serve_endpoint(UDP, V4, &config_of(2));
+    let client: F = open_endpoint(UDP, V4);
     let connection = client.connect(peer, &config_of(2)).unwrap();
     let accepted = listener.accept().unwrap();
     let (data, mut buffer) = ([7; LEN], Vec::new());
@@ -214,5 +216,5 @@ fn of_the_application<F: EndpointCalls>() {
 #[test]
 fn sending_and_receiving_allocates_nothing_in_the_applications_thread() {
     of_the_application::<BlockingEndpoint>();
-    of_the_application::<AsyncFront>();
+    of_the_application::<AdaptedAsyncEndpoint>();
 }

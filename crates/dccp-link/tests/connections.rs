@@ -1,17 +1,17 @@
-//! Applications at both ends, over both carriers and both versions of IP, at both fronts.
+//! Applications at both ends, over both carriers and both versions of IP, with both interfaces.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use crate::common::front::{
-    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, at_both_fronts, open_front,
-    serve_front,
+use crate::common::api::{
+    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, open_endpoint, serve_endpoint,
+    with_both_apis,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip};
 use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
 use dccp_link::{CarrierKind, ConnectionConfig, DccpError, Peer, ResetCode};
 
-at_both_fronts!(
+with_both_apis!(
     both_controls_over_udp_over_ipv4,
     both_controls_over_udp_over_ipv6,
     both_controls_over_ipv4,
@@ -48,8 +48,8 @@ fn exchange(connection: &impl ConnectionCalls, datagram: &[u8]) {
 /// Connects, sends datagrams and closes with one congestion control.
 fn talk<F: EndpointCalls>(kind: CarrierKind, address: IpAddr, ccid: u8) {
     let ServerOf::<F> { listener, endpoint: server, peer } =
-        serve_front::<F>(kind, address, &config(ccid));
-    let client = open_front::<F>(kind, address);
+        serve_endpoint::<F>(kind, address, &config(ccid));
+    let client = open_endpoint::<F>(kind, address);
     std::thread::scope(|scope| {
         let echoed = scope.spawn(move || {
             let connection = listener.accept().unwrap();
@@ -110,8 +110,8 @@ fn both_controls_over_ipv6<F: EndpointCalls>() {
 
 fn a_path_that_becomes_narrow_shortens_datagrams<F: EndpointCalls>() {
     in_a_namespace(|| {
-        let server = serve_front::<F>(UDP, V4, &config(3));
-        let client = open_front::<F>(UDP, V4);
+        let server = serve_endpoint::<F>(UDP, V4, &config(3));
+        let client = open_endpoint::<F>(UDP, V4);
         let connection = client.connect(server.peer, &config(3)).unwrap();
         let accepted = server.listener.accept().unwrap();
         assert!(connection.packet_bytes_max() > 8_000);
@@ -131,7 +131,7 @@ fn a_path_that_becomes_narrow_shortens_datagrams<F: EndpointCalls>() {
 fn a_port_that_nobody_has_is_told_by_the_network<F: EndpointCalls>() {
     // In the main namespace another program might take the port.
     in_a_namespace(|| {
-        let client = open_front::<F>(UDP, V4);
+        let client = open_endpoint::<F>(UDP, V4);
         let mute = open_mute();
         let udp_port = mute.local_addr().unwrap().port();
         drop(mute);
@@ -151,11 +151,11 @@ fn refusal<F: EndpointCalls>(
     port: u16,
     service: &str,
 ) -> (ResetCode, String) {
-    let server = serve_front::<F>(kind, address, &config(2));
+    let server = serve_endpoint::<F>(kind, address, &config(2));
     // A client does not answer for ports that it does not have.
-    let client = open_front::<F>(if kind == UDP { UDP } else { RAW }, address);
-    let asked = ConnectionConfig { service_code: service.parse().unwrap(), ..config(2) };
-    let Err(error) = client.connect(Peer { port, ..server.peer }, &asked) else {
+    let client = open_endpoint::<F>(if kind == UDP { UDP } else { RAW }, address);
+    let other_service = ConnectionConfig { service_code: service.parse().unwrap(), ..config(2) };
+    let Err(error) = client.connect(Peer { port, ..server.peer }, &other_service) else {
         panic!("connected to port {port} for {service}");
     };
     let DccpError::Refused { reset, .. } = error else { panic!("{error}") };
@@ -184,7 +184,7 @@ fn a_service_that_nobody_offers_is_refused<F: EndpointCalls>() {
 }
 
 fn where_nobody_is_a_client_gives_up_in_time<F: EndpointCalls>() {
-    let client = open_front::<F>(UDP, V4);
+    let client = open_endpoint::<F>(UDP, V4);
     // A socket that never answers.
     let mute = open_mute();
     let udp_port = mute.local_addr().unwrap().port();
@@ -225,7 +225,7 @@ fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
 }
 
 fn a_server_that_is_silent_after_its_response_is_sent_to<F: EndpointCalls>() {
-    let client = open_front::<F>(UDP, V4);
+    let client = open_endpoint::<F>(UDP, V4);
     let socket = open_mute();
     let peer = Peer { address: V4, port: PORT, udp_port: socket.local_addr().unwrap().port() };
     std::thread::scope(|scope| {
@@ -275,8 +275,8 @@ fn open_mute() -> std::net::UdpSocket {
 
 fn a_peer_that_vanishes_is_noticed_and_forgotten<F: EndpointCalls>() {
     in_a_namespace(|| {
-        let server = serve_front::<F>(UDP, V4, &config(2));
-        let client = open_front::<F>(UDP, V4);
+        let server = serve_endpoint::<F>(UDP, V4, &config(2));
+        let client = open_endpoint::<F>(UDP, V4);
         let config = ConnectionConfig { close_timeout_ns: 300_000_000, ..config(2) };
         let mut connection = client.connect(server.peer, &config).unwrap();
         let accepted = server.listener.accept().unwrap();
@@ -300,8 +300,8 @@ fn a_peer_that_vanishes_is_noticed_and_forgotten<F: EndpointCalls>() {
 
 fn closing_towards_a_peer_that_vanished_ends_after_its_time<F: EndpointCalls>() {
     in_a_namespace(|| {
-        let server = serve_front::<F>(UDP, V4, &config(2));
-        let client = open_front::<F>(UDP, V4);
+        let server = serve_endpoint::<F>(UDP, V4, &config(2));
+        let client = open_endpoint::<F>(UDP, V4);
         let config = ConnectionConfig { close_timeout_ns: 300_000_000, ..config(2) };
         let connection = client.connect(server.peer, &config).unwrap();
         let accepted = server.listener.accept().unwrap();
@@ -314,8 +314,9 @@ fn closing_towards_a_peer_that_vanished_ends_after_its_time<F: EndpointCalls>() 
 }
 
 fn a_hundred_connections_share_an_endpoint<F: EndpointCalls>() {
-    let ServerOf::<F> { listener, endpoint: server, peer } = serve_front::<F>(UDP, V4, &config(2));
-    let client = open_front::<F>(UDP, V4);
+    let ServerOf::<F> { listener, endpoint: server, peer } =
+        serve_endpoint::<F>(UDP, V4, &config(2));
+    let client = open_endpoint::<F>(UDP, V4);
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let accepted: Vec<_> = (0..100).map(|_| listener.accept().unwrap()).collect();
@@ -341,8 +342,8 @@ fn a_hundred_connections_share_an_endpoint<F: EndpointCalls>() {
 
 fn what_nobody_reads_takes_no_more_room_than_agreed<F: EndpointCalls>() {
     let small = ConnectionConfig { receive_queue_len: 8, ..config(2) };
-    let server = serve_front::<F>(UDP, V4, &small);
-    let client = open_front::<F>(UDP, V4);
+    let server = serve_endpoint::<F>(UDP, V4, &small);
+    let client = open_endpoint::<F>(UDP, V4);
     let connection = client.connect(server.peer, &config(2)).unwrap();
     let accepted = server.listener.accept().unwrap();
     for number in 0..100_u8 {
@@ -359,8 +360,8 @@ fn what_nobody_reads_takes_no_more_room_than_agreed<F: EndpointCalls>() {
 }
 
 fn an_endpoint_that_goes_resets_its_connections<F: EndpointCalls>() {
-    let server = serve_front::<F>(UDP, V4, &config(3));
-    let client = open_front::<F>(UDP, V4);
+    let server = serve_endpoint::<F>(UDP, V4, &config(3));
+    let client = open_endpoint::<F>(UDP, V4);
     let connection = client.connect(server.peer, &config(3)).unwrap();
     let accepted = server.listener.accept().unwrap();
     drop(client);

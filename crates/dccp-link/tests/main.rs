@@ -6,6 +6,6 @@ mod allocation;
 mod common;
 mod connections;
 mod hostile;
+mod paths;
 mod tasks;
-mod ways;
 mod wire;

@@ -38,8 +38,8 @@ async fn pair(
     peer: Peer,
 ) -> (AsyncConnection, AsyncConnection) {
     let config = config(2);
-    let (made, accepted) = tokio::join!(client.connect(peer, &config), listener.accept());
-    (made.unwrap(), accepted.unwrap())
+    let (connected, accepted) = tokio::join!(client.connect(peer, &config), listener.accept());
+    (connected.unwrap(), accepted.unwrap())
 }
 
 /// Sends back every datagram until the other end closes. Returns their count.

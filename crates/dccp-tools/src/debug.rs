@@ -252,12 +252,12 @@ mod tests {
             scope: 0,
         };
         let mut observer = Observer::new(&[DebugTopic::Connection, DebugTopic::Features]).unwrap();
-        let said = observer.changes(0, &key, &connection);
-        assert_eq!(said, "[10.0.0.1:40000-10.0.0.2:5001 connection] client: REQUEST\n");
+        let description = observer.changes(0, &key, &connection);
+        assert_eq!(description, "[10.0.0.1:40000-10.0.0.2:5001 connection] client: REQUEST\n");
         assert_eq!(observer.changes(1, &key, &connection), "", "nothing is agreed on yet");
         connection.abort();
-        let said = observer.changes(2, &key, &connection);
-        assert!(said.contains("connection] client: REQUEST to "), "{said}");
+        let description = observer.changes(2, &key, &connection);
+        assert!(description.contains("connection] client: REQUEST to "), "{description}");
         assert!(Observer::new(&[]).is_none());
     }
 }

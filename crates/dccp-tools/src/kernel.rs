@@ -12,13 +12,13 @@ use crate::outcome::ToolError;
 
 /// Returns the socket options that the flags request. The kernel chooses the rest.
 pub(crate) fn options(link: &LinkArgs, config: &ConnectionConfig) -> DccpOptions {
-    let is_tx_asked = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
-    let is_rx_asked = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
+    let sets_tx = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
+    let sets_rx = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
     let queue_len = u32::try_from(config.send_queue_len).unwrap_or(u32::MAX);
     DccpOptions {
         service_code: config.service_code.value(),
-        tx_ccids: if is_tx_asked { config.tx_ccids.clone() } else { Vec::new() },
-        rx_ccids: if is_rx_asked { config.rx_ccids.clone() } else { Vec::new() },
+        tx_ccids: if sets_tx { config.tx_ccids.clone() } else { Vec::new() },
+        rx_ccids: if sets_rx { config.rx_ccids.clone() } else { Vec::new() },
         send_coverage: config.send_coverage,
         minimum_coverage: config.minimum_coverage,
         send_queue_len: link.sets("tx_qlen").then_some(queue_len),
@@ -111,12 +111,15 @@ mod tests {
     #[test]
     fn the_kernel_keeps_its_choice_where_no_flag_asks() {
         let link = LinkArgs::default();
-        let asked = options(&link, &link.config().unwrap());
-        assert_eq!((asked.tx_ccids, asked.rx_ccids, asked.send_queue_len), (vec![], vec![], None));
+        let socket_options = options(&link, &link.config().unwrap());
+        assert_eq!(
+            (socket_options.tx_ccids, socket_options.rx_ccids, socket_options.send_queue_len),
+            (vec![], vec![], None)
+        );
         let link =
             LinkArgs { ccid: Some(3), parameters: vec!["tx_qlen=9".into()], ..LinkArgs::default() };
-        let asked = options(&link, &link.config().unwrap());
-        assert_eq!((asked.tx_ccids, asked.rx_ccids), (vec![3], vec![3]));
-        assert_eq!(asked.send_queue_len, Some(9));
+        let socket_options = options(&link, &link.config().unwrap());
+        assert_eq!((socket_options.tx_ccids, socket_options.rx_ccids), (vec![3], vec![3]));
+        assert_eq!(socket_options.send_queue_len, Some(9));
     }
 }

@@ -285,8 +285,9 @@ impl LinkArgs {
 
     /// Returns the error of a client without an answer in time.
     pub(crate) fn no_answer_error(&self, to: DccpDestination, timeout: Duration) -> ToolError {
-        let (address, door, seconds) = (to.address(), self.describe_ports(), timeout.as_secs_f64());
-        ToolError::Failed(format!("no answer from {address}, {door}, within {seconds} s"))
+        let (address, ports, seconds) =
+            (to.address(), self.describe_ports(), timeout.as_secs_f64());
+        ToolError::Failed(format!("no answer from {address}, {ports}, within {seconds} s"))
     }
 
     const fn takes(&self, address: IpAddr) -> bool {
@@ -338,32 +339,32 @@ fn peer_address(
     is_v4_only: bool,
     is_v6_only: bool,
 ) -> Result<ScopedAddress, ToolError> {
-    let found = if host.contains('%') {
+    let addresses = if host.contains('%') {
         let address: ScopedAddress =
             host.parse().map_err(|why| ToolError::Usage(format!("{host}: {why}")))?;
         vec![address]
     } else {
-        let found = (host, port)
+        let addresses = (host, port)
             .to_socket_addrs()
             .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
-        found.map(scoped).collect()
+        addresses.map(scoped).collect()
     };
-    let is_taken = |found: &ScopedAddress| match found.address {
+    let is_wanted = |candidate: &ScopedAddress| match candidate.address {
         IpAddr::V4(_) => !is_v6_only,
         IpAddr::V6(_) => !is_v4_only,
     };
-    let address = found.into_iter().find(is_taken);
+    let address = addresses.into_iter().find(is_wanted);
     let family = if is_v6_only { "IPv6" } else { "IPv4" };
     address.ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))
 }
 
 /// Returns an address of the resolver with its scope.
-const fn scoped(found: SocketAddr) -> ScopedAddress {
-    let scope = match found {
+const fn scoped(resolved: SocketAddr) -> ScopedAddress {
+    let scope = match resolved {
         SocketAddr::V4(_) => 0,
         SocketAddr::V6(v6) => v6.scope_id(),
     };
-    ScopedAddress { address: found.ip(), scope }
+    ScopedAddress { address: resolved.ip(), scope }
 }
 
 /// Sets a parameter by its name in Linux.
@@ -410,8 +411,8 @@ mod tests {
         let command = LinkArgs::augment_args(clap::Command::new("link"));
         let parsed = |value| command.clone().try_get_matches_from(["link", "--cscov", value]);
         assert!(parsed("15").is_ok());
-        let said = parsed("16").expect_err("15 is the most").to_string();
-        assert!(said.contains("16 is not in 0..=15"), "{said}");
+        let message = parsed("16").expect_err("15 is the most").to_string();
+        assert!(message.contains("16 is not in 0..=15"), "{message}");
     }
 
     #[test]

@@ -75,11 +75,11 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
         return Ok(DccpCommandOutcome::Interrupted);
     };
     let max = single.packet_bytes_max()?;
-    let asked = args.len.map_or(LEN, usize::from);
-    let len = asked.min(max);
-    if len < asked {
+    let requested = args.len.map_or(LEN, usize::from);
+    let len = requested.min(max);
+    if len < requested {
         print_text(&format!(
-            "ttcp-t: {asked} bytes are more than the path takes, sending {len}\n"
+            "ttcp-t: {requested} bytes are more than the path takes, sending {len}\n"
         ))?;
     }
     print_text(&format!(
@@ -113,11 +113,11 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
 }
 
 fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
-    let mut said = Ok(());
+    let mut printed = Ok(());
     let accepted = CommandConnection::accept(&args.link, |text| {
-        said = print_text(&format!("ttcp-r: dccp, {text}\n"));
+        printed = print_text(&format!("ttcp-r: dccp, {text}\n"));
     })?;
-    said?;
+    printed?;
     let WaitResult::Done(single) = accepted else { return Ok(DccpCommandOutcome::Interrupted) };
     if args.verbose {
         let remote = single.remote();

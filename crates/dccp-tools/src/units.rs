@@ -176,11 +176,12 @@ mod tests {
 
     #[test]
     fn a_unit_that_was_asked_for_is_kept() {
-        let shown = |letter: &str, value: f64| letter.parse::<UnitFormat>().unwrap().rate(value);
-        assert_eq!(shown("k", 1_500_000.0), "1500 Kbits/sec");
-        assert_eq!(shown("M", 8.0 * 1_048_576.0), "1.00 MBytes/sec");
-        assert_eq!(shown("g", 100_000.0), "0.0001 Gbits/sec");
-        assert_eq!(shown("b", 12.0), "12 bits/sec");
+        let rate_text =
+            |letter: &str, value: f64| letter.parse::<UnitFormat>().unwrap().rate(value);
+        assert_eq!(rate_text("k", 1_500_000.0), "1500 Kbits/sec");
+        assert_eq!(rate_text("M", 8.0 * 1_048_576.0), "1.00 MBytes/sec");
+        assert_eq!(rate_text("g", 100_000.0), "0.0001 Gbits/sec");
+        assert_eq!(rate_text("b", 12.0), "12 bits/sec");
         assert_eq!("K".parse::<UnitFormat>().unwrap().amount(2_048), "2.00 KBytes");
         for letter in ["a", "b", "k", "m", "g", "B", "K", "M", "G"] {
             assert_eq!(letter.parse::<UnitFormat>().unwrap().to_string(), letter);

@@ -93,10 +93,10 @@ fn what_is_written_is_what_is_read() {
         let len = header.write(options.written(), &data, integrity, &mut buffer).unwrap();
         let read = DccpPacket::parse(&buffer[..len], integrity).unwrap();
         assert_eq!((read.header, read.data), (header, &data[..]), "round {round}");
-        let given: Vec<_> = DccpOptionIterator::new(read.options).map(|raw| raw.option).collect();
-        assert_eq!(given[..expected.len()], expected, "round {round}");
-        assert!(given[expected.len()..].iter().all(|&option| option == DccpOption::Padding));
-        assert!(given.len() < expected.len() + 4, "round {round}");
+        let options: Vec<_> = DccpOptionIterator::new(read.options).map(|raw| raw.option).collect();
+        assert_eq!(options[..expected.len()], expected, "round {round}");
+        assert!(options[expected.len()..].iter().all(|&option| option == DccpOption::Padding));
+        assert!(options.len() < expected.len() + 4, "round {round}");
     }
 }
 

@@ -277,7 +277,7 @@ pub enum CleanupStartResult {
     /// A cleanup is running already.
     Running,
     /// The server has no lease file.
-    NotKept,
+    NoLeaseFile,
     /// The cleanup could not begin.
     Failed,
 }

@@ -48,10 +48,10 @@ pub fn execute<F: CommandFamily>(
         }
     };
     let commands = commands();
-    let found =
+    let definition =
         commands.iter().find(|command| command.name_at(backend).as_deref() == Some(request.name));
-    if let Some(found) = found {
-        return found.run.executed(&request, backend);
+    if let Some(definition) = definition {
+        return definition.run.executed(&request, backend);
     }
     let is_other = |command: &CommandDefinition<F>| {
         command.other_name_at(backend).as_deref() == Some(request.name)

@@ -119,14 +119,14 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// Returns the subnet at `place`.
-    pub(crate) fn subnet(&mut self, place: SubnetPosition) -> &mut Value {
-        &mut self.subnets_in(place.network)[place.index]
+    /// Returns the subnet at `position`.
+    pub(crate) fn subnet(&mut self, position: SubnetPosition) -> &mut Value {
+        &mut self.subnets_in(position.network)[position.index]
     }
 
-    /// Removes the subnet at `place` and returns it.
-    pub(crate) fn remove(&mut self, place: SubnetPosition) -> Value {
-        self.subnets_in(place.network).remove(place.index)
+    /// Removes the subnet at `position` and returns it.
+    pub(crate) fn remove(&mut self, position: SubnetPosition) -> Value {
+        self.subnets_in(position.network).remove(position.index)
     }
 }
 

@@ -255,11 +255,11 @@ pub(crate) fn write(
     let metrics: &[Metric] = if version == IpVersion::V4 { &METRICS_4 } else { &METRICS_6 };
     let mut values: Vec<String> = vec![String::new(); metrics.len()];
     counts.for_each(version, &mut |name, count| {
-        let found = match name.scope {
+        let metric_and_detail = match name.scope {
             StatisticScope::Global => packet_metric(version, name.counted),
             _ => lease_metric(version, name.counted),
         };
-        let Some((metric, detail)) = found else { return };
+        let Some((metric, detail)) = metric_and_detail else { return };
         let Some(at) = metrics.iter().position(|(known, ..)| *known == metric) else { return };
         if let Some(braces) = braces(labels, name, metrics[at].2, detail) {
             let family = version.number();

@@ -106,7 +106,7 @@ impl<F: CommandFamily> CommandBackend for EmptyServer<F> {
     fn reclaim(&mut self, _and_removes: bool) {}
 
     fn start_cleanup(&mut self) -> CleanupStartResult {
-        CleanupStartResult::NotKept
+        CleanupStartResult::NoLeaseFile
     }
 
     fn service(&mut self) -> &mut ServiceState {

@@ -248,15 +248,15 @@ fn metric_index(name: &str) -> Option<(usize, &str)> {
 
 fn packets(page: &mut MetricsText, counts: &ServerCounts) {
     let counted = |name: &str| counts.server.iter().find(|(known, _)| *known == name);
-    let shown = always_shown(page.version);
-    let missing = shown.iter().filter(|name| counted(name).is_none()).map(|&name| (name, 0));
+    let always = always_shown(page.version);
+    let missing = always.iter().filter(|name| counted(name).is_none()).map(|&name| (name, 0));
     let all: Vec<(&str, u64)> = counts.server.iter().copied().chain(missing).collect();
     for (index, (metric, label, help)) in METRICS.iter().enumerate() {
         page.head(metric, "counter", help);
         for (name, count) in &all {
             match metric_index(name) {
-                Some((place, "")) if place == index => page.value(metric, &[], count),
-                Some((place, content)) if place == index => {
+                Some((number, "")) if number == index => page.value(metric, &[], count),
+                Some((number, content)) if number == index => {
                     page.value(metric, &[(label, &content.replace('-', "_"))], count);
                 }
                 _ => {}
@@ -347,14 +347,14 @@ fn events(page: &mut MetricsText, subnets: &[SubnetCounts]) {
             let counted = |name| subnet.events.iter().any(|&(known, _)| known == name);
             let missing = always.iter().filter(|name| !counted(**name)).map(|&name| (name, 0));
             for (name, count) in subnet.events.iter().copied().chain(missing) {
-                let Some((_, content)) = metric_index(name).filter(|(place, _)| *place == index)
+                let Some((_, content)) = metric_index(name).filter(|(number, _)| *number == index)
                 else {
                     continue;
                 };
                 let content = content.replace('-', "_");
                 let labels: [(&str, &dyn Display); 2] = [("subnet", &subnet.id), (label, &content)];
-                let shown = if content.is_empty() { &labels[..1] } else { &labels };
-                page.value(&metric, shown, &count);
+                let own_labels = if content.is_empty() { &labels[..1] } else { &labels };
+                page.value(&metric, own_labels, &count);
             }
         }
     }
@@ -363,8 +363,8 @@ fn events(page: &mut MetricsText, subnets: &[SubnetCounts]) {
         let metric = format!("subnet_{metric}");
         page.head(&metric, "counter", help);
         for subnet in subnets {
-            let found = subnet.events.iter().find(|(name, _)| *name == CONFLICTS_COUNTED);
-            let count = found.map_or(0, |&(_, count)| count);
+            let event = subnet.events.iter().find(|(name, _)| *name == CONFLICTS_COUNTED);
+            let count = event.map_or(0, |&(_, count)| count);
             page.value(&metric, &[("subnet", &subnet.id)], &count);
         }
     }

@@ -65,19 +65,19 @@ mod tests {
             "lease-database": { "type": "mysql", "user": "kea", "password": "x" },
             "control-sockets": [ {}, { "clients": [ { "user": "a", "password": "y" } ] } ],
             "user-context": { "password": "note" }, "hosts-databases": [ { "password": "" } ] } });
-        let mut shown = own.clone();
-        mask(&mut shown);
-        let text = shown.to_string();
+        let mut configuration = own.clone();
+        mask(&mut configuration);
+        let text = configuration.to_string();
         assert!(
             !text.contains("\"x\"") && !text.contains("\"y\"") && text.contains("note"),
             "{text}"
         );
-        assert_eq!(shown["Dhcp4"]["lease-database"]["password"], MASK);
-        shown["Dhcp4"]["valid-lifetime"] = json!(7);
-        restore_secrets(&mut shown, &own);
+        assert_eq!(configuration["Dhcp4"]["lease-database"]["password"], MASK);
+        configuration["Dhcp4"]["valid-lifetime"] = json!(7);
+        restore_secrets(&mut configuration, &own);
         let mut expected = own.clone();
         expected["Dhcp4"]["valid-lifetime"] = json!(7);
-        assert_eq!(shown, expected);
+        assert_eq!(configuration, expected);
         let mut other = json!({ "Dhcp4": { "lease-database": { "password": "new" } } });
         restore_secrets(&mut other, &own);
         assert_eq!(other["Dhcp4"]["lease-database"]["password"], "new");

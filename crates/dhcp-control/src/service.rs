@@ -36,8 +36,8 @@ impl ServiceState {
     pub fn disable(&mut self, now: Now, origin: u32, period_s: Option<u64>) {
         let deadline =
             period_s.map(|period| now.mono_ns.saturating_add(period.saturating_mul(NS_PER_S)));
-        let kept = self.disabled.entry(origin).or_default();
-        *kept = deadline.or(*kept);
+        let end = self.disabled.entry(origin).or_default();
+        *end = deadline.or(*end);
     }
 
     /// Disables the service as a user's command without a period does.

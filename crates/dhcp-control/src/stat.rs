@@ -101,13 +101,13 @@ fn get<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
-    let asked = SubnetSelector::read(request)?;
+    let selector = SubnetSelector::read(request)?;
     let mut subnets = backend.counts().subnets;
-    subnets.retain(|subnet| asked.ids().contains(&subnet.id.into()));
+    subnets.retain(|subnet| selector.ids().contains(&subnet.id.into()));
     subnets.sort_by_key(|subnet| subnet.id);
-    let head = format!("{}{}", request.name, asked.text());
+    let head = format!("{}{}", request.name, selector.text());
     if subnets.is_empty() {
-        let text = format!("{head}: no matching data, {}", asked.nothing());
+        let text = format!("{head}: no matching data, {}", selector.nothing());
         return Ok(CommandAnswer::empty(text).and_arguments(json!({})));
     }
     let version = F::VERSION;

@@ -171,7 +171,7 @@ fn failures_of_the_server_are_told() {
         (CleanupStartResult::Running, 3, "kea-lfc already running"),
         (CleanupStartResult::Failed, 1, "failed to start kea-lfc"),
         (
-            CleanupStartResult::NotKept,
+            CleanupStartResult::NoLeaseFile,
             2,
             "'persist' parameter of 'memfile' lease backend was configured to 'false'",
         ),
@@ -192,14 +192,14 @@ fn failures_of_the_server_are_told() {
 #[test]
 fn the_lease_file_and_its_size_are_shown_where_there_is_one() {
     let mut server = Fake::<V4>::with_subnets();
-    let shown = |server: &mut Fake<V4>| {
+    let lease_file = |server: &mut Fake<V4>| {
         let answer = server.run(&json!({ "command": "status-get" }));
         ["csv-lease-file", "lease-file-size"].map(|key| answer["arguments"][key].clone())
     };
-    assert_eq!(shown(&mut server), [Value::Null, Value::Null]);
+    assert_eq!(lease_file(&mut server), [Value::Null, Value::Null]);
     server.status.lease_file = Some("/var/lib/kea/x.csv".to_owned());
     server.status.lease_file_bytes = Some(4_711);
-    assert_eq!(shown(&mut server), [json!("/var/lib/kea/x.csv"), json!(4_711)]);
+    assert_eq!(lease_file(&mut server), [json!("/var/lib/kea/x.csv"), json!(4_711)]);
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn a_configuration_is_shown_checked_and_used() {
     let mut server = Fake::<V4>::new(json!({ "valid-lifetime": 10 }));
     // Another program computed the digest of `{ "Dhcp4": { "valid-lifetime": 10 } }`.
     let hash = "D5D52C147A668526C7079E427A6F6450FAC20D2AAFEE4112D337A99A7514FACB";
-    let shown = server.run(&json!({ "command": "config-get" }));
-    assert_eq!(shown["arguments"]["Dhcp4"], json!({ "valid-lifetime": 10 }));
-    assert_eq!(shown["arguments"]["hash"], hash);
+    let answer = server.run(&json!({ "command": "config-get" }));
+    assert_eq!(answer["arguments"]["Dhcp4"], json!({ "valid-lifetime": 10 }));
+    assert_eq!(answer["arguments"]["hash"], hash);
     let sane = "Configuration seems sane. Control-sockets, hook-libraries, and D2 configuration \
                 were sanity checked, but not applied.";
     server.answers(&[

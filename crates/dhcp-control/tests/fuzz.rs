@@ -110,7 +110,7 @@ fn value(random: &mut Random, depth: u32) -> Value {
 
 /// Returns arguments that are almost valid: those of a good lease, subnet or host with one change.
 fn nearly(random: &mut Random) -> Value {
-    let mut given = match random.below(5) {
+    let mut arguments = match random.below(5) {
         0 => json!({ "ip-address": "192.0.2.11", "hw-address": "01:02", "subnet-id": 1 }),
         1 => json!({ "ip-address": "2001:db8::11", "duid": "01:02:03", "iaid": 1, "subnet-id": 1 }),
         2 => {
@@ -120,8 +120,8 @@ fn nearly(random: &mut Random) -> Value {
         _ => json!({ "leases": [{ "ip-address": "2001:db8::11", "duid": "01:02:03", "iaid": 1 }],
                      "deleted-leases": [{ "ip-address": "2001:db8::11" }] }),
     };
-    given[one_of(random, &KEYS)] = value(random, 2);
-    given
+    arguments[one_of(random, &KEYS)] = value(random, 2);
+    arguments
 }
 
 fn run<F: CommandFamily>(seed: u64) {

@@ -126,12 +126,12 @@ fn reservations_are_found() {
     let second = json!({ "duid": "01:02:03", "ip-address": "192.0.2.9", "subnet-id": 0 });
     let third =
         json!({ "client-id": "010203", "ip-address": "10.0.0.9", "hostname": "A", "subnet-id": 7 });
-    let found = |hosts: &[&Value]| {
+    let hosts_answer = |hosts: &[&Value]| {
         let text = format!("{} IPv4 host(s) found.", hosts.len());
         json!({ "result": if hosts.is_empty() { 3 } else { 0 }, "text": text, "arguments": { "hosts": hosts } })
     };
     let paged = |hosts: &[&Value], next: Value| {
-        let mut page = found(hosts);
+        let mut page = hosts_answer(hosts);
         page["arguments"]["count"] = json!(hosts.len());
         if !next.is_null() {
             page["arguments"]["next"] = json!({ "source-index": 0, "from": next });
@@ -152,18 +152,18 @@ fn reservations_are_found() {
         ("reservation-get", json!({ "identifier-type": "duid", "identifier": "01" }), error("missing parameter 'subnet-id', use 'reservation-get-by-id' with 'identifier-type' set to \"duid\" and 'identifier' to \"01\" to get the list of reservations with this identifier")),
         ("reservation-get-all", json!({}), error("missing parameter 'subnet-id'")),
         ("reservation-get-all", json!({ "subnet-id": 9 }), error("IPv4 subnet with ID of '9' is not configured")),
-        ("reservation-get-all", json!({ "subnet-id": 0 }), found(&[&first, &second])),
-        ("reservation-get-all", json!({ "subnet-id": 1 }), found(&[])),
+        ("reservation-get-all", json!({ "subnet-id": 0 }), hosts_answer(&[&first, &second])),
+        ("reservation-get-all", json!({ "subnet-id": 1 }), hosts_answer(&[])),
         ("reservation-get-by-address", json!({ "ip-address": "x" }), error("Failed to convert 'x' to address: Failed to convert string to address 'x': Invalid argument")),
-        ("reservation-get-by-address", json!({ "ip-address": "10.0.0.9" }), found(&[&third])),
-        ("reservation-get-by-address", json!({ "ip-address": "10.0.0.9", "subnet-id": 1 }), found(&[])),
+        ("reservation-get-by-address", json!({ "ip-address": "10.0.0.9" }), hosts_answer(&[&third])),
+        ("reservation-get-by-address", json!({ "ip-address": "10.0.0.9", "subnet-id": 1 }), hosts_answer(&[])),
         ("reservation-get-by-hostname", json!({}), error("missing parameter 'hostname'")),
         ("reservation-get-by-hostname", json!({ "hostname": "" }), error("Empty hostname")),
-        ("reservation-get-by-hostname", json!({ "hostname": "A" }), found(&[&first, &third])),
-        ("reservation-get-by-hostname", json!({ "hostname": "a", "subnet-id": 7 }), found(&[&third])),
+        ("reservation-get-by-hostname", json!({ "hostname": "A" }), hosts_answer(&[&first, &third])),
+        ("reservation-get-by-hostname", json!({ "hostname": "a", "subnet-id": 7 }), hosts_answer(&[&third])),
         ("reservation-get-by-id", json!({}), error("'identifier-type' is either missing or not a string.")),
         ("reservation-get-by-id", json!({ "identifier-type": "client-id", "identifier": "01:02:03", "subnet-id": 1 }), error("'subnet-id' is forbidden in reservation-get-by-id")),
-        ("reservation-get-by-id", json!({ "identifier-type": "client-id", "identifier": "01:02:03" }), found(&[&first, &third])),
+        ("reservation-get-by-id", json!({ "identifier-type": "client-id", "identifier": "01:02:03" }), hosts_answer(&[&first, &third])),
         ("reservation-get-page", json!({}), error("missing parameter 'limit'")),
         ("reservation-get-page", json!({ "limit": 0 }), error("page size of retrieved hosts must not be 0")),
         ("reservation-get-page", json!({ "limit": 2 }), paged(&[&first, &second], json!(2))),

@@ -83,8 +83,8 @@ fn failures<F: CommandFamily>() {
     let family = F::VERSION.name();
     let mut server = Fake::<F>::with_subnets();
     let (add, update) = (name::<F>("lease#-add"), name::<F>("lease#-update"));
-    let given = lease::<F>(1);
-    let ip = given["ip-address"].as_str().unwrap().to_owned();
+    let arguments = lease::<F>(1);
+    let ip = arguments["ip-address"].as_str().unwrap().to_owned();
     for (failure, command, expected) in [
         (
             PutFailure::Busy,
@@ -100,7 +100,7 @@ fn failures<F: CommandFamily>() {
         (PutFailure::Exists, &update, conflict("lost race between calls to get and add")),
     ] {
         server.leases.refuses = Some(failure);
-        assert_eq!(server.call(command, given.clone()), expected);
+        assert_eq!(server.call(command, arguments.clone()), expected);
     }
     let write = name::<F>("lease#-write");
     server.answers(&[
@@ -120,7 +120,7 @@ fn failures<F: CommandFamily>() {
         ),
         (
             &name::<F>("lease#-add"),
-            given,
+            arguments,
             json!({ "result": 0, "text": format!("Lease for address {ip}, subnet-id 1 added.") }),
         ),
     ]);
@@ -149,19 +149,19 @@ fn an_update_replaces_all_of_a_lease_and_a_selector_sees_it() {
     let mut first = first;
     first["valid-lft"] = json!(100);
     server.call("lease4-add", first);
-    let shown = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
+    let answer = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
     assert_eq!(
-        shown["arguments"],
+        answer["arguments"],
         json!({
         "ip-address": "192.0.2.11", "hw-address": "01:02", "client-id": "01:01", "subnet-id": 1,
         "pool-id": 3, "cltt": 1_795_325_092, "valid-lft": 100, "fqdn-fwd": false, "fqdn-rev": false,
         "hostname": "", "state": 3 })
     );
     server.call("lease4-update", lease::<V4>(11));
-    let shown = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
+    let answer = server.call("lease4-get", json!({ "ip-address": "192.0.2.11" }));
     let cltt = common::WALL_US / 1_000_000;
     assert_eq!(
-        shown["arguments"],
+        answer["arguments"],
         json!({
         "ip-address": "192.0.2.11", "hw-address": "01:02", "subnet-id": 1, "cltt": cltt,
         "valid-lft": 7200, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "", "state": 0 })
@@ -219,8 +219,8 @@ fn only_a_declined_lease_may_be_nobody_s() {
     let text = "Lease6: 2001:db8::1, state: released, has no DUID";
     server.answers(&[("lease6-add", nobodys(3), error(text))]);
     assert_eq!(server.call("lease6-add", nobodys(1))["result"], 0);
-    let shown = server.call("lease6-get", json!({ "ip-address": "2001:db8::1" }));
-    assert_eq!(shown["arguments"]["duid"], "00:00:00");
+    let answer = server.call("lease6-get", json!({ "ip-address": "2001:db8::1" }));
+    assert_eq!(answer["arguments"]["duid"], "00:00:00");
     server.answers(&[("lease6-update", nobodys(3), error(text))]);
 }
 
@@ -243,9 +243,9 @@ fn prefixes_are_leased_beside_addresses() {
         ("lease6-add", with("type", json!("IA_TA")), error("Incorrect lease type: IA_TA, the only supported values are: IA_NA and IA_PD")),
         ("lease6-add", prefix, json!({ "result": 0, "text": "Lease for prefix 2001:db8:8000::/48, subnet-id 1 added." })),
     ]);
-    let shown = server.call("lease6-get", json!({ "ip-address": "2001:db8:8000::", "type": "2" }));
-    assert_eq!(shown["arguments"]["duid"], "00:00:01");
-    assert_eq!(shown["arguments"]["prefix-len"], 48);
+    let answer = server.call("lease6-get", json!({ "ip-address": "2001:db8:8000::", "type": "2" }));
+    assert_eq!(answer["arguments"]["duid"], "00:00:01");
+    assert_eq!(answer["arguments"]["prefix-len"], 48);
     let failing = json!({ "leases": [lease::<V6>(1), lease::<V6>(2)] });
     server.leases.refuses = Some(PutFailure::Busy);
     let answer = server.call("lease6-bulk-apply", failing);
@@ -278,11 +278,11 @@ fn added_with_extended_info<F: CommandFamily>() {
     let [old, new] = extended_info::<F>();
     let added = |server: &mut Fake<F>, command: &str, checks| {
         server.extended_info_checks = checks;
-        let mut given = lease::<F>(7);
-        given["user-context"] = old.clone();
-        let asked = json!({ "ip-address": given["ip-address"] });
-        assert_eq!(server.call(&name::<F>(command), given)["result"], 0);
-        server.call(&name::<F>("lease#-get"), asked)["arguments"]["user-context"].clone()
+        let mut fields = lease::<F>(7);
+        fields["user-context"] = old.clone();
+        let selector = json!({ "ip-address": fields["ip-address"] });
+        assert_eq!(server.call(&name::<F>(command), fields)["result"], 0);
+        server.call(&name::<F>("lease#-get"), selector)["arguments"]["user-context"].clone()
     };
     assert_eq!(added(&mut server, "lease#-add", ExtendedInfoChecks::None), old);
     assert_eq!(added(&mut server, "lease#-update", ExtendedInfoChecks::Fix), new);
@@ -316,11 +316,11 @@ fn contexts_are_bounded<F: CommandFamily>() {
         (of_length(65_535), None),
     ] {
         for command in &commands {
-            let mut given = lease::<F>(7);
-            given["user-context"] = context.clone();
-            given["force-create"] = json!(true);
+            let mut fields = lease::<F>(7);
+            fields["user-context"] = context.clone();
+            fields["force-create"] = json!(true);
             let is_bulk = command == "lease6-bulk-apply";
-            let arguments = if is_bulk { json!({ "leases": [ given ] }) } else { given };
+            let arguments = if is_bulk { json!({ "leases": [ fields ] }) } else { fields };
             let answer = server.call(command, arguments);
             match expected {
                 Some(text) => assert_eq!(answer, error(text), "{command}"),
@@ -347,8 +347,8 @@ fn names_are_cut<F: CommandFamily>() {
     lease["hostname"] = json!("x".repeat(300) + "\0");
     assert_eq!(server.call(&name::<F>("lease#-add"), lease)["result"], 0);
     let address = json!({ "ip-address": self::lease::<F>(7)["ip-address"] });
-    let found = server.call(&name::<F>("lease#-get"), address);
-    assert_eq!(found["arguments"]["hostname"], "x".repeat(255), "{found}");
+    let answer = server.call(&name::<F>("lease#-get"), address);
+    assert_eq!(answer["arguments"]["hostname"], "x".repeat(255), "{answer}");
 }
 
 #[test]

@@ -141,8 +141,8 @@ fn judged(text: &str) -> std::io::Result<(bool, String)> {
         .spawn()?;
     child.stdin.take().unwrap().write_all(text.as_bytes())?;
     let output = child.wait_with_output()?;
-    let said = [output.stdout, output.stderr].concat();
-    Ok((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+    let output_octets = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&output_octets).into_owned()))
 }
 
 #[test]

@@ -88,8 +88,8 @@ fn samples_are_of_changes_newest_first_and_not_too_many() {
     for second in 0..30 {
         statistics.sample(second * SECOND, &counted(second / 2));
     }
-    let kept = values(&statistics, "pkt4-received");
-    assert_eq!(kept, (0..15).rev().collect::<Vec<_>>());
+    let samples = values(&statistics, "pkt4-received");
+    assert_eq!(samples, (0..15).rev().collect::<Vec<_>>());
     for second in 30..60 {
         statistics.sample(second * SECOND, &counted(second));
     }

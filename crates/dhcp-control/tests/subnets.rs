@@ -46,8 +46,8 @@ fn an_updated_subnet_keeps_its_reservations() {
     let expected =
         json!({ "id": 1, "subnet": "192.0.2.0/24", "reservations": [{ "hw-address": "01:02" }] });
     assert_eq!(server.document["Dhcp4"]["subnet4"][0], expected);
-    let shown = server.call("subnet4-get", json!({ "id": 1 }));
-    assert!(shown["arguments"]["subnet4"][0].get("reservations").is_none());
+    let answer = server.call("subnet4-get", json!({ "id": 1 }));
+    assert!(answer["arguments"]["subnet4"][0].get("reservations").is_none());
 }
 
 /// Checks that subnets are listed by their ids, as in Kea, those of shared networks between the

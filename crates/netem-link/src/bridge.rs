@@ -159,8 +159,8 @@ impl Bridge {
     }
 
     /// Replaces the settings from the next batch on. Packets under way keep their time.
-    pub fn change(&self, way: DirectionSelector, settings: &LinkSettings) {
-        for &index in way.indexes() {
+    pub fn change(&self, direction: DirectionSelector, settings: &LinkSettings) {
+        for &index in direction.indexes() {
             self.directions[index].order(DirectionOrder::Change(Box::new(settings.clone())));
         }
     }
@@ -168,16 +168,16 @@ impl Bridge {
     /// Returns the report so far; `None` if a direction has ended by itself.
     #[must_use]
     pub fn report(&self) -> Option<LinkReport> {
-        let shown: Option<Vec<DirectionReport>> = self
+        let reports: Option<Vec<DirectionReport>> = self
             .directions
             .iter()
             .map(|handle| {
-                let (answer, shown) = mpsc::sync_channel(1);
+                let (answer, report) = mpsc::sync_channel(1);
                 handle.order(DirectionOrder::Show(answer));
-                shown.recv().ok()
+                report.recv().ok()
             })
             .collect();
-        shown.map(|directions| self.report_of(directions))
+        reports.map(|directions| self.report_of(directions))
     }
 
     fn report_of(&self, directions: Vec<DirectionReport>) -> LinkReport {
@@ -203,10 +203,10 @@ fn spawn(
     sockets: LinkSockets,
     ended: &Arc<Waker>,
 ) -> Result<DirectionHandle, EmulatedLinkError> {
-    let (orders, taken) = mpsc::channel();
+    let (orders, inbox) = mpsc::channel();
     let waker =
         Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
-    let direction = LinkDirection::new(names, link, sockets, taken, Arc::clone(&waker));
+    let direction = LinkDirection::new(names, link, sockets, inbox, Arc::clone(&waker));
     let ended = Arc::clone(ended);
     let thread = thread::Builder::new()
         .spawn(move || {

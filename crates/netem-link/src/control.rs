@@ -51,9 +51,9 @@ impl LinkControlSocket {
     /// Listens at `path`, and replaces a socket that an ended link has left there.
     pub(crate) fn open(path: &Path) -> Result<Self, EmulatedLinkError> {
         remove_stale(path)?;
-        let shown = path.display();
+        let path_text = path.display();
         let listener =
-            UnixListener::bind(path).map_err(EmulatedLinkError::cannot("listen at", shown))?;
+            UnixListener::bind(path).map_err(EmulatedLinkError::cannot("listen at", path_text))?;
         let listener = Self { listener, path: path.to_owned() };
         fs::set_permissions(path, Permissions::from_mode(MODE))
             .map_err(EmulatedLinkError::cannot("set the mode of", path.display()))?;
@@ -85,23 +85,23 @@ impl Drop for LinkControlSocket {
 
 /// Removes a socket that has no listener, and nothing else.
 fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
-    let shown = path.display();
+    let path_text = path.display();
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(EmulatedLinkError::cannot("look at", shown)(cause)),
+        Err(cause) => return Err(EmulatedLinkError::cannot("look at", path_text)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
             return Err(EmulatedLinkError::Usage(format!(
-                "{shown}: the existing file is no socket"
+                "{path_text}: what is there is no socket"
             )));
         }
         Ok(_) => {}
     }
     match UnixStream::connect(path) {
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(EmulatedLinkError::cannot("replace", shown))
+            fs::remove_file(path).map_err(EmulatedLinkError::cannot("replace", path_text))
         }
-        Err(cause) => Err(EmulatedLinkError::cannot("look at", shown)(cause)),
-        Ok(_) => Err(EmulatedLinkError::Usage(format!("{shown}: another link listens there"))),
+        Err(cause) => Err(EmulatedLinkError::cannot("look at", path_text)(cause)),
+        Ok(_) => Err(EmulatedLinkError::Usage(format!("{path_text}: another link listens there"))),
     }
 }
 
@@ -155,16 +155,16 @@ pub fn show(socket: &Path) -> Result<LinkReport, EmulatedLinkError> {
 /// The errors of [`show`]; the words are wrong.
 pub fn change(
     socket: &Path,
-    way: DirectionSelector,
+    direction: DirectionSelector,
     words: &str,
 ) -> Result<LinkReport, EmulatedLinkError> {
     // Wrong words are reported even if no link listens.
     parse_words(words)?;
-    send_command(socket, &LinkCommand::Change { direction: way, words: words.to_owned() })
+    send_command(socket, &LinkCommand::Change { direction, words: words.to_owned() })
 }
 
 fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, EmulatedLinkError> {
-    let shown = socket.display();
+    let socket_text = socket.display();
     let talk = || -> io::Result<String> {
         let stream = UnixStream::connect(socket)?;
         put(&stream, question)?;
@@ -172,13 +172,13 @@ fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, Emu
         (&stream).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    let answer = talk().map_err(EmulatedLinkError::cannot("ask the link at", &shown))?;
+    let answer = talk().map_err(EmulatedLinkError::cannot("ask the link at", &socket_text))?;
     match serde_json::from_str(&answer) {
         Ok(LinkCommandAnswer::Done { report }) => Ok(report),
         Ok(LinkCommandAnswer::Refused { problems }) => Err(EmulatedLinkError::Usage(problems)),
         Err(cause) => {
             let text =
-                format!("cannot ask the link at {shown}: it answers something else: {cause}");
+                format!("cannot ask the link at {socket_text}: it answers something else: {cause}");
             Err(EmulatedLinkError::Environment(text))
         }
     }

@@ -16,14 +16,14 @@ pub(crate) struct LinkSockets {
 }
 
 /// Opens both halves of an end.
-pub(crate) fn open(place: &LinkInterface) -> Result<LinkSockets, EmulatedLinkError> {
-    if place.is_tun {
-        let name = &place.interface;
-        let (receiver, sender) = place.in_namespace(|| Ok(tun::open(name)?))?;
+pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, EmulatedLinkError> {
+    if interface.is_tun {
+        let name = &interface.interface;
+        let (receiver, sender) = interface.in_namespace(|| Ok(tun::open(name)?))?;
         let (input, output) = (LinkInput::Packets(receiver), LinkOutput::Packets(sender));
         return Ok(LinkSockets { input, output });
     }
-    place.with_interface(|interface| {
+    interface.with_interface(|interface| {
         let input = LinkInput::Frames(FrameReceiver::open(interface)?);
         Ok(LinkSockets { input, output: LinkOutput::Frames(FrameSender::open(interface)?) })
     })

@@ -30,18 +30,18 @@ fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
     Ok(TcWords { netem, bucket })
 }
 
-/// Returns a `tc` command in the place's namespace.
-fn tc(place: &LinkInterface) -> CommandLine {
+/// Returns a `tc` command in the interface's namespace.
+fn tc(interface: &LinkInterface) -> CommandLine {
     let tc = CommandLine::new("tc");
-    match &place.namespace {
+    match &interface.namespace {
         Some(name) => tc.args(["-n", name]),
         None => tc,
     }
 }
 
-/// Returns the command lines that set up the end at `place`.
-fn lines(place: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
-    let add = || tc(place).args(["qdisc", "add", "dev", &place.interface]);
+/// Returns the command lines that set up the end at `interface`.
+fn lines(interface: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
+    let add = || tc(interface).args(["qdisc", "add", "dev", &interface.interface]);
     let words = |line: CommandLine, words: &[String]| line.args(words.iter().map(String::as_str));
     let netem = words(add().args(["root", "handle", ROOT, "netem"]), &parts.netem);
     let mut lines = vec![netem];
@@ -67,16 +67,16 @@ pub fn set_up(
     let ends = [(&between[1], forward), (&between[0], backward)];
     check(between)?;
     let (mut done, mut touched): (Vec<CommandLine>, Vec<&LinkInterface>) = (Vec::new(), Vec::new());
-    for (place, parts) in &ends {
-        for line in lines(place, parts) {
+    for (interface, parts) in &ends {
+        for line in lines(interface, parts) {
             if let Err(error) = line.run() {
-                for &place in &touched {
-                    delete(place).run().ok();
+                for &interface in &touched {
+                    delete(interface).run().ok();
                 }
                 return Err(explain(&error));
             }
-            if touched.last() != Some(place) {
-                touched.push(place);
+            if touched.last() != Some(interface) {
+                touched.push(interface);
             }
             done.push(line);
         }
@@ -93,37 +93,37 @@ pub fn set_up(
 pub fn remove(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, EmulatedLinkError> {
     check(between)?;
     let mut removed = Vec::new();
-    for place in between {
-        let show = tc(place).args(["qdisc", "show", "dev", &place.interface]);
-        let shown =
+    for interface in between {
+        let show = tc(interface).args(["qdisc", "show", "dev", &interface.interface]);
+        let disciplines =
             show.run().map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
-        if is_ours(&shown) {
-            let deleted = delete(place).run();
+        if is_ours(&disciplines) {
+            let deleted = delete(interface).run();
             deleted.map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
-            removed.push(place.clone());
+            removed.push(interface.clone());
         }
     }
     Ok(removed)
 }
 
-fn delete(place: &LinkInterface) -> CommandLine {
-    tc(place).args(["qdisc", "del", "dev", &place.interface, "root"])
+fn delete(interface: &LinkInterface) -> CommandLine {
+    tc(interface).args(["qdisc", "del", "dev", &interface.interface, "root"])
 }
 
 /// Returns true if the output of `tc qdisc show` has our netem at the root.
-fn is_ours(shown: &str) -> bool {
-    let first: Vec<&str> = shown.lines().next().unwrap_or("").split_whitespace().collect();
+fn is_ours(disciplines: &str) -> bool {
+    let first: Vec<&str> = disciplines.lines().next().unwrap_or("").split_whitespace().collect();
     first.starts_with(&["qdisc", "netem", ROOT, "root"])
 }
 
 /// Checks that the interfaces and `tc` exist.
 fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
-    for place in between {
-        if place.namespace.as_ref().is_some_and(|name| name.contains('/')) {
-            let text = format!("{place}: tc knows namespaces by the names of `ip netns` only");
+    for interface in between {
+        if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {
+            let text = format!("{interface}: tc knows namespaces by the names of `ip netns` only");
             return Err(EmulatedLinkError::Usage(text));
         }
-        place.with_interface(|_| Ok(()))?;
+        interface.with_interface(|_| Ok(()))?;
     }
     command::require_program("tc", "iproute2")
         .map(drop)
@@ -152,10 +152,10 @@ fn explain(error: &TestbedError) -> EmulatedLinkError {
 mod tests {
     use super::*;
 
-    fn shown(place: &str, words: &str, seed: Option<u64>) -> Vec<String> {
-        let place = place.parse().unwrap();
+    fn command_lines(interface: &str, words: &str, seed: Option<u64>) -> Vec<String> {
+        let interface = interface.parse().unwrap();
         let parts = parts(words, seed).unwrap();
-        lines(&place, &parts).iter().map(CommandLine::to_string).collect()
+        lines(&interface, &parts).iter().map(CommandLine::to_string).collect()
     }
 
     #[test]
@@ -165,10 +165,10 @@ mod tests {
             "tc -n ns1 qdisc add dev eth1 root handle 1: netem delay 75ms loss 10% seed 7",
             "tc -n ns1 qdisc add dev eth1 parent 1: handle 10: tbf rate 1mbit burst 5kb latency 50ms",
         ];
-        assert_eq!(shown("ns1:eth1", words, Some(7)), expected);
-        let own_seed = shown("eth1", "loss 1% seed 3", Some(7));
+        assert_eq!(command_lines("ns1:eth1", words, Some(7)), expected);
+        let own_seed = command_lines("eth1", "loss 1% seed 3", Some(7));
         assert_eq!(own_seed, ["tc qdisc add dev eth1 root handle 1: netem loss 1% seed 3"]);
-        assert_eq!(shown("eth1", "", None), ["tc qdisc add dev eth1 root handle 1: netem"]);
+        assert_eq!(command_lines("eth1", "", None), ["tc qdisc add dev eth1 root handle 1: netem"]);
     }
 
     #[test]

@@ -106,23 +106,23 @@ impl LinkInterface {
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError>,
     ) -> Result<T, EmulatedLinkError> {
-        let found = interface::list()
+        let interfaces = interface::list()
             .map_err(EmulatedLinkError::cannot("list the interfaces for", self))?;
-        let Some(place) = found.iter().find(|each| each.name == self.interface) else {
-            let names: Vec<&str> = found.iter().map(|each| each.name.as_str()).collect();
+        let Some(interface) = interfaces.iter().find(|each| each.name == self.interface) else {
+            let names: Vec<&str> = interfaces.iter().map(|each| each.name.as_str()).collect();
             let names = names.join(", ");
             return Err(EmulatedLinkError::Usage(format!(
                 "{self}: no such interface; there are {names}"
             )));
         };
-        if place.mac.is_none() || place.is_loopback {
+        if interface.mac.is_none() || interface.is_loopback {
             let text = format!(
                 "{self} is no Ethernet interface; veth, tap, bridges and cards are; a TUN device is \
                  {self}{TUN}"
             );
             return Err(EmulatedLinkError::Usage(text));
         }
-        open(place).map_err(EmulatedLinkError::from)
+        open(interface).map_err(EmulatedLinkError::from)
     }
 }
 
@@ -130,26 +130,26 @@ impl LinkInterface {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> LinkInterface {
+    fn link_interface(text: &str) -> LinkInterface {
         text.parse().unwrap()
     }
 
     #[test]
     fn the_namespace_stands_before_the_last_colon() {
         assert_eq!(
-            place("eth1"),
+            link_interface("eth1"),
             LinkInterface { namespace: None, interface: "eth1".to_owned(), is_tun: false }
         );
-        let tun = place("ns1:t0/tun");
+        let tun = link_interface("ns1:t0/tun");
         assert_eq!((tun.interface.as_str(), tun.is_tun), ("t0", true));
         assert_eq!(
             (tun.to_string().as_str(), tun.namespace.as_deref()),
             ("ns1:t0/tun", Some("ns1"))
         );
-        let there = place("ns1:eth1");
+        let there = link_interface("ns1:eth1");
         assert_eq!(there.namespace_path(), Some(PathBuf::from("/run/netns/ns1")));
-        assert_eq!(place("odd:ns:eth1").namespace.as_deref(), Some("odd:ns"));
-        let of_process = place("/proc/7/ns/net:eth1");
+        assert_eq!(link_interface("odd:ns:eth1").namespace.as_deref(), Some("odd:ns"));
+        let of_process = link_interface("/proc/7/ns/net:eth1");
         assert_eq!(of_process.namespace_path(), Some(PathBuf::from("/proc/7/ns/net")));
         assert_eq!(
             (of_process.to_string().as_str(), there.interface.as_str()),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_the_operators_and_says_what_is() {
-        let fails = |text: &str| place(text).with_interface(|_| Ok(())).unwrap_err();
+        let fails = |text: &str| link_interface(text).with_interface(|_| Ok(())).unwrap_err();
         let error = fails("no-such-if0");
         assert!(error.exit_code() == 2 && error.to_string().contains("there are lo"), "{error}");
         let error = fails("no-such-namespace:eth0");

@@ -111,17 +111,21 @@ impl TrainLayout {
             TrainKind::Udp => udp::HEADER_LEN,
             TrainKind::Tcp => {
                 let words = frame.get(transport_at + 12).ok_or(FrameDescriptionError)? >> 4;
-                Some(usize::from(words) * 4)
-                    .filter(|&len| len >= TCP_HEADER_LEN)
-                    .ok_or(FrameDescriptionError)?
+                let len = usize::from(words) * 4;
+                if len < TCP_HEADER_LEN {
+                    return Err(FrameDescriptionError);
+                }
+                len
             }
         };
         let payload_at = transport_at + header_len;
         let is_sound = transport_at >= network_at + least
             && payload_at < frame.len()
             && train.payload_bytes > 0;
-        let layout = Self { train, is_v4, network_at, transport_at, payload_at };
-        is_sound.then_some(layout).ok_or(FrameDescriptionError)
+        if !is_sound {
+            return Err(FrameDescriptionError);
+        }
+        Ok(Self { train, is_v4, network_at, transport_at, payload_at })
     }
 
     fn cut(
@@ -164,8 +168,8 @@ impl TrainLayout {
 
     /// Writes the fields that differ from segment to segment, and the checksum.
     fn write_transport(&self, packet: &mut [u8], index: usize, is_last: bool) {
-        let (front, segment) = packet.split_at_mut(self.transport_at);
-        let network = &front[self.network_at..];
+        let (headers, segment) = packet.split_at_mut(self.transport_at);
+        let network = &headers[self.network_at..];
         let (number, checksum_at) = match self.train.kind {
             TrainKind::Udp => {
                 let len = segment.len();

@@ -35,7 +35,8 @@ pub fn serve(
         let next = ends.into_iter().chain(reports).min();
         poll(&mut fds, next.map(nanoseconds_until))
             .map_err(EmulatedLinkError::cannot("wait for", "signals"))?;
-        let [has_ended, is_asked] = [1, 2].map(|at| fds.get(at).is_some_and(PollFd::is_readable));
+        let [has_ended, has_command] =
+            [1, 2].map(|at| fds.get(at).is_some_and(PollFd::is_readable));
         signals.drain();
         let now = Instant::now();
         let is_over = ends.is_some_and(|ends| ends <= now);
@@ -51,7 +52,7 @@ pub fn serve(
         {
             tell(&report)?;
         }
-        if let (true, Some(listener)) = (is_asked, &listener) {
+        if let (true, Some(listener)) = (has_command, &listener) {
             listener.answer(&bridge);
         }
     }

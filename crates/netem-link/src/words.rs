@@ -24,20 +24,20 @@ pub fn parse_words(words: &str) -> Result<LinkSettings, EmulatedLinkError> {
 /// the packets under way.
 #[must_use]
 pub fn warnings(settings: &LinkSettings) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     if let Some(rate) = settings.rate {
         let in_flight = u128::from(rate.bytes_per_s.get()) * u128::from(settings.delay.base_ns)
             / 1_000_000_000
             / u128::from(FRAME_BYTES);
         if in_flight > u128::from(settings.limit_packets) {
-            found.push(format!(
+            warnings.push(format!(
                 "`limit {}` is less than the {in_flight} full packets that are under way at this \
                  rate and delay: it drops some; give a greater `limit`",
                 settings.limit_packets
             ));
         }
     }
-    found
+    warnings
 }
 
 #[cfg(test)]
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn a_limit_below_what_is_under_way_is_warned_of() {
-        let said = |words: &str| warnings(&parse_words(words).unwrap()).len();
+        let count = |words: &str| warnings(&parse_words(words).unwrap()).len();
         // 100 Mbit/s for 150 ms are 1,238 full frames.
-        assert_eq!(said("delay 150ms rate 100mbit"), 1);
-        assert_eq!(said("delay 150ms rate 100mbit limit 1238"), 0);
-        assert_eq!(said("delay 150ms"), 0);
+        assert_eq!(count("delay 150ms rate 100mbit"), 1);
+        assert_eq!(count("delay 150ms rate 100mbit limit 1238"), 0);
+        assert_eq!(count("delay 150ms"), 0);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::pool::{PacketPool, Place};
+use crate::pool::{BufferIndex, PacketPool};
 use crate::settings::TokenBucket;
 
 const NS_PER_S: i128 = 1_000_000_000;
@@ -53,7 +53,7 @@ impl Tokens {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BucketQueue {
     state: Option<BucketState>,
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<BufferIndex>,
     bytes: usize,
 }
 
@@ -117,7 +117,11 @@ impl BucketQueue {
     }
 
     /// Queues a packet.
-    pub(crate) fn push(&mut self, place: Place, packet_bytes: usize) -> Result<(), BucketRefusal> {
+    pub(crate) fn push(
+        &mut self,
+        index: BufferIndex,
+        packet_bytes: usize,
+    ) -> Result<(), BucketRefusal> {
         if let Some(state) = &self.state {
             let cost_bytes = state.settings.cost_bytes(packet_bytes);
             if state.buckets().any(|tokens| cost_bytes > tokens.burst_bytes) {
@@ -127,13 +131,13 @@ impl BucketQueue {
                 return Err(BucketRefusal::Full);
             }
         }
-        self.waiting.push_back(place);
+        self.waiting.push_back(index);
         self.bytes += packet_bytes;
         Ok(())
     }
 
     /// Removes and returns the next packet, if there are tokens for it.
-    pub(crate) fn pop(&mut self, now_ns: u64, pool: &PacketPool) -> Option<Place> {
+    pub(crate) fn pop(&mut self, now_ns: u64, pool: &PacketPool) -> Option<BufferIndex> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         if let Some(state) = &mut self.state {
             let cost_bytes = state.settings.cost_bytes(packet_bytes);

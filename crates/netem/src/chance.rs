@@ -25,8 +25,9 @@ impl Chance {
         if correlation.is_none() {
             return new;
         }
-        let kept = u64::from(correlation.bits()) + 1;
-        let mixed = (u64::from(new) * ((1 << 32) - kept) + u64::from(self.last) * kept) >> 32;
+        let old_weight = u64::from(correlation.bits()) + 1;
+        let mixed =
+            (u64::from(new) * ((1 << 32) - old_weight) + u64::from(self.last) * old_weight) >> 32;
         self.last = mixed as u32;
         self.last
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::chance::Chance;
-use crate::pool::{PacketPool, Place};
+use crate::pool::{BufferIndex, PacketPool};
 use crate::slots::SlotState;
 
 /// Packets that the link holds until they are due. A due time may be before time 0 of the clock,
@@ -12,9 +12,9 @@ use crate::slots::SlotState;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DelayedPackets {
     /// Packets that overtake, the last one first.
-    ahead: VecDeque<Place>,
+    ahead: VecDeque<BufferIndex>,
     /// Packets by due time, and those of the same time in order of arrival.
-    by_due: BinaryHeap<Reverse<(i64, u64, Place)>>,
+    by_due: BinaryHeap<Reverse<(i64, u64, BufferIndex)>>,
     serial: u64,
     /// Due time of the last packet.
     latest_ns: i64,
@@ -36,16 +36,16 @@ impl DelayedPackets {
     }
 
     /// Adds a packet with its due time.
-    pub(crate) fn push(&mut self, due_ns: i64, place: Place, packet_bytes: usize) {
+    pub(crate) fn push(&mut self, due_ns: i64, index: BufferIndex, packet_bytes: usize) {
         self.latest_ns = self.latest_ns().map_or(due_ns, |latest_ns| latest_ns.max(due_ns));
-        self.by_due.push(Reverse((due_ns, self.serial, place)));
+        self.by_due.push(Reverse((due_ns, self.serial, index)));
         self.serial += 1;
         self.bytes += packet_bytes;
     }
 
     /// Adds a packet that overtakes all others.
-    pub(crate) fn push_ahead(&mut self, place: Place, packet_bytes: usize) {
-        self.ahead.push_front(place);
+    pub(crate) fn push_ahead(&mut self, index: BufferIndex, packet_bytes: usize) {
+        self.ahead.push_front(index);
         self.bytes += packet_bytes;
     }
 
@@ -72,10 +72,10 @@ impl DelayedPackets {
         pool: &PacketPool,
         mut slots: Option<&mut SlotState>,
         chance: &mut Chance,
-    ) -> Option<Place> {
-        if let Some(place) = self.ahead.pop_front() {
-            self.bytes -= pool.bytes(place);
-            return Some(place);
+    ) -> Option<BufferIndex> {
+        if let Some(index) = self.ahead.pop_front() {
+            self.bytes -= pool.bytes(index);
+            return Some(index);
         }
         let due_ns = self.next_due_ns()?;
         if due_ns > now_ns as i64 {
@@ -87,14 +87,14 @@ impl DelayedPackets {
                 return None;
             }
         }
-        let Reverse((_, _, place)) = self.by_due.pop()?;
-        let packet_bytes = pool.bytes(place);
+        let Reverse((_, _, index)) = self.by_due.pop()?;
+        let packet_bytes = pool.bytes(index);
         self.bytes -= packet_bytes;
         if let Some(slots) = slots {
             slots.spend(now_ns, packet_bytes, chance);
             self.update_slot(now_ns, Some(slots), chance);
         }
-        Some(place)
+        Some(index)
     }
 
     /// Returns the time when [`DelayedPackets::pop`] has a packet; a past time if it has one

@@ -90,7 +90,7 @@ const fn normal() -> Table {
     let mut ratio = 1.0 - square / 2.0 + square * square / 8.0;
     // 1 / √(2π).
     let mut density = 0.398_942_280_401_432_7;
-    let (mut place, mut share) = (0.0, 0.0);
+    let (mut argument, mut share) = (0.0, 0.0);
     let mut table = [0; ENTRIES];
     let mut entry = 0;
     while entry < ENTRIES / 2 {
@@ -100,12 +100,12 @@ const fn normal() -> Table {
         ratio *= shrink;
         let grown = share + STEP / 6.0 * (density + 4.0 * middle + end);
         while entry < ENTRIES / 2 && wanted(entry) <= grown {
-            let value = place + STEP * (wanted(entry) - share) / (grown - share);
+            let value = argument + STEP * (wanted(entry) - share) / (grown - share);
             table[ENTRIES / 2 + entry] = rounded(value);
             table[ENTRIES / 2 - 1 - entry] = rounded(-value);
             entry += 1;
         }
-        (place, share, density) = (place + STEP, grown, end);
+        (argument, share, density) = (argument + STEP, grown, end);
     }
     table
 }

@@ -5,7 +5,7 @@ use crate::chance::Chances;
 use crate::counters::{Backlog, LinkCounters};
 use crate::delayed::DelayedPackets;
 use crate::loss::ChainState;
-use crate::pool::{PacketPool, Place};
+use crate::pool::{BufferIndex, PacketPool};
 use crate::settings::LinkSettings;
 use crate::slots::SlotState;
 
@@ -156,19 +156,19 @@ impl EmulatedLink {
             self.counters.over_limit += 1;
             return;
         }
-        let place = self.pool.insert(ecn, octets);
+        let index = self.pool.insert(ecn, octets);
         if is_corrupt {
             self.counters.corrupted += 1;
-            self.pool.get_mut(place).octets[bit as usize / 8] ^= 1 << (bit % 8);
+            self.pool.get_mut(index).octets[bit as usize / 8] ^= 1 << (bit % 8);
         }
         if self.overtakes() {
             self.counters.reordered += 1;
             self.since_reordered = 0;
-            self.delayed.push_ahead(place, octets.len());
+            self.delayed.push_ahead(index, octets.len());
         } else {
             self.since_reordered = self.since_reordered.saturating_add(1);
             let due_ns = self.due_ns(now_ns, octets.len());
-            self.delayed.push(due_ns, place, octets.len());
+            self.delayed.push(due_ns, index, octets.len());
         }
         self.delayed.update_slot(now_ns, self.slots.as_mut(), &mut self.chances.slot);
     }
@@ -199,17 +199,17 @@ impl EmulatedLink {
 
     /// Moves due packets to the token bucket.
     fn advance(&mut self, now_ns: u64) {
-        while let Some(place) = self.pop_delayed(now_ns) {
-            let Err(refusal) = self.bucket.push(place, self.pool.bytes(place)) else { continue };
+        while let Some(index) = self.pop_delayed(now_ns) {
+            let Err(refusal) = self.bucket.push(index, self.pool.bytes(index)) else { continue };
             match refusal {
                 BucketRefusal::Full => self.counters.over_bucket_limit += 1,
                 BucketRefusal::TooLong => self.counters.too_long += 1,
             }
-            self.pool.let_go(place);
+            self.pool.let_go(index);
         }
     }
 
-    fn pop_delayed(&mut self, now_ns: u64) -> Option<Place> {
+    fn pop_delayed(&mut self, now_ns: u64) -> Option<BufferIndex> {
         self.delayed.pop(now_ns, &self.pool, self.slots.as_mut(), &mut self.chances.slot)
     }
 
@@ -220,17 +220,17 @@ impl EmulatedLink {
     /// If the packet is longer than `buffer`.
     pub fn poll_transmit(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<TransmittedPacket> {
         self.last_call_ns = now_ns;
-        let place = if self.bucket.is_used() {
+        let index = if self.bucket.is_used() {
             self.advance(now_ns);
             self.bucket.pop(now_ns, &self.pool)
         } else {
             self.pop_delayed(now_ns)
         }?;
-        let packet = self.pool.get(place);
+        let packet = self.pool.get(index);
         let (len, ecn) = (packet.octets.len(), packet.ecn);
         assert!(len <= buffer.len(), "the buffer has room for a packet of {len} octets");
         buffer[..len].copy_from_slice(&packet.octets);
-        self.pool.let_go(place);
+        self.pool.let_go(index);
         self.counters.sent += 1;
         self.counters.sent_bytes += len as u64;
         Some(TransmittedPacket { len, ecn })

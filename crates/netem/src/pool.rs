@@ -2,7 +2,7 @@
 //! number of packets allocates no more.
 
 /// Index of a buffer.
-pub(crate) type Place = u32;
+pub(crate) type BufferIndex = u32;
 
 /// A packet under way.
 #[derive(Clone, Debug, Default)]
@@ -16,36 +16,36 @@ pub(crate) struct BufferedPacket {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketPool {
     packets: Vec<BufferedPacket>,
-    free: Vec<Place>,
+    free: Vec<BufferIndex>,
 }
 
 impl PacketPool {
     /// Stores a packet until it is released.
-    pub(crate) fn insert(&mut self, ecn: u8, octets: &[u8]) -> Place {
-        let place = self.free.pop().unwrap_or_else(|| {
+    pub(crate) fn insert(&mut self, ecn: u8, octets: &[u8]) -> BufferIndex {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.packets.push(BufferedPacket::default());
-            self.packets.len() as Place - 1
+            self.packets.len() as BufferIndex - 1
         });
-        let packet = &mut self.packets[place as usize];
+        let packet = &mut self.packets[index as usize];
         packet.octets.clear();
         packet.octets.extend_from_slice(octets);
         packet.ecn = ecn;
-        place
+        index
     }
 
-    pub(crate) fn get(&self, place: Place) -> &BufferedPacket {
-        &self.packets[place as usize]
+    pub(crate) fn get(&self, index: BufferIndex) -> &BufferedPacket {
+        &self.packets[index as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, place: Place) -> &mut BufferedPacket {
-        &mut self.packets[place as usize]
+    pub(crate) fn get_mut(&mut self, index: BufferIndex) -> &mut BufferedPacket {
+        &mut self.packets[index as usize]
     }
 
-    pub(crate) fn bytes(&self, place: Place) -> usize {
-        self.get(place).octets.len()
+    pub(crate) fn bytes(&self, index: BufferIndex) -> usize {
+        self.get(index).octets.len()
     }
 
-    pub(crate) fn let_go(&mut self, place: Place) {
-        self.free.push(place);
+    pub(crate) fn let_go(&mut self, index: BufferIndex) {
+        self.free.push(index);
     }
 }

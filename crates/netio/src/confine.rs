@@ -16,7 +16,7 @@ use seccompiler::{SeccompAction, SeccompFilter};
 
 /// Capabilities that a datagram server keeps if it has them: ports below 1024, raw sockets, buffers
 /// beyond the system's limit, and files of another user below the folders that it may write to.
-const KEPT: [Capability; 4] = [
+const NEEDED_CAPABILITIES: [Capability; 4] = [
     Capability::CAP_NET_BIND_SERVICE,
     Capability::CAP_NET_RAW,
     Capability::CAP_NET_ADMIN,
@@ -73,28 +73,29 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Drops every capability except those of `KEPT`, in all sets of this thread.
+/// Drops every capability except those of `NEEDED_CAPABILITIES`, in all sets of this thread.
 ///
 /// # Errors
 ///
 /// A text with the kernel's reason.
 pub fn drop_capabilities() -> Result<(), String> {
     let failed = |cause: caps::errors::CapsError| format!("cannot give up capabilities: {cause}");
-    let held = caps::read(None, CapSet::Permitted).map_err(failed)?;
-    if held.contains(&Capability::CAP_SETPCAP) {
+    let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
+    if permitted.contains(&Capability::CAP_SETPCAP) {
         // No program that this process runs can get these back.
-        for capability in caps::all().into_iter().filter(|one| !KEPT.contains(one)) {
+        for capability in caps::all().into_iter().filter(|one| !NEEDED_CAPABILITIES.contains(one)) {
             // A capability that the kernel does not know cannot be dropped.
             if caps::has_cap(None, CapSet::Bounding, capability).unwrap_or(false) {
                 caps::drop(None, CapSet::Bounding, capability).map_err(failed)?;
             }
         }
     }
-    let kept: CapsHashSet = held.into_iter().filter(|one| KEPT.contains(one)).collect();
+    let needed: CapsHashSet =
+        permitted.into_iter().filter(|one| NEEDED_CAPABILITIES.contains(one)).collect();
     caps::clear(None, CapSet::Ambient).map_err(failed)?;
     caps::clear(None, CapSet::Inheritable).map_err(failed)?;
-    caps::set(None, CapSet::Effective, &kept).map_err(failed)?;
-    caps::set(None, CapSet::Permitted, &kept).map_err(failed)
+    caps::set(None, CapSet::Effective, &needed).map_err(failed)?;
+    caps::set(None, CapSet::Permitted, &needed).map_err(failed)
 }
 
 /// Restricts this thread to writing below the existing ones of `folders`, and to running no
@@ -161,8 +162,8 @@ mod tests {
         in_thread(|| {
             let before = u64::from_str_radix(&status("CapPrm"), 16).unwrap();
             drop_capabilities().unwrap();
-            let kept = KEPT.iter().fold(0, |mask, one| mask | one.bitmask());
-            let expected = format!("{:016x}", before & kept);
+            let needed = NEEDED_CAPABILITIES.iter().fold(0, |mask, one| mask | one.bitmask());
+            let expected = format!("{:016x}", before & needed);
             assert_eq!([status("CapPrm"), status("CapEff")], [expected.clone(), expected]);
             assert_eq!(status("CapAmb"), "0000000000000000");
         });

@@ -21,11 +21,11 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
         // The kernel would truncate the name.
         return Err(failed(io::ErrorKind::InvalidInput.into()));
     }
-    let (fd, place, size) =
+    let (fd, pointer, size) =
         (socket.as_fd().as_raw_fd(), name.as_ptr().cast(), name.len() as libc::socklen_t);
-    // SAFETY: `place` is readable for `size` octets during the call.
+    // SAFETY: `pointer` is readable for `size` octets during the call.
     let result =
-        unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, size) };
+        unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, pointer, size) };
     match check(result) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let words = "only root may choose it, or an administrator by \
@@ -47,10 +47,10 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
 pub fn get(socket: &impl AsFd) -> Result<String, NetError> {
     let mut name = [0_u8; NAME_BYTES];
     let mut size = NAME_BYTES as libc::socklen_t;
-    let (fd, place) = (socket.as_fd().as_raw_fd(), name.as_mut_ptr().cast());
-    // SAFETY: `place` is writable for `size` octets and both outlive the call.
+    let (fd, pointer) = (socket.as_fd().as_raw_fd(), name.as_mut_ptr().cast());
+    // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
     let result = unsafe {
-        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &raw mut size)
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, pointer, &raw mut size)
     };
     check(result).map_err(NetError::on("ask TCP for", "its congestion control"))?;
     let name = name.split(|&octet| octet == 0).next().unwrap_or_default();

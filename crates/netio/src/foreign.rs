@@ -20,8 +20,8 @@ pub fn udp_socket_of(pid: u32, fd: RawFd) -> io::Result<UdpSocket> {
     // SAFETY: no pointers; the result is checked.
     let process = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
     // SAFETY: as above.
-    let found = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) };
-    Ok(UdpSocket::from(owned(found)?))
+    let fd_number = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) };
+    Ok(UdpSocket::from(owned(fd_number)?))
 }
 
 /// Takes ownership of a descriptor that a system call has just opened.

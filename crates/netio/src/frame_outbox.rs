@@ -92,10 +92,10 @@ impl FrameBatch {
         message_bytes: usize,
     ) -> Result<Self, NetError> {
         let name = &route.interface;
-        let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
-        let sender = XdpSender::open(&found, route.queue, RING)?;
+        let interface = interface::named(name).map_err(NetError::on("find the interface", name))?;
+        let sender = XdpSender::open(&interface, route.queue, RING)?;
         let without = || io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
-        let mac = found.mac.ok_or_else(without);
+        let mac = interface.mac.ok_or_else(without);
         let mac = mac.map_err(NetError::on("find the hardware address of", name))?;
         let ether_type =
             if destination.is_ipv4() { ethernet::TYPE_IPV4 } else { ethernet::TYPE_IPV6 };

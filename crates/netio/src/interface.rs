@@ -72,12 +72,12 @@ pub fn list() -> io::Result<Vec<Interface>> {
             // The interface was removed since the list was made.
             continue;
         }
-        let place = interfaces.iter().position(|known| known.index == index);
-        let place = place.unwrap_or_else(|| {
+        let position = interfaces.iter().position(|known| known.index == index);
+        let position = position.unwrap_or_else(|| {
             interfaces.push(blank(&name.to_string_lossy(), index, entry.ifa_flags));
             interfaces.len() - 1
         });
-        note_address(&mut interfaces[place], entry);
+        note_address(&mut interfaces[position], entry);
     }
     interfaces.sort_by_key(|interface| interface.index);
     Ok(interfaces)
@@ -89,8 +89,8 @@ pub fn list() -> io::Result<Vec<Interface>> {
 ///
 /// The errors of [`list`], and ENODEV if there is none.
 pub fn named(name: &str) -> io::Result<Interface> {
-    let found = list()?.into_iter().find(|interface| interface.name == name);
-    found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+    let interface = list()?.into_iter().find(|interface| interface.name == name);
+    interface.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
 fn blank(name: &str, index: u32, flags: u32) -> Interface {
@@ -124,8 +124,10 @@ fn note_address(interface: &mut Interface, entry: &libc::ifaddrs) {
         libc::AF_PACKET => {
             // SAFETY: an address of this family is a sockaddr_ll.
             let link = unsafe { entry.ifa_addr.cast::<libc::sockaddr_ll>().read_unaligned() };
-            let mac = link.sll_addr.first_chunk::<6>().copied();
-            interface.mac = mac.filter(|_| link.sll_halen == 6);
+            interface.mac = match link.sll_halen {
+                6 => link.sll_addr.first_chunk::<6>().copied(),
+                _ => None,
+            };
         }
         _ => {}
     }

@@ -15,9 +15,9 @@ const DROPS: usize = 8;
 pub(crate) fn drops(socket: &impl AsFd) -> io::Result<u32> {
     let mut numbers = [0_u32; NUMBERS];
     let mut size = size_of_val(&numbers) as libc::socklen_t;
-    let (fd, place) = (socket.as_fd().as_raw_fd(), numbers.as_mut_ptr().cast());
+    let (fd, pointer) = (socket.as_fd().as_raw_fd(), numbers.as_mut_ptr().cast());
     let (level, option) = (libc::SOL_SOCKET, libc::SO_MEMINFO);
-    // SAFETY: `place` is writable for `size` octets and `size` outlives the call.
-    check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) })?;
+    // SAFETY: `pointer` is writable for `size` octets and `size` outlives the call.
+    check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })?;
     Ok(numbers[DROPS])
 }

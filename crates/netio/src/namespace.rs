@@ -16,11 +16,11 @@ use crate::NetError;
 /// The path cannot be opened, is no network namespace, or the capability (`CAP_SYS_ADMIN`) is
 /// missing.
 pub fn enter(path: &Path) -> Result<(), NetError> {
-    let shown = || path.display().to_string();
-    let file = File::open(path).map_err(NetError::on("open network namespace", shown()))?;
+    let path_text = || path.display().to_string();
+    let file = File::open(path).map_err(NetError::on("open network namespace", path_text()))?;
     // SAFETY: no pointers; the descriptor is open for the whole call.
     crate::check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) })
-        .map_err(NetError::on("enter network namespace", shown()))
+        .map_err(NetError::on("enter network namespace", path_text()))
         .map(drop)
 }
 

@@ -34,10 +34,10 @@ pub fn unknown(server: IpAddr) -> String {
 fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
     table.lines().skip(1).find_map(|line| {
         let mut words = line.split_ascii_whitespace();
-        let is_asked = words.next()?.parse() == Ok(address);
+        let is_same_address = words.next()?.parse() == Ok(address);
         let flags = u32::from_str_radix(words.nth(1)?.trim_start_matches("0x"), 16).ok()?;
         let mac = parse_mac(words.next()?).ok()?;
-        (is_asked && flags & COMPLETE != 0).then_some(mac)
+        (is_same_address && flags & COMPLETE != 0).then_some(mac)
     })
 }
 
@@ -51,11 +51,11 @@ pub fn parse_mac(text: &str) -> io::Result<[u8; 6]> {
         let message = "six octets in hexadecimal with colons between them are expected";
         io::Error::new(io::ErrorKind::InvalidInput, message)
     };
-    let octets: Vec<u8> = text
-        .split(':')
-        .map(|octet| u8::from_str_radix(octet, 16).ok().filter(|_| octet.len() == 2))
-        .collect::<Option<_>>()
-        .ok_or_else(wrong)?;
+    let octet = |digits: &str| match digits.len() {
+        2 => u8::from_str_radix(digits, 16).ok(),
+        _ => None,
+    };
+    let octets: Vec<u8> = text.split(':').map(octet).collect::<Option<_>>().ok_or_else(wrong)?;
     octets.try_into().map_err(|_| wrong())
 }
 

@@ -147,7 +147,9 @@ impl MessageOutbox {
             OutboxBatch::Datagrams(batch) => batch.repeat(),
             OutboxBatch::Frames(batch) => batch.repeat(),
         };
-        self.numbers.extend(number.filter(|_| is_queued));
+        if is_queued {
+            self.numbers.extend(number);
+        }
         is_queued
     }
 

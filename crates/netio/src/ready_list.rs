@@ -72,9 +72,9 @@ impl ReadyList {
     pub fn look(&self, numbers: &mut Vec<u32>) -> io::Result<()> {
         numbers.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; LOOK_MAX];
-        let (list, place) = (self.fd.as_raw_fd(), events.as_mut_ptr());
-        // SAFETY: `place` leads to LOOK_MAX writable events that outlive the call.
-        let count = unsafe { libc::epoll_wait(list, place, LOOK_MAX as libc::c_int, 0) };
+        let (list, pointer) = (self.fd.as_raw_fd(), events.as_mut_ptr());
+        // SAFETY: `pointer` leads to LOOK_MAX writable events that outlive the call.
+        let count = unsafe { libc::epoll_wait(list, pointer, LOOK_MAX as libc::c_int, 0) };
         match check(count) {
             Ok(count) => {
                 let ready = &events[..count.cast_unsigned() as usize];

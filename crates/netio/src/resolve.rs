@@ -15,18 +15,20 @@ pub fn endpoint(
     is_wanted: impl Fn(IpAddr) -> bool,
 ) -> Result<SocketAddr, String> {
     if let Ok(exact) = text.parse::<SocketAddr>() {
-        let wrong = || format!("{text}: has no address of the wanted version of IP");
-        return is_wanted(exact.ip()).then_some(exact).ok_or_else(wrong);
+        if !is_wanted(exact.ip()) {
+            return Err(format!("{text}: has no address of the wanted version of IP"));
+        }
+        return Ok(exact);
     }
     let (host, own_port) = parts(text)?;
     let port = own_port.or(port).ok_or_else(|| format!("{text}: a port is missing, :PORT"))?;
-    let found = (host, port).to_socket_addrs();
-    let found =
-        found.map_err(|_| format!("{text}: neither an address nor a host that is known"))?;
-    let mut found = found.peekable();
-    let has_any = found.peek().is_some();
-    match found.find(|found| is_wanted(found.ip())) {
-        Some(found) => Ok(found),
+    let addresses = (host, port).to_socket_addrs();
+    let addresses =
+        addresses.map_err(|_| format!("{text}: neither an address nor a host that is known"))?;
+    let mut addresses = addresses.peekable();
+    let has_any = addresses.peek().is_some();
+    match addresses.find(|address| is_wanted(address.ip())) {
+        Some(address) => Ok(address),
         None if has_any => Err(format!("{text}: has no address of the wanted version of IP")),
         None => Err(format!("{text}: has no address")),
     }
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn addresses_and_names_have_ports_or_get_them() {
-        let found = |text| endpoint(text, Some(53), |ip| text != "localhost" || ip.is_ipv4());
+        let resolved = |text| endpoint(text, Some(53), |ip| text != "localhost" || ip.is_ipv4());
         for (text, expected) in [
             ("192.0.2.7", "192.0.2.7:53"),
             ("192.0.2.7:5353", "192.0.2.7:5353"),
@@ -78,7 +80,7 @@ mod tests {
             ("[2001:db8::7]:5353", "[2001:db8::7]:5353"),
             ("localhost", "127.0.0.1:53"),
         ] {
-            assert_eq!(found(text), Ok(expected.parse().unwrap()), "{text}");
+            assert_eq!(resolved(text), Ok(expected.parse().unwrap()), "{text}");
         }
         assert_eq!(with_port("localhost:5399").unwrap().port(), 5399);
     }

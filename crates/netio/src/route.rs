@@ -39,9 +39,10 @@ pub fn to(remote: SocketAddr) -> Result<AddressRoute, NetError> {
         (libc::IPPROTO_IPV6, libc::IPV6_MTU)
     };
     let (mut mtu_bytes, mut size) = (0_u32, size_of::<u32>() as libc::socklen_t);
-    let place = (&raw mut mtu_bytes).cast();
-    // SAFETY: `place` is writable for `size` octets and both outlive the call.
-    check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) }).map_err(failed)?;
+    let pointer = (&raw mut mtu_bytes).cast();
+    // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
+    check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })
+        .map_err(failed)?;
     Ok(AddressRoute { local: socket.local_address().map_err(failed)?.ip(), mtu_bytes })
 }
 

@@ -31,11 +31,11 @@ pub struct ScreenSize {
 /// size is unknown.
 #[must_use]
 pub fn size() -> Option<ScreenSize> {
-    let mut found = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: `found` outlives the call, which writes nothing else.
-    let result = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ as _, &raw mut found) };
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: `size` outlives the call, which writes nothing else.
+    let result = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ as _, &raw mut size) };
     check(result).ok()?;
-    let (columns, rows) = (usize::from(found.ws_col), usize::from(found.ws_row));
+    let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
     (columns > 0 && rows > 0).then_some(ScreenSize { columns, rows })
 }
 

@@ -277,12 +277,12 @@ impl SendBatch {
             if group.count > 1 {
                 used = control::put_segment(control, used, group.segment as u16);
             }
-            let place = self.control.address(index * SEND_BYTES);
+            let address = self.control.address(index * SEND_BYTES);
             let vector = self.vectors.address(group.first);
             let header = &mut self.headers.get_mut(index).msg_hdr;
             header.msg_iov = vector;
             header.msg_iovlen = group.count as _;
-            header.msg_control = if used > 0 { place.cast() } else { std::ptr::null_mut() };
+            header.msg_control = if used > 0 { address.cast() } else { std::ptr::null_mut() };
             header.msg_controllen = used as _;
         }
     }

@@ -53,7 +53,7 @@ mod tests {
         // A socket with a peer keeps the port from others, and takes nothing of anybody else.
         silent.connect(address).unwrap();
         // On a busy machine the network may take longer than this waits for it.
-        let said = (0..1_000).find_map(|_| cause(address, Some(address.ip()))).unwrap();
-        assert!(said.contains(&format!("nothing listens at {address}")), "{said}");
+        let cause = (0..1_000).find_map(|_| cause(address, Some(address.ip()))).unwrap();
+        assert!(cause.contains(&format!("nothing listens at {address}")), "{cause}");
     }
 }

@@ -19,7 +19,7 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 ///
 /// Another error of the output.
 pub fn print(text: &str) -> io::Result<()> {
-    if put(&mut io::stdout().lock(), text)? == PipeReaderState::Gone {
+    if put(&mut io::stdout().lock(), text)? == PipeReaderState::Closed {
         IS_CLOSED.store(true, Ordering::Release);
         signal::ask_to_stop();
     }
@@ -58,13 +58,13 @@ pub fn is_closed() -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PipeReaderState {
     Reading,
-    Gone,
+    Closed,
 }
 
 fn put(output: &mut impl Write, text: &str) -> io::Result<PipeReaderState> {
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => Ok(PipeReaderState::Reading),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(PipeReaderState::Gone),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(PipeReaderState::Closed),
         Err(error) => Err(error),
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     fn only_a_reader_that_has_gone_is_no_error() {
         for text in ["text", ""] {
             let closed = put(&mut Failing(io::ErrorKind::BrokenPipe), text);
-            assert_eq!(closed.unwrap(), PipeReaderState::Gone);
+            assert_eq!(closed.unwrap(), PipeReaderState::Closed);
         }
         let full = put(&mut Failing(io::ErrorKind::StorageFull), "text");
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);

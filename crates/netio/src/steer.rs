@@ -177,11 +177,11 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     let indirect = |size, at| instruction(libc::BPF_LD | size | libc::BPF_IND, at);
     let add = |k| instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, k);
     let to_index = instruction(libc::BPF_MISC | libc::BPF_TAX, 0);
-    let found = instruction(libc::BPF_JMP | libc::BPF_JA, FOUND);
+    let jump = instruction(libc::BPF_JMP | libc::BPF_JA, JUMP_TO_END);
     let mut program = vec![
         instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0),
         jump_if(wrapper.into(), 1, 0),
-        found,
+        jump,
         instruction(libc::BPF_LDX | libc::BPF_IMM, head_bytes),
     ];
     for _ in 0..WRAPPED_OPTIONS {
@@ -197,7 +197,7 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
             // A message: its kind, or its options if it is a wrapper.
             indirect(libc::BPF_B, 4),
             jump_if(wrapper.into(), 1, 0),
-            found,
+            jump,
             instruction(libc::BPF_MISC | libc::BPF_TXA, 0),
             add(4 + head_bytes),
             to_index,
@@ -206,7 +206,7 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     program.push(instruction(libc::BPF_JMP | libc::BPF_JA, 3));
     let end = program.len();
     for (at, step) in program.iter_mut().enumerate() {
-        if step.k == FOUND && step.code == found.code {
+        if step.k == JUMP_TO_END && step.code == jump.code {
             step.k = (end - at - 1) as u32;
         }
     }
@@ -214,7 +214,7 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
 }
 
 /// Placeholder of the jump to the end of [`unwrap`] until that is known.
-const FOUND: u32 = u32::MAX;
+const JUMP_TO_END: u32 = u32::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     /// Returns the messages that reach the first and the second of two sockets.
-    fn lanes(beginning: ExchangeStartTest, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
+    fn split_by_kind(beginning: ExchangeStartTest, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let ip = Ipv4Addr::LOCALHOST.into();
         let steer =
             |first: &UdpSocket| spread(first, SteeringKey::Payload(0), 1, Some(beginning)).unwrap();
@@ -327,7 +327,7 @@ mod tests {
         let unmarked = vec![9, 54, 1, 3, 9];
         let cut = vec![9, 53, 1];
         let sent = [discover, request, unmarked, cut];
-        let [begin, go_on] = lanes(beginning, &sent);
+        let [begin, go_on] = split_by_kind(beginning, &sent);
         let [discover, request, unmarked, cut] = sent;
         assert_eq!(begin, [discover, unmarked, cut]);
         assert_eq!(go_on, [request]);
@@ -364,13 +364,13 @@ mod tests {
         let go_on =
             [bare(3), wrapped(&[], &bare(3)), wrapped(&others, &bare(5)), twice(3), bare(11)];
         let sent: Vec<_> = begin.iter().chain(&go_on).cloned().collect();
-        let seen = lanes(beginning, &sent);
+        let seen = split_by_kind(beginning, &sent);
         assert_eq!(seen[0], begin);
         assert_eq!(seen[1], go_on);
     }
 
     #[test]
-    fn alike_sockets_share_both_lanes() {
+    fn alike_sockets_share_both_kinds() {
         let mut options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0));
         let first = UdpSocket::open(&options).unwrap();
         first.share_port().unwrap();
@@ -412,8 +412,8 @@ mod tests {
         let options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0));
         let first = UdpSocket::open(&options).unwrap();
         first.share_port().unwrap();
-        let taken = UdpOptions::at(first.local_address().unwrap());
-        assert!(UdpSocket::open(&taken).is_err());
-        assert!(UdpSocket::open(&UdpOptions { reuse_port: true, ..taken }).is_ok());
+        let same_port = UdpOptions::at(first.local_address().unwrap());
+        assert!(UdpSocket::open(&same_port).is_err());
+        assert!(UdpSocket::open(&UdpOptions { reuse_port: true, ..same_port }).is_ok());
     }
 }

@@ -148,8 +148,8 @@ mod tests {
             assert_eq!(allowed_cpus().unwrap(), [cpu]);
             set_timer_slack_ns(1).unwrap();
             set_name("godwit-test").unwrap();
-            let shown = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
-            assert_eq!(shown, "godwit-test\n");
+            let thread_name = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+            assert_eq!(thread_name, "godwit-test\n");
         })
         .join()
         .unwrap();

@@ -46,8 +46,8 @@ pub fn open(name: &str) -> Result<(TunReceiver, TunSender), NetError> {
         .map_err(NetError::on("open", PATH))?;
     // SAFETY: an all-zero ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *place = octet as libc::c_char;
+    for (target, octet) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *target = octet as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: `request` is an ifreq whose name ends in a zero; it outlives the call.
@@ -81,10 +81,10 @@ impl TunReceiver {
         self.lens.clear();
         while self.lens.len() < SLOTS {
             let at = self.lens.len() * PACKET_BYTES_MAX;
-            let place = self.octets.slice_mut(at, PACKET_BYTES_MAX);
-            let (raw, len) = (self.fd.as_raw_fd(), place.len());
-            // SAFETY: `place` is writable for `len` octets and outlives the call.
-            let count = unsafe { libc::read(raw, place.as_mut_ptr().cast(), len) };
+            let slot = self.octets.slice_mut(at, PACKET_BYTES_MAX);
+            let (raw, len) = (self.fd.as_raw_fd(), slot.len());
+            // SAFETY: `slot` is writable for `len` octets and outlives the call.
+            let count = unsafe { libc::read(raw, slot.as_mut_ptr().cast(), len) };
             if let Ok(count) = usize::try_from(count) {
                 self.lens.push(count);
                 continue;

@@ -274,8 +274,8 @@ fn take(receiver: &mut FrameReceiver, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while frames.len() < count {
         assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(LONG_NS)).unwrap(), 1);
-        let places = receiver.receive().unwrap();
-        frames.extend((0..places).map(|place| receiver.frame(place).unwrap().octets.to_vec()));
+        let received = receiver.receive().unwrap();
+        frames.extend((0..received).map(|index| receiver.frame(index).unwrap().octets.to_vec()));
     }
     frames
 }

@@ -23,9 +23,9 @@ fn wildcard(ip: IpAddr) -> SocketAddr {
 /// Keeps the calling thread, and those that it starts, on one processor: loopback keeps the order
 /// of what that one sends.
 fn stay_on_one_processor() {
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    static CALL_COUNT: AtomicUsize = AtomicUsize::new(0);
     let allowed = thread::allowed_cpus().unwrap();
-    let number = ASKED.fetch_add(1, Ordering::Relaxed);
+    let number = CALL_COUNT.fetch_add(1, Ordering::Relaxed);
     thread::pin_to_cpu(allowed[number % allowed.len()]).unwrap();
 }
 

@@ -23,7 +23,7 @@ fn ip(words: &str) {
 
 /// Moves this thread into a namespace with the joined interfaces `one` and `two`, which lasts as
 /// long as the test.
-fn enter_world() -> bool {
+fn enter_namespace() -> bool {
     let tools = Command::new("ip").arg("-V").output().is_ok_and(|output| output.status.success());
     if !tools || netio::namespace::enter_new().is_err() {
         let is_required =
@@ -76,7 +76,7 @@ fn waits(socket: &UdpSocket, timeout_ns: u64) -> bool {
 
 #[test]
 fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address() {
-    if !enter_world() {
+    if !enter_namespace() {
         return;
     }
     let (one, two) = (interface::named("one").unwrap(), interface::named("two").unwrap());
@@ -124,7 +124,7 @@ fn a_group_is_heard_where_it_was_joined_and_answered_from_a_link_local_address()
 
 #[test]
 fn the_plain_responder_answers_a_group_from_a_link_local_address() {
-    if !enter_world() {
+    if !enter_namespace() {
         return;
     }
     let (one, two) = (interface::named("one").unwrap(), interface::named("two").unwrap());

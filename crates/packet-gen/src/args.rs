@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::pace::{Segment, parse_duration_ns, parse_schedule};
 use crate::path::PathKind;
+use crate::schedule::{Segment, parse_duration_ns, parse_schedule};
 
 /// Generate packets in trafgen's language: send them at a rate, or write a capture.
 ///

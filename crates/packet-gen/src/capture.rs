@@ -9,9 +9,9 @@ use packet_wire::pcap::{CaptureReader, CapturedPacket, LINK_ETHERNET, PcapError}
 
 use crate::input::GeneratorInput;
 use crate::language::{PacketParserSettings, PacketProgram};
-use crate::pace::FrameSchedule;
 use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
+use crate::schedule::FrameSchedule;
 
 /// Packets of a capture, counted by what becomes of them.
 #[derive(Debug, Default)]

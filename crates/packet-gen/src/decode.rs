@@ -16,12 +16,12 @@ pub fn describe(frame: &[u8]) -> String {
     }
     for (row, octets) in frame.chunks(16).enumerate() {
         let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-        let shown = octets.iter().map(|octet| match octet {
+        let characters = octets.iter().map(|octet| match octet {
             0x20..0x7f => char::from(*octet),
             _ => '.',
         });
-        let shown: String = shown.collect();
-        put(&mut text, format_args!("  {:04x}  {:<47}  {shown}", row * 16, hex.join(" ")));
+        let characters: String = characters.collect();
+        put(&mut text, format_args!("  {:04x}  {:<47}  {characters}", row * 16, hex.join(" ")));
     }
     text
 }
@@ -266,7 +266,7 @@ mod tests {
     use crate::FrameStream;
     use crate::language::{PacketParserSettings, compile};
 
-    fn shown(text: &str) -> String {
+    fn decoded(text: &str) -> String {
         let program = compile(text.as_bytes(), &PacketParserSettings::default()).unwrap();
         let mut stream = FrameStream::new(&program, None, program.random.clone(), false);
         describe(stream.frame().unwrap())
@@ -274,8 +274,9 @@ mod tests {
 
     #[test]
     fn headers_are_named_down_to_the_question() {
-        let text =
-            shown("{ vlan(id=5), ipv4(sa=192.0.2.1, da=192.0.2.2, ttl=64), dns(qry(name=\"a\")) }");
+        let text = decoded(
+            "{ vlan(id=5), ipv4(sa=192.0.2.1, da=192.0.2.2, ttl=64), dns(qry(name=\"a\")) }",
+        );
         let lines: Vec<&str> = text.lines().take(5).map(str::trim).collect();
         assert_eq!(
             lines,
@@ -292,9 +293,9 @@ mod tests {
 
     #[test]
     fn wrong_checksums_are_loud_and_cut_frames_no_trouble() {
-        assert!(shown("{ ipv6(), udp(csum=7), 1 }").contains("checksum WRONG"));
-        assert!(shown("{ ipv4(csum=1), tcp(syn) }").contains("WRONG"));
-        assert!(shown("{ 1, 2 }").contains("too few"));
+        assert!(decoded("{ ipv6(), udp(csum=7), 1 }").contains("checksum WRONG"));
+        assert!(decoded("{ ipv4(csum=1), tcp(syn) }").contains("WRONG"));
+        assert!(decoded("{ 1, 2 }").contains("too few"));
         let program =
             compile(b"{ mpls(), ipv6(), icmp6(), 1, 2 }", &PacketParserSettings::default())
                 .unwrap();

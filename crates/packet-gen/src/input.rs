@@ -8,7 +8,7 @@ use crate::error::GeneratorError;
 use crate::language::{
     self, Include, IncludedFile, PacketParserSettings, PacketProgram, PacketTextProblem,
 };
-use crate::pace::FrameSchedule;
+use crate::schedule::FrameSchedule;
 
 /// Folder of netsniff-ng, in which `#include <NAME>` finds files.
 const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
@@ -75,19 +75,19 @@ impl PacketSource {
         }
         match language::compile_with(&octets, settings, &|include| self.included(include)) {
             Ok(program) => Ok(GeneratorInput { program, times: None, notices: Vec::new() }),
-            Err(problems) => Err(GeneratorError::Usage(self.shown(&problems))),
+            Err(problems) => Err(GeneratorError::Usage(self.problem_lines(&problems))),
         }
     }
 
     /// Formats problems, each with the name of its file.
-    pub(crate) fn shown(&self, problems: &[PacketTextProblem]) -> String {
-        let shown: Vec<String> = problems
+    pub(crate) fn problem_lines(&self, problems: &[PacketTextProblem]) -> String {
+        let lines: Vec<String> = problems
             .iter()
             .map(|problem| {
                 format!("{}:{problem}", problem.file.as_deref().unwrap_or_else(|| self.name()))
             })
             .collect();
-        shown.join("\n")
+        lines.join("\n")
     }
 
     /// Reads the file of an `#include`: a name in quotes from the folder of the including file,

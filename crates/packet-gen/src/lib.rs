@@ -3,7 +3,7 @@
 //!
 //! - [`language`] turns text into packets, without I/O; [`FrameStream`] turns packets into frames;
 //!   both use the random numbers of [`LibcRandom`].
-//! - [`pace`] computes the due times of frames.
+//! - [`schedule`] computes the due times of frames.
 //! - [`TrafgenArgs`] is the command: it reads the input, opens the output, and starts the sending
 //!   threads.
 //!
@@ -18,13 +18,13 @@ mod flows;
 mod input;
 pub mod language;
 mod output;
-pub mod pace;
 mod pacer;
 mod packet;
 mod path;
 mod random;
 mod report;
 mod run;
+pub mod schedule;
 mod send;
 mod smoke;
 mod stream;

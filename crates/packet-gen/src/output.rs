@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use packet_wire::pcap::{ByteOrder, CaptureWriter, LINK_ETHERNET, Resolution};
 
 use crate::error::GeneratorError;
-use crate::pace::FrameSchedule;
+use crate::schedule::FrameSchedule;
 use crate::stream::FrameStream;
 
 /// Bytes before the records of a capture.

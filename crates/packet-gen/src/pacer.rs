@@ -8,8 +8,8 @@
 
 use base::Histogram;
 
-use crate::pace::FrameSchedule;
 use crate::report::{Gaps, LatenessSummary};
+use crate::schedule::FrameSchedule;
 
 /// The greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as
 /// this.
@@ -81,9 +81,9 @@ impl<'a> Pacer<'a> {
         self.schedule.is_paced()
     }
 
-    /// Returns the action at `now_ns` when `taken` frames have been sent.
-    pub(crate) fn next_action(&self, taken: u64, now_ns: u64) -> PacerAction {
-        let number = taken * self.threads + self.index;
+    /// Returns the action at `now_ns` when `frame_count` frames have been sent.
+    pub(crate) fn next_action(&self, frame_count: u64, now_ns: u64) -> PacerAction {
+        let number = frame_count * self.threads + self.index;
         let Some(due_ns) = self.schedule.due_ns(number) else { return PacerAction::End };
         let due_ns = self.start_ns.saturating_add(due_ns);
         let until_ns = self.spacing.as_ref().map_or(0, |spacing| spacing.opens_ns(due_ns, now_ns));
@@ -117,8 +117,8 @@ impl<'a> Pacer<'a> {
             }
             _ => 0,
         };
-        for (place, due_ns) in self.batch.drain(..).enumerate() {
-            self.timings.record(due_ns, begin_ns + place as u64 * each_ns);
+        for (index, due_ns) in self.batch.drain(..).enumerate() {
+            self.timings.record(due_ns, begin_ns + index as u64 * each_ns);
         }
     }
 
@@ -272,7 +272,7 @@ fn micros(histogram: &Histogram, quantile: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::parse_schedule;
+    use crate::schedule::parse_schedule;
 
     /// Runs a thread on a clock that advances by `step_ns` for each reading and each batch of at
     /// most `batch` frames. The clock jumps for the thread from `stall.0` to `stall.1`; the frames
@@ -296,13 +296,15 @@ mod tests {
         as_one: bool,
     ) -> FrameTimingRecord {
         let mut pacer = Pacer::new(schedule, 0, 1, 1_000, as_one);
-        let (mut now_ns, mut taken) = (1_000, 0);
-        while taken < frames {
+        let (mut now_ns, mut frame_count) = (1_000, 0);
+        while frame_count < frames {
             let mut filled = 0;
-            while filled < batch && taken < frames {
-                let PacerAction::Send { due_ns } = pacer.next_action(taken, now_ns) else { break };
+            while filled < batch && frame_count < frames {
+                let PacerAction::Send { due_ns } = pacer.next_action(frame_count, now_ns) else {
+                    break;
+                };
                 pacer.record_frame(due_ns, now_ns);
-                (filled, taken) = (filled + 1, taken + 1);
+                (filled, frame_count) = (filled + 1, frame_count + 1);
             }
             let begin_ns = now_ns;
             now_ns += step_ns(filled);
@@ -331,12 +333,12 @@ mod tests {
     fn what_a_stall_held_back_is_a_burst() {
         // 25 frames become due in the stall; sixteen leave with the first reading, nine with the
         // second.
-        let kept = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_245_000));
-        let gaps = kept.gaps().unwrap();
+        let record = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_245_000));
+        let gaps = record.gaps().unwrap();
         assert_eq!(gaps.longest_burst, 25, "{gaps:?}");
         assert!((gaps.burst_share - 24.0 / 1_000.0).abs() < 1e-9, "{gaps:?}");
         assert!((240.0..260.0).contains(&gaps.max_us), "{gaps:?}");
-        assert!((240.0..260.0).contains(&kept.lateness().unwrap().max_us));
+        assert!((240.0..260.0).contains(&record.lateness().unwrap().max_us));
         // A burst of three frames is too short to be counted.
         let gaps = run(&rate("100kpps"), 1_001, 16, 500, (2_000_000, 2_025_000)).gaps().unwrap();
         assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3));
@@ -348,14 +350,14 @@ mod tests {
         // three at once.
         for stall_ns in [245_000, 8_000_000] {
             let stall = (2_000_000, 2_000_000 + stall_ns);
-            let kept = run_spaced(&rate("100kpps"), 10_001, 16, |_| 500, stall, false);
-            let gaps = kept.gaps().unwrap();
+            let record = run_spaced(&rate("100kpps"), 10_001, 16, |_| 500, stall, false);
+            let gaps = record.gaps().unwrap();
             assert_eq!((gaps.burst_share, gaps.longest_burst), (0.0, 3), "{gaps:?}");
-            let max_us = kept.lateness().unwrap().max_us;
+            let max_us = record.lateness().unwrap().max_us;
             assert!((0.9..1.1).contains(&(max_us * 1e3 / stall_ns as f64)), "{max_us}");
             // Catching up at 1.6 times the rate takes 1.7 times as long as the stall; then frames
             // are on time.
-            let late = kept.late_ns.quantile(1.0 - 2.8 * stall_ns as f64 / 1e8).unwrap();
+            let late = record.late_ns.quantile(1.0 - 2.8 * stall_ns as f64 / 1e8).unwrap();
             assert!(late < 600, "{late}");
         }
     }
@@ -372,10 +374,10 @@ mod tests {
         // 16 frames in 16 us: 1 us each is no burst at 600 kpps, and four in 16 us would be too
         // few.
         let stall = (2_000_000, 2_400_000);
-        let kept = run_spaced(&rate("600kpps"), 60_001, 16, |_| 16_000, stall, false);
-        let gaps = kept.gaps().unwrap();
+        let record = run_spaced(&rate("600kpps"), 60_001, 16, |_| 16_000, stall, false);
+        let gaps = record.gaps().unwrap();
         assert!(gaps.burst_share < 0.01 && gaps.longest_burst <= 16, "{gaps:?}");
-        assert!(kept.late_ns.quantile(0.95).unwrap() < 20_000);
+        assert!(record.late_ns.quantile(0.95).unwrap() < 20_000);
     }
 
     #[test]
@@ -395,9 +397,9 @@ mod tests {
             pacer.record_frame(number * 1_000, 4_000);
         }
         pacer.record_batch(4_000, 7_200);
-        let kept = pacer.finish();
-        assert_eq!(kept.gaps().unwrap().median_us.round(), 1.0);
-        assert_eq!(kept.last, Some((6_400, 3_000)));
+        let record = pacer.finish();
+        assert_eq!(record.gaps().unwrap().median_us.round(), 1.0);
+        assert_eq!(record.last, Some((6_400, 3_000)));
     }
 
     #[test]
@@ -416,8 +418,8 @@ mod tests {
 
     #[test]
     fn frames_without_a_time_are_not_judged() {
-        let kept = run(&FrameSchedule::Unpaced, 100, 16, 500, (0, 0));
-        assert!(kept.gaps().is_none() && kept.lateness().is_none());
+        let record = run(&FrameSchedule::Unpaced, 100, 16, 500, (0, 0));
+        assert!(record.gaps().is_none() && record.lateness().is_none());
     }
 
     #[test]

@@ -84,8 +84,8 @@ impl BitField {
     /// last four bytes.
     pub(crate) fn write(&self, octets: &mut [u8], value: u32) {
         let (at, len) = self.tail();
-        let kept = number_at(octets, at, len) & !(self.bits() << self.shift);
-        let new = kept | ((value & self.bits()) << self.shift);
+        let others = number_at(octets, at, len) & !(self.bits() << self.shift);
+        let new = others | ((value & self.bits()) << self.shift);
         octets[at..at + len].copy_from_slice(&new.to_be_bytes()[4 - len..]);
     }
 

@@ -124,10 +124,12 @@ impl SendPath {
             }
             PathKind::Auto => {
                 let obstacles = options.obstacles(interface, threads);
-                let xdp = obstacles.is_ok_and(|obstacles| obstacles.is_empty());
-                let xdp = xdp.then(|| all(Self::xdp)).and_then(Result::ok);
-                let others = || all(Self::ring).or_else(|_| all(Self::plain));
-                xdp.map_or_else(others, Ok).map_err(Into::into)
+                if obstacles.is_ok_and(|obstacles| obstacles.is_empty())
+                    && let Ok(paths) = all(Self::xdp)
+                {
+                    return Ok(paths);
+                }
+                Ok(all(Self::ring).or_else(|_| all(Self::plain))?)
             }
         }
     }

@@ -25,8 +25,8 @@ impl LibcRandom {
     pub fn from_seed(seed: u32) -> Self {
         let mut word = i64::from(seed.max(1).cast_signed());
         let mut state = [0; DEGREE];
-        for place in &mut state {
-            *place = word as u32;
+        for entry in &mut state {
+            *entry = word as u32;
             // Schrage's order of operations, whose remainder may be negative as in the library.
             word = 16_807 * (word % 127_773) - 2_836 * (word / 127_773);
             if word < 0 {

@@ -18,9 +18,9 @@ use crate::error::GeneratorError;
 use crate::input::{GeneratorInput, PacketSource};
 use crate::language::{InterfaceAddresses, PacketParserSettings};
 use crate::output;
-use crate::pace::{FrameRate, FrameSchedule, Segment};
 use crate::path::{PathKind, PathOptions};
 use crate::report::{SCHEMA, SmokeTest, TrafgenReport};
+use crate::schedule::{FrameRate, FrameSchedule, Segment};
 use crate::send::{self, SendJob};
 use crate::stream::FrameStream;
 
@@ -57,16 +57,16 @@ impl TrafgenOutput {
         if name.contains(".cfg") {
             return Ok(Self::Text(name.to_owned()));
         }
-        let found = interface::named(name).map_err(|error| {
+        let interface = interface::named(name).map_err(|error| {
             let known = interface::list().unwrap_or_default();
             let known: Vec<_> = known.into_iter().map(|interface| interface.name).collect();
             let known = known.join(", ");
             GeneratorError::Usage(format!("interface {name}: {error}; there are {known}"))
         })?;
-        if !found.is_up {
+        if !interface.is_up {
             return Err(GeneratorError::Environment(format!("interface {name} is down")));
         }
-        Ok(Self::Interface(found))
+        Ok(Self::Interface(interface))
     }
 
     fn device(&self) -> InterfaceAddresses {
@@ -183,7 +183,7 @@ fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), G
 fn warn(source: &PacketSource, input: &GeneratorInput) {
     let warnings = &input.program.warnings;
     if !warnings.is_empty() {
-        netio::stderr::print_line(format_args!("warning: {}", source.shown(warnings)));
+        netio::stderr::print_line(format_args!("warning: {}", source.problem_lines(warnings)));
     }
     for notice in &input.notices {
         netio::stderr::print_line(format_args!("warning: {}: {notice}", source.name()));
@@ -231,14 +231,14 @@ fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
 /// Names the switches that were taken and change nothing, a line each.
 fn describe_switches(args: &TrafgenArgs) -> String {
     let mut text = String::new();
-    for (is_given, switch, why) in [
+    for (is_set, switch, why) in [
         (args.kernel_pull.is_some(), "-k", "frames are handed over when they are due"),
         (args.prio_high, "-H", "`chrt` and `nice` set priorities"),
         (args.jumbo, "-J", "frames of any size fit"),
         (args.no_sock_mem, "-A", "the system's socket memory is never changed"),
         (args.notouch_irq, "-Q", "interrupts are never moved"),
     ] {
-        if is_given {
+        if is_set {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{switch} changes nothing: {why}");
         }
@@ -277,7 +277,7 @@ fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), Ge
     Err(GeneratorError::Usage(message.to_owned()))
 }
 
-fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
+fn defines(texts: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
     let split = |define: &String| {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
         // A macro may have arguments: `F(a)=c8(a)`.
@@ -285,13 +285,14 @@ fn defines(given: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
         let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && word.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'_')
             && (arguments.is_empty() || arguments.ends_with(')'));
-        is_name.then(|| (name.to_owned(), value.to_owned())).ok_or_else(|| {
-            GeneratorError::Usage(format!(
-                "-D {define}: it is NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
-            ))
-        })
+        if is_name {
+            return Ok((name.to_owned(), value.to_owned()));
+        }
+        Err(GeneratorError::Usage(format!(
+            "-D {define}: it is NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
+        )))
     };
-    given.iter().map(split).collect()
+    texts.iter().map(split).collect()
 }
 
 /// Returns the schedule that the flags ask for, or that of a capture.

@@ -13,11 +13,11 @@ use netio::{Clock, PollFd, Waker, poll};
 
 use crate::error::GeneratorError;
 use crate::language::PacketProgram;
-use crate::pace::FrameSchedule;
 use crate::pacer::{FrameTimingRecord, Pacer};
 use crate::path::{PathOptions, SendPath};
 use crate::random::LibcRandom;
 use crate::report::{ProcessorFigures, SCHEMA, SegmentationFigures, TrafgenReport};
+use crate::schedule::FrameSchedule;
 use crate::smoke::Smoke;
 use crate::stream::FrameStream;
 use crate::worker::{SendThreadCounters, SendThreadResult, Worker};
@@ -61,7 +61,7 @@ pub(crate) fn run(
     let threads = streams(sending)?;
     let paths = paths(sending, &threads)?;
     check_lengths(sending, &paths[0])?;
-    let shown = paths[0].to_string();
+    let path_name = paths[0].to_string();
     let progress: Vec<SendThreadCounters> =
         threads.iter().map(|_| SendThreadCounters::default()).collect();
     let (stop, count) = (AtomicBool::new(false), threads.len() as u64);
@@ -70,7 +70,7 @@ pub(crate) fn run(
     let ended = Waker::new().map_err(GeneratorError::cannot("make", "a wake-up"))?;
     let start_ns = Clock::mono_ns();
     let cpus: Vec<u32> = threads.iter().map(|(cpu, _)| *cpu).collect();
-    let mut reporter = Reporter::new(sending, shown, &progress, &cpus, start_ns);
+    let mut reporter = Reporter::new(sending, path_name, &progress, &cpus, start_ns);
     let results = thread::scope(|scope| {
         let mut handles = Vec::new();
         for (index, ((cpu, stream), path)) in threads.into_iter().zip(paths).enumerate() {
@@ -209,7 +209,7 @@ fn wait(
     /// The time in nanoseconds between two checks after a thread has reported its end: it ends a
     /// moment later.
     const MOMENT_NS: u64 = 1_000_000;
-    let mut has_said = false;
+    let mut has_ended = false;
     loop {
         let now_ns = Clock::mono_ns();
         let next_ns = tick(now_ns)?;
@@ -217,10 +217,10 @@ fn wait(
             return Ok(());
         }
         let timeout_ns = next_ns.map(|next_ns| next_ns.saturating_sub(now_ns));
-        let timeout_ns = if has_said { Some(MOMENT_NS) } else { timeout_ns };
+        let timeout_ns = if has_ended { Some(MOMENT_NS) } else { timeout_ns };
         let mut fds = [PollFd::readable(signals), PollFd::readable(ended)];
         poll(&mut fds, timeout_ns).map_err(GeneratorError::cannot("wait for", "signals"))?;
-        has_said |= fds[1].is_readable();
+        has_ended |= fds[1].is_readable();
         ended.drain();
         signals.drain();
         if signals.stop().load(Ordering::Acquire) {
@@ -322,11 +322,11 @@ impl<'a> Reporter<'a> {
         for (processor, done) in report.processors.iter_mut().zip(done) {
             processor.elapsed_s = done.elapsed_ns as f64 / NS_PER_S as f64;
         }
-        let mut kept = FrameTimingRecord::new();
+        let mut timings = FrameTimingRecord::new();
         for done in done {
-            kept.merge(&done.timings);
+            timings.merge(&done.timings);
         }
-        (report.late, report.gaps) = (kept.lateness(), kept.gaps());
+        (report.late, report.gaps) = (timings.lateness(), timings.gaps());
         report.smoke_test = done.iter().find_map(|done| done.smoke_test.clone());
         report
     }

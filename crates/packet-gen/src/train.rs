@@ -181,9 +181,9 @@ mod tests {
             train.extend(b"cdef");
             seal(&mut train, flow);
             let ip = &train[NETWORK_AT..];
-            let said = if flow.is_v6 { [ip[4], ip[5]] } else { [ip[2], ip[3]] };
+            let len_octets = if flow.is_v6 { [ip[4], ip[5]] } else { [ip[2], ip[3]] };
             let len = if flow.is_v6 { 14 } else { 34 };
-            assert_eq!(u16::from_be_bytes(said), len);
+            assert_eq!(u16::from_be_bytes(len_octets), len);
             assert_eq!(ip[ip_bytes..ip_bytes + 6], [0, 0, 0, 7, 0, 14]);
             // Completed as a device would, the checksum is right.
             let sum = checksum(&ip[ip_bytes..]);

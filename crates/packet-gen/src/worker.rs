@@ -74,26 +74,26 @@ impl Worker<'_> {
     /// Sends until the quota or the schedule is exhausted, or `stop` is set.
     pub(crate) fn run(mut self) -> io::Result<SendThreadResult> {
         let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.capacity());
-        let mut taken = 0_u64;
+        let mut frame_count = 0_u64;
         let mut stops_ns = None;
         let unsent = loop {
             let now_ns = Clock::mono_ns();
             if stops_ns.is_none() && self.stop.load(Ordering::Relaxed) {
-                self.quota = Some(taken);
+                self.quota = Some(frame_count);
                 stops_ns = Some(now_ns + DRAIN_NS);
             }
-            let filled = self.fill(now_ns, &mut taken, &mut lens);
+            let filled = self.fill(now_ns, &mut frame_count, &mut lens);
             let left = self.flush(&mut lens)?;
             if filled.count > 0 && self.pacer.is_paced() {
                 self.pacer.record_batch(now_ns, Clock::mono_ns());
             }
             if left == 0 {
                 if let Some(smoke) = &mut self.smoke
-                    && !smoke.survives(taken, self.stop)?
+                    && !smoke.survives(frame_count, self.stop)?
                 {
                     break 0;
                 }
-                if self.quota == Some(taken) {
+                if self.quota == Some(frame_count) {
                     break 0;
                 }
                 if let Some(until_ns) = filled.waits_until_ns {
@@ -111,22 +111,27 @@ impl Worker<'_> {
     }
 
     /// Writes frames that are due into free slots.
-    fn fill(&mut self, now_ns: u64, taken: &mut u64, lens: &mut VecDeque<u32>) -> BatchFillResult {
+    fn fill(
+        &mut self,
+        now_ns: u64,
+        frame_count: &mut u64,
+        lens: &mut VecDeque<u32>,
+    ) -> BatchFillResult {
         let batch = match &self.smoke {
             Some(_) => usize::from(lens.is_empty()),
             None if self.pacer.is_paced() => PACED_BATCH,
             None => self.path.batch(),
         };
         let mut filled = BatchFillResult { count: 0, waits_until_ns: None };
-        while filled.count < batch && self.quota != Some(*taken) {
-            let due_ns = match self.pacer.next_action(*taken, now_ns) {
+        while filled.count < batch && self.quota != Some(*frame_count) {
+            let due_ns = match self.pacer.next_action(*frame_count, now_ns) {
                 PacerAction::Send { due_ns } => due_ns,
                 PacerAction::Wait { until_ns } => {
                     filled.waits_until_ns = Some(until_ns);
                     break;
                 }
                 PacerAction::End => {
-                    self.quota = Some(*taken);
+                    self.quota = Some(*frame_count);
                     break;
                 }
             };
@@ -134,7 +139,7 @@ impl Worker<'_> {
                 break;
             }
             let Some((index, frame)) = self.stream.numbered_frame() else {
-                self.quota = Some(*taken);
+                self.quota = Some(*frame_count);
                 break;
             };
             if let Some(smoke) = &mut self.smoke {
@@ -143,7 +148,7 @@ impl Worker<'_> {
             self.path.push(index, frame);
             lens.push_back(frame.len() as u32);
             self.pacer.record_frame(due_ns, now_ns);
-            *taken += 1;
+            *frame_count += 1;
             filled.count += 1;
         }
         filled

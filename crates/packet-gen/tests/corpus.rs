@@ -83,8 +83,8 @@ fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
         ours(name, text, false);
     }
     let Some(program) = trafgen() else { return };
-    let place = std::env::temp_dir().join(format!("godwit-corpus-{}", std::process::id()));
-    fs::create_dir_all(&place).expect("a folder can be made");
+    let folder = std::env::temp_dir().join(format!("godwit-corpus-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder can be made");
     let mut wrong = Vec::new();
     for (name, text) in &files {
         let deviation = deviations.get(name).copied();
@@ -92,19 +92,22 @@ fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
             continue;
         }
         let flags: &[&str] = if has_directives(text) { &["-p"] } else { &[] };
-        let found = theirs(&program, &place, text, flags);
-        let is_equal =
-            |quirks| found.as_ref().is_ok_and(|found| *found == ours(name, text, quirks));
+        let theirs_result = theirs(&program, &folder, text, flags);
+        let is_equal = |quirks| {
+            theirs_result
+                .as_ref()
+                .is_ok_and(|theirs_result| *theirs_result == ours(name, text, quirks))
+        };
         let is_as_stated = match deviation {
             None => is_equal(false),
             Some(Deviation::Quirk) => is_equal(true) && !is_equal(false),
-            Some(Deviation::Refuses) => found.is_err(),
+            Some(Deviation::Refuses) => theirs_result.is_err(),
             Some(Deviation::Hangs) => true,
         };
         if !is_as_stated {
-            wrong.push(format!("{name}: {deviation:?} is stated, trafgen makes {found:?}"));
+            wrong.push(format!("{name}: {deviation:?} is stated, trafgen makes {theirs_result:?}"));
         }
     }
-    fs::remove_dir_all(&place).ok();
+    fs::remove_dir_all(&folder).ok();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

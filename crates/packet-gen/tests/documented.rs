@@ -264,25 +264,25 @@ fn devices_give_their_addresses() {
     };
     let settings =
         PacketParserSettings { device, is_to_file: false, ..PacketParserSettings::default() };
-    let shown = |text: &str| {
+    let frame_hex = |text: &str| {
         let program = language::compile(text.as_bytes(), &settings).expect("it is right");
         hex(&program.packets[0].octets)
     };
-    assert_eq!(&shown("{ eth() }")[12..24], "020000000007");
-    assert_eq!(&shown("{ ipv4() }")[52..60], "c0000207");
-    assert!(shown("{ ipv6() }").contains("20010db8000000000000000000000007"));
-    let arp = shown("{ arp() }");
+    assert_eq!(&frame_hex("{ eth() }")[12..24], "020000000007");
+    assert_eq!(&frame_hex("{ ipv4() }")[52..60], "c0000207");
+    assert!(frame_hex("{ ipv6() }").contains("20010db8000000000000000000000007"));
+    let arp = frame_hex("{ arp() }");
     assert_eq!(&arp[44..], "020000000007c0000207000000000000c0000207");
 }
 
 #[test]
 fn all_mistakes_are_named_at_once_with_their_place() {
     let text = "{ 1, nothing(3), 2 }\n{ udp(sp=1, speed=7) }\n{ c16(1/0), fill(1) }\n{ }";
-    let places: Vec<String> = problems(text)
+    let positions: Vec<String> = problems(text)
         .iter()
         .map(|problem| problem.splitn(3, ':').take(2).collect::<Vec<_>>().join(":"))
         .collect();
-    assert_eq!(places, ["1:6", "2:13", "3:8", "3:13", "4:1"]);
+    assert_eq!(positions, ["1:6", "2:13", "3:8", "3:13", "4:1"]);
     assert_eq!(
         problems("{ udp(dport=7), \"abc }")[0],
         "1:17: a string without an end\n    { udp(dport=7), \"abc }\n                    ^"
@@ -355,8 +355,8 @@ fn mistakes_are_said_in_words() {
         ("{ \"\" }", "an empty string"),
         ("cpu(x", "`)` expected"),
     ] {
-        let shown = problems(text);
-        assert!(shown[0].contains(words), "{text}: {shown:?}");
+        let messages = problems(text);
+        assert!(messages[0].contains(words), "{text}: {messages:?}");
     }
 }
 

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     /// A request and its reply, byte by byte as RFC 826 has them.
-    const ASKED: [u8; LEN] = [
+    const REQUEST_OCTETS: [u8; LEN] = [
         0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0x01, 10, 77, 0, 1, 0, 0, 0, 0, 0, 0, 10, 77, 0,
         10,
     ];
@@ -97,26 +97,30 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_to_whom_asked() {
-        let mut frame = ASKED.to_vec();
+        let mut frame = REQUEST_OCTETS.to_vec();
         frame.resize(46, 0xff);
-        let asked = ArpMessage::parse(&frame).unwrap();
-        assert_eq!((asked.operation, asked.target), (REQUEST, Ipv4Addr::new(10, 77, 0, 10)));
+        let request = ArpMessage::parse(&frame).unwrap();
+        assert_eq!((request.operation, request.target), (REQUEST, Ipv4Addr::new(10, 77, 0, 10)));
         let mut buffer = [0; LEN];
-        asked
+        request
             .answered_by(MacAddress([0, 0x0c, 1, 2, 3, 5]))
             .emit(&mut ByteWriter::new(&mut buffer));
         assert_eq!(buffer, ANSWERED);
-        asked.emit(&mut ByteWriter::new(&mut buffer));
-        assert_eq!(buffer, ASKED);
+        request.emit(&mut ByteWriter::new(&mut buffer));
+        assert_eq!(buffer, REQUEST_OCTETS);
     }
 
     #[test]
     fn what_is_cut_or_of_other_addresses_is_refused() {
         for cut in 0..LEN {
-            assert_eq!(ArpMessage::parse(&ASKED[..cut]), Err(PacketDefect::Truncated), "{cut}");
+            assert_eq!(
+                ArpMessage::parse(&REQUEST_OCTETS[..cut]),
+                Err(PacketDefect::Truncated),
+                "{cut}"
+            );
         }
         for at in 0..6 {
-            let mut other = ASKED;
+            let mut other = REQUEST_OCTETS;
             other[at] ^= 2;
             assert_eq!(ArpMessage::parse(&other), Err(PacketDefect::Protocol), "{at}");
         }

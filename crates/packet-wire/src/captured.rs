@@ -86,11 +86,11 @@ pub fn datagram<'a>(record: &CapturedPacket<'a>) -> Result<CapturedDatagram<'a>,
         LinkError::NotIp => SkipReason::NotIp,
         LinkError::Header => SkipReason::Header,
     })?;
-    let found = match packet.first() {
+    let datagram = match packet.first() {
         Some(first) if first >> 4 == 6 => ipv6(packet),
         _ => ipv4(packet),
     };
-    found.map_err(|reason| reason.unwrap_or(too_short))
+    datagram.map_err(|reason| reason.unwrap_or(too_short))
 }
 
 /// The result of reading: a datagram, the reason why there is none, or `None` for a packet that
@@ -146,8 +146,8 @@ fn ipv6(packet: &[u8]) -> DatagramResult<'_> {
             AUTHENTICATION => authentication_bytes(rest)?,
             FRAGMENT => {
                 let [high, low] = [2, 3].map(|at| rest.get(at).copied());
-                let place = u16::from_be_bytes([high.ok_or(None)?, low.ok_or(None)?]);
-                if place & 0xfff9 != 0 {
+                let offset_and_flags = u16::from_be_bytes([high.ok_or(None)?, low.ok_or(None)?]);
+                if offset_and_flags & 0xfff9 != 0 {
                     return Err(Some(SkipReason::Fragment));
                 }
                 8

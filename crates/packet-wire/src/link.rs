@@ -161,8 +161,8 @@ fn octet(octets: &[u8], at: usize) -> Result<u8, LinkError> {
 }
 
 fn half(octets: &[u8], at: usize) -> Result<u16, LinkError> {
-    let found = bytes_from(octets, at)?.first_chunk::<2>().ok_or(LinkError::Truncated)?;
-    Ok(u16::from_be_bytes(*found))
+    let octets = bytes_from(octets, at)?.first_chunk::<2>().ok_or(LinkError::Truncated)?;
+    Ok(u16::from_be_bytes(*octets))
 }
 
 fn half_little(octets: &[u8], at: usize) -> Result<u16, LinkError> {
@@ -170,8 +170,8 @@ fn half_little(octets: &[u8], at: usize) -> Result<u16, LinkError> {
 }
 
 fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
-    let found = bytes_from(octets, at)?.first_chunk::<4>().ok_or(LinkError::Truncated)?;
-    Ok(u32::from_le_bytes(*found))
+    let octets = bytes_from(octets, at)?.first_chunk::<4>().ok_or(LinkError::Truncated)?;
+    Ok(u32::from_le_bytes(*octets))
 }
 
 /// Returns a packet whose first four bits name IPv4 or IPv6.

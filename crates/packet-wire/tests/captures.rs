@@ -12,7 +12,7 @@ use crate::vectors::vector;
 /// The least number of bytes in front of the bytes of every record.
 const RECORD_HEAD_MIN: usize = 12;
 /// The bytes at the beginning of a file in which damage is likely to hit headers.
-const FRONT: u64 = 200;
+const HEADER_BYTES: u64 = 200;
 
 /// Returns a word that lengths, counts and numbers of interfaces are often compared with.
 fn word(random: &mut Random, len: usize) -> [u8; 4] {
@@ -34,8 +34,8 @@ fn damage(random: &mut Random, file: &mut Vec<u8>) {
         if file.len() < 8 {
             return;
         }
-        let front = if random.below(2) == 0 { FRONT } else { u64::MAX };
-        let at = random.below(front.min(file.len() as u64 - 4)) as usize;
+        let limit = if random.below(2) == 0 { HEADER_BYTES } else { u64::MAX };
+        let at = random.below(limit.min(file.len() as u64 - 4)) as usize;
         let aligned = at & !3;
         match random.below(5) {
             0 => file[at] ^= 1 << random.below(8),

@@ -1,7 +1,7 @@
 //! Tests with frames made by a kernel and by hand, against tshark's reading of them.
 //!
-//! The committed twin of a capture is tshark's own output, so the comparison needs no tshark. If
-//! tshark is installed, the test first compares the twin with its output. `GODWIT_REQUIRE_TOOLS=1`
+//! The committed text of a capture is tshark's own output, so the comparison needs no tshark. If
+//! tshark is installed, the test first compares the text with its output. `GODWIT_REQUIRE_TOOLS=1`
 //! makes a missing tshark a failure.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::process::Command;
 use packet_wire::pcap::{self, ByteOrder, Resolution};
 use packet_wire::{ethernet, frame, ipv4, ipv6, udp};
 
-/// The columns of the twin, in order.
+/// The columns of the text, in order.
 const FIELDS: &str = "frame.time_epoch frame.len eth.dst eth.src vlan.priority vlan.id ip.src \
     ip.dst ip.dsfield ip.id ip.flags.df ip.flags.mf ip.frag_offset ip.ttl ip.proto ip.hdr_len \
     ip.checksum.status ipv6.src ipv6.dst ipv6.tclass ipv6.flow ipv6.nxt ipv6.hlim udp.srcport \
@@ -113,11 +113,11 @@ fn ours(record: &pcap::CapturedPacket<'_>) -> HashMap<&'static str, String> {
 #[test]
 fn we_read_what_tshark_reads() {
     let file = std::fs::read(vector("udp.pcap")).unwrap();
-    let twin = std::fs::read_to_string(vector("udp.txt")).unwrap();
+    let expected = std::fs::read_to_string(vector("udp.txt")).unwrap();
     if let Some(fresh) = tshark(&vector("udp.pcap")) {
-        assert_eq!(fresh, twin, "the twin is not what tshark says");
+        assert_eq!(fresh, expected, "udp.txt is not the output of tshark");
     }
-    let mut lines = twin.lines();
+    let mut lines = expected.lines();
     let names: Vec<&str> = lines.next().unwrap().split('|').collect();
     assert_eq!(names, FIELDS.split_whitespace().collect::<Vec<_>>());
     let records: Vec<_> = pcap::CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
@@ -191,8 +191,8 @@ fn every_kind_of_pcap_file_is_read_back_also_by_tshark() {
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
-    let twin = std::fs::read_to_string(vector("udp.txt")).unwrap();
-    assert!(read_by_tshark.iter().all(|read| *read == twin));
+    let expected = std::fs::read_to_string(vector("udp.txt")).unwrap();
+    assert!(read_by_tshark.iter().all(|read| *read == expected));
 }
 
 #[test]

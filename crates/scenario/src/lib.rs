@@ -6,14 +6,14 @@
 //! Callers implement the subject; this crate has no socket and no clock. `conformance/README.md`
 //! describes the format. Relevant RFCs: 2131, 9915.
 
+mod comparison;
 mod format;
 mod observe;
 mod play;
-mod twin;
 mod v4;
 mod v6;
 mod value;
 
+pub use comparison::{ComparedServer, ComparisonScenario, ViewDifference, is_like};
 pub use format::{DeviationReason, KeaNote, OneOrMore, Scenario, ScenarioFamily, ScenarioStep};
 pub use play::{ScenarioFailure, ScenarioPlayer, ScenarioServer, SubjectError, play};
-pub use twin::{ComparedServer, ComparisonScenario, ViewDifference, is_like};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::format::{Scenario, ScenarioFamily, ScenarioStep};
-use crate::value::{KeptValues, filled, fits, hex_of};
+use crate::value::{ScenarioVariables, filled, fits, hex_of};
 use crate::{observe, v4, v6};
 
 /// A server that scenarios are played against, started with the scenario's configuration.
@@ -81,7 +81,7 @@ pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(),
 pub struct ScenarioPlayer<'s> {
     scenario: &'s Scenario,
     /// Values that steps have kept.
-    kept: KeptValues,
+    variables: ScenarioVariables,
     /// Number of steps played.
     played: usize,
 }
@@ -90,7 +90,7 @@ impl<'s> ScenarioPlayer<'s> {
     /// Returns a player before the first step of `scenario`.
     #[must_use]
     pub const fn new(scenario: &'s Scenario) -> Self {
-        Self { scenario, kept: KeptValues::new(), played: 0 }
+        Self { scenario, variables: ScenarioVariables::new(), played: 0 }
     }
 
     /// Plays the next step; returns false if there was none left.
@@ -107,9 +107,9 @@ impl<'s> ScenarioPlayer<'s> {
             ScenarioStep { reload: Some(config), .. } => subject.reload(config),
             ScenarioStep { restart: true, .. } => subject.restart(),
             ScenarioStep { command: Some(command), .. } => {
-                judge_command(step, command, subject, &mut self.kept)
+                judge_command(step, command, subject, &mut self.variables)
             }
-            _ => exchange(self.scenario, step, number, subject, &mut self.kept),
+            _ => exchange(self.scenario, step, number, subject, &mut self.variables),
         };
         done.map_err(|what| ScenarioFailure { step: number, what })?;
         Ok(true)
@@ -121,14 +121,14 @@ fn exchange(
     step: &ScenarioStep,
     number: usize,
     subject: &mut dyn ScenarioServer,
-    kept: &mut KeptValues,
+    variables: &mut ScenarioVariables,
 ) -> Result<(), String> {
     let xid = 0x1000 + number as u32;
     let is_v4 = scenario.family == ScenarioFamily::V4;
     let octets = if is_v4 {
-        v4::message(scenario, step, xid, kept)?
+        v4::message(scenario, step, xid, variables)?
     } else {
-        v6::message(scenario, step, xid, kept)?
+        v6::message(scenario, step, xid, variables)?
     };
     let expected = step.get.as_deref().unwrap_or("nothing");
     let answers = if is_v4 { v4::answers } else { v6::answers };
@@ -145,35 +145,36 @@ fn exchange(
     if name != expected {
         return Err(format!("{name} instead of {expected}"));
     }
-    judge_reply(step, reply, is_v4, kept)
+    judge_reply(step, reply, is_v4, variables)
 }
 
 fn judge_reply(
     step: &ScenarioStep,
     reply: &[u8],
     is_v4: bool,
-    kept: &mut KeptValues,
+    variables: &mut ScenarioVariables,
 ) -> Result<(), String> {
     let field = if is_v4 { v4::field } else { v6::field };
     let mut faults = Vec::new();
     for (key, expected) in &step.expect {
-        let (found, kind) = field(reply, key)?;
+        let (value, kind) = field(reply, key)?;
         let text = match expected {
-            toml::Value::String(text) => filled(text, kept)?,
+            toml::Value::String(text) => filled(text, variables)?,
             other => other.to_string(),
         };
-        if !fits(&text, kind, found.as_deref())? {
-            let found = found.map_or_else(|| "absent".to_owned(), |octets| shown(&octets, kind));
-            faults.push(format!("`{key}` is {found} instead of {text}"));
+        if !fits(&text, kind, value.as_deref())? {
+            let value =
+                value.map_or_else(|| "absent".to_owned(), |octets| format_value(&octets, kind));
+            faults.push(format!("`{key}` is {value} instead of {text}"));
         }
     }
     if !faults.is_empty() {
         return Err(faults.join("; "));
     }
     for (name, key) in &step.keep {
-        let (found, kind) = field(reply, key)?;
-        let found = found.ok_or_else(|| format!("`{key}` is absent and cannot be kept"))?;
-        kept.insert(name.clone(), shown(&found, kind));
+        let (value, kind) = field(reply, key)?;
+        let value = value.ok_or_else(|| format!("`{key}` is absent and cannot be kept"))?;
+        variables.insert(name.clone(), format_value(&value, kind));
     }
     // Most next steps need these.
     let usual: &[(&str, &str)] = if is_v4 {
@@ -182,15 +183,15 @@ fn judge_reply(
         &[("server", "option 2")]
     };
     for (name, key) in usual {
-        if let (Some(found), kind) = field(reply, key)? {
-            kept.insert((*name).to_owned(), shown(&found, kind));
+        if let (Some(value), kind) = field(reply, key)? {
+            variables.insert((*name).to_owned(), format_value(&value, kind));
         }
     }
     Ok(())
 }
 
 /// Formats bytes as a scenario would write them.
-fn shown(octets: &[u8], kind: &str) -> String {
+fn format_value(octets: &[u8], kind: &str) -> String {
     let address = |octets: &[u8]| -> Option<String> {
         let octets: [u8; 16] = octets.try_into().ok()?;
         Some(std::net::Ipv6Addr::from(octets).to_string())
@@ -213,9 +214,9 @@ fn judge_command(
     step: &ScenarioStep,
     command: &str,
     subject: &mut dyn ScenarioServer,
-    kept: &mut KeptValues,
+    variables: &mut ScenarioVariables,
 ) -> Result<(), String> {
-    let answer = subject.command(&filled(command, kept)?)?;
+    let answer = subject.command(&filled(command, variables)?)?;
     let answer: Value = serde_json::from_str(&answer)
         .map_err(|error| format!("the answer is no JSON ({error}): {answer}"))?;
     let faults: Vec<String> = step
@@ -231,7 +232,7 @@ fn judge_command(
         let member = answer.pointer(pointer);
         let member = member.ok_or_else(|| format!("`{pointer}` cannot be kept: {answer}"))?;
         let text = member.as_str().map_or_else(|| member.to_string(), str::to_owned);
-        kept.insert(name.clone(), text);
+        variables.insert(name.clone(), text);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
 use crate::format::{Scenario, ScenarioStep};
-use crate::value::{KeptValues, filled, octets};
+use crate::value::{ScenarioVariables, filled, octets};
 
 /// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 1500;
@@ -15,13 +15,13 @@ pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &KeptValues,
+    variables: &ScenarioVariables,
 ) -> Result<Vec<u8>, String> {
     let kind = step.send.as_deref().unwrap_or_default();
-    let mut header = header(scenario, step, xid, kept)?;
+    let mut header = header(scenario, step, xid, variables)?;
     let [high, low] = step.client.to_be_bytes();
     let chaddr = match step.with.get("chaddr") {
-        Some(text) => octets(&filled(text, kept)?, "hex")?,
+        Some(text) => octets(&filled(text, variables)?, "hex")?,
         None => vec![2, 0, 0, 0, high, low],
     };
     header.hlen = chaddr.len().min(16) as u8;
@@ -45,7 +45,7 @@ pub(crate) fn message(
     for (code, values) in &step.options {
         let code: u8 = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
         for value in values.all() {
-            entries.push((code, octets(&filled(value, kept)?, "")?));
+            entries.push((code, octets(&filled(value, variables)?, "")?));
         }
     }
     // The relay agent's option comes last (RFC 3046 §2.1).
@@ -61,11 +61,11 @@ fn header(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &KeptValues,
+    variables: &ScenarioVariables,
 ) -> Result<Dhcp4Header, String> {
     let address = |key: &str| -> Result<Ipv4Addr, String> {
         let Some(text) = step.with.get(key) else { return Ok(Ipv4Addr::UNSPECIFIED) };
-        let text = filled(text, kept)?;
+        let text = filled(text, variables)?;
         text.parse().map_err(|_| format!("`{text}` is no IPv4 address"))
     };
     let number = |key: &str, kind: &str| -> Result<u64, String> {
@@ -94,8 +94,8 @@ fn header(
 }
 
 fn type_code(name: &str) -> Result<u8, String> {
-    let found = MessageType::ALL.iter().find(|kind| plain(kind.name()) == name);
-    match (found, name.parse()) {
+    let message_type = MessageType::ALL.iter().find(|kind| plain(kind.name()) == name);
+    match (message_type, name.parse()) {
         (Some(kind), _) => Ok(kind.code()),
         (None, Ok(code)) => Ok(code),
         (None, Err(_)) => Err(format!("`{name}` is no DHCPv4 message")),

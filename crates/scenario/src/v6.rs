@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, MessageWriter, Packet, RelayWriter, option};
 
 use crate::format::{Scenario, ScenarioStep};
-use crate::value::{KeptValues, filled, octets};
+use crate::value::{ScenarioVariables, filled, octets};
 
 /// Longest message of a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 4096;
@@ -18,7 +18,7 @@ pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
     xid: u32,
-    kept: &KeptValues,
+    variables: &ScenarioVariables,
 ) -> Result<Vec<u8>, String> {
     let mut inner = [0; MESSAGE_LEN_MAX];
     let name = step.send.as_deref().unwrap_or_default();
@@ -30,22 +30,22 @@ pub(crate) fn message(
         writer.option(option::CLIENTID, &[0, 3, 0, 1, 2, 0, 0, 0, high, low]);
     }
     if TO_ONE_SERVER.contains(&name) && !step.options.contains_key("2") {
-        writer.option(option::SERVERID, &octets(&filled("$server", kept)?, "hex")?);
+        writer.option(option::SERVERID, &octets(&filled("$server", variables)?, "hex")?);
     }
     for (code, values) in &step.options {
         let code: u16 = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
         for value in values.all().iter().filter(|value| *value != "none") {
-            writer.option(code, &octets(&filled(value, kept)?, "")?);
+            writer.option(code, &octets(&filled(value, variables)?, "")?);
         }
     }
     for (iaid, items) in &step.na {
-        put_ia(&mut writer, IaKind::Na, iaid, items, kept)?;
+        put_ia(&mut writer, IaKind::Na, iaid, items, variables)?;
     }
     for (iaid, items) in &step.pd {
-        put_ia(&mut writer, IaKind::Pd, iaid, items, kept)?;
+        put_ia(&mut writer, IaKind::Pd, iaid, items, variables)?;
     }
     let len = writer.finish().map_err(|_| "the message is too long")?;
-    relayed(scenario, step, kept, &inner[..len])
+    relayed(scenario, step, variables, &inner[..len])
 }
 
 /// Writes an identity association; its items are `ADDRESS[ preferred valid]` or `PREFIX/LEN[
@@ -55,12 +55,12 @@ fn put_ia(
     kind: IaKind,
     iaid: &str,
     items: &[String],
-    kept: &KeptValues,
+    variables: &ScenarioVariables,
 ) -> Result<(), String> {
     let iaid = iaid.parse().map_err(|_| format!("`{iaid}` is no IAID"))?;
     let mark = writer.ia(kind, iaid, 0, 0);
     for item in items {
-        let item = filled(item, kept)?;
+        let item = filled(item, variables)?;
         let mut words = item.split_whitespace();
         let resource = words.next().unwrap_or_default();
         let mut lifetime = || words.next().map_or(Ok(0), str::parse);
@@ -84,7 +84,7 @@ fn put_ia(
 fn relayed(
     scenario: &Scenario,
     step: &ScenarioStep,
-    kept: &KeptValues,
+    variables: &ScenarioVariables,
     message: &[u8],
 ) -> Result<Vec<u8>, String> {
     let link = step.relay.as_deref().unwrap_or(&scenario.relay);
@@ -105,7 +105,7 @@ fn relayed(
         if hop_count == 0 {
             for (code, value) in &step.relay_options {
                 let code = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
-                writer = writer.option(code, &octets(&filled(value, kept)?, "")?);
+                writer = writer.option(code, &octets(&filled(value, variables)?, "")?);
             }
         }
         let len = writer.carry(&octets_so_far).map_err(|_| "the message is too long")?;
@@ -209,12 +209,12 @@ fn lifetime_of(ia: &Ia<'_>, what: &str, resource: &str) -> Option<u32> {
         .addresses()
         .find(|item| item.address.to_string() == resource)
         .map(|item| (item.preferred_s, item.valid_s));
-    let found = of_address.or_else(|| {
+    let lifetimes = of_address.or_else(|| {
         ia.prefixes()
             .find(|item| format!("{}/{}", item.prefix, item.len) == resource)
             .map(|item| (item.preferred_s, item.valid_s))
     });
-    found.map(|(preferred_s, valid_s)| if what == "preferred" { preferred_s } else { valid_s })
+    lifetimes.map(|(preferred_s, valid_s)| if what == "preferred" { preferred_s } else { valid_s })
 }
 
 const fn default_kind(code: u16) -> &'static str {

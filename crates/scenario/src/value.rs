@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Values that earlier steps have kept, by name.
-pub(crate) type KeptValues = BTreeMap<String, String>;
+/// Values that earlier steps have kept, by the name that `$` precedes.
+pub(crate) type ScenarioVariables = BTreeMap<String, String>;
 
 /// Replaces `$name` by the value that was kept under the name.
-pub(crate) fn filled(text: &str, kept: &KeptValues) -> Result<String, String> {
+pub(crate) fn filled(text: &str, variables: &ScenarioVariables) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
         out += &rest[..at];
         let name: String =
             rest[at + 1..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        let value = kept.get(&name).ok_or_else(|| format!("nothing was kept as `{name}`"))?;
+        let value = variables.get(&name).ok_or_else(|| format!("nothing was kept as `{name}`"))?;
         out += value;
         rest = &rest[at + 1 + name.len()..];
     }
@@ -130,31 +130,31 @@ fn sub_options(
     Ok(all)
 }
 
-/// Returns true if `found` fits `expected`: a value, `absent`, `present`, `not VALUE`, `has VALUE`
+/// Returns true if `value` fits `expected`: a value, `absent`, `present`, `not VALUE`, `has VALUE`
 /// (among other bytes), or `between VALUE and VALUE`.
-pub(crate) fn fits(expected: &str, default: &str, found: Option<&[u8]>) -> Result<bool, String> {
-    match (expected, found) {
-        ("absent", found) => return Ok(found.is_none()),
-        ("present", found) => return Ok(found.is_some()),
+pub(crate) fn fits(expected: &str, default: &str, value: Option<&[u8]>) -> Result<bool, String> {
+    match (expected, value) {
+        ("absent", value) => return Ok(value.is_none()),
+        ("present", value) => return Ok(value.is_some()),
         (_, None) => return Ok(false),
         _ => {}
     }
-    let found = found.expect("absence was dealt with");
+    let value = value.expect("absence was dealt with");
     if let Some(rest) = expected.strip_prefix("not ") {
-        return Ok(octets(rest, default)? != found);
+        return Ok(octets(rest, default)? != value);
     }
     if let Some(rest) = expected.strip_prefix("has ") {
         let wanted = octets(rest, default)?;
-        return Ok(wanted.is_empty() || found.windows(wanted.len()).any(|part| part == wanted));
+        return Ok(wanted.is_empty() || value.windows(wanted.len()).any(|part| part == wanted));
     }
     if let Some((low, high)) =
         expected.strip_prefix("between ").and_then(|rest| rest.split_once(" and "))
     {
         let (low, high) = (octets(low, default)?, octets(high, default)?);
-        let is_inside = low.as_slice() <= found && found <= high.as_slice();
-        return Ok(found.len() == low.len() && is_inside);
+        let is_inside = low.as_slice() <= value && value <= high.as_slice();
+        return Ok(value.len() == low.len() && is_inside);
     }
-    Ok(octets(expected, default)? == found)
+    Ok(octets(expected, default)? == value)
 }
 
 #[cfg(test)]
@@ -179,21 +179,21 @@ mod tests {
 
     #[test]
     fn expectations_judge() {
-        let found = Some(&[10, 0, 0, 7][..]);
-        assert!(fits("10.0.0.7", "ip", found).unwrap());
-        assert!(fits("between 10.0.0.1 and 10.0.0.9", "ip", found).unwrap());
-        assert!(!fits("between 10.0.0.8 and 10.0.0.9", "ip", found).unwrap());
-        assert!(fits("not 10.0.0.8", "ip", found).unwrap());
-        assert!(fits("has u16:0", "ip", found).unwrap());
-        assert!(!fits("absent", "ip", found).unwrap());
+        let value = Some(&[10, 0, 0, 7][..]);
+        assert!(fits("10.0.0.7", "ip", value).unwrap());
+        assert!(fits("between 10.0.0.1 and 10.0.0.9", "ip", value).unwrap());
+        assert!(!fits("between 10.0.0.8 and 10.0.0.9", "ip", value).unwrap());
+        assert!(fits("not 10.0.0.8", "ip", value).unwrap());
+        assert!(fits("has u16:0", "ip", value).unwrap());
+        assert!(!fits("absent", "ip", value).unwrap());
         assert!(!fits("10.0.0.7", "ip", None).unwrap());
         assert!(!fits("not 10.0.0.7", "ip", None).unwrap());
     }
 
     #[test]
     fn kept_values_fill_in() {
-        let kept = KeptValues::from([("a".to_owned(), "10.0.0.1".to_owned())]);
-        assert_eq!(filled("ip:$a,10.0.0.2", &kept).unwrap(), "ip:10.0.0.1,10.0.0.2");
-        assert!(filled("$b", &kept).is_err());
+        let variables = ScenarioVariables::from([("a".to_owned(), "10.0.0.1".to_owned())]);
+        assert_eq!(filled("ip:$a,10.0.0.2", &variables).unwrap(), "ip:10.0.0.1,10.0.0.2");
+        assert!(filled("$b", &variables).is_err());
     }
 }

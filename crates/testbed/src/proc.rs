@@ -36,7 +36,7 @@ pub(crate) fn group_exists(group: u32) -> bool {
 pub fn is_port_taken(port: u16) -> bool {
     ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
         let table = read(format!("/proc/thread-self/net/{name}"));
-        table.lines().filter_map(local_port).any(|taken| taken == port)
+        table.lines().filter_map(local_port).any(|used| used == port)
     })
 }
 

@@ -27,7 +27,7 @@ pub struct ChildProcess {
     stderr: PathBuf,
     status: Option<ExitStatus>,
     /// True if the child runs for as long as its standard input is open.
-    is_held: bool,
+    ends_with_stdin: bool,
 }
 
 impl ChildProcess {
@@ -51,7 +51,7 @@ impl ChildProcess {
         folder: &Path,
     ) -> Result<Self, TestbedError> {
         let mut started = Self::start_with(command, name, folder, Stdio::piped())?;
-        started.is_held = true;
+        started.ends_with_stdin = true;
         Ok(started)
     }
 
@@ -73,7 +73,7 @@ impl ChildProcess {
         let mut command = wrapped.to_command();
         command.stdin(input).stdout(out).stderr(err).process_group(0);
         let child = spawn(command).map_err(|e| wrapped.not_started(&e))?;
-        Ok(Self { child, name: name.to_owned(), stderr, status: None, is_held: false })
+        Ok(Self { child, name: name.to_owned(), stderr, status: None, ends_with_stdin: false })
     }
 
     /// Returns the process id, which is also that of the process group.
@@ -125,7 +125,7 @@ impl ChildProcess {
     /// after `grace`. Returns the exit status of the child.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
         if let Ok(None) = self.exit_status() {
-            if self.is_held {
+            if self.ends_with_stdin {
                 drop(self.child.stdin.take())
             } else {
                 signal_group(self.pid(), "TERM")
@@ -183,9 +183,9 @@ fn spawn(command: Command) -> io::Result<Child> {
         sender
     });
     let (reply, child) = channel();
-    let gone = || io::Error::other("the thread that starts programs has ended");
-    starter.send(SpawnRequest { command, reply }).map_err(|_| gone())?;
-    child.recv().map_err(|_| gone())?
+    let ended = || io::Error::other("the thread that starts programs has ended");
+    starter.send(SpawnRequest { command, reply }).map_err(|_| ended())?;
+    child.recv().map_err(|_| ended())?
 }
 
 /// Describes a status as "exited with code 3" or "was killed by signal 9".

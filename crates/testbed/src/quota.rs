@@ -106,13 +106,13 @@ mod tests {
         };
         let mut child = Command::new("sleep").arg("100000").spawn().unwrap();
         quota.add_process(child.id()).unwrap();
-        let held = fs::read_to_string(quota.folder.join("cgroup.procs")).unwrap();
-        assert_eq!(held.trim(), child.id().to_string());
-        let told = ["cpu.max", "cpu.cfs_quota_us"]
+        let processes = fs::read_to_string(quota.folder.join("cgroup.procs")).unwrap();
+        assert_eq!(processes.trim(), child.id().to_string());
+        let limits = ["cpu.max", "cpu.cfs_quota_us"]
             .into_iter()
             .filter_map(|file| fs::read_to_string(quota.folder.join(file)).ok())
             .collect::<String>();
-        assert!(told.starts_with("2500"), "{told}");
+        assert!(limits.starts_with("2500"), "{limits}");
         child.kill().unwrap();
         child.wait().unwrap();
         run.end().unwrap();

@@ -487,14 +487,15 @@ mod tests {
     fn a_run_that_ends_leaves_no_file_and_no_folder() {
         let registry = registry("end");
         let mut run = registry.begin().unwrap();
-        let (temporary, kept) = (registry.folder.join("temporary"), registry.folder.join("kept"));
-        for folder in [&temporary, &kept] {
+        let (temporary, unregistered) =
+            (registry.folder.join("temporary"), registry.folder.join("kept"));
+        for folder in [&temporary, &unregistered] {
             run.register_folder(folder).unwrap();
             fs::create_dir(folder).unwrap();
         }
-        run.unregister_folder(&kept);
+        run.unregister_folder(&unregistered);
         run.end().unwrap();
-        assert!(!temporary.exists() && kept.exists());
+        assert!(!temporary.exists() && unregistered.exists());
         assert!(registry.run_files().unwrap().is_empty());
         fs::remove_dir_all(registry.folder).unwrap();
     }
@@ -523,13 +524,13 @@ mod tests {
     fn a_lock_that_outlives_its_run_is_waited_for() {
         let registry = registry("lock");
         let path = registry.folder.join("4194305.run");
-        let mut held = Some(open_file(&path).unwrap());
-        held.as_ref().unwrap().lock().unwrap();
+        let mut lock_file = Some(open_file(&path).unwrap());
+        lock_file.as_ref().unwrap().lock().unwrap();
         let file = File::open(&path).unwrap();
         let own = std::process::id();
         assert!(is_run_alive(own, &file, || panic!("the lock of a living process is not awaited")));
-        assert!(!is_run_alive(4_194_305, &file, || drop(held.take())));
-        assert!(held.is_none());
+        assert!(!is_run_alive(4_194_305, &file, || drop(lock_file.take())));
+        assert!(lock_file.is_none());
         fs::remove_dir_all(registry.folder).unwrap();
     }
 

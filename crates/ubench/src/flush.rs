@@ -241,12 +241,16 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
         self.database.begin()
     }
 
-    fn lock(&mut self, addresses: &[Address], found: &mut Vec<Lease>) -> Result<(), DatabaseError> {
-        self.database.lock(addresses, found)
+    fn lock(
+        &mut self,
+        addresses: &[Address],
+        leases: &mut Vec<Lease>,
+    ) -> Result<(), DatabaseError> {
+        self.database.lock(addresses, leases)
     }
 
-    fn find(&mut self, clients: &[Client], found: &mut Vec<Lease>) -> Result<(), DatabaseError> {
-        self.database.find(clients, found)
+    fn find(&mut self, clients: &[Client], leases: &mut Vec<Lease>) -> Result<(), DatabaseError> {
+        self.database.find(clients, leases)
     }
 
     fn insert(&mut self, leases: &[Lease]) -> Result<usize, DatabaseError> {
@@ -283,10 +287,10 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
         clients: &[Client],
         addresses: &[Address],
         known: &mut Vec<Lease>,
-        found: &mut Vec<Lease>,
+        leases: &mut Vec<Lease>,
     ) -> Result<(), DatabaseError> {
         self.has_changed = false;
-        self.database.begin_and_lock(clients, addresses, known, found)
+        self.database.begin_and_lock(clients, addresses, known, leases)
     }
 
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
@@ -298,9 +302,9 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
         clients: &[Client],
         addresses: &[Address],
         known: &mut Vec<Lease>,
-        found: &mut Vec<Lease>,
+        leases: &mut Vec<Lease>,
     ) -> Result<(), DatabaseError> {
-        self.database.read_unlocked(clients, addresses, known, found)
+        self.database.read_unlocked(clients, addresses, known, leases)
     }
 
     fn write_and_commit(&mut self, changes: &RoundChanges<V4>) -> Result<(), DatabaseError> {

@@ -48,22 +48,22 @@ pub(crate) enum Opened {
 /// Opens `subject`, empty. Counts its flushes and transactions in `counts`.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
-    place: &SubjectEnvironment<'_>,
+    environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
     if subject.tables == Tables::Ubench2012 {
-        return plain::open(subject, place, counts).map(Opened::Plain);
+        return plain::open(subject, environment, counts).map(Opened::Plain);
     }
     match subject.backend {
         SubjectBackend::Memory => {
-            let (table, pools) = shared_path::table(place.records, place.seed);
+            let (table, pools) = shared_path::table(environment.records, environment.seed);
             let store = MemoryStore::new(table);
             let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
             Ok(Opened::Memory(SharedPath::new(store, pools, subject.window(), is_emptied_first)))
         }
-        SubjectBackend::Memfile => memfile(subject, place, counts),
+        SubjectBackend::Memfile => memfile(subject, environment, counts),
         SubjectBackend::Sqlite | SubjectBackend::Mysql | SubjectBackend::Pgsql => {
-            database(subject, place, counts)
+            database(subject, environment, counts)
         }
     }
 }
@@ -84,22 +84,22 @@ const fn durability(mode: ChangeSafety) -> RowDurability {
 
 fn memfile(
     subject: &BenchmarkSubject,
-    place: &SubjectEnvironment<'_>,
+    environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
-    let path = match place.file {
+    let path = match environment.file {
         Some(path) => path.to_owned(),
-        None => place.folder.join("leases4.csv"),
+        None => environment.folder.join("leases4.csv"),
     };
     let tried = || format!("open {}", path.display());
-    let storage = Arc::new(CountedStorage::new(counts.clone(), place.delay));
+    let storage = Arc::new(CountedStorage::new(counts.clone(), environment.delay));
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (file, leases, _) = Memfile::open::<V4>(storage, &path, options)
         .map_err(|error| UbenchError::failed(tried(), error))?;
     if !leases.is_empty() {
         return Err(UbenchError::failed(tried(), format!("it holds {} leases", leases.len())));
     }
-    let (table, pools) = shared_path::table(place.records, place.seed);
+    let (table, pools) = shared_path::table(environment.records, environment.seed);
     let core = CoreOptions { durability: durability(subject.mode), lfc_interval_s: 0 };
     let options = log::LogThreadOptions { core, on_fail: LogFailureReaction::Stop };
     let thread = LogThread::start(shards(), file, options, Box::new(Clock::now))
@@ -112,23 +112,23 @@ fn memfile(
 
 fn database(
     subject: &BenchmarkSubject,
-    place: &SubjectEnvironment<'_>,
+    environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
 ) -> Result<Opened, UbenchError> {
-    let settings = match place.server {
+    let settings = match environment.server {
         Some(server) => server.settings(subject)?,
-        None => sqlite(subject, place)?,
+        None => sqlite(subject, environment)?,
     };
     let mut database =
-        CountedDatabase::new(SharedLeases::new(settings), counts.clone(), place.delay);
+        CountedDatabase::new(SharedLeases::new(settings), counts.clone(), environment.delay);
     LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(UbenchError::from_message)?;
-    let mut found = 0;
-    LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| found += 1)
+    let mut row_count = 0;
+    LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| row_count += 1)
         .map_err(UbenchError::from_message)?;
-    if found > 0 {
-        return Err(UbenchError::failed("begin", format!("the table holds {found} leases")));
+    if row_count > 0 {
+        return Err(UbenchError::failed("begin", format!("the table holds {row_count} leases")));
     }
-    let (table, pools) = shared_path::table(place.records, place.seed);
+    let (table, pools) = shared_path::table(environment.records, environment.seed);
     let options =
         DatabaseThreadOptions { on_loss: OnLoss { tries_max: 0, wait_ms: 0 }, is_shared: false };
     let thread = DatabaseThread::start(shards(), table, database, options, Box::new(Clock::now))
@@ -141,11 +141,11 @@ fn database(
 /// Creates a file with Kea's tables, and returns its settings.
 fn sqlite(
     subject: &BenchmarkSubject,
-    place: &SubjectEnvironment<'_>,
+    environment: &SubjectEnvironment<'_>,
 ) -> Result<sql::SqlSettings, UbenchError> {
-    let path = match place.file {
+    let path = match environment.file {
         Some(path) => path.to_owned(),
-        None => place.folder.join("leases.sqlite"),
+        None => environment.folder.join("leases.sqlite"),
     };
     let settings = sql::SqlSettings {
         durability: durability(subject.mode),

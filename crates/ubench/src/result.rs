@@ -233,7 +233,7 @@ pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
                 && (subject.tables, subject.sharing) == (Tables::Kea, TransactionSharing::Adaptive)
         })
     };
-    let mut found = Vec::new();
+    let mut groups = Vec::new();
     for backend in SubjectBackend::ALL {
         if backend == SubjectBackend::Memory {
             continue;
@@ -252,7 +252,7 @@ pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
             let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
             let bound = f64::from(GROUP) / flush_us * 1e6;
             let flushes = grouped.counts.flushes.or(grouped.counts.transactions);
-            found.push(GroupCommit {
+            groups.push(GroupCommit {
                 backend,
                 step,
                 of_async: fast.and_then(ratio),
@@ -265,7 +265,7 @@ pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
             });
         }
     }
-    found
+    groups
 }
 
 #[cfg(test)]
@@ -330,8 +330,8 @@ mod tests {
             row(SubjectBackend::Memfile, ChangeSafety::Async, GROUP, changes(&[0.125, 0.25])),
             row(SubjectBackend::Sqlite, ChangeSafety::Async, GROUP, changes(&[1.0, 1.0])),
         ];
-        let found = group_commit(&rows);
-        let steps: Vec<Option<WorkloadStep>> = found.iter().map(|group| group.step).collect();
+        let groups = group_commit(&rows);
+        let steps: Vec<Option<WorkloadStep>> = groups.iter().map(|group| group.step).collect();
         assert_eq!(
             steps,
             [
@@ -341,7 +341,7 @@ mod tests {
                 None
             ]
         );
-        for group in &found {
+        for group in &groups {
             assert_eq!(group.backend, SubjectBackend::Memfile);
             let near = |interval: Option<RatioInterval>, expected: f64| {
                 let interval = interval.unwrap();

@@ -171,9 +171,9 @@ fn servers(
         if !request.subjects.iter().any(|subject| subject.backend == backend) {
             continue;
         }
-        let given = request.servers.iter().find(|(of, _)| *of == backend);
-        if let Some((_, given)) = given {
-            servers.push((backend, DatabaseServer::use_existing(backend, given)?));
+        let user_server = request.servers.iter().find(|(of, _)| *of == backend);
+        if let Some((_, user_server)) = user_server {
+            servers.push((backend, DatabaseServer::use_existing(backend, user_server)?));
         } else if let Some(reason) = DatabaseServer::missing(backend) {
             let note = format!("{} left out: {reason}", backend.name());
             tell(UbenchEvent::Note(&note));
@@ -224,7 +224,7 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
                 .to_owned(),
         );
     }
-    if request.servers.iter().any(|(_, given)| given.settings.host != "localhost") {
+    if request.servers.iter().any(|(_, user_server)| user_server.settings.host != "localhost") {
         notes.push("the cost of a flush is that of this machine, not of the server's".to_owned());
     }
 }
@@ -262,10 +262,12 @@ impl SubjectMeasurement {
         std::fs::create_dir(&own).map_err(|error| UbenchError::failed("make a folder", error))?;
         if self.subject.backend != SubjectBackend::Memory {
             let costs = flush::probe(&own, request.flush_delay)?;
-            self.flushes_us.extend(costs.iter().filter(|_| !is_warm_up));
+            if !is_warm_up {
+                self.flushes_us.extend(costs);
+            }
         }
         // If changes count when they are flushed, a pause makes flushes cost more.
-        let place = SubjectEnvironment {
+        let environment = SubjectEnvironment {
             folder: &own,
             file: request.file.as_deref(),
             server,
@@ -273,9 +275,9 @@ impl SubjectMeasurement {
             records,
             seed: request.seed,
         };
-        let _made = request.file.as_deref().map(MadeFile);
+        let _store_file = request.file.as_deref().map(StoreFile);
         let counts = Arc::<StoreWriteCounters>::default();
-        let mut opened = open::open(&self.subject, &place, &counts)?;
+        let mut opened = open::open(&self.subject, &environment, &counts)?;
         let flushes_before =
             server.and_then(DatabaseServer::flushes).unwrap_or_else(|| counts.flushes());
         let mut workload = UbenchWorkload::new(records, request.seed.wrapping_add(run.into()));
@@ -407,9 +409,9 @@ fn suitable_records(subject: &BenchmarkSubject, flushes_us: &[f64]) -> u32 {
 }
 
 /// File of a store, removed with the files that were made next to it.
-struct MadeFile<'f>(&'f Path);
+struct StoreFile<'f>(&'f Path);
 
-impl Drop for MadeFile<'_> {
+impl Drop for StoreFile<'_> {
     fn drop(&mut self) {
         for suffix in ["", "-wal", "-shm", "-journal", ".lock", ".1", ".2", ".completed", ".tmp"] {
             let mut name = self.0.as_os_str().to_owned();

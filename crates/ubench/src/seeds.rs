@@ -143,10 +143,10 @@ pub fn seconds(
     step: WorkloadStep,
 ) -> Option<f64> {
     let at = WorkloadStep::FOUR.iter().position(|&of| of == step)?;
-    let found = MEASURED.iter().find(|measured| {
+    let entry = MEASURED.iter().find(|measured| {
         (measured.is_compiled, measured.mode, measured.backend) == (is_compiled, mode, backend)
     })?;
-    Some(found.runs.iter().map(|run| run[at]).sum::<f64>() / found.runs.len() as f64)
+    Some(entry.runs.iter().map(|run| run[at]).sum::<f64>() / entry.runs.len() as f64)
 }
 
 /// Returns the rate of a step, per second.

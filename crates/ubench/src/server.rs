@@ -67,9 +67,9 @@ impl DatabaseServer {
     /// Uses a server that runs already.
     pub(crate) fn use_existing(
         backend: SubjectBackend,
-        given: &UserServer,
+        user_server: &UserServer,
     ) -> Result<Self, UbenchError> {
-        let settings = given.settings.clone();
+        let settings = user_server.settings.clone();
         let mut server = Self { backend, settings, private: None, initial_flush_setting: None };
         if backend == SubjectBackend::Mysql {
             server.initial_flush_setting =

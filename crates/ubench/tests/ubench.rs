@@ -162,13 +162,13 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
     let folder = UbenchTestFolder::new("taken");
     let file = folder.0.join("leases.csv");
     std::fs::write(&file, "mine").unwrap();
-    let mut taken = request(
+    let mut request = request(
         &folder.0,
         1,
         vec![BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Async)],
     );
-    taken.file = Some(file.clone());
-    assert!(matches!(measure(&taken, &mut |_| {}), Err(UbenchError::Usage(_))));
+    request.file = Some(file.clone());
+    assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
 }
 

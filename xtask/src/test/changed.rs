@@ -21,33 +21,33 @@ pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, St
 /// Returns the crates that a change of `files` concerns.
 fn concerned(workspace: &CargoWorkspace, files: &[&str]) -> BTreeSet<String> {
     let packages = &workspace.packages;
-    let mut found: BTreeSet<String> = BTreeSet::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
     for file in files {
         if let Some(package) = workspace.package_of(file) {
-            found.insert(package.name.clone());
+            names.insert(package.name.clone());
         } else if let Some((folder, _)) = file.split_once('/') {
             let name = format!("{folder}/");
             let readers = workspace.sources.values().filter(|source| source.text.contains(&name));
-            found.extend(
+            names.extend(
                 readers
                     .filter_map(|source| workspace.package_of(&source.path))
                     .map(|package| package.name.clone()),
             );
         } else if !file.ends_with(".md") {
-            found.extend(packages.iter().map(|package| package.name.clone()));
+            names.extend(packages.iter().map(|package| package.name.clone()));
         }
     }
     loop {
         let depends = |package: &&Package| {
-            !found.contains(&package.name)
-                && package.dependencies.iter().any(|other| found.contains(&other.name))
+            !names.contains(&package.name)
+                && package.dependencies.iter().any(|other| names.contains(&other.name))
         };
         let more: Vec<String> =
             packages.iter().filter(depends).map(|package| package.name.clone()).collect();
         if more.is_empty() {
-            return found;
+            return names;
         }
-        found.extend(more);
+        names.extend(more);
     }
 }
 

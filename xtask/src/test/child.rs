@@ -149,7 +149,7 @@ pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
 /// process of which that cannot be seen yet.
 fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
     let entry = format!("{name}={marker}");
-    let (mut found, mut is_one_hidden) = (Vec::new(), false);
+    let (mut processes, mut is_one_hidden) = (Vec::new(), false);
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         let folder = PathBuf::from(format!("/proc/{pid}"));
@@ -157,13 +157,13 @@ fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
         if environment.split(|octet| *octet == 0).any(|variable| variable == entry.as_bytes()) {
             let words = fs::read(folder.join("cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            found.push(Marked { pid, words: words.trim().to_owned() });
+            processes.push(Marked { pid, words: words.trim().to_owned() });
         } else if environment.is_empty() {
             is_one_hidden |= is_between_programs(&folder);
         }
     }
-    found.sort();
-    (found, is_one_hidden)
+    processes.sort();
+    (processes, is_one_hidden)
 }
 
 /// Returns true if the process in this folder of `/proc` is executing another program whose
@@ -190,16 +190,16 @@ const LOOKS: u32 = 40;
 
 /// Returns the processes with `marker` in the environment variable `name` that do not end.
 pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
-    let mut found = marked_by(name, marker);
+    let mut processes = marked_by(name, marker);
     for _ in 0..LASTING_LOOKS {
-        if found.is_empty() {
+        if processes.is_empty() {
             break;
         }
         thread::sleep(LOOK_PAUSE);
         let now = marked_by(name, marker);
-        found.retain(|process| now.contains(process));
+        processes.retain(|process| now.contains(process));
     }
-    found
+    processes
 }
 
 /// Ends all processes with `marker` in the environment variable `name`, including those that one of
@@ -208,9 +208,9 @@ pub(crate) fn end_family(name: &str, marker: &str) {
     // One look may pass the place of a process before that begins.
     let mut quiet_looks = 0;
     for _ in 0..LOOKS {
-        let (found, is_one_hidden) = look_for(name, marker);
-        end_all(&found);
-        quiet_looks = if found.is_empty() && !is_one_hidden { quiet_looks + 1 } else { 0 };
+        let (processes, is_one_hidden) = look_for(name, marker);
+        end_all(&processes);
+        quiet_looks = if processes.is_empty() && !is_one_hidden { quiet_looks + 1 } else { 0 };
         if quiet_looks == 2 {
             break;
         }
@@ -237,8 +237,8 @@ pub(crate) fn last_lines(log: &Path, count: usize) -> String {
     let last = lines.len().saturating_sub(count);
     let failure = lines.iter().position(|line| *line == "failures:").unwrap_or(last).min(last);
     let first_end = (failure + count).min(last);
-    let shown = lines[failure..first_end].iter().chain(&lines[last..]);
-    shown.map(|line| format!("    | {line}\n")).collect()
+    let excerpt = lines[failure..first_end].iter().chain(&lines[last..]);
+    excerpt.map(|line| format!("    | {line}\n")).collect()
 }
 
 #[cfg(test)]
@@ -266,15 +266,15 @@ mod tests {
     #[test]
     fn lines_are_passed_on_while_the_program_runs() {
         let log = log("lines");
-        let told = log.with_extension("told");
+        let marker = log.with_extension("marker");
         let mut command = Command::new("sh");
         // It ends once its first line was passed on.
         let script =
-            format!("echo a; until test -e {}; do sleep 0.01; done; printf b", told.display());
+            format!("echo a; until test -e {}; do sleep 0.01; done; printf b", marker.display());
         command.args(["-c", &script]);
         let mut lines = Vec::new();
         let keep = |line: &str| {
-            fs::write(&told, "").unwrap();
+            fs::write(&marker, "").unwrap();
             lines.push(line.to_owned());
         };
         let limit = Duration::from_secs(300);
@@ -283,7 +283,7 @@ mod tests {
         // Text without a line end is not a line.
         assert_eq!(lines, ["a"]);
         fs::remove_file(log).unwrap();
-        fs::remove_file(told).unwrap();
+        fs::remove_file(marker).unwrap();
     }
 
     #[test]

@@ -55,9 +55,9 @@ pub(crate) fn clean_up_after(mut input: impl Read, marker: &str, temporary: &Pat
     let mut rest = Vec::new();
     drop(input.read_to_end(&mut rest));
     for _ in 0..LOOKS {
-        let found = child::marked(marker);
-        child::end_all(&found);
-        if found.is_empty() {
+        let processes = child::marked(marker);
+        child::end_all(&processes);
+        if processes.is_empty() {
             break;
         }
         thread::sleep(LOOK_PAUSE);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::debian::FolderMaking;
 use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
+use crate::output;
 
 /// Name of the clients' folder in the build folder.
 pub(crate) const FOLDER: &str = "kea-clients";
@@ -51,8 +52,8 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ch
         return Ok(CheckTally::one(true));
     }
     if !may_install {
-        println!(
-            "    no clients of Kea from PyPI, since installing is switched off; their test is left out"
+        output::print_line(
+            "    no clients of Kea from PyPI, told not to install; their test is left out",
         );
         return Ok(CheckTally::left_out(1));
     }
@@ -62,11 +63,11 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ch
         command.args(["-c", SCRIPT, FOLDER]).arg(folder.join(name)).arg(packages);
         let end = child::run(&mut command, marker, log, LIMIT)?;
         if !end.is_success() {
-            println!(
+            output::print_line(format_args!(
                 "    pip: {}; {}; the test of clients is left out",
                 end.describe(),
                 log.display()
-            );
+            ));
             return Ok(CheckTally::left_out(1));
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::privilege::Privilege;
 use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
+use crate::output;
 
 /// Name of the root folder in the build folder.
 pub(crate) const FOLDER: &str = "debian-13";
@@ -92,12 +93,18 @@ fn make(
         command.args(["-c", SCRIPT, FOLDER]).arg(root).args([&mirror(), PACKAGES, FOLDERS]);
         let end = child::run(&mut command, marker, log, LIMIT)?;
         if !end.is_success() {
-            println!("    mmdebstrap: {}; {}", end.describe(), log.display());
-            print!("{}", child::last_lines(log, 20));
+            output::print_line(format_args!(
+                "    mmdebstrap: {}; {}",
+                end.describe(),
+                log.display()
+            ));
+            output::print(child::last_lines(log, 20));
         }
         return Ok(CheckTally::one(end.is_success()));
     };
-    println!("    no root folder of Debian 13 is made, {reason}; tests that need it are left out");
+    output::print_line(format_args!(
+        "    no root folder of Debian 13 is made, {reason}; tests that need it are left out"
+    ));
     Ok(CheckTally::left_out(1))
 }
 

@@ -188,11 +188,12 @@ impl RunningJob {
 
     /// Returns the leftovers of the job, and ends the processes among them.
     fn leftovers(&self) -> Vec<String> {
-        let mut found = self.sandbox.leftovers();
+        let mut leftovers = self.sandbox.leftovers();
         let processes = child::lasting(JOB_MARKER, &self.marker);
-        found.extend(processes.iter().map(|each| format!("process {} {}", each.pid, each.words)));
+        leftovers
+            .extend(processes.iter().map(|each| format!("process {} {}", each.pid, each.words)));
         child::end_family(JOB_MARKER, &self.marker);
-        found
+        leftovers
     }
 }
 

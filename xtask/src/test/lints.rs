@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use super::TestSession;
 use super::child::MARKER;
 use super::tally::CheckTally;
+use crate::output;
 use crate::tidy;
 
 /// Running clippy, with its output in a log.
@@ -39,8 +40,8 @@ impl RunningLints {
         let failed = |error: std::io::Error| format!("cannot wait for clippy: {error}");
         let is_clean = self.child.wait().map_err(failed)?.success();
         if !is_clean {
-            print!("{}", fs::read_to_string(&self.log).unwrap_or_default());
-            println!("    cargo clippy found something; repeat with: cargo xtask tidy");
+            output::print(fs::read_to_string(&self.log).unwrap_or_default());
+            output::print_line("    cargo clippy found something; repeat with: cargo xtask tidy");
         }
         Ok(CheckTally::one(is_clean))
     }

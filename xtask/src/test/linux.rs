@@ -10,6 +10,7 @@ use super::debian::FolderMaking;
 use super::privilege::Privilege;
 use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
+use crate::output;
 
 /// Name of the folder in the build folder.
 pub(crate) const FOLDER: &str = "linux-dccp";
@@ -59,24 +60,28 @@ fn make(
         command.args(["-c", SCRIPT, FOLDER]).args([folder, init]).args([MODULES, PROGRAMS]);
         let end = child::run(&mut command, marker, log, LIMIT)?;
         if !end.is_success() {
-            println!("    making it: {}; {}", end.describe(), log.display());
-            print!("{}", child::last_lines(log, 20));
+            output::print_line(format_args!(
+                "    making it: {}; {}",
+                end.describe(),
+                log.display()
+            ));
+            output::print(child::last_lines(log, 20));
         }
         return Ok(CheckTally::one(end.is_success()));
     };
-    println!(
+    output::print_line(format_args!(
         "    no virtual machine with Linux's DCCP is made, {reason}; tests that need it are left out"
-    );
+    ));
     Ok(CheckTally::left_out(1))
 }
 
 /// Returns true if `folder` was made of this init, these modules and programs.
 fn is_current(folder: &Path, init: &Path) -> bool {
-    let made_of = fs::read_to_string(folder.join("made-of")).unwrap_or_default();
+    let sources = fs::read_to_string(folder.join("made-of")).unwrap_or_default();
     let sum = Command::new("cksum").arg(init).output().map(|output| output.stdout);
     let sum = String::from_utf8_lossy(&sum.unwrap_or_default()).into_owned();
     let sum: Vec<&str> = sum.split_whitespace().take(2).collect();
-    made_of == format!("{}\n{MODULES} {PROGRAMS}\n", sum.join(" "))
+    sources == format!("{}\n{MODULES} {PROGRAMS}\n", sum.join(" "))
 }
 
 /// Returns the path of the folder in the build folder of `root`.

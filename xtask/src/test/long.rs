@@ -15,6 +15,7 @@ use super::child;
 use super::programs::{self, BuildOutputs};
 use super::progress::{self, SuiteProgress};
 use super::tally::{CheckTally, read_output};
+use crate::output;
 
 /// Maximum time of a suite for its start and end.
 const SUITE_LIMIT: Duration = Duration::from_secs(300);
@@ -67,7 +68,7 @@ pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Res
         total += run_suite(&session, long, suite, request, parts, &built)?;
     }
     drop(session);
-    println!("{total}");
+    output::print_line(total);
     Ok(total.failed == 0)
 }
 
@@ -114,11 +115,11 @@ fn run_suite(
     let file = log.with_extension("progress");
     command.env(progress::FILE, &file);
     let mut watch = SuiteProgress::new(suite.name, suite.tests.len(), file);
-    let look = || watch.look(started.elapsed()).into_iter().for_each(|line| println!("{line}"));
+    let look = || watch.look(started.elapsed()).into_iter().for_each(output::print_line);
     let begin = format!("{}: ", long.command);
     let show = |line: &str| {
         if let Some(counts) = line.strip_prefix(&begin) {
-            println!("    {counts}");
+            output::print_line(format_args!("    {counts}"));
         }
     };
     let end = child::run_watched(&mut command, &session.marker, &log, limit, show, look)?;
@@ -128,11 +129,19 @@ fn run_suite(
     if !(end.is_success() && is_whole) {
         tally.failed = tally.failed.max(1);
     }
-    println!("{:<20} {:>7.1} s   {tally}", suite.name, started.elapsed().as_secs_f64());
-    reasons.iter().for_each(|reason| println!("    left out: {reason}"));
+    output::print_line(format_args!(
+        "{:<20} {:>7.1} s   {tally}",
+        suite.name,
+        started.elapsed().as_secs_f64()
+    ));
+    reasons.iter().for_each(|reason| output::print_line(format_args!("    left out: {reason}")));
     if tally.failed > 0 {
-        println!("    {}; the whole log: {}", end.describe(), log.display());
-        print!("{}", child::last_lines(&log, 30));
+        output::print_line(format_args!(
+            "    {}; the whole log: {}",
+            end.describe(),
+            log.display()
+        ));
+        output::print(child::last_lines(&log, 30));
     }
     Ok(tally)
 }

@@ -13,6 +13,7 @@ use super::child;
 use super::privilege::Privilege;
 use super::sandbox::Sandbox;
 use super::tally::CheckTally;
+use crate::output;
 
 /// Name of a plan that is short enough.
 const PLAN: &str = "dhcp4-smoke";
@@ -28,7 +29,7 @@ pub(crate) enum JobUser {
     /// Root, in network namespaces.
     Root,
     /// Any user, on loopback.
-    Anybody,
+    Unprivileged,
 }
 
 impl JobUser {
@@ -36,7 +37,7 @@ impl JobUser {
     const fn topology(self) -> &'static str {
         match self {
             Self::Root => "veth",
-            Self::Anybody => "loopback",
+            Self::Unprivileged => "loopback",
         }
     }
 }
@@ -48,11 +49,11 @@ pub(crate) fn run(
     user: JobUser,
 ) -> Result<CheckTally, String> {
     let Some(godwit) = godwit else {
-        println!("    there is no godwit binary to run");
+        output::print_line("    there is no godwit binary to run");
         return Ok(CheckTally { failed: CHECK_COUNT, ..CheckTally::default() });
     };
     if user == JobUser::Root && !session.privilege.is_root() {
-        println!("    left out: namespaces need root or passwordless sudo");
+        output::print_line("    left out: namespaces need root or passwordless sudo");
         return Ok(CheckTally::left_out(CHECK_COUNT));
     }
     let name = format!("job-{}", user.topology());
@@ -70,12 +71,16 @@ pub(crate) fn run(
     let end = child::run(&mut command, &session.marker, &log, LIMIT)?;
     let tally = judge(end, &folder, user);
     if tally.failed > 0 {
-        println!("    godwit lab run {PLAN}: {}; log: {}", end.describe(), log.display());
-        print!("{}", child::last_lines(&log, 60));
-        let kept = session.logs.join(&name);
-        println!("    its files are kept in {}", kept.display());
-        drop(fs::remove_dir_all(&kept));
-        copy_folder(&folder, &kept);
+        output::print_line(format_args!(
+            "    godwit lab run {PLAN}: {}; log: {}",
+            end.describe(),
+            log.display()
+        ));
+        output::print(child::last_lines(&log, 60));
+        let copy = session.logs.join(&name);
+        output::print_line(format_args!("    its files are kept in {}", copy.display()));
+        drop(fs::remove_dir_all(&copy));
+        copy_folder(&folder, &copy);
     }
     let removal = format!("rm -rf '{}'", folder.display());
     drop(session.privilege.shell(&removal).status());
@@ -91,7 +96,7 @@ fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: Jo
         environment.push((name.to_owned(), home.clone()));
     }
     let mut command = match (user, session.privilege) {
-        (JobUser::Anybody, Privilege::Root) => {
+        (JobUser::Unprivileged, Privilege::Root) => {
             let setpriv = Path::new("setpriv");
             let mut command = sandbox.command(session.privilege, &environment, folder, setpriv);
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
@@ -99,7 +104,9 @@ fn job_command(session: &TestSession, godwit: &Path, sandbox: &Sandbox, user: Jo
             command.arg(godwit);
             command
         }
-        (JobUser::Anybody, _) => sandbox.command(Privilege::None, &environment, folder, godwit),
+        (JobUser::Unprivileged, _) => {
+            sandbox.command(Privilege::None, &environment, folder, godwit)
+        }
         (JobUser::Root, privilege) => sandbox.command(privilege, &environment, folder, godwit),
     };
     command.args(["lab", "run", PLAN, "--json"]);
@@ -125,19 +132,19 @@ fn judge(end: child::ProgramEnd, folder: &Path, user: JobUser) -> CheckTally {
 
 /// Returns the newest file of that name below `folder`.
 fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => open.push(path),
-                Ok(kind) if kind.is_file() && entry.file_name() == name => found.push(path),
+                Ok(kind) if kind.is_file() && entry.file_name() == name => paths.push(path),
                 _ => {}
             }
         }
     }
-    found.into_iter().max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
+    paths.into_iter().max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
 }
 
 /// Returns true if the summary has results and each has a confirmed rate. The rate of the limit

@@ -38,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::output;
 use crate::tidy::{self, CheckExtent, CrateSuite};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
@@ -197,7 +198,7 @@ impl TestSuite {
             Self::Crate(suite) => &suite.name,
             Self::Documentation => "documentation",
             Self::Job(JobUser::Root) => "job-namespaces",
-            Self::Job(JobUser::Anybody) => "job-loopback",
+            Self::Job(JobUser::Unprivileged) => "job-loopback",
             Self::Leftovers => "leftovers",
         }
     }
@@ -212,7 +213,7 @@ fn all_suites(root: &Path) -> Result<Vec<TestSuite>, String> {
     let mut suites = vec![TestSuite::Setup, TestSuite::Tidy, TestSuite::Build, TestSuite::Lints];
     suites.extend(tidy::crates_from_below(root)?.into_iter().map(TestSuite::Crate));
     suites.push(TestSuite::Documentation);
-    suites.extend([TestSuite::Job(JobUser::Root), TestSuite::Job(JobUser::Anybody)]);
+    suites.extend([TestSuite::Job(JobUser::Root), TestSuite::Job(JobUser::Unprivileged)]);
     suites.push(TestSuite::Leftovers);
     Ok(suites)
 }
@@ -235,7 +236,10 @@ fn chosen_suites(root: &Path, options: &TestOptions) -> Result<Vec<TestSuite>, S
     }
     if let Some(revision) = &options.changed_since {
         let mut changed = changed::suites(root, revision)?;
-        println!("changed since {revision}: {}", Vec::from_iter(changed.clone()).join(", "));
+        output::print_line(format_args!(
+            "changed since {revision}: {}",
+            Vec::from_iter(changed.clone()).join(", ")
+        ));
         changed.extend(["tidy", "lints", "leftovers"].map(str::to_owned));
         chosen.get_or_insert_default().extend(changed);
     }
@@ -266,7 +270,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
             folders.push((linux::FOLDER, linux::start(&run.session, may_install)));
         }
         if tally.failed > 0 && matches!(suite, TestSuite::Build) {
-            println!("{total}");
+            output::print_line(total);
             return Ok(false);
         }
     }
@@ -287,7 +291,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
             tally += run.timed(TestSuite::Lints.name(), |_| lints?.finish());
         }
         if options.repetitions > 1 {
-            println!("run {number} of {}: {tally}", options.repetitions);
+            output::print_line(format_args!("run {number} of {}: {tally}", options.repetitions));
         }
         total += tally;
     }
@@ -297,7 +301,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     }
     schedule::print_slowest(&run.results);
     drop(run);
-    println!("{total}");
+    output::print_line(total);
     Ok(total.failed == 0)
 }
 
@@ -311,11 +315,13 @@ fn is_once(suite: &TestSuite) -> bool {
 
 fn print_privilege(session: &TestSession) {
     match session.privilege {
-        Privilege::Root => println!("running as root: nothing is left out"),
-        Privilege::Sudo => println!("running with passwordless sudo: nothing is left out"),
-        Privilege::None => println!(
+        Privilege::Root => output::print_line("running as root: nothing is left out"),
+        Privilege::Sudo => {
+            output::print_line("running with passwordless sudo: nothing is left out")
+        }
+        Privilege::None => output::print_line(
             "running without root: packages are not installed, and tests that need network \
-             namespaces or a tool that is missing are left out and counted as skipped"
+             namespaces or a tool that is missing are left out and counted as skipped",
         ),
     }
 }
@@ -334,13 +340,16 @@ impl TestRunState {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<CheckTally, String>,
     ) -> CheckTally {
-        println!("{name} ...");
+        output::print_line(format_args!("{name} ..."));
         let started = Instant::now();
         let tally = work(self).unwrap_or_else(|reason| {
-            println!("    {reason}");
+            output::print_line(format_args!("    {reason}"));
             CheckTally::one(false)
         });
-        println!("{name:<16} {:>7.1} s   {tally}", started.elapsed().as_secs_f64());
+        output::print_line(format_args!(
+            "{name:<16} {:>7.1} s   {tally}",
+            started.elapsed().as_secs_f64()
+        ));
         tally
     }
 
@@ -373,9 +382,9 @@ impl TestRunState {
         for suite in suites {
             let TestSuite::Crate(suite) = suite else { continue };
             match job::jobs_of(suite, &self.built) {
-                Ok(found) => jobs.extend(found),
+                Ok(suite_jobs) => jobs.extend(suite_jobs),
                 Err(reason) => {
-                    println!("    {reason}");
+                    output::print_line(format_args!("    {reason}"));
                     tally += CheckTally::one(false);
                 }
             }
@@ -389,15 +398,15 @@ impl TestRunState {
                 results.iter().for_each(|result| tally += result.tally);
                 let processor_s: f64 =
                     results.iter().map(|result| result.processor_time.as_secs_f64()).sum();
-                println!(
+                output::print_line(format_args!(
                     "{} jobs side by side in {:.1} s, {processor_s:.0} CPU-s",
                     results.len(),
                     started.elapsed().as_secs_f64()
-                );
+                ));
                 self.results.extend(results);
             }
             Err(reason) => {
-                println!("    {reason}");
+                output::print_line(format_args!("    {reason}"));
                 tally += CheckTally::one(false);
             }
         }

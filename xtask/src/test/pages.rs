@@ -10,11 +10,12 @@ use super::TestSession;
 use super::child;
 use super::programs;
 use super::tally::read_output;
+use crate::output;
 
 const CRATE: &str = "report";
 const TEST: &str = "pages::charts_of_every_page_are_whole";
 /// Beginning of the lines that are for the user.
-const SAID: &str = "page: ";
+const USER_LINE_PREFIX: &str = "page: ";
 /// Maximum time for any folder.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -35,12 +36,13 @@ pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
         .env("GODWIT_PAGES", &folder);
     let end = child::run(&mut command, &session.marker, &log, LIMIT)?;
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
-    let said: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(SAID)).collect();
-    said.iter().for_each(|line| println!("{line}"));
+    let user_lines: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix(USER_LINE_PREFIX)).collect();
+    user_lines.iter().for_each(output::print_line);
     let (tally, _) = read_output(&text);
     let is_whole = end.is_success() && tally.passed == 1 && tally.failed == 0;
-    if !is_whole && said.is_empty() {
-        print!("{}", child::last_lines(&log, 30));
+    if !is_whole && user_lines.is_empty() {
+        output::print(child::last_lines(&log, 30));
     }
     Ok(is_whole)
 }

@@ -18,8 +18,8 @@ pub(crate) enum Privilege {
 impl Privilege {
     /// Finds the user's rights, once.
     pub(crate) fn detect() -> Self {
-        static FOUND: OnceLock<Privilege> = OnceLock::new();
-        *FOUND.get_or_init(|| {
+        static PRIVILEGE: OnceLock<Privilege> = OnceLock::new();
+        *PRIVILEGE.get_or_init(|| {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
             let effective_user = status
                 .lines()

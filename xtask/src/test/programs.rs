@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::TestSession;
 use super::child;
 use super::tally::{CheckTally, read_output};
+use crate::output;
 
 /// Test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +57,8 @@ impl BuildOutputs {
         let is_wanted = |program: &&TestProgram| {
             program.is_integration && program.folder.file_name().is_some_and(|last| last == name)
         };
-        let found = self.programs.iter().find(is_wanted);
-        found.ok_or_else(|| format!("cargo made no integration program for {name}"))
+        let program = self.programs.iter().find(is_wanted);
+        program.ok_or_else(|| format!("cargo made no integration program for {name}"))
     }
 }
 
@@ -116,8 +117,13 @@ fn build_step(
         .stderr(create(&log)?);
     let end = child::wait(&mut command, &session.marker, BUILD_LIMIT)?;
     if !end.is_success() {
-        println!("    cargo {}: {}; {}", arguments.join(" "), end.describe(), log.display());
-        print!("{}", child::last_lines(&log, 60));
+        output::print_line(format_args!(
+            "    cargo {}: {}; {}",
+            arguments.join(" "),
+            end.describe(),
+            log.display()
+        ));
+        output::print(child::last_lines(&log, 60));
     }
     *tally += CheckTally::one(end.is_success());
     fs::read_to_string(&messages).map_err(|error| format!("{}: {error}", messages.display()))
@@ -151,7 +157,7 @@ pub(crate) fn run_documentation(
     names: &[String],
 ) -> Result<CheckTally, String> {
     if names.is_empty() {
-        println!("    no crate has an example in its documentation");
+        output::print_line("    no crate has an example in its documentation");
         return Ok(CheckTally::one(true));
     }
     let log = session.log("doc");
@@ -162,8 +168,12 @@ pub(crate) fn run_documentation(
     let (mut tally, _) = read_output(&String::from_utf8_lossy(&octets));
     if !end.is_success() {
         tally.failed = tally.failed.max(1);
-        println!("    documentation: {}; the whole log: {}", end.describe(), log.display());
-        print!("{}", child::last_lines(&log, 60));
+        output::print_line(format_args!(
+            "    documentation: {}; the whole log: {}",
+            end.describe(),
+            log.display()
+        ));
+        output::print(child::last_lines(&log, 60));
     }
     Ok(tally)
 }

@@ -65,14 +65,14 @@ mod tests {
     #[test]
     fn the_time_left_follows_the_cases_of_all_tests() {
         let mut watch = SuiteProgress::new("leases-sqlite", 2, PathBuf::from("/nowhere/progress"));
-        let mut said = |text: &str, seconds| watch.take(text, Duration::from_secs(seconds));
-        assert_eq!(said("", 20), None);
-        assert_eq!(said("0 1000", 20), None);
-        let line = said("500 1000", 40).unwrap();
+        let mut progress = |text: &str, seconds| watch.take(text, Duration::from_secs(seconds));
+        assert_eq!(progress("", 20), None);
+        assert_eq!(progress("0 1000", 20), None);
+        let line = progress("500 1000", 40).unwrap();
         assert_eq!(line, "leases-sqlite         25 %, 2 min 00 s left");
-        assert_eq!(said("600 1000", 45), None, "every ten seconds");
-        assert_eq!(said("10", 60), None);
-        let line = said("100 1000", 110).unwrap();
+        assert_eq!(progress("600 1000", 45), None, "every ten seconds");
+        assert_eq!(progress("10", 60), None);
+        let line = progress("100 1000", 110).unwrap();
         assert_eq!(line, "leases-sqlite         55 %, 1 min 30 s left");
     }
 }

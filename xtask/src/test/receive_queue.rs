@@ -16,7 +16,7 @@ const LENGTH_FILE: &str = "/proc/sys/net/core/netdev_max_backlog";
 /// Length during a run, in packets: of each of a hundred sockets, more than its buffer holds.
 const LENGTH: u64 = 100_000;
 /// Name of the file, in the folder of temporary files, with the length to restore.
-const KEPT_NAME: &str = "receive-queue-length";
+const LENGTH_COPY_NAME: &str = "receive-queue-length";
 
 /// Lengthens the queues and keeps the former length in `temporary`. Does nothing without the
 /// privilege, in a container that does not show the length, or if they are long enough.
@@ -24,15 +24,15 @@ pub(crate) fn lengthen(privilege: Privilege, temporary: &Path) {
     let Some(length) = read(Path::new(LENGTH_FILE)).filter(|length| *length < LENGTH) else {
         return;
     };
-    let is_kept = fs::write(temporary.join(KEPT_NAME), length.to_string()).is_ok();
-    if is_kept && privilege.is_root() {
+    let is_stored = fs::write(temporary.join(LENGTH_COPY_NAME), length.to_string()).is_ok();
+    if is_stored && privilege.is_root() {
         set(privilege, LENGTH);
     }
 }
 
 /// Restores the length that is kept in `temporary`, if there is one.
 pub(crate) fn restore(privilege: Privilege, temporary: &Path) {
-    if let Some(length) = read(&temporary.join(KEPT_NAME)) {
+    if let Some(length) = read(&temporary.join(LENGTH_COPY_NAME)) {
         set(privilege, length);
     }
 }

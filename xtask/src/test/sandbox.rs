@@ -17,13 +17,13 @@ use super::privilege::Privilege;
 /// keeps these, number of looks, file for the report, folder to run in, program and its arguments.
 const SCRIPT: &str = r#"
 set -e
-checkout=$1 build=$2 temporary=$3 kept=$4 looks=$5 report=$6 folder=$7
+checkout=$1 build=$2 temporary=$3 storage=$4 looks=$5 report=$6 folder=$7
 shift 7
 mkdir -p /run/netns /run/godwit
 mount -t tmpfs tmpfs /run/netns
 mount -t tmpfs tmpfs /run/godwit
 # Servers of databases make a thousand files each, and nothing here has to outlive the machine.
-if [ "$kept" = memory ]; then
+if [ "$storage" = memory ]; then
     mount -t tmpfs -o mode=$(stat -c %a "$temporary") tmpfs "$temporary"
 fi
 # sysfs shows the interfaces of the namespace in which it was mounted; control groups lie below it.
@@ -102,8 +102,8 @@ impl Sandbox {
         }
         let mut command = privilege.command("unshare", environment);
         command.args(["--net", "--mount", "sh", "-c", SCRIPT, "sandbox"]);
-        let kept = if self.is_in_memory { "memory" } else { "disk" };
-        command.args([&self.checkout, &self.build, &self.temporary, Path::new(kept)]);
+        let storage = if self.is_in_memory { "memory" } else { "disk" };
+        command.args([&self.checkout, &self.build, &self.temporary, Path::new(storage)]);
         command.arg(self.looks.to_string());
         command.arg(&self.report).arg(folder).arg(program).current_dir("/");
         command
@@ -153,8 +153,8 @@ mod tests {
             return None;
         }
         let name = format!("godwit-sandbox-{label}-{}", std::process::id());
-        let place = std::env::temp_dir().join(name);
-        let path = |name: &str| place.join(name);
+        let folder = std::env::temp_dir().join(name);
+        let path = |name: &str| folder.join(name);
         let sandbox = Sandbox {
             checkout: path("checkout"),
             build: path("checkout/target"),
@@ -170,7 +170,7 @@ mod tests {
         let mut command = sandbox.command(Privilege::Root, &environment, &sandbox.checkout, shell);
         let status = command.args(["-c", words]).status().unwrap();
         let left = sandbox.leftovers();
-        fs::remove_dir_all(place).unwrap();
+        fs::remove_dir_all(folder).unwrap();
         Some((status.success(), left))
     }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::TestSession;
 use super::job::{Job, JobResult, RunningJob};
 use super::tally::CheckTally;
+use crate::output;
 
 /// Time between two looks at the running jobs.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -104,10 +105,10 @@ pub(crate) fn run(session: &TestSession, mut jobs: Vec<Job>) -> Result<Vec<JobRe
 /// Prints why a job failed, and the line of its suite after the suite's last job.
 fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[JobResult]) {
     for line in &result.failure {
-        println!("    {line}");
+        output::print_line(format_args!("    {line}"));
     }
     for thing in &result.leftovers {
-        println!("    {} left: {thing}", result.name);
+        output::print_line(format_args!("    {} left behind: {thing}", result.name));
     }
     let Some(count) = open.get_mut(&result.suite) else { return };
     *count -= 1;
@@ -126,20 +127,27 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
     reasons.sort();
     reasons.dedup();
     for reason in reasons {
-        println!("    skipped in {}: {reason}", result.suite);
+        output::print_line(format_args!("    skipped in {}: {reason}", result.suite));
     }
-    println!("{:<16} {:>7.1} s   {tally}", result.suite, duration.as_secs_f64());
+    output::print_line(format_args!(
+        "{:<16} {:>7.1} s   {tally}",
+        result.suite,
+        duration.as_secs_f64()
+    ));
 }
 
 /// Prints the ten longest jobs, with the processor time of each.
 pub(crate) fn print_slowest(results: &[JobResult]) {
     let mut sorted: Vec<&JobResult> = results.iter().collect();
     sorted.sort_by_key(|result| std::cmp::Reverse(result.duration));
-    println!("slowest:");
+    output::print_line("slowest:");
     for result in sorted.iter().take(10) {
         let [wall, processor] =
             [result.duration, result.processor_time].map(|time| time.as_secs_f64());
-        println!("    {wall:>7.1} s   {processor:>7.1} CPU-s   {}", result.name);
+        output::print_line(format_args!(
+            "    {wall:>7.1} s   {processor:>7.1} CPU-s   {}",
+            result.name
+        ));
     }
 }
 
@@ -164,12 +172,14 @@ impl Durations {
 
     fn load(session: &TestSession) -> Self {
         let text = fs::read_to_string(Self::path(session)).unwrap_or_default();
-        let kept: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
+        let durations: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
         let duration = |value: &Value| JobDuration {
             elapsed_s: value["elapsed_s"].as_f64().unwrap_or(UNKNOWN_S),
             processor_s: value["processor_s"].as_f64().unwrap_or_default(),
         };
-        Self { jobs: kept.iter().map(|(name, value)| (name.clone(), duration(value))).collect() }
+        Self {
+            jobs: durations.iter().map(|(name, value)| (name.clone(), duration(value))).collect(),
+        }
     }
 
     /// Returns the job's last or assumed duration, in seconds.
@@ -188,9 +198,9 @@ impl Durations {
             self.jobs.insert(result.name.clone(), duration);
         }
         let value = |duration: JobDuration| json!({ "elapsed_s": duration.elapsed_s, "processor_s": duration.processor_s });
-        let kept: Map<String, Value> =
+        let durations: Map<String, Value> =
             self.jobs.into_iter().map(|(name, duration)| (name, value(duration))).collect();
-        drop(fs::write(Self::path(session), Value::Object(kept).to_string()));
+        drop(fs::write(Self::path(session), Value::Object(durations).to_string()));
     }
 }
 

@@ -10,6 +10,7 @@ use super::TestSession;
 use super::child;
 use super::privilege::Privilege;
 use super::tally::CheckTally;
+use crate::output;
 
 /// Debian packages by name, each with the part that needs it.
 pub(crate) const PACKAGES: [(&str, &str); 42] = [
@@ -73,7 +74,7 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
     let missing = missing_packages();
     tally.passed += PACKAGES.len() - missing.len();
     if missing.is_empty() {
-        println!("    all {} packages are installed", PACKAGES.len());
+        output::print_line(format_args!("    all {} packages are installed", PACKAGES.len()));
         return Ok(tally);
     }
     let names = missing.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
@@ -84,7 +85,7 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
     } else if !session.privilege.is_root() {
         "that needs root or passwordless sudo"
     } else {
-        println!("    installing {names}");
+        output::print_line(format_args!("    installing {names}"));
         install(session, &names)?;
         for (name, usage) in &missing {
             let is_there = !missing_packages().iter().any(|(other, _)| other == name);
@@ -92,9 +93,9 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
         }
         return Ok(tally);
     };
-    println!("    not installed, {reason}:");
+    output::print_line(format_args!("    not installed, {reason}:"));
     for (name, usage) in &missing {
-        println!("      {name}: {usage}; tests that need it are left out");
+        output::print_line(format_args!("      {name}: {usage}; tests that need it are left out"));
     }
     tally += CheckTally::left_out(missing.len());
     Ok(tally)
@@ -124,8 +125,8 @@ fn install(session: &TestSession, names: &str) -> Result<(), String> {
     let mut command = session.privilege.shell(&script);
     let end = child::run(&mut command, &session.marker, &log, Duration::from_secs(1800))?;
     if !end.is_success() {
-        println!("    apt-get: {}; {}", end.describe(), log.display());
-        print!("{}", child::last_lines(&log, 20));
+        output::print_line(format_args!("    apt-get: {}; {}", end.describe(), log.display()));
+        output::print(child::last_lines(&log, 20));
     }
     Ok(())
 }
@@ -140,21 +141,21 @@ struct ServicePolicy {
 impl ServicePolicy {
     /// Writes the policy to `path`, unless the machine has one of its own.
     fn forbid(privilege: Privilege, path: &Path) -> Result<Self, String> {
-        let shown = path.display();
+        let path_text = path.display();
         // A leftover of a killed run is taken over, so that this run removes it.
         let is_ours = fs::read_to_string(path).map_or(true, |text| text.contains(POLICY_MARK));
         let policy = Self { privilege, path: path.to_owned(), is_ours };
         if is_ours {
             let script = format!(
-                "printf '%s\\n' '#!/bin/sh' '{POLICY_MARK}' 'exit 101' > '{shown}' && \
-                 chmod 755 '{shown}'"
+                "printf '%s\\n' '#!/bin/sh' '{POLICY_MARK}' 'exit 101' > '{path_text}' && \
+                 chmod 755 '{path_text}'"
             );
             let status = privilege.shell(&script).stdin(Stdio::null()).status();
             if !status.is_ok_and(|status| status.success()) {
-                return Err(format!("cannot write {shown}, so packages might start services"));
+                return Err(format!("cannot write {path_text}, so packages might start services"));
             }
         } else {
-            println!("    {shown} exists already and is not changed");
+            output::print_line(format_args!("    {path_text} is there already and stays as it is"));
         }
         Ok(policy)
     }
@@ -177,14 +178,14 @@ fn components(session: &TestSession) -> Result<CheckTally, String> {
         command.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     if !(has("fmt") && has("clippy")) {
-        println!("    adding rustfmt and clippy to the toolchain");
+        output::print_line("    adding rustfmt and clippy to the toolchain");
         let log = session.log("setup-components");
         let mut command = Command::new("rustup");
         command.args(["component", "add", "rustfmt", "clippy"]).current_dir(&session.root);
         match child::run(&mut command, &session.marker, &log, Duration::from_secs(600)) {
             Ok(end) if end.is_success() => {}
-            Ok(_) => print!("{}", child::last_lines(&log, 10)),
-            Err(reason) => println!("    {reason}"),
+            Ok(_) => output::print(child::last_lines(&log, 10)),
+            Err(reason) => output::print_line(format_args!("    {reason}")),
         }
     }
     let mut tally = CheckTally::default();

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use crate::output;
+
 /// Checks counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
@@ -28,7 +30,7 @@ impl CheckTally {
     /// Counts one check, and prints `what` if it failed.
     pub(crate) fn check(&mut self, holds: bool, what: &str) {
         if !holds {
-            println!("    does not hold: {what}");
+            output::print_line(format_args!("    does not hold: {what}"));
         }
         *self += Self::one(holds);
     }

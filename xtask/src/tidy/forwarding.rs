@@ -38,7 +38,7 @@ fn violations<'s>(sources: impl Iterator<Item = &'s RustSource> + Clone) -> Vec<
             defaults.insert(pair[1].text.to_owned(), names);
         }
     }
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for source in sources {
         let tokens = source.tokens();
         for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.text == "impl") {
@@ -61,11 +61,11 @@ fn violations<'s>(sources: impl Iterator<Item = &'s RustSource> + Clone) -> Vec<
                     missing.join("`, `")
                 );
                 let rule = RuleViolation::new("forwarding", &source.path, token.line, message);
-                found.push(rule);
+                violations.push(rule);
             }
         }
     }
-    found
+    violations
 }
 
 /// Returns the name of the trait that the `impl` at `at` implements; `None` if it implements none.
@@ -136,7 +136,7 @@ fn is_forwarded(method: &MethodSource<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<String> {
+    fn missing_methods(text: &str) -> Vec<String> {
         let sources = [RustSource::new("a.rs", text)];
         violations(sources.iter()).iter().map(ToString::to_string).collect()
     }
@@ -154,13 +154,13 @@ mod tests {
             fn is_sound(&self) -> bool { of_kind!(self, store => store.is_sound()) }
         }";
         assert_eq!(
-            found(&format!("{TRAIT}{text}")),
+            missing_methods(&format!("{TRAIT}{text}")),
             [
                 "a.rs:6: forwarding: forwards `fetch`, `is_sound` of `Store` and leaves `begin` to the default"
             ]
         );
         let all = text.replacen('{', "{ fn begin(&self, n: u64) { self.inner.begin(n) }", 1);
-        assert_eq!(found(&format!("{TRAIT}{all}")), Vec::<String>::new());
+        assert_eq!(missing_methods(&format!("{TRAIT}{all}")), Vec::<String>::new());
     }
 
     #[test]
@@ -170,6 +170,6 @@ mod tests {
         }
         impl Memory { fn begin(&self) { self.other.begin() } }
         impl Clone for Memory { fn clone(&self) -> Self { Self(self.0.clone()) } }";
-        assert_eq!(found(&format!("{TRAIT}{text}")), Vec::<String>::new());
+        assert_eq!(missing_methods(&format!("{TRAIT}{text}")), Vec::<String>::new());
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::finding::RuleViolation;
 use super::source::{CodeToken, Comment, CommentKind, RustSource, closing, is_word};
 use super::workspace::CargoWorkspace;
+use crate::output;
 
 /// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 5] =
@@ -81,14 +82,19 @@ pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation
     let limits = workspace.read(LIMITS).unwrap_or_default();
     for rule in RULES {
         let limit = limit(&limits, rule);
-        let found: Vec<&RuleViolation> =
+        let violations: Vec<&RuleViolation> =
             all.iter().filter(|finding| finding.rule == rule).collect();
-        if found.len() > limit {
+        if violations.len() > limit {
             let message = format!(
                 "{} places, {limit} at most: see `cargo xtask language {rule}`",
-                found.len()
+                violations.len()
             );
-            findings.push(RuleViolation::new(rule, &found[0].path, found[0].line, message));
+            findings.push(RuleViolation::new(
+                rule,
+                &violations[0].path,
+                violations[0].line,
+                message,
+            ));
         }
     }
 }
@@ -105,13 +111,13 @@ pub(crate) fn report(workspace: &CargoWorkspace, rule: Option<&str>) -> Result<b
     }
     let all = all_findings(workspace);
     for finding in all.iter().filter(|finding| rule == Some(finding.rule)) {
-        println!("{finding}");
+        output::print_line(finding);
     }
     let limits = workspace.read(LIMITS).unwrap_or_default();
     for name in RULES {
         let limit = limit(&limits, name);
         let count = all.iter().filter(|finding| finding.rule == name).count();
-        println!("{name:<16} {count:>5} of at most {limit}");
+        output::print_line(format_args!("{name:<16} {count:>5} of at most {limit}"));
     }
     Ok(all.iter().all(|finding| rule.is_some_and(|rule| rule != finding.rule)))
 }
@@ -199,7 +205,7 @@ fn headless(comment: &Comment) -> Option<&'static str> {
 
 /// Returns line and name of functions with a tuple pattern as a parameter.
 fn tuple_parameters<'a>(tokens: &[CodeToken<'a>]) -> Vec<(usize, &'a str)> {
-    let mut found = Vec::new();
+    let mut functions = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
         if pair[0].text != "fn" || !pair[1].text.starts_with(is_word) {
             continue;
@@ -212,13 +218,13 @@ fn tuple_parameters<'a>(tokens: &[CodeToken<'a>]) -> Vec<(usize, &'a str)> {
             let close = if tokens[at].text == "(" { closing(tokens, at) } else { at };
             let has_type = tokens.get(close + 1).is_some_and(|token| token.text == ":");
             if close > at && is_first && has_type {
-                found.push((pair[0].line, pair[1].text));
+                functions.push((pair[0].line, pair[1].text));
                 break;
             }
             at = close + 1;
         }
     }
-    found
+    functions
 }
 
 /// Returns the index of the bracket that opens a function's parameters, after its generics.
@@ -330,11 +336,11 @@ mod tests {
         let wide = "x".repeat(94);
         assert_eq!(findings(&format!("//! A.\n    // {wide}\n")), [("line-width", 2)]);
         assert_eq!(findings(&format!("//! A.\n    //{wide}\n")), []);
-        let mut found = Vec::new();
-        check_width("x.md", 1, &"ä".repeat(100), &mut found);
-        assert_eq!(found, []);
-        check_width("x.md", 2, &"ä".repeat(101), &mut found);
-        assert_eq!(found.len(), 1);
+        let mut findings = Vec::new();
+        check_width("x.md", 1, &"ä".repeat(100), &mut findings);
+        assert_eq!(findings, []);
+        check_width("x.md", 2, &"ä".repeat(101), &mut findings);
+        assert_eq!(findings.len(), 1);
     }
 
     #[test]
@@ -358,14 +364,14 @@ mod tests {
             types.add(&RustSource::new(path, text));
         }
         let shared = shared_names("# why\na/Lease = \"one of each family\"\na/Line = \"\"\n");
-        let mut found = Vec::new();
-        types.check(&shared, &mut found);
-        let found: Vec<_> = found.iter().map(|one| (one.rule, one.path.as_str())).collect();
+        let mut findings = Vec::new();
+        types.check(&shared, &mut findings);
+        let findings: Vec<_> = findings.iter().map(|one| (one.rule, one.path.as_str())).collect();
         let expected = [
             ("type-word", "crates/a/src/v4/x.rs"),
             ("type-name", "crates/b/src/v6/x.rs"),
             ("type-name", "crates/a/src/v6/x.rs"),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(findings, expected);
     }
 }

@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::output;
 use finding::RuleViolation;
 use workspace::Layer;
 pub(crate) use workspace::{CargoWorkspace, Package};
@@ -36,9 +37,9 @@ pub(crate) struct RuleCounts {
 }
 
 impl RuleCounts {
-    fn count(&mut self, is_kept: bool) {
-        self.passed += usize::from(is_kept);
-        self.failed += usize::from(!is_kept);
+    fn count(&mut self, holds: bool) {
+        self.passed += usize::from(holds);
+        self.failed += usize::from(!holds);
     }
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String
     let workspace = CargoWorkspace::load(root)?;
     let findings = findings(&workspace);
     for finding in &findings {
-        println!("{finding}");
+        output::print_line(finding);
     }
     let broken: BTreeSet<&str> = findings.iter().map(|finding| finding.rule).collect();
     let rules = [
@@ -82,7 +83,7 @@ pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String
         return Ok(verdict);
     }
     let findings = features::check(&workspace)?;
-    findings.iter().for_each(|finding| println!("{finding}"));
+    findings.iter().for_each(output::print_line);
     verdict.count(findings.is_empty());
     verdict.count(agrees(cargo(root).args(["fmt", "--all", "--check"]))?);
     if extent == CheckExtent::All {
@@ -206,7 +207,7 @@ fn cargo(root: &Path) -> Command {
 fn agrees(command: &mut Command) -> Result<bool, String> {
     let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if !status.success() {
-        println!("{command:?} found something");
+        output::print_line(format_args!("{command:?} found something"));
     }
     Ok(status.success())
 }

@@ -41,8 +41,8 @@ fn reached_files(workspace: &CargoWorkspace) -> BTreeMap<String, bool> {
         }
         reached.insert(path.clone(), is_test);
         for child in children(source, is_root) {
-            let found = child.candidates.into_iter().find(|at| workspace.sources.contains_key(at));
-            open.extend(found.map(|at| (at, is_test || child.is_test, false)));
+            let path = child.candidates.into_iter().find(|at| workspace.sources.contains_key(at));
+            open.extend(path.map(|at| (at, is_test || child.is_test, false)));
         }
     }
     reached
@@ -63,7 +63,7 @@ fn children(source: &RustSource, is_root: bool) -> Vec<Child> {
     let mut inline: Vec<(String, usize)> = Vec::new();
     let mut depth = 0_usize;
     let mut path_attribute: Option<String> = None;
-    let mut found = Vec::new();
+    let mut children = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         let is_test = tests.iter().any(|range| range.contains(&token.offset));
         match token.text {
@@ -79,7 +79,7 @@ fn children(source: &RustSource, is_root: bool) -> Vec<Child> {
             "include" => {
                 let name = quoted(source, &tokens, index);
                 let candidates = name.iter().map(|name| join(folder, name)).collect();
-                found.push(Child { candidates, is_test });
+                children.push(Child { candidates, is_test });
             }
             "mod" => {
                 let (Some(name), Some(next)) = (tokens.get(index + 1), tokens.get(index + 2))
@@ -99,20 +99,22 @@ fn children(source: &RustSource, is_root: bool) -> Vec<Child> {
                             join(&below, &format!("{}/mod.rs", name.text)),
                         ],
                     };
-                    found.push(Child { candidates, is_test });
+                    children.push(Child { candidates, is_test });
                 }
             }
             _ => {}
         }
     }
-    found
+    children
 }
 
 /// Returns the file of `#[path = "..."]` at token `index`.
 fn path_value(source: &RustSource, tokens: &[CodeToken<'_>], index: usize) -> Option<String> {
     let attribute = attribute_at(tokens, index)?;
-    (tokens.get(index + 2)?.text == "path" && attribute.len() > 3)
-        .then(|| quoted(source, tokens, index + 2))?
+    if tokens.get(index + 2)?.text != "path" || attribute.len() <= 3 {
+        return None;
+    }
+    quoted(source, tokens, index + 2)
 }
 
 /// Returns the next string literal after token `index`.

@@ -120,12 +120,12 @@ struct CodePath<'a> {
 
 /// Returns all paths of the code: `a::b::c`, macros as `name!`, and each leaf of an import.
 fn paths<'a>(tokens: &[CodeToken<'a>]) -> Vec<CodePath<'a>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     let mut index = 0;
     while index < tokens.len() {
         let token = tokens[index];
         if token.text == "use" {
-            index = import(tokens, index + 1, &[], &mut found);
+            index = import(tokens, index + 1, &[], &mut paths);
         } else if token.text.starts_with(is_word) {
             let mut segments = vec![token.text];
             index += 1;
@@ -141,12 +141,12 @@ fn paths<'a>(tokens: &[CodeToken<'a>]) -> Vec<CodePath<'a>> {
             if is_macro && let Some(last) = segments.last_mut() {
                 *last = macro_name(last);
             }
-            found.push(CodePath { segments, line: token.line, offset: token.offset });
+            paths.push(CodePath { segments, line: token.line, offset: token.offset });
         } else {
             index += 1;
         }
     }
-    found
+    paths
 }
 
 /// Returns the name of a macro that a rule knows with its mark `!`, and any other name unchanged.
@@ -165,7 +165,7 @@ fn import<'a>(
     tokens: &[CodeToken<'a>],
     mut index: usize,
     prefix: &[&'a str],
-    found: &mut Vec<CodePath<'a>>,
+    paths: &mut Vec<CodePath<'a>>,
 ) -> usize {
     let mut segments = prefix.to_vec();
     let Some(&first) = tokens.get(index) else { return index };
@@ -175,7 +175,7 @@ fn import<'a>(
                 index += 1;
                 while tokens.get(index).is_some_and(|token| token.text != "}") {
                     let before = index;
-                    index = import(tokens, index, &segments, found);
+                    index = import(tokens, index, &segments, paths);
                     if tokens.get(index).is_some_and(|token| token.text == ",") {
                         index += 1;
                     }
@@ -195,7 +195,7 @@ fn import<'a>(
             }
         }
     }
-    found.push(CodePath { segments, line: first.line, offset: first.offset });
+    paths.push(CodePath { segments, line: first.line, offset: first.offset });
     index
 }
 

@@ -70,14 +70,15 @@ fn exists(test: &str, folder: &str, sources: &[(&str, &str)]) -> bool {
     let Some((last, modules)) = segments.split_last() else { return false };
     let own = sources.iter().filter_map(|(path, code)| {
         let inside = path.strip_prefix(folder)?.strip_prefix('/')?;
-        let places: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
-        let is_in = |module: &&str| *module == "tests" || places.contains(module);
-        modules.iter().all(is_in).then_some((places, *code))
+        let segments: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+        let is_in = |module: &&str| *module == "tests" || segments.contains(module);
+        modules.iter().all(is_in).then_some((segments, *code))
     });
     let function = format!("fn {last}(");
     let is_test = |code: &str| code.contains("#[test]") && code.contains(&function);
-    own.into_iter()
-        .any(|(places, code)| is_test(code) || (code.contains("#[test]") && places.contains(last)))
+    own.into_iter().any(|(segments, code)| {
+        is_test(code) || (code.contains("#[test]") && segments.contains(last))
+    })
 }
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
         ("crates/b/tests/other.rs", "#[test] fn elsewhere() {}"),
     ];
 
-    fn found(cell: &str) -> Vec<String> {
+    fn problems_of(cell: &str) -> Vec<String> {
         let folder = |name: &str| ["a", "b"].contains(&name).then(|| format!("crates/{name}"));
         problems(&format!("| CVE-1 | x | y | {cell} |"), folder, &SOURCES)
     }
@@ -102,7 +103,7 @@ mod tests {
             "`a`: `control::parse::tests::deep_nesting_is_refused`",
             "`a`: `fuzz` (all of it), `fuzz::all`; `b`: `other::elsewhere`",
         ] {
-            assert_eq!(found(cell), Vec::<String>::new(), "{cell}");
+            assert_eq!(problems_of(cell), Vec::<String>::new(), "{cell}");
         }
     }
 
@@ -120,7 +121,7 @@ mod tests {
             ("none yet", "the row names no test"),
             ("`a`", "the row names no test"),
         ] {
-            assert_eq!(found(cell), [problem], "{cell}");
+            assert_eq!(problems_of(cell), [problem], "{cell}");
         }
     }
 }

@@ -85,7 +85,7 @@ fn is_table_mark(comment: &Comment) -> bool {
 
 /// Returns name, first line and length in lines of every function with a body.
 fn functions<'a>(tokens: &[CodeToken<'a>]) -> Vec<(&'a str, usize, usize)> {
-    let mut found = Vec::new();
+    let mut functions = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
         if pair[0].text != "fn" || !pair[1].text.starts_with(is_word) {
             continue;
@@ -97,33 +97,35 @@ fn functions<'a>(tokens: &[CodeToken<'a>]) -> Vec<(&'a str, usize, usize)> {
                 "(" | "[" => at = closing(tokens, at) + 1,
                 "{" => {
                     let end = tokens[closing(tokens, at)].line;
-                    found.push((pair[1].text, pair[0].line, end - pair[0].line + 1));
+                    functions.push((pair[1].text, pair[0].line, end - pair[0].line + 1));
                     break;
                 }
                 _ => at += 1,
             }
         }
     }
-    found
+    functions
 }
 
 /// Returns lints and tests that are switched off without a reason.
 fn silenced(source: &RustSource, tokens: &[CodeToken<'_>]) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+    let mut silenced = Vec::new();
     for index in 0..tokens.len() {
         let Some(range) = attribute_at(tokens, index) else { continue };
         let has = |word: &str| tokens[range.clone()].iter().any(|token| token.text == word);
         let line = tokens[index].line;
         if (has("allow") || has("expect")) && !has("reason") {
-            found.push((line, "give a `reason = \"...\"` or repair what the lint saw".to_owned()));
+            silenced
+                .push((line, "give a `reason = \"...\"` or repair what the lint saw".to_owned()));
         }
         if has("ignore") && !has("=") {
             let code = &source.code[tokens[index].offset..];
-            let shown = code.lines().next().unwrap_or_default();
-            found.push((line, format!("`{shown}`: write #[ignore = \"why\"] or let it run")));
+            let first_line = code.lines().next().unwrap_or_default();
+            silenced
+                .push((line, format!("`{first_line}`: write #[ignore = \"why\"] or let it run")));
         }
     }
-    found
+    silenced
 }
 
 /// Returns true if `word` occurs alone in `text`. In backticks or quotes it is a mention.

@@ -15,8 +15,8 @@ use self::table::{ALL, AVERAGE, cpu_head, cpu_line, process_head, process_line};
 use crate::clock;
 use crate::error::CounterError;
 use crate::ifpps::Load;
-use crate::pace::ReadingTimer;
 use crate::print;
+use crate::reading_timer::ReadingTimer;
 
 /// The name and version of the documents.
 const SCHEMA: &str = "godwit.cpustat.v1";
@@ -152,11 +152,11 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
         let loads: Vec<_> = watched.iter().map(WatchedProcess::since_start).collect();
         return show(args, &CpustatLines { kind: "boot", is_first: true, rows, loads });
     };
-    let mut pace = ReadingTimer::start(interval)?;
+    let mut timer = ReadingTimer::start(interval)?;
     let first = processors();
     let mut before = first.clone();
-    let mut shown = 0;
-    while args.count.is_none_or(|count| shown < count) && pace.wait()? {
+    let mut interval_count = 0;
+    while args.count.is_none_or(|count| interval_count < count) && timer.wait()? {
         let now = processors();
         let rows = selection.rows(&before, &now);
         let loads: Vec<_> = watched.iter_mut().filter_map(WatchedProcess::next).collect();
@@ -164,11 +164,11 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
             netio::stderr::print_line("all processes have ended");
             break;
         }
-        show(args, &CpustatLines { kind: "interval", is_first: shown == 0, rows, loads })?;
+        show(args, &CpustatLines { kind: "interval", is_first: interval_count == 0, rows, loads })?;
         before = now;
-        shown += 1;
+        interval_count += 1;
     }
-    if shown == 0 {
+    if interval_count == 0 {
         return Ok(());
     }
     let rows = selection.rows(&first, &before);
@@ -231,41 +231,41 @@ struct CpustatLines {
     loads: Vec<ProcessLoad>,
 }
 
-fn show(args: &CpustatArgs, shown: &CpustatLines) -> Result<(), CounterError> {
+fn show(args: &CpustatArgs, lines: &CpustatLines) -> Result<(), CounterError> {
     let wall_us = Clock::now().wall_us;
     if args.json {
         let cpu =
             |(label, shares): &CpuRow| CpuDocument { cpu: label.clone(), load: (*shares).into() };
         let document = CpustatDocument {
             schema: SCHEMA,
-            kind: shown.kind,
+            kind: lines.kind,
             unixtime_ms: wall_us / 1_000,
-            cpus: shown.rows.iter().map(cpu).collect(),
-            processes: shown.loads.clone(),
+            cpus: lines.rows.iter().map(cpu).collect(),
+            processes: lines.loads.clone(),
         };
         return print(&(serde_json::to_string(&document).expect("plain data") + "\n"));
     }
     let (time, _) = clock::local(wall_us / 1_000_000);
-    print(&text(if shown.kind == "average" { AVERAGE } else { &time }, shown))
+    print(&text(if lines.kind == "average" { AVERAGE } else { &time }, lines))
 }
 
-fn text(time: &str, shown: &CpustatLines) -> String {
+fn text(time: &str, lines: &CpustatLines) -> String {
     let mut text = String::new();
     // As in mpstat, a single line has one head, several lines have one each time.
-    let has_head = shown.is_first || shown.rows.len() + shown.loads.len() > 1;
-    if !shown.rows.is_empty() {
+    let has_head = lines.is_first || lines.rows.len() + lines.loads.len() > 1;
+    if !lines.rows.is_empty() {
         if has_head {
             text.push('\n');
             text.push_str(&cpu_head(time));
         }
-        text.extend(shown.rows.iter().map(|(label, shares)| cpu_line(time, label, shares)));
+        text.extend(lines.rows.iter().map(|(label, shares)| cpu_line(time, label, shares)));
     }
-    if !shown.loads.is_empty() {
+    if !lines.loads.is_empty() {
         if has_head {
             text.push('\n');
             text.push_str(&process_head(time));
         }
-        text.extend(shown.loads.iter().map(|load| process_line(time, load)));
+        text.extend(lines.loads.iter().map(|load| process_line(time, load)));
     }
     text
 }
@@ -307,9 +307,9 @@ mod tests {
     #[test]
     fn one_line_has_one_head_and_several_have_one_each_time() {
         let row = |label: &str| (label.to_owned(), CpuShares::default());
-        let shown =
+        let document =
             |is_first, rows| CpustatLines { kind: "interval", is_first, rows, loads: vec![] };
-        let lines = |is_first, rows| text("10:00:00", &shown(is_first, rows)).lines().count();
+        let lines = |is_first, rows| text("10:00:00", &document(is_first, rows)).lines().count();
         assert_eq!((lines(true, vec![row("all")]), lines(false, vec![row("all")])), (3, 1));
         assert_eq!(lines(false, vec![row("all"), row("0")]), 4);
     }

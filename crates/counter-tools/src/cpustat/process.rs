@@ -90,7 +90,7 @@ impl WatchedProcess {
     /// Returns the load since the last call; `None` once the process has ended, also when another
     /// process has its number since then.
     pub(crate) fn next(&mut self) -> Option<ProcessLoad> {
-        let now = (!self.has_ended).then(|| ProcessLook::take(self.pid)).flatten();
+        let now = if self.has_ended { None } else { ProcessLook::take(self.pid) };
         let now = now.filter(|now| now.stat.started_ticks == self.first.stat.started_ticks);
         let Some(now) = now else {
             self.has_ended = true;

@@ -18,10 +18,10 @@ pub(crate) fn head(device: &str, interval_ms: u64, cpus: &[u32]) -> String {
 
 fn names(cpus: &[u32]) -> Vec<String> {
     let mut names: Vec<String> = vec!["unixtime".into()];
-    for way in ["rx", "tx"] {
+    for side in ["rx", "tx"] {
         for end in ["-per-t", ""] {
             names.extend(
-                ["bytes", "pkts", "drops", "errors"].map(|what| format!("{way}-{what}{end}")),
+                ["bytes", "pkts", "drops", "errors"].map(|what| format!("{side}-{what}{end}")),
             );
         }
     }

@@ -98,7 +98,7 @@ struct ProcessorDocument {
 
 impl<'a> IfppsDocument<'a> {
     pub(crate) fn of(interface: &'a str, now: &CounterReading, step: &CounterDifference) -> Self {
-        let way = |amount: &Traffic, total: &Traffic| DirectionTraffic {
+        let traffic = |amount: &Traffic, total: &Traffic| DirectionTraffic {
             bytes: amount.bytes,
             packets: amount.packets,
             drops: amount.drops,
@@ -119,8 +119,8 @@ impl<'a> IfppsDocument<'a> {
             unixtime_ms: now.wall_ms,
             interval_s: step.interval_s,
             went_back: step.went_back,
-            received: way(&step.carried.received, &now.interface.received),
-            sent: way(&step.carried.sent, &now.interface.sent),
+            received: traffic(&step.carried.received, &now.interface.received),
+            sent: traffic(&step.carried.sent, &now.interface.sent),
             context_switches: step.context_switches,
             processes: now.processes,
             running: now.running,

@@ -18,8 +18,8 @@ pub(crate) use self::document::Load;
 use self::look::{CounterDifference, CounterReading, InterfaceDescription};
 use self::view::{FrameForm, IfppsViewContext};
 use crate::error::CounterError;
-use crate::pace::ReadingTimer;
 use crate::print;
+use crate::reading_timer::ReadingTimer;
 
 /// Show packet rates of an interface and the load of each processor, like ifpps.
 ///
@@ -101,11 +101,11 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
     // One line unless the flags ask for more, as in ifpps.
     let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
-    let mut pace = ReadingTimer::start(Duration::from_millis(args.interval))?;
+    let mut timer = ReadingTimer::start(Duration::from_millis(args.interval))?;
     let form = begin(args, &device, &before)?;
     let view = view(args, device);
-    let mut shown = 0;
-    while count.is_none_or(|count| shown < count) && pace.wait()? {
+    let mut frame_count = 0;
+    while count.is_none_or(|count| frame_count < count) && timer.wait()? {
         let Some((now_at, now)) = CounterReading::take(&view.device) else {
             // The terminal shows its own screen again before the error is printed.
             drop(form);
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
         let step = CounterDifference::between(&before, &now, (now_at - at).as_secs_f64());
         show(args, &form, &view, &now, &step)?;
         (at, before) = (now_at, now);
-        shown += 1;
+        frame_count += 1;
     }
     Ok(())
 }
@@ -126,8 +126,8 @@ fn unknown(name: &str) -> CounterError {
 }
 
 fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
-    let found = interface::named(name).map_err(CounterError::cannot("find interface", name))?;
-    Promiscuity::enable(&found).map_err(|error| CounterError::Environment(error.to_string()))
+    let interface = interface::named(name).map_err(CounterError::cannot("find interface", name))?;
+    Promiscuity::enable(&interface).map_err(|error| CounterError::Environment(error.to_string()))
 }
 
 fn begin(
@@ -156,7 +156,7 @@ fn view(args: &IfppsArgs, device: InterfaceDescription) -> IfppsViewContext {
         release: kernel("osrelease"),
         host: kernel("hostname"),
         interval_ms: args.interval,
-        cpus_shown: args.num_cpus,
+        cpus_max: args.num_cpus,
         is_median: args.median,
         is_percentage: args.percentage,
         is_unwarned: args.no_warn,

@@ -25,7 +25,7 @@ pub(crate) struct IfppsViewContext {
     /// The interval that the flags ask for, in milliseconds.
     pub(crate) interval_ms: u64,
     /// The greatest number of processors that are shown, the busiest ones.
-    pub(crate) cpus_shown: usize,
+    pub(crate) cpus_max: usize,
     pub(crate) is_median: bool,
     pub(crate) is_percentage: bool,
     /// True if warnings are not shown.
@@ -103,10 +103,10 @@ impl IfppsViewContext {
         let link = if has_link { "yes" } else { "no" };
         let (release, host) = (&self.release, &self.host);
         let all = step.cpus.len();
-        let shown = self.cpus_shown.min(all).min(form.cpus);
+        let cpu_count = self.cpus_max.min(all).min(form.cpus);
         let _ = writeln!(
             text,
-            "{release}, {host}, {name} ({driver}{speed}link:{link}), t={}ms, cpus={shown}/{all}\n",
+            "{release}, {host}, {name} ({driver}{speed}link:{link}), t={}ms, cpus={cpu_count}/{all}\n",
             self.interval_ms
         );
     }
@@ -165,8 +165,8 @@ impl IfppsViewContext {
             rank if rank == last => '-',
             _ => '|',
         };
-        let shown = self.cpus_shown.min(busiest.len()).min(form.cpus);
-        for (rank, (cpu, shares)) in busiest.iter().enumerate().take(shown) {
+        let cpu_count = self.cpus_max.min(busiest.len()).min(form.cpus);
+        for (rank, (cpu, shares)) in busiest.iter().enumerate().take(cpu_count) {
             let label = format!("cpu{:>3} {}:", cpu.times.cpu, mark(rank));
             share_line(text, &label, shares, form);
         }
@@ -176,7 +176,7 @@ impl IfppsViewContext {
             share_line(text, "med:", &median_shares(&all), form);
         }
         text.push('\n');
-        for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
+        for (rank, (cpu, _)) in busiest.iter().enumerate().take(cpu_count) {
             let net = &cpu.net;
             let counts = [
                 net.interrupts,
@@ -192,7 +192,7 @@ impl IfppsViewContext {
             return;
         }
         text.push('\n');
-        for (rank, (cpu, _)) in busiest.iter().enumerate().take(shown) {
+        for (rank, (cpu, _)) in busiest.iter().enumerate().take(cpu_count) {
             let number = cpu.times.cpu;
             let total = now.cpus.iter().find(|each| each.times.cpu == number);
             let total = total.map_or(0, |each| each.net.interrupts);
@@ -332,7 +332,7 @@ mod tests {
             release: "6.18.0".into(),
             host: "bench".into(),
             interval_ms: 1_000,
-            cpus_shown: 10,
+            cpus_max: 10,
             is_median: true,
             is_percentage: true,
             is_unwarned: false,
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn the_busiest_come_first_and_the_rest_is_left_out() {
         let [before, now] = recorded();
-        let few = IfppsViewContext { cpus_shown: 1, is_median: false, ..view() };
+        let few = IfppsViewContext { cpus_max: 1, is_median: false, ..view() };
         let frame = few.frame(
             &now,
             &CounterDifference::between(&before, &now, 1.0),

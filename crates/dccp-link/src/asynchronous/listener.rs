@@ -34,9 +34,9 @@ impl AsyncListener {
             let mut state = port.shared.lock();
             let came = state.poll_accept(port.number);
             if came.is_pending()
-                && let Some(door) = state.listeners.get_mut(&port.number)
+                && let Some(queue) = state.listeners.get_mut(&port.number)
             {
-                door.acceptors.add(context);
+                queue.acceptors.add(context);
             }
             came
         });

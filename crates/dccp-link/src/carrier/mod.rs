@@ -127,28 +127,30 @@ pub(crate) struct Carriers {
 
 impl Carriers {
     pub(crate) fn open(options: &CarrierOptions) -> Result<Self, NetError> {
-        let mut ways = Vec::with_capacity(2);
+        let mut sockets = Vec::with_capacity(2);
         let mut kind = options.kind;
         for &address in &options.addresses {
-            let way =
+            let socket =
                 match AddressFamilySocket::open(kind, address, options.scope, options.buffer_bytes)
                 {
-                    Ok(way) => way,
+                    Ok(socket) => socket,
                     // A host without IPv6 can still use IPv4.
-                    Err(error) if !ways.is_empty() && is_family_missing(error.cause()) => continue,
+                    Err(error) if !sockets.is_empty() && is_family_missing(error.cause()) => {
+                        continue;
+                    }
                     Err(error) => return Err(error),
                 };
-            if let (CarrierKind::Udp { port }, Some(bound)) = (&mut kind, way.udp_port()) {
+            if let (CarrierKind::Udp { port }, Some(bound)) = (&mut kind, socket.udp_port()) {
                 // The second family takes the port that the kernel chose for the first.
                 *port = bound;
             }
-            ways.push(way);
+            sockets.push(socket);
         }
-        assert!(!ways.is_empty(), "an endpoint has at least one address");
+        assert!(!sockets.is_empty(), "an endpoint has at least one address");
         let scratch = vec![0; PACKET_BYTES_MAX].into_boxed_slice();
         let own = OwnPorts::new()?;
         Ok(Self {
-            sockets: ways,
+            sockets,
             dedicated_ports: own,
             kind,
             buffer_bytes: options.buffer_bytes,
@@ -158,9 +160,9 @@ impl Carriers {
 
     /// Opens a UDP port for one connection to `address`; [`Carriers::assign`] sets the connection.
     pub(crate) fn open_own_port(&mut self, address: IpAddr) -> Result<u16, NetError> {
-        let way = self.sockets.iter().find(|way| way.is_v4() == address.is_ipv4());
-        let way = way.expect("its family was asked for before");
-        self.dedicated_ports.insert(way.open_another(self.buffer_bytes)?)
+        let socket = self.sockets.iter().find(|socket| socket.is_v4() == address.is_ipv4());
+        let socket = socket.expect("its family was asked for before");
+        self.dedicated_ports.insert(socket.open_another(self.buffer_bytes)?)
     }
 
     /// Sets the connection that a port of its own was opened for.
@@ -179,7 +181,7 @@ impl Carriers {
     }
 
     pub(crate) fn has_family_of(&self, address: IpAddr) -> bool {
-        self.sockets.iter().any(|way| way.is_v4() == address.is_ipv4())
+        self.sockets.iter().any(|socket| socket.is_v4() == address.is_ipv4())
     }
 
     pub(crate) fn has_v6(&self) -> bool {
@@ -188,9 +190,9 @@ impl Carriers {
 
     pub(crate) fn unsent(&self) -> LostPackets {
         let mut sum = LostPackets::default();
-        for way in self.sockets.iter().chain(self.dedicated_ports.sockets()) {
-            sum.refused += way.send.counts().refused;
-            sum.truncated += way.receive.truncated();
+        for socket in self.sockets.iter().chain(self.dedicated_ports.sockets()) {
+            sum.refused += socket.send.counts().refused;
+            sum.truncated += socket.receive.truncated();
         }
         sum
     }
@@ -222,9 +224,9 @@ impl Carriers {
     /// Calls `take` with errors that the network reports about sent packets, a limited count at
     /// once.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
-        for way in &self.sockets {
+        for socket in &self.sockets {
             for _ in 0..PATH_ERRORS_MAX {
-                let Some(error) = way.path_error(&mut self.scratch) else { break };
+                let Some(error) = socket.path_error(&mut self.scratch) else { break };
                 let quoted_len = error.quoted_len;
                 take(error, &self.scratch[..quoted_len]);
             }
@@ -253,9 +255,10 @@ impl Carriers {
             if self.dedicated_ports.commit(&key, packet, is_ecn_capable) {
                 continue;
             }
-            let way = self.sockets.iter_mut().find(|way| way.is_v4() == key.remote.is_ipv4());
-            if let Some(way) = way {
-                way.commit(&key, packet, is_ecn_capable);
+            let socket =
+                self.sockets.iter_mut().find(|socket| socket.is_v4() == key.remote.is_ipv4());
+            if let Some(socket) = socket {
+                socket.commit(&key, packet, is_ecn_capable);
             }
         }
         count
@@ -263,21 +266,22 @@ impl Carriers {
 
     /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(crate) fn flush(&mut self) {
-        for way in &mut self.sockets {
-            way.flush();
+        for socket in &mut self.sockets {
+            socket.flush();
         }
         self.dedicated_ports.flush();
     }
 
     /// Returns the part of the carriers with which a thread waits for the sockets.
     pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> SocketWaiter {
-        let sockets = self.sockets.iter().map(|way| Arc::clone(&way.socket)).collect();
+        let sockets = self.sockets.iter().map(|socket| Arc::clone(&socket.socket)).collect();
         SocketWaiter { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
     }
 
     /// Returns true if the kernel has accepted all staged packets.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.sockets.iter().all(|way| way.send.is_empty()) && self.dedicated_ports.is_flushed()
+        self.sockets.iter().all(|socket| socket.send.is_empty())
+            && self.dedicated_ports.is_flushed()
     }
 }
 

@@ -15,7 +15,7 @@ use netio::{NetError, ReadyList};
 use super::socket::AddressFamilySocket;
 
 /// A socket and its connection.
-struct OwnWay {
+struct DedicatedSocket {
     socket: AddressFamilySocket,
     /// Connection of the socket; `None` until it is made.
     key: Option<ConnectionKey>,
@@ -26,7 +26,7 @@ struct OwnWay {
 /// Sockets of connections with a port of their own.
 pub(super) struct OwnPorts {
     /// Sockets by number. A number does not change; freed numbers are used again.
-    sockets: Vec<Option<OwnWay>>,
+    sockets: Vec<Option<DedicatedSocket>>,
     numbers: BTreeMap<(bool, u16), u32>,
     pub(super) list: Arc<ReadyList>,
     /// Sockets that received packets in this turn; `emptied` counts those that have been read to
@@ -56,13 +56,13 @@ impl OwnPorts {
     }
 
     /// Adds an open socket. Returns its UDP port.
-    pub(super) fn insert(&mut self, way: AddressFamilySocket) -> Result<u16, NetError> {
-        let port = way.udp_port().expect("a socket of UDP");
+    pub(super) fn insert(&mut self, socket: AddressFamilySocket) -> Result<u16, NetError> {
+        let port = socket.udp_port().expect("a socket of UDP");
         let free = self.sockets.iter().position(Option::is_none);
         let at = free.unwrap_or(self.sockets.len());
-        way.watch(&self.list, at as u32).map_err(NetError::on("wait for", "a socket"))?;
-        self.numbers.insert((way.is_v4(), port), at as u32);
-        let own = Some(OwnWay { socket: way, key: None, is_stalled: false });
+        socket.watch(&self.list, at as u32).map_err(NetError::on("wait for", "a socket"))?;
+        self.numbers.insert((socket.is_v4(), port), at as u32);
+        let own = Some(DedicatedSocket { socket, key: None, is_stalled: false });
         match free {
             Some(at) => self.sockets[at] = own,
             None => self.sockets.push(own),
@@ -81,15 +81,15 @@ impl OwnPorts {
     /// packets to send.
     pub(super) fn sweep(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         let mut is_done = true;
-        for place in &mut self.sockets {
-            let Some(own) = place else { continue };
+        for slot in &mut self.sockets {
+            let Some(own) = slot else { continue };
             if own.key.is_some_and(|key| is_there(&key)) {
                 continue;
             }
             if own.socket.send.is_empty() {
                 let port = own.socket.udp_port().expect("a socket of UDP");
                 self.numbers.remove(&(own.socket.is_v4(), port));
-                *place = None;
+                *slot = None;
             } else {
                 is_done = false;
             }
@@ -98,7 +98,7 @@ impl OwnPorts {
     }
 
     /// Returns the socket for the packets of a connection, if it has one of its own.
-    fn find(&mut self, key: &ConnectionKey) -> Option<(u32, &mut OwnWay)> {
+    fn find(&mut self, key: &ConnectionKey) -> Option<(u32, &mut DedicatedSocket)> {
         let Carrier::Udp { local_port, .. } = key.carrier else { return None };
         let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
         Some((number, self.sockets[number as usize].as_mut()?))
@@ -172,10 +172,10 @@ impl OwnPorts {
 
     /// Passes the staged packets to the kernel, as far as it accepts them.
     pub(super) fn flush(&mut self) {
-        let Self { sockets: ways, staged, list, is_full, .. } = self;
+        let Self { sockets, staged, list, is_full, .. } = self;
         *is_full = false;
         staged.retain(|&number| {
-            let Some(own) = &mut ways[number as usize] else { return false };
+            let Some(own) = &mut sockets[number as usize] else { return false };
             own.socket.flush();
             let is_stalled = !own.socket.send.is_empty();
             if is_stalled != own.is_stalled

@@ -96,8 +96,8 @@ impl AddressFamilySocket {
             ..UdpOptions::at(bind)
         })?;
         path_error::report(&socket, bind.is_ipv4())?;
-        let asked = |cause| NetError::new("ask for the address of", bind.to_string(), cause);
-        let bound = socket.local_address().map_err(asked)?;
+        let failed = |cause| NetError::new("ask for the address of", bind.to_string(), cause);
+        let bound = socket.local_address().map_err(failed)?;
         let slots = if is_large { SEND_SLOTS } else { SMALL_SLOTS };
         let send = SendBatch::new(slots, PACKET_BYTES_MAX, socket.supports_segmentation())
             .with_path_errors();
@@ -208,7 +208,10 @@ impl AddressFamilySocket {
             None => Carrier::Ip,
         };
         // Connections are between two hosts: a packet to a multicast group belongs to none.
-        let local = datagram.local.filter(|_| datagram.destination == datagram.local)?;
+        if datagram.destination != datagram.local {
+            return None;
+        }
+        let local = datagram.local?;
         let remote = datagram.source.ip();
         let scope = if is_link_local(remote) { datagram.interface } else { 0 };
         Some(ConnectionKey { local, remote, carrier, local_port: 0, remote_port: 0, scope })

@@ -118,13 +118,13 @@ impl Drop for Port {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.driver.stop_listening(self.number);
-        let door = state.listeners.remove(&self.number);
-        for key in door.iter().flat_map(|door| &door.backlog) {
+        let queue = state.listeners.remove(&self.number);
+        for key in queue.iter().flat_map(|queue| &queue.backlog) {
             state.entries.remove(key);
             state.driver.with(key, Connection::abort);
         }
         drop(state);
-        drop(door);
+        drop(queue);
         self.shared.wake();
     }
 }

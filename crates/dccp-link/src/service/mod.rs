@@ -1,4 +1,4 @@
-//! An endpoint with a thread of its own: the part that both fronts share.
+//! An endpoint with a thread of its own: the part that both interfaces share.
 //!
 //! One lock guards the core, the sockets and the wakers of applications. The thread holds it for a
 //! batch at a time and never while it waits. An application's thread waits at a condition variable.
@@ -243,13 +243,13 @@ impl SharedEndpoint {
         let arrived = Arc::new(Condvar::new());
         let mut state = self.lock();
         state.driver.listen(port, config, service_codes);
-        let door = AcceptQueue {
+        let queue = AcceptQueue {
             backlog: VecDeque::new(),
             backlog_max: backlog,
             arrived: Arc::clone(&arrived),
             acceptors: TaskWakers::default(),
         };
-        state.listeners.insert(port, door);
+        state.listeners.insert(port, queue);
         drop(state);
         Port::new(Arc::clone(self), port, arrived)
     }
@@ -354,8 +354,8 @@ impl EndpointState {
             return Poll::Ready(Err(DccpError::Closed));
         };
         if let Some(datagram) = entry.received.pop_front() {
-            let held = entry.received.len();
-            self.driver.with(key, |connection| connection.set_held_datagrams(held));
+            let received_count = entry.received.len();
+            self.driver.with(key, |connection| connection.set_held_datagrams(received_count));
             return Poll::Ready(Ok(Some(datagram)));
         }
         match entry.end {
@@ -371,8 +371,8 @@ impl EndpointState {
         key: &ConnectionKey,
         buffer: &mut Vec<u8>,
     ) -> Poll<Result<bool, DccpError>> {
-        let taken = self.poll_receive(key);
-        taken.map_ok(|datagram| {
+        let received = self.poll_receive(key);
+        received.map_ok(|datagram| {
             let Some(datagram) = datagram else { return false };
             let used = std::mem::replace(buffer, datagram);
             self.driver.recycle(key, used);
@@ -385,10 +385,10 @@ impl EndpointState {
         &mut self,
         port: u16,
     ) -> Poll<Result<(ConnectionKey, Arc<Signal>), DccpError>> {
-        let Some(door) = self.listeners.get_mut(&port) else {
+        let Some(queue) = self.listeners.get_mut(&port) else {
             return Poll::Ready(Err(DccpError::Closed));
         };
-        let Some(key) = door.backlog.pop_front() else { return Poll::Pending };
+        let Some(key) = queue.backlog.pop_front() else { return Poll::Pending };
         let entry = self.entries.get(&key).expect("entries stay until their handles go");
         Poll::Ready(Ok((key, Arc::clone(&entry.signal))))
     }

@@ -123,9 +123,10 @@ impl EndpointState {
             ConnectionEvent::Received(datagram) => {
                 if let Some(entry) = self.entries.get_mut(&key) {
                     entry.received.push_back(datagram);
-                    let held = entry.received.len();
+                    let received_count = entry.received.len();
                     entry.ring_readers(&mut self.woken);
-                    self.driver.with(&key, |connection| connection.set_held_datagrams(held));
+                    self.driver
+                        .with(&key, |connection| connection.set_held_datagrams(received_count));
                 }
                 return false;
             }
@@ -162,10 +163,10 @@ impl EndpointState {
             return;
         }
         match self.listeners.get_mut(&key.local_port) {
-            Some(door) if door.backlog.len() < door.backlog_max => {
-                door.backlog.push_back(key);
-                door.arrived.notify_one();
-                door.acceptors.ring(&mut self.woken);
+            Some(queue) if queue.backlog.len() < queue.backlog_max => {
+                queue.backlog.push_back(key);
+                queue.arrived.notify_one();
+                queue.acceptors.ring(&mut self.woken);
                 self.entries
                     .insert(key, ConnectionEntry { is_open: true, ..ConnectionEntry::default() });
             }
@@ -192,9 +193,9 @@ impl EndpointState {
             entry.ring_readers(&mut self.woken);
             entry.ring_writers(&mut self.woken);
         }
-        for mut door in core::mem::take(&mut self.listeners).into_values() {
-            door.arrived.notify_all();
-            door.acceptors.ring(&mut self.woken);
+        for mut queue in core::mem::take(&mut self.listeners).into_values() {
+            queue.arrived.notify_all();
+            queue.acceptors.ring(&mut self.woken);
         }
         self.driver.stage(now_ns);
         self.driver.flush();

@@ -1,6 +1,6 @@
 //! Endpoints of the tests, on a loopback interface of the test's own.
 
-pub(crate) mod front;
+pub(crate) mod api;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;

@@ -5,25 +5,25 @@
 //!
 //! Figures of a run: `cargo run --release -p dccp-link --example hostile_input`.
 
+mod attack_run;
 mod forge;
 mod relay;
-mod scene;
 mod senders;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::{PATIENCE, RAW, UDP, in_a_namespace};
-use scene::{AttackRunSize, AttackSpeed, siege};
+use attack_run::{AttackRunSize, AttackSpeed, run_attacks};
 
 const SCALE: AttackRunSize = AttackRunSize {
-    pace: AttackSpeed::WithTheFlow,
+    speed: AttackSpeed::WithTheFlow,
     patience: PATIENCE,
     exchanges: 200,
     packets: 50_000,
     clients: 150,
 };
 
-/// Returns a lock for one siege at a time: two would mostly measure the lack of processors.
+/// Returns a lock for one run at a time: two would mostly measure the lack of processors.
 fn alone() -> MutexGuard<'static, ()> {
     static SIEGE: Mutex<()> = Mutex::new(());
     SIEGE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -33,7 +33,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn a_connection_inside_of_udp_outlives_all_attacks() {
     let _alone = alone();
     for ccid in [2, 3] {
-        let outcome = siege(UDP, ccid, SCALE);
+        let outcome = run_attacks(UDP, ccid, SCALE);
         println!("ccid {ccid}\n{outcome}");
         assert_eq!(outcome.abusers, SCALE.clients, "some never connected to abuse it");
         assert!(outcome.most.time_wait > 0, "nothing was over");
@@ -46,7 +46,7 @@ fn a_connection_over_ip_outlives_all_attacks() {
     in_a_namespace(|| {
         let _alone = alone();
         for ccid in [2, 3] {
-            let outcome = siege(RAW, ccid, SCALE);
+            let outcome = run_attacks(RAW, ccid, SCALE);
             println!("ccid {ccid}\n{outcome}");
             assert!(outcome.answers.cookies > 10_000, "the table was hardly full");
             assert!(outcome.answers.restored > 0);
@@ -59,7 +59,7 @@ fn a_connection_over_ip_outlives_all_attacks() {
 #[test]
 fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();
-    let outcome = siege(UDP, 2, AttackRunSize { pace: AttackSpeed::LineRate, ..SCALE });
+    let outcome = run_attacks(UDP, 2, AttackRunSize { speed: AttackSpeed::LineRate, ..SCALE });
     println!("at line rate\n{outcome}");
     // A Request is answered with a cookie only while the table is full.
     assert!(outcome.answers.cookies > 0, "the table was never full");

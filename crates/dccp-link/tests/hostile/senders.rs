@@ -12,9 +12,9 @@ use dccp::option::{DccpOption, DccpOptionIterator};
 use dccp_link::ConnectionKey;
 use netio::{PollFd, RawOptions, RawSocket, SendBatch, SendSource, UdpOptions, poll};
 
+use super::attack_run::AttackSpeed;
 use super::forge::{Attack, FORGED, ForgedEndpoints, PACKET_BYTES_MAX, bomb, forge};
 use super::relay::UdpRelay;
-use super::scene::AttackSpeed;
 use crate::common::{PORT, V4, service};
 
 /// Packets in one system call.
@@ -76,8 +76,8 @@ impl ForgerySocket {
 pub(crate) struct Permits(AtomicU64);
 
 impl Permits {
-    pub(crate) const fn new(pace: AttackSpeed) -> Self {
-        Self(AtomicU64::new(match pace {
+    pub(crate) const fn new(speed: AttackSpeed) -> Self {
+        Self(AtomicU64::new(match speed {
             AttackSpeed::WithTheFlow => 0,
             AttackSpeed::LineRate => FREE,
         }))
@@ -116,7 +116,7 @@ impl Permits {
 const FREE: u64 = 1 << 60;
 
 /// Sends `packets` packets of an attack as fast as the kernel accepts them and the permits allow.
-pub(crate) fn strike(
+pub(crate) fn send_attack(
     attack: Attack,
     victim: AttackedConnection<'_>,
     packets: u64,

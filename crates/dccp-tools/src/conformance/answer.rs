@@ -9,7 +9,7 @@ use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, RawOption};
 use dccp::sequence::SequenceNumber;
 
 /// Most bytes of a packet that a description shows.
-const SHOWN_MAX: usize = 64;
+const OCTETS_MAX: usize = 64;
 
 /// A packet that came from the target.
 #[derive(Clone, Debug)]
@@ -26,13 +26,13 @@ pub(super) struct TargetPacket {
 
 impl TargetPacket {
     pub(super) fn new(
-        door: usize,
+        socket_index: usize,
         octets: &[u8],
         ecn: Option<u8>,
         packet: &DccpPacket<'_>,
     ) -> Self {
         Self {
-            socket_index: door,
+            socket_index,
             octets: octets.to_vec(),
             ecn,
             header: packet.header,
@@ -162,8 +162,8 @@ pub(super) fn listed(answers: &[TargetPacket]) -> String {
 }
 
 fn hexadecimal(octets: &[u8]) -> String {
-    let mut text = Hex(octets.get(..SHOWN_MAX).unwrap_or(octets)).to_string();
-    if octets.len() > SHOWN_MAX {
+    let mut text = Hex(octets.get(..OCTETS_MAX).unwrap_or(octets)).to_string();
+    if octets.len() > OCTETS_MAX {
         text += &format!("... ({})", octets.len());
     }
     text

@@ -92,21 +92,21 @@ impl ConformanceContext {
         Ok(self.wire().open_another_socket()?)
     }
 
-    pub(super) fn udp_port(&self, door: usize) -> u16 {
-        self.wire().udp_port(door)
+    pub(super) fn udp_port(&self, socket_index: usize) -> u16 {
+        self.wire().udp_port(socket_index)
     }
 
-    pub(super) fn send(&self, door: usize, octets: &[u8]) {
-        self.wire().send(door, octets);
+    pub(super) fn send(&self, socket_index: usize, octets: &[u8]) {
+        self.wire().send(socket_index, octets);
     }
 
     pub(super) fn receive(
         &self,
-        door: usize,
+        socket_index: usize,
         port: u16,
         deadline: Instant,
     ) -> Result<Option<TargetPacket>, CaseStopReason> {
-        self.wire().receive(door, port, deadline)
+        self.wire().receive(socket_index, port, deadline)
     }
 
     pub(super) fn take_log(&self) -> Vec<PacketLogLine> {

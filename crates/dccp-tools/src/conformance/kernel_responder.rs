@@ -106,8 +106,8 @@ impl Answering {
     /// another carrier.
     fn tester_address(&self, ports: &[u8]) -> Option<SocketAddr> {
         let port = std::str::from_utf8(ports).ok()?.split(' ').nth(1)?.parse().ok()?;
-        let mut place = self.remote;
-        place.set_port(port);
-        Some(place)
+        let mut address = self.remote;
+        address.set_port(port);
+        Some(address)
     }
 }

@@ -122,7 +122,7 @@ pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
 
 /// Refuses settings of connections: the suite makes each packet itself and has no connection.
 fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
-    let given = [
+    let settings = [
         (link.ccid.is_some(), "--ccid"),
         (link.tx_ccid.is_some(), "--tx-ccid"),
         (link.rx_ccid.is_some(), "--rx-ccid"),
@@ -131,7 +131,7 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
         (!link.parameters.is_empty(), "--set"),
         (!link.debug.is_empty(), "--debug"),
     ];
-    match given.into_iter().find(|(is_given, _)| *is_given) {
+    match settings.into_iter().find(|(is_set, _)| *is_set) {
         None => Ok(()),
         Some((_, flag)) => Err(ToolError::Usage(format!(
             "{flag} is a setting of --listen: towards a --target each case makes its packets itself, with \
@@ -163,11 +163,11 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     };
     let responder = ConformanceResponder::open(kind, bind, link.port, config, args.init_cookies)?;
     let mut responder = responder.observed(&link.debug);
-    let door = match responder.udp_port() {
+    let ports = match responder.udp_port() {
         Some(udp_port) => format!("DCCP port {} in UDP port {udp_port}", link.port),
         None => format!("DCCP port {} over IP", link.port),
     };
-    print_text(&format!("Listening on {door} for {}\n", link.service_code))?;
+    print_text(&format!("Listening on {ports} for {}\n", link.service_code))?;
     responder.serve(signals.stop())?;
     Ok(Ending::Interrupted)
 }
@@ -179,7 +179,7 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         (args.init_cookies, "--init-cookies"),
         (!args.link.debug.is_empty(), "--debug"),
     ];
-    if let Some((_, flag)) = refused.into_iter().find(|(is_given, _)| *is_given) {
+    if let Some((_, flag)) = refused.into_iter().find(|(is_set, _)| *is_set) {
         let text = format!("{flag} needs the own stack: --carrier kernel has the kernel's alone");
         return Err(ToolError::Usage(text));
     }

@@ -45,12 +45,12 @@ impl<'b> TesterConnection<'b> {
     pub(super) fn open_asking(
         bench: &'b ConformanceContext,
         options: &[u8],
-        asked: FeatureChange<'_>,
+        change: FeatureChange<'_>,
     ) -> Result<(Self, Vec<u8>), CaseStopReason> {
         let mut peer = Self::new(bench);
-        let response = peer.request(&[options, &asked.change()].concat())?;
+        let response = peer.request(&[options, &change.change()].concat())?;
         peer.complete()?;
-        let agreed = peer.agree_on(&response, asked)?;
+        let agreed = peer.agree_on(&response, change)?;
         Ok((peer, agreed))
     }
 
@@ -58,11 +58,11 @@ impl<'b> TesterConnection<'b> {
     pub(super) fn agree_on(
         &mut self,
         response: &TargetPacket,
-        asked: FeatureChange<'_>,
+        change: FeatureChange<'_>,
     ) -> Result<Vec<u8>, CaseStopReason> {
-        match asked.agreed(response) {
+        match change.agreed(response) {
             Some(value) => Ok(value),
-            None => self.negotiate(asked.kind, asked.feature, asked.value),
+            None => self.negotiate(change.kind, change.feature, change.value),
         }
     }
 

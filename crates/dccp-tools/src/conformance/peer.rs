@@ -106,11 +106,11 @@ impl<'b> TesterConnection<'b> {
         Self::at_socket(bench, 0, bench.take_port())
     }
 
-    /// Returns an end at socket `door`, with a port that another end may have.
-    pub(super) fn at_socket(bench: &'b ConformanceContext, door: usize, port: u16) -> Self {
+    /// Returns an end at socket `socket_index`, with a port that another end may have.
+    pub(super) fn at_socket(bench: &'b ConformanceContext, socket_index: usize, port: u16) -> Self {
         let mut peer = Self {
             context: bench,
-            socket_index: door,
+            socket_index,
             port,
             remote_port: bench.target().port,
             first: SequenceNumber::default(),
@@ -461,11 +461,11 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Checks that the target has accepted packet `number`, or has not.
-    pub(super) fn demand_reported(&mut self, number: u64, is_taken: bool) -> Judged {
+    pub(super) fn demand_reported(&mut self, number: u64, is_accepted: bool) -> Judged {
         let state = self.reported(number)?;
-        let words = if is_taken { "reported as received" } else { "not reported as received" };
+        let words = if is_accepted { "reported as received" } else { "not reported as received" };
         let expected = format!("packet {number} {words} by the Ack Vector");
-        demand((state == PacketState::Received) == is_taken, &expected, || format!("{state:?}"))
+        demand((state == PacketState::Received) == is_accepted, &expected, || format!("{state:?}"))
     }
 
     /// Checks that the target ignores the packet, changed by `change` and with a right checksum: it
@@ -484,7 +484,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Checks that the target accepts the packet without an objection.
-    pub(super) fn demand_taken(&mut self, draft: &UnsentPacket) -> Judged {
+    pub(super) fn demand_accepted(&mut self, draft: &UnsentPacket) -> Judged {
         self.send(draft);
         self.demand_quiet("for a packet that must be taken")?;
         self.demand_reported(self.sent_number(draft), true)

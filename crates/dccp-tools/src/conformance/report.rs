@@ -11,7 +11,7 @@ use super::wire::ConformanceTarget;
 const SCHEMA_VERSION: u32 = 1;
 
 /// Most packets of a failed case that are printed.
-const SHOWN_MAX: usize = 30;
+const PACKETS_MAX: usize = 30;
 
 #[derive(Debug, Serialize)]
 struct ConformanceDocument<'a> {
@@ -47,7 +47,7 @@ pub(super) fn line(outcome: &ConformanceCaseResult) -> String {
         ConformanceVerdict::Fail { expected, came } => {
             let mut text = format!("FAIL {case:<8} {section}: {requirement}\n");
             text += &format!("       expected: {expected}\n       came: {came}\n");
-            let hidden = outcome.packets.len().saturating_sub(SHOWN_MAX);
+            let hidden = outcome.packets.len().saturating_sub(PACKETS_MAX);
             if hidden > 0 {
                 text += &format!("       {hidden} packets before these (--json FILE has all)\n");
             }

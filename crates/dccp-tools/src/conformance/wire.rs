@@ -81,8 +81,8 @@ impl TargetSocket {
                 };
                 let bind = SocketAddr::new(any, 0);
                 let socket = UdpSocket::open(&UdpOptions::at(bind))?;
-                let asked = NetError::on("ask for the address of", "a UDP socket");
-                let port = socket.local_address().map_err(asked)?.port();
+                let failed = NetError::on("ask for the address of", "a UDP socket");
+                let port = socket.local_address().map_err(failed)?.port();
                 (UdpOrRawSocket::Udp(socket), port)
             }
             // Bound to its own address, it does not receive packets for a target on the same host.
@@ -136,10 +136,10 @@ pub(super) struct TargetTransport {
 impl TargetTransport {
     pub(super) fn open(target: ConformanceTarget) -> Result<Self, NetError> {
         let local = route::to(target.scoped().with_port(9))?.local;
-        let doors = vec![TargetSocket::open(&target, local)?];
+        let sockets = vec![TargetSocket::open(&target, local)?];
         let first = first_port();
         let (inbox, log) = (VecDeque::new(), Vec::new());
-        Ok(Self { target, local, sockets: doors, inbox, log, ports: first..first })
+        Ok(Self { target, local, sockets, inbox, log, ports: first..first })
     }
 
     /// Opens a socket with another UDP port. Returns its index among the sockets.
@@ -149,8 +149,8 @@ impl TargetTransport {
     }
 
     /// Returns the local UDP port of a socket; 0 over IP.
-    pub(super) fn udp_port(&self, door: usize) -> u16 {
-        self.sockets[door].udp_port
+    pub(super) fn udp_port(&self, socket_index: usize) -> u16 {
+        self.sockets[socket_index].udp_port
     }
 
     /// Returns the carrier of packets to the target, which decides how checksums are computed.
@@ -163,26 +163,26 @@ impl TargetTransport {
         }
     }
 
-    pub(super) fn send(&mut self, door: usize, octets: &[u8]) {
+    pub(super) fn send(&mut self, socket_index: usize, octets: &[u8]) {
         self.log.push(PacketLogLine::sent(describe(octets)));
         let port = match self.target.carrier {
             CarrierName::Udp => self.target.udp_port,
             CarrierName::Raw => 0,
         };
-        self.sockets[door].send(octets, self.target.scoped().with_port(port));
+        self.sockets[socket_index].send(octets, self.target.scoped().with_port(port));
     }
 
-    /// Returns the next packet to `port` through `door`; `None` when there is none until
+    /// Returns the next packet to `port` through the socket; `None` when there is none until
     /// `deadline`.
     pub(super) fn receive(
         &mut self,
-        door: usize,
+        socket_index: usize,
         port: u16,
         deadline: Instant,
     ) -> Result<Option<TargetPacket>, CaseStopReason> {
         loop {
             let is_ours = |answer: &TargetPacket| {
-                answer.socket_index == door && answer.header.destination_port == port
+                answer.socket_index == socket_index && answer.header.destination_port == port
             };
             if let Some(at) = self.inbox.iter().position(is_ours) {
                 let answer = self.inbox.remove(at).expect("its position was just found");
@@ -208,13 +208,13 @@ impl TargetTransport {
         }
         let integrity = self.integrity().reversed();
         let is_raw_v4 = self.target.carrier == CarrierName::Raw && self.local.is_ipv4();
-        for (number, door) in self.sockets.iter_mut().enumerate() {
+        for (number, target_socket) in self.sockets.iter_mut().enumerate() {
             // Errors that are reported here concern earlier packets.
-            let _ = match &door.socket {
-                UdpOrRawSocket::Udp(socket) => door.receive.receive(socket),
-                UdpOrRawSocket::Raw(socket) => door.receive.receive(socket),
+            let _ = match &target_socket.socket {
+                UdpOrRawSocket::Udp(socket) => target_socket.receive.receive(socket),
+                UdpOrRawSocket::Raw(socket) => target_socket.receive.receive(socket),
             };
-            for datagram in door.receive.iter() {
+            for datagram in target_socket.receive.iter() {
                 if datagram.source.ip() != self.target.address {
                     continue;
                 }

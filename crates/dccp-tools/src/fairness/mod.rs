@@ -1,7 +1,8 @@
 //! `godwit dccp fairness`: the shares of DCCP flows and one flow of the kernel's TCP on one link.
 //!
-//! The stage and the programs are the regression's ([`crate::regression`]); `tcp` is two threads of
-//! this program. Background: R. Jain et al., A Quantitative Measure of Fairness, DEC-TR-301 (1984).
+//! The namespaces and the programs are the regression's ([`crate::regression`]); `tcp` is two
+//! threads of this program. Background: R. Jain et al., A Quantitative Measure of Fairness,
+//! DEC-TR-301 (1984).
 
 mod tcp;
 
@@ -143,7 +144,7 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
     args.connection.check_handed_on()?;
     tcp::check(&args.tcp)?;
     let is_v6 = args.connection.v6;
-    let stage = MeasurementNamespaces::set(is_v6)?;
+    let namespaces = MeasurementNamespaces::set(is_v6)?;
     let datagram_bytes = over_ip(DATAGRAM_BYTES, is_v6);
     let carrier = args.connection.own_carrier(CarrierName::Raw)?;
     let ccids = args.connection.ccids(3);
@@ -160,7 +161,7 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
         let connection = &args.connection;
         let trial =
             DccpMeasurementSettings { ccids, seed, seconds, carrier, datagram_bytes, connection };
-        let Some(shares) = share(&stage, args, trial, &signals)? else {
+        let Some(shares) = share(&namespaces, args, trial, &signals)? else {
             return Ok(DccpCommandOutcome::Interrupted);
         };
         if !args.json {
@@ -188,14 +189,14 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
 
 /// Measures one run. Returns `None` when a signal ended it.
 fn share(
-    stage: &MeasurementNamespaces,
+    namespaces: &MeasurementNamespaces,
     args: &FairnessArgs,
     trial: DccpMeasurementSettings<'_>,
     signals: &Signals,
 ) -> Result<Option<Shares>, ToolError> {
-    let _link = stage.join_by(&args.link, trial.seed)?;
-    let [from, to] = stage.ends();
-    let (time, address) = (args.time, stage.receiver_address());
+    let _link = namespaces.join_by(&args.link, trial.seed)?;
+    let [from, to] = namespaces.ends();
+    let (time, address) = (args.time, namespaces.receiver_address());
     thread::scope(|scope| {
         let (tell, is_listening) = mpsc::channel();
         let receiver = scope.spawn(move || tcp::receive(&to, address, &tell, time));
@@ -205,7 +206,7 @@ fn share(
             Err(_) => Ok(String::new()),
         });
         let count = usize::from(args.flows);
-        let dccp = stage.flows(address, trial, count, "", signals.stop());
+        let dccp = namespaces.flows(address, trial, count, "", signals.stop());
         let sent = sender.join().expect("the sender does not panic");
         let received = receiver.join().expect("the receiver does not panic");
         // Without a sender the receiver fails, too.

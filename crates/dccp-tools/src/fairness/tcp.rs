@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn what_the_kernel_lacks_is_refused_with_what_it_has() {
         check("reno").unwrap();
-        let said = check("nonesuch").unwrap_err().to_string();
-        assert!(said.contains("nonesuch") && said.contains("none of that name"), "{said}");
-        assert!(said.contains("available: ") && said.contains("reno"), "{said}");
+        let message = check("nonesuch").unwrap_err().to_string();
+        assert!(message.contains("nonesuch") && message.contains("none of that name"), "{message}");
+        assert!(message.contains("available: ") && message.contains("reno"), "{message}");
     }
 }

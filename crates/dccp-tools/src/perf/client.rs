@@ -26,8 +26,8 @@ pub(super) fn run(
     let recorder = args.recorder()?;
     let mut session = connect(args, to, config, args.flow_request(), args.interval())?;
     session.recorder = recorder;
-    let (address, door) = (to.address(), args.link.describe_ports());
-    session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
+    let (address, ports) = (to.address(), args.link.describe_ports());
+    session.output.line(&format!("Connecting to {host} ({address}), {ports}"))?;
     let (ended, is_interrupted) = converse(&mut session, args, to, config)?;
     session.output.summary(&ended)?;
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { command_outcome(args, &ended) })
@@ -38,7 +38,7 @@ pub(super) fn connect(
     args: &DccpPerfArgs,
     to: DccpDestination,
     config: &ConnectionConfig,
-    wish: FlowRequest,
+    request: FlowRequest,
     interval: Option<Duration>,
 ) -> Result<PerfSession, ToolError> {
     let mut driver =
@@ -51,7 +51,7 @@ pub(super) fn connect(
     session.is_plain = args.plain;
     session.observer = Observer::new(&args.link.debug);
     for key in keys {
-        session.add(key, Some(wish));
+        session.add(key, Some(request));
     }
     Ok(session)
 }
@@ -133,16 +133,16 @@ pub(super) fn no_answer_error(
     config: &ConnectionConfig,
 ) -> ToolError {
     let seconds = config.connect_timeout_ns / 1_000_000_000;
-    let (address, door) = (to.address(), args.link.describe_ports());
+    let (address, ports) = (to.address(), args.link.describe_ports());
     ToolError::Failed(format!(
-        "no answer from {address}, {door}, within {seconds} s; does `godwit dccp perf -s` run there?"
+        "no answer from {address}, {ports}, within {seconds} s; is `godwit dccp perf -s` there?"
     ))
 }
 
 pub(super) fn command_outcome(args: &DccpPerfArgs, ended: &[FlowEnd]) -> DccpCommandOutcome {
     let directions = || ended.iter().flat_map(|flow| &flow.directions);
     let is_enough = |rate: f64| match args.bandwidth {
-        Some(asked) => rate >= asked as f64 * SHARE_ENOUGH,
+        Some(requested) => rate >= requested as f64 * SHARE_ENOUGH,
         None => rate > 0.0,
     };
     // Without a control exchange only the sent data is known, and data that comes back was not

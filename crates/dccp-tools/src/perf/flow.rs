@@ -44,7 +44,7 @@ pub(crate) struct PerfFlow {
     pub(crate) interval_ns: u64,
     has_last_interval: bool,
     closing_ns: Option<u64>,
-    pub(crate) is_gone: bool,
+    pub(crate) has_ended: bool,
     /// Reason why the flow ended early.
     pub(crate) failure: Option<String>,
     /// Congestion control of the data that it sends and receives.
@@ -54,10 +54,10 @@ pub(crate) struct PerfFlow {
 }
 
 impl PerfFlow {
-    pub(crate) fn new(id: u32, now_ns: u64, wish: Option<FlowRequest>, is_plain: bool) -> Self {
+    pub(crate) fn new(id: u32, now_ns: u64, request: Option<FlowRequest>, is_plain: bool) -> Self {
         Self {
             id,
-            request: wish,
+            request,
             is_plain,
             outgoing: None,
             incoming: FlowReceiver::default(),
@@ -69,7 +69,7 @@ impl PerfFlow {
             interval_ns: now_ns,
             has_last_interval: false,
             closing_ns: None,
-            is_gone: false,
+            has_ended: false,
             failure: None,
             ccids: (0, 0),
             rtt_ns: None,
@@ -82,14 +82,14 @@ impl PerfFlow {
         self.interval_ns = now_ns;
         self.heard_ns = now_ns;
         self.ccids = connection.ccids();
-        if let Some(wish) = self.request {
+        if let Some(request) = self.request {
             let bytes_max = connection.data_bytes_max();
-            self.outgoing = wish.forward.map(|order| {
+            self.outgoing = request.forward.map(|order| {
                 let mut outgoing = FlowSender::new(now_ns, cpu_ns, &order, bytes_max);
                 outgoing.is_plain = self.is_plain;
                 outgoing
             });
-            self.hello_ns = wish.reverse.map(|_| now_ns);
+            self.hello_ns = request.reverse.is_some().then_some(now_ns);
         }
     }
 
@@ -150,7 +150,7 @@ impl PerfFlow {
         }
         let mut count = 0;
         if let (Some(at_ns), Some(order)) =
-            (self.hello_ns, self.request.and_then(|wish| wish.reverse))
+            (self.hello_ns, self.request.and_then(|request| request.reverse))
             && at_ns <= now_ns
             && connection.send(&PerfMessage::Hello(order).write(), u32::MAX).is_ok()
         {
@@ -181,7 +181,7 @@ impl PerfFlow {
         if let Some(at_ns) = self.closing_ns {
             // The measurement does not depend on the other end's answer.
             let is_over = connection.is_closed() || now_ns >= at_ns + CLOSING_NS;
-            self.is_gone |= is_over;
+            self.has_ended |= is_over;
             return;
         }
         if self.started_ns.is_none() {
@@ -192,7 +192,7 @@ impl PerfFlow {
             let silence_s = SILENCE_NS / 1_000_000_000;
             self.failure = Some(format!("nothing came from the other end for {silence_s} s"));
             connection.abort();
-            self.is_gone = true;
+            self.has_ended = true;
         } else if !is_sending && self.may_close(now_ns) {
             self.closing_ns = Some(now_ns);
             connection.close(now_ns);
@@ -233,7 +233,7 @@ impl PerfFlow {
 
     /// Records the end of the connection: `error` is the reason, unless it answers a close.
     pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&DccpError>) {
-        self.is_gone = true;
+        self.has_ended = true;
         if let Some(error) = error
             && self.closing_ns.is_none()
             && self.failure.is_none()
@@ -254,7 +254,7 @@ impl PerfFlow {
         let is_sending = self.outgoing.as_ref().is_some_and(FlowSender::is_running);
         let is_receiving = self.receives() && self.incoming.fin.is_none();
         if is_sending || is_receiving {
-            return passed_ns >= interval_ns && !self.is_gone;
+            return passed_ns >= interval_ns && !self.has_ended;
         }
         self.has_last_interval = self.outgoing.is_some() || self.receives();
         // A remainder shorter than 2 % of an interval gets no line of its own.
@@ -263,7 +263,7 @@ impl PerfFlow {
 
     /// Returns true if data came, or was requested.
     pub(crate) fn receives(&self) -> bool {
-        let asked = self.request.is_some_and(|wish| wish.reverse.is_some());
-        asked || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()
+        let is_requested = self.request.is_some_and(|request| request.reverse.is_some());
+        is_requested || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()
     }
 }

@@ -51,8 +51,9 @@ impl Conduit for KernelConduit {
     }
 
     fn data_bytes_max(&self) -> usize {
-        let asked = self.socket.as_ref().and_then(|socket| kernel::packet_bytes_max(socket).ok());
-        asked.unwrap_or(self.data_bytes_max)
+        let path_max =
+            self.socket.as_ref().and_then(|socket| kernel::packet_bytes_max(socket).ok());
+        path_max.unwrap_or(self.data_bytes_max)
     }
 
     fn send(&mut self, datagram: &[u8], _priority: u32) -> Result<(), SendError> {
@@ -127,7 +128,7 @@ pub(super) fn run(
         (args.probe.is_some(), "--probe"),
         (!args.link.debug.is_empty(), "--debug"),
     ];
-    if let Some((_, flag)) = refused.into_iter().find(|(is_given, _)| *is_given) {
+    if let Some((_, flag)) = refused.into_iter().find(|(is_set, _)| *is_set) {
         let text =
             format!("{flag} needs the own stack: --carrier kernel shows nothing of its inside");
         return Err(ToolError::Usage(text));
@@ -145,8 +146,8 @@ fn run_client(
 ) -> Result<DccpCommandOutcome, ToolError> {
     let to = args.link.destination(host)?;
     let mut session = KernelSession::new(args, "client")?;
-    let (address, door) = (to.address(), args.link.describe_ports());
-    session.output.line(&format!("Connecting to {host} ({address}), {door}"))?;
+    let (address, ports) = (to.address(), args.link.describe_ports());
+    session.output.line(&format!("Connecting to {host} ({address}), {ports}"))?;
     let server = to.socket_address();
     let options = kernel::options(&args.link, config);
     let deadline_ns = Clock::mono_ns() + config.connect_timeout_ns;
@@ -253,17 +254,17 @@ impl KernelSession {
         self.signals.stop().load(std::sync::atomic::Ordering::Acquire)
     }
 
-    fn add(&mut self, socket: DccpSocket, remote: SocketAddr, wish: Option<FlowRequest>) {
-        let shown = |address: SocketAddr| {
+    fn add(&mut self, socket: DccpSocket, remote: SocketAddr, request: Option<FlowRequest>) {
+        let address_text = |address: SocketAddr| {
             format!("{} port {}", address.ip().to_canonical(), address.port())
         };
-        let local = socket.local_address().map_or_else(|_| "?".to_owned(), shown);
+        let local = socket.local_address().map_or_else(|_| "?".to_owned(), address_text);
         self.flows_count += 1;
         let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
-        let mut flow = PerfFlow::new(self.flows_count, now_ns, wish, self.is_plain);
+        let mut flow = PerfFlow::new(self.flows_count, now_ns, request, self.is_plain);
         let conduit = KernelConduit::new(socket);
         flow.connected(now_ns, cpu_ns, &conduit);
-        self.members.push(Member { conduit, flow, addresses: [local, shown(remote)] });
+        self.members.push(Member { conduit, flow, addresses: [local, address_text(remote)] });
     }
 
     /// Runs one turn: waits for events and handles them.
@@ -351,11 +352,12 @@ impl KernelSession {
     }
 
     fn take_ended(&mut self, cpu_ns: u64) {
-        let (gone, there) =
-            core::mem::take(&mut self.members).into_iter().partition(|member| member.flow.is_gone);
-        self.members = there;
-        let gone: Vec<Member> = gone;
-        for Member { flow, addresses, .. } in gone {
+        let (ended, running) = core::mem::take(&mut self.members)
+            .into_iter()
+            .partition(|member| member.flow.has_ended);
+        self.members = running;
+        let ended: Vec<Member> = ended;
+        for Member { flow, addresses, .. } in ended {
             self.ended.push(end_of(&flow, addresses, self.is_client, cpu_ns));
         }
     }

@@ -136,7 +136,7 @@ impl PerfOutput {
                 bytes,
                 bits_per_s: per_second(bytes, end_s - start_s),
                 lost: (!is_sender && flow.incoming.is_numbered()).then_some(lost),
-                rtt_ms: rtt_ms.filter(|_| is_sender),
+                rtt_ms: if is_sender { rtt_ms } else { None },
             };
             self.head()?;
             self.line(&interval.text(self.format))?;

@@ -114,9 +114,9 @@ pub(super) fn run(
     }
     let mut search = Search::new(&plan(args));
     let mut steps = Vec::new();
-    let found = loop {
+    let outcome = loop {
         let probe = match search.next_step() {
-            Next::Done(found) => break Some(found),
+            Next::Done(outcome) => break Some(outcome),
             Next::Probe(probe) => probe,
         };
         let bits_per_s = (probe.rate_per_s * args.datagram_bits()).round();
@@ -132,8 +132,8 @@ pub(super) fn run(
         }
         steps.push(step);
     };
-    show(args, found, &steps)?;
-    Ok(match found {
+    show(args, outcome, &steps)?;
+    Ok(match outcome {
         None => DccpCommandOutcome::Interrupted,
         Some(SearchResult { rate_per_s: None, .. }) => DccpCommandOutcome::FellShort,
         Some(_) => DccpCommandOutcome::Done,
@@ -168,10 +168,10 @@ impl RateSearchStep {
             received_bits_per_s: 0.0,
             outcome: "void",
         };
-        let mut is_told = !ended.is_empty() && ended.iter().all(|flow| flow.failure.is_none());
+        let mut is_complete = !ended.is_empty() && ended.iter().all(|flow| flow.failure.is_none());
         for direction in ended.iter().flat_map(|flow| &flow.directions) {
             let (Some(sent), Some(received)) = (direction.sent, direction.received) else {
-                is_told = false;
+                is_complete = false;
                 continue;
             };
             step.due += sent.datagrams + sent.never_sent;
@@ -183,7 +183,7 @@ impl RateSearchStep {
         if step.due > 0 {
             step.missing_percent = (step.lost + step.never_sent) as f64 * 100.0 / step.due as f64;
         }
-        if is_told && step.due > 0 {
+        if is_complete && step.due > 0 {
             let is_met = step.missing_percent <= loss_percent;
             step.outcome = if is_met { "met" } else { "missed" };
         }
@@ -203,26 +203,27 @@ impl RateSearchStep {
 
 fn show(
     args: &DccpPerfArgs,
-    found: Option<SearchResult>,
+    outcome: Option<SearchResult>,
     steps: &[RateSearchStep],
 ) -> Result<(), ToolError> {
-    let found_bits_per_s =
-        found.and_then(|found| found.rate_per_s).map(|rate| (rate * args.datagram_bits()).round());
+    let found_bits_per_s = outcome
+        .and_then(|outcome| outcome.rate_per_s)
+        .map(|rate| (rate * args.datagram_bits()).round());
     let above = |step: &&RateSearchStep| {
         step.outcome == "missed" && step.bits_per_s > found_bits_per_s.unwrap_or(0.0)
     };
     let missed = steps.iter().filter(above).map(|step| step.bits_per_s).min_by(f64::total_cmp);
-    let stop = stop_words(found);
+    let stop = stop_words(outcome);
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
-        let found = match found_bits_per_s {
+        let outcome = match found_bits_per_s {
             Some(rate) => format!("Found {}", units::rate(rate)),
             None => "Found no rate".to_owned(),
         };
         let missed =
             missed.map_or_else(String::new, |rate| format!(", {} missed", units::rate(rate)));
         return print_text(&format!(
-            "{found}{missed} ({stop}): rates doubled, then bisected to {WIDTH_PERCENT} %, {dwell_s} s each\n"
+            "{outcome}{missed} ({stop}): rates doubled, then bisected to {WIDTH_PERCENT} %, {dwell_s} s each\n"
         ));
     }
     let document = RateSearchDocument {
@@ -249,8 +250,8 @@ fn show(
 }
 
 /// Returns the reason why the search ended.
-const fn stop_words(found: Option<SearchResult>) -> &'static str {
-    match found {
+const fn stop_words(outcome: Option<SearchResult>) -> &'static str {
+    match outcome {
         None => "interrupted",
         Some(SearchResult { stop: SearchStopReason::Server, .. }) => "more was missed",
         Some(SearchResult { stop: SearchStopReason::MaxRate, .. }) => "no higher rate is tried",

@@ -92,9 +92,9 @@ impl PerfSession {
         self.signals.stop().load(Ordering::Acquire)
     }
 
-    pub(crate) fn add(&mut self, key: ConnectionKey, wish: Option<FlowRequest>) {
+    pub(crate) fn add(&mut self, key: ConnectionKey, request: Option<FlowRequest>) {
         self.flows_count += 1;
-        let flow = PerfFlow::new(self.flows_count, Clock::mono_ns(), wish, self.is_plain);
+        let flow = PerfFlow::new(self.flows_count, Clock::mono_ns(), request, self.is_plain);
         self.flows.insert(key, flow);
     }
 
@@ -203,7 +203,7 @@ impl PerfSession {
                     let core = self.driver.connection(&key);
                     let error = DccpError::from_refusal(&key, reset, core);
                     self.failures.push(ConnectFailure::Ended(error));
-                    flow.is_gone = true;
+                    flow.has_ended = true;
                 }
                 ConnectionEvent::Failed(reset) if flow.started_ns.is_none() => {
                     let core = self.driver.connection(&key);
@@ -211,7 +211,7 @@ impl PerfSession {
                         ResetCode::Aborted => ConnectFailure::Silent,
                         _ => ConnectFailure::Ended(DccpError::from_failure(reset, core)),
                     });
-                    flow.is_gone = true;
+                    flow.has_ended = true;
                 }
                 ConnectionEvent::Reset(reset) if reset.code == ResetCode::Closed => {
                     flow.ended(now_ns, None)
@@ -259,21 +259,21 @@ impl PerfSession {
 
     fn tick(&mut self, now_ns: u64) -> Result<(), ToolError> {
         let cpu_ns = Clock::process_cpu_ns();
-        let mut gone = Vec::new();
+        let mut ended = Vec::new();
         for (key, flow) in &mut self.flows {
             let is_there = self.driver.with(key, |connection| flow.tick(now_ns, connection));
-            flow.is_gone |= is_there.is_none();
+            flow.has_ended |= is_there.is_none();
             if let Some(interval_ns) = self.interval_ns
                 && flow.has_interval(now_ns, interval_ns)
             {
                 self.output.interval(flow, now_ns)?;
             }
-            if flow.is_gone {
-                gone.push(*key);
+            if flow.has_ended {
+                ended.push(*key);
             }
         }
         self.observe(now_ns);
-        for key in gone {
+        for key in ended {
             if let Some(observer) = &mut self.observer {
                 observer.forget(&key);
             }

@@ -59,10 +59,10 @@ pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError
     let socket = open(own)?;
     let signals = signals()?;
     let mut output = args.output("server");
-    let door = format!("Server listening on UDP port {}", args.link.udp_port);
-    output.line(&door)?;
+    let listening = format!("Server listening on UDP port {}", args.link.udp_port);
+    output.line(&listening)?;
     if args.json {
-        netio::stderr::print_line(&door);
+        netio::stderr::print_line(&listening);
     }
     let mut readers = Readers::new();
     while !signals.stop().load(Ordering::Acquire) {
@@ -141,8 +141,8 @@ impl Readers {
         source: SocketAddr,
         sent: SentDataFigures,
     ) -> Option<FlowEnd> {
-        let told = self.last_report.filter(|(known, _)| *known == source);
-        if let (Some((_, received)), false) = (told, self.flows.contains_key(&source)) {
+        let last_report = self.last_report.filter(|(known, _)| *known == source);
+        if let (Some((_, received)), false) = (last_report, self.flows.contains_key(&source)) {
             self.send_report(socket, source, received);
             return None;
         }

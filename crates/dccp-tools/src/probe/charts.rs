@@ -129,10 +129,10 @@ fn middle_s(bin: u64, width_us: u64) -> f64 {
 /// Returns the rate of sent data, in Mbit/s. The last bin may be shorter than the others.
 fn sent(name: &str, flow: &ConnectionSamples, width_us: u64) -> ChartSeries {
     let last = flow.bins.keys().next_back().copied();
-    let points = flow.bins.iter().filter_map(|(&bin, held)| {
-        let passed_us = if Some(bin) == last { held.last_us - bin * width_us } else { width_us };
+    let points = flow.bins.iter().filter_map(|(&bin, samples)| {
+        let passed_us = if Some(bin) == last { samples.last_us - bin * width_us } else { width_us };
         let is_telling = passed_us * 2 >= width_us;
-        is_telling.then(|| (middle_s(bin, width_us), held.bits / passed_us as f64))
+        is_telling.then(|| (middle_s(bin, width_us), samples.bits / passed_us as f64))
     });
     ChartSeries { name: name.to_owned(), points: points.collect() }
 }
@@ -147,8 +147,8 @@ fn series(
         let points: Vec<_> = flow
             .bins
             .iter()
-            .filter_map(|(&bin, held)| {
-                let (sum, count) = held.sums[quantity as usize];
+            .filter_map(|(&bin, samples)| {
+                let (sum, count) = samples.sums[quantity as usize];
                 (count > 0).then(|| (middle_s(bin, width_us), sum / f64::from(count)))
             })
             .collect();

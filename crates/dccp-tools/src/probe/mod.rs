@@ -70,7 +70,7 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
     let signals = Signals::install()
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     let (name, mut input) = open_samples(args.file.as_deref())?;
-    let is_kept = args.html.is_some() || args.json;
+    let keeps_lines = args.html.is_some() || args.json;
     let (mut lines, mut rows) = (Vec::new(), ProbeIntervalTable::new(args.interval));
     let (mut text, mut number) = (String::new(), 1);
     let outcome = loop {
@@ -95,12 +95,12 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
             .map_err(|wrong| ToolError::Usage(format!("{name}, line {number}: {wrong}")))?;
         (text, number) = (String::new(), number + 1);
         match line {
-            Some(line) if is_kept => lines.push(line),
+            Some(line) if keeps_lines => lines.push(line),
             Some(line) => print_text(&rows.take(line))?,
             None => {}
         }
     };
-    if is_kept {
+    if keeps_lines {
         return show(args, &lines).map(|()| DccpCommandOutcome::Done);
     }
     print_text(&rows.end())?;

@@ -52,7 +52,7 @@ impl ProbeRecorder {
 
     /// Returns the time of the next samples, once data was sent.
     pub(crate) fn next_ns(&self) -> Option<u64> {
-        self.started_ns.map(|_| self.next_ns)
+        self.started_ns.is_some().then_some(self.next_ns)
     }
 
     /// Returns true if samples are due now.
@@ -78,8 +78,8 @@ impl ProbeRecorder {
         let rate = u128::from(sent_bytes - before_bytes) * 1_000_000_000 / passed_ns;
         let mut line = ProbeSample {
             at_us: (now_ns - started_ns) / 1_000,
-            source: place(key.local, key.local_port),
-            destination: place(key.remote, key.remote_port),
+            source: socket_text(key.local, key.local_port),
+            destination: socket_text(key.remote, key.remote_port),
             size: datagram_bytes as u64,
             rtt_us: connection.rtt_ns().map(|rtt_ns| rtt_ns / 1_000),
             queue: Some(connection.send_queue_len() as u64),
@@ -106,7 +106,7 @@ impl ProbeRecorder {
     }
 }
 
-fn place(address: IpAddr, port: u16) -> String {
+fn socket_text(address: IpAddr, port: u16) -> String {
     SocketAddr::new(address, port).to_string()
 }
 

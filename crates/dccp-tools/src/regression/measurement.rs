@@ -46,7 +46,7 @@ struct RegressionRowPlan<'c> {
     ccids: (u8, u8),
     clock: RegressionClock,
     /// Namespaces of the real clock.
-    stage: Option<&'c MeasurementNamespaces>,
+    namespaces: Option<&'c MeasurementNamespaces>,
 }
 
 /// Receiver of progress reports.
@@ -69,7 +69,7 @@ impl RegressionCases {
     /// Measures everything until `stop` is set. An error of `tell` ends it.
     pub(super) fn measure(
         &self,
-        stage: Option<&MeasurementNamespaces>,
+        namespaces: Option<&MeasurementNamespaces>,
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
     ) -> Result<RegressionResults, ToolError> {
@@ -77,8 +77,11 @@ impl RegressionCases {
         for case in &self.cases {
             for &ccids in &self.ccids {
                 for &clock in &self.clocks {
-                    let stage = (clock == RegressionClock::Real).then_some(stage).flatten();
-                    let plan = RegressionRowPlan { case, ccids, clock, stage };
+                    let namespaces = match clock {
+                        RegressionClock::Virtual => None,
+                        RegressionClock::Real => namespaces,
+                    };
+                    let plan = RegressionRowPlan { case, ccids, clock, namespaces };
                     let Some(row) = self.row(plan, stop, tell)? else {
                         return Ok(RegressionResults { rows, is_interrupted: true });
                     };
@@ -97,7 +100,7 @@ impl RegressionCases {
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
     ) -> Result<Option<RegressionRow>, ToolError> {
-        let RegressionRowPlan { case, ccids, clock, stage } = plan;
+        let RegressionRowPlan { case, ccids, clock, namespaces } = plan;
         let runs = self.common.runs;
         let mut rates = Vec::new();
         for run in 1..=runs {
@@ -106,7 +109,7 @@ impl RegressionCases {
                 "{words}, CCID {}, {clock}: run {run} of {runs}",
                 ccids.0
             )))?;
-            let Some(rate) = self.run(case, stage, ccids, u64::from(run), stop)? else {
+            let Some(rate) = self.run(case, namespaces, ccids, u64::from(run), stop)? else {
                 return Ok(None);
             };
             rates.push(rate);
@@ -114,19 +117,19 @@ impl RegressionCases {
         Ok(Some(RegressionRow::new(case, clock, ccids.0, self.common.wrapping, rates)))
     }
 
-    /// Measures one run, on the stage or without one on the virtual clock. Returns `None` when a
-    /// signal ended it.
+    /// Measures one run, in the namespaces or without them on the virtual clock. Returns `None`
+    /// when a signal ended it.
     fn run(
         &self,
         case: &RegressionCase,
-        stage: Option<&MeasurementNamespaces>,
+        namespaces: Option<&MeasurementNamespaces>,
         ccids: (u8, u8),
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<Option<f64>, ToolError> {
         let CommonRunSettings { wrapping, tx_qlen, seconds, .. } = self.common;
         let datagram_bytes = wrapping.datagram_bytes();
-        if let Some(stage) = stage {
+        if let Some(namespaces) = namespaces {
             let (carrier, connection) = (wrapping.carrier, &self.connection);
             let trial = DccpMeasurementSettings {
                 ccids,
@@ -136,7 +139,7 @@ impl RegressionCases {
                 datagram_bytes,
                 connection,
             };
-            return stage.measure(case, trial, tx_qlen, stop);
+            return namespaces.measure(case, trial, tx_qlen, stop);
         }
         if stop.load(Ordering::Acquire) {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! `godwit dccp regression`: the table by which DCCP in Linux was measured in 2007, in real time
 //! over network namespaces and on a virtual clock. `case` has the cases of a plan, `bench` runs
-//! them. `stage` is for real time: it starts this program's own commands as child processes.
+//! them. `namespaces` is for real time: it starts this program's own commands as child processes.
 //! `virtual_clock` needs no other program. `row` has the results, `page` draws them; `plan` does
 //! the same for `godwit lab run`.
 
@@ -168,10 +168,11 @@ pub fn run(args: &DccpRegressionArgs) -> Result<DccpCommandOutcome, ToolError> {
     if args.has_lines() {
         print_text(&row::head(bench.common))?;
     }
-    let measured = bench.measure(namespaces.as_ref(), signals.stop(), &mut |told| match told {
-        RegressionProgress::Row { text, .. } if args.has_lines() => print_text(&text),
-        _ => Ok(()),
-    })?;
+    let measured =
+        bench.measure(namespaces.as_ref(), signals.stop(), &mut |progress| match progress {
+            RegressionProgress::Row { text, .. } if args.has_lines() => print_text(&text),
+            _ => Ok(()),
+        })?;
     if measured.is_interrupted {
         return Ok(DccpCommandOutcome::Interrupted);
     }

@@ -77,8 +77,8 @@ fn ip(words: &str) -> Result<String, TestbedError> {
 
 /// Sets the hardware address of the second end, `address`, in the first end's neighbour table.
 fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(), TestbedError> {
-    let shown = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
-    let mac = shown.split_ascii_whitespace().nth(2).unwrap_or_default();
+    let description = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
+    let mac = description.split_ascii_whitespace().nth(2).unwrap_or_default();
     ip(&format!("-n {} neigh replace {address} lladdr {mac} dev {}", here.0, here.1))?;
     Ok(())
 }
@@ -104,9 +104,9 @@ impl MeasurementNamespaces {
             ip(&format!("-n {name} link set lo up"))?;
         }
         let godwit = godwit.display().to_string();
-        let stage = Self { godwit, folder, sender, receiver, links, router, is_v6, _run: run };
-        stage.join()?;
-        Ok(stage)
+        let namespaces = Self { godwit, folder, sender, receiver, links, router, is_v6, _run: run };
+        namespaces.join()?;
+        Ok(namespaces)
     }
 
     fn join(&self) -> Result<(), ToolError> {
@@ -176,9 +176,9 @@ impl MeasurementNamespaces {
     fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
         let until = Instant::now() + PATIENCE;
         let file = self.folder.join(format!("{}.err", child.name()));
-        let has_said = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains(words));
-        let ended = child.wait(|| has_said() || Instant::now() > until);
-        if matches!(ended, Ok(None)) && has_said() {
+        let has_printed = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains(words));
+        let ended = child.wait(|| has_printed() || Instant::now() > until);
+        if matches!(ended, Ok(None)) && has_printed() {
             return Ok(());
         }
         Err(failed(child, "did not come up"))

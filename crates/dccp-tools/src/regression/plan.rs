@@ -69,8 +69,8 @@ pub fn run_plan(
         },
         connection: LinkArgs::default(),
     };
-    let stage = bench.create_namespaces()?;
-    let measured = bench.measure(stage.as_ref(), stop, tell)?;
+    let namespaces = bench.create_namespaces()?;
+    let measured = bench.measure(namespaces.as_ref(), stop, tell)?;
     Ok(RegressionTable {
         common: bench.common,
         title: plan.title.clone(),
@@ -124,6 +124,9 @@ impl RegressionTable {
     /// judged.
     #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
-        self.rows.iter().filter(|_| self.is_judged).filter_map(RegressionRow::shortfall).collect()
+        if !self.is_judged {
+            return Vec::new();
+        }
+        self.rows.iter().filter_map(RegressionRow::shortfall).collect()
     }
 }

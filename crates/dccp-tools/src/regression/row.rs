@@ -132,8 +132,8 @@ impl RegressionRow {
             standard_deviation_bits_per_s: standard_deviation(&rates),
             interval_bits_per_s: interval.map(|interval| [interval.low, interval.high]),
             runs_bits_per_s: rates,
-            linux_2007_bits_per_s: case.linux_bits_per_s.clone().filter(|_| is_tfrc),
-            accepted_bits_per_s: case.accepted(wrapping).filter(|_| is_tfrc),
+            linux_2007_bits_per_s: if is_tfrc { case.linux_bits_per_s.clone() } else { None },
+            accepted_bits_per_s: if is_tfrc { case.accepted(wrapping) } else { None },
         }
     }
 
@@ -154,7 +154,10 @@ impl RegressionRow {
 
     /// Returns the reason why the row falls short, if it does.
     pub(super) fn shortfall(&self) -> Option<String> {
-        let [least, most] = self.accepted_bits_per_s.filter(|_| !self.is_accepted())?;
+        if self.is_accepted() {
+            return None;
+        }
+        let [least, most] = self.accepted_bits_per_s?;
         Some(format!(
             "{}: the mean of {} is outside of {} to {}",
             self.name(),

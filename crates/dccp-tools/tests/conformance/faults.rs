@@ -50,13 +50,13 @@ const fn answers(
     case: &'static str,
     what: &'static str,
     expected: &'static str,
-    answered: Change,
+    backward: Change,
 ) -> ConformanceFault {
     ConformanceFault {
         case,
         what,
         expected,
-        changes: FaultPacketChanges { asked: nothing, answered, copies: once },
+        changes: FaultPacketChanges { forward: nothing, backward, copies: once },
     }
 }
 
@@ -65,13 +65,13 @@ const fn reads(
     case: &'static str,
     what: &'static str,
     expected: &'static str,
-    asked: Change,
+    forward: Change,
 ) -> ConformanceFault {
     ConformanceFault {
         case,
         what,
         expected,
-        changes: FaultPacketChanges { asked, answered: nothing, copies: once },
+        changes: FaultPacketChanges { forward, backward: nothing, copies: once },
     }
 }
 
@@ -124,7 +124,7 @@ fn hide(octets: &mut [u8], number: u8) {
 }
 
 /// Drops packets of a type.
-fn swallow(octets: &mut Vec<u8>, packet_type: PacketType) {
+fn drop_packets(octets: &mut Vec<u8>, packet_type: PacketType) {
     if is(octets, packet_type) {
         octets.clear();
     }
@@ -205,7 +205,7 @@ const FAULTS: &[ConformanceFault] = &[
         each_option(octets, 35, |_, value| *value.last_mut().unwrap() ^= 1);
     }),
     answers("SEQ-01", "asks nothing about invalid numbers", "Sync", |octets| {
-        swallow(octets, PacketType::Sync);
+        drop_packets(octets, PacketType::Sync);
     }),
     answers("SEQ-06", "acknowledges another number in a Sync", "Sync", |octets| {
         if is(octets, PacketType::Sync) {
@@ -213,15 +213,15 @@ const FAULTS: &[ConformanceFault] = &[
         }
     }),
     answers("SEQ-08", "does not answer a Sync", "SyncAck", |octets| {
-        swallow(octets, PacketType::SyncAck);
+        drop_packets(octets, PacketType::SyncAck);
     }),
     ConformanceFault {
         case: "SEQ-10",
         what: "sends Syncs without a limit",
         expected: "one to four Syncs",
         changes: FaultPacketChanges {
-            asked: nothing,
-            answered: nothing,
+            forward: nothing,
+            backward: nothing,
             copies: |octets| if is(octets, PacketType::Sync) { 9 } else { 1 },
         },
     },
@@ -253,15 +253,15 @@ const FAULTS: &[ConformanceFault] = &[
         }
     }),
     answers("CON-16", "resets for a late Request", "Sync for a Request", |octets| {
-        swallow(octets, PacketType::Sync);
+        drop_packets(octets, PacketType::Sync);
     }),
     ConformanceFault {
         case: "CON-17",
         what: "delivers the data of a Request twice",
         expected: "delivered once",
         changes: FaultPacketChanges {
-            asked: nothing,
-            answered: nothing,
+            forward: nothing,
+            backward: nothing,
             copies: |octets| if octets.ends_with(b"early") { 2 } else { 1 },
         },
     },
@@ -271,7 +271,7 @@ const FAULTS: &[ConformanceFault] = &[
         }
     }),
     answers("CLS-02", "closes a server with Reset alone", "CloseReq", |octets| {
-        swallow(octets, PacketType::CloseReq);
+        drop_packets(octets, PacketType::CloseReq);
     }),
     answers("CLS-10", "invents the upper half of short numbers", "zeros above", |octets| {
         if is_reset(octets, 3) {
@@ -334,7 +334,7 @@ fn each_broken_rule_turns_its_case_red() {
 #[test]
 fn the_relay_alone_turns_nothing_red() {
     let relay =
-        FaultRelay::start(FaultPacketChanges { asked: nothing, answered: nothing, copies: once });
+        FaultRelay::start(FaultPacketChanges { forward: nothing, backward: nothing, copies: once });
     let cases: Vec<_> = FAULTS.iter().map(|fault| fault.case.to_owned()).collect();
     all_pass(udp_target(relay.udp_port), &cases, FAULTS.len());
 }

@@ -21,9 +21,9 @@ pub(crate) type Change = fn(&mut Vec<u8>);
 #[derive(Clone, Copy)]
 pub(crate) struct FaultPacketChanges {
     /// Change of packets from the suite to the listener.
-    pub(crate) asked: Change,
+    pub(crate) forward: Change,
     /// Change of packets from the listener to the suite.
-    pub(crate) answered: Change,
+    pub(crate) backward: Change,
     /// Count of copies of an answer that go on.
     pub(crate) copies: fn(&[u8]) -> usize,
 }
@@ -60,31 +60,31 @@ impl FaultRelay {
     pub(crate) fn start(changes: FaultPacketChanges) -> Self {
         let listening = ConformanceListener::over_udp();
         let upstream = SocketAddr::new(V4, listening.udp_port);
-        let front = Arc::new(bind());
-        let udp_port = front.local_addr().unwrap().port();
+        let listener = Arc::new(bind());
+        let udp_port = listener.local_addr().unwrap().port();
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let mut ways: BTreeMap<SocketAddr, Arc<UdpSocket>> = BTreeMap::new();
+            let mut sockets: BTreeMap<SocketAddr, Arc<UdpSocket>> = BTreeMap::new();
             std::thread::scope(|scope| {
-                pump(&front, &seen, |mut octets, source| {
-                    let way = ways.entry(source).or_insert_with(|| {
-                        let way = Arc::new(bind());
-                        let (back, front, seen) = (Arc::clone(&way), &front, &seen);
+                pump(&listener, &seen, |mut octets, source| {
+                    let socket = sockets.entry(source).or_insert_with(|| {
+                        let socket = Arc::new(bind());
+                        let (back, listener, seen) = (Arc::clone(&socket), &listener, &seen);
                         scope.spawn(move || {
                             pump(&back, seen, |mut octets, _| {
-                                (changes.answered)(&mut octets);
+                                (changes.backward)(&mut octets);
                                 let copies = (changes.copies)(&octets);
                                 for _ in 0..if octets.is_empty() { 0 } else { copies } {
-                                    front.send_to(&octets, source).unwrap();
+                                    listener.send_to(&octets, source).unwrap();
                                 }
                             });
                         });
-                        way
+                        socket
                     });
-                    (changes.asked)(&mut octets);
+                    (changes.forward)(&mut octets);
                     if !octets.is_empty() {
-                        way.send_to(&octets, upstream).unwrap();
+                        socket.send_to(&octets, upstream).unwrap();
                     }
                 });
             });

@@ -23,8 +23,8 @@ const CONFIRMS: [u8; 2] = [33, 35];
 /// Features that are not server-priority: Sequence Window and Ack Ratio (§6.4).
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
-const fn reads(asked: Change) -> FaultPacketChanges {
-    FaultPacketChanges { asked, answered: nothing, copies: once }
+const fn reads(forward: Change) -> FaultPacketChanges {
+    FaultPacketChanges { forward, backward: nothing, copies: once }
 }
 
 thread_local! {
@@ -67,7 +67,7 @@ const VARIATIONS: &[Variation] = &[
     },
     Variation {
         what: "a Confirm waits for a packet that is sent anyway (§6.6.1)",
-        changes: FaultPacketChanges { asked: nothing, answered: delay_confirms, copies: once },
+        changes: FaultPacketChanges { forward: nothing, backward: delay_confirms, copies: once },
         cases: &["FEAT-06", "FEAT-07", "FEAT-08", "FEAT-16", "FEAT-19", "SEQ-16", "ACK-05"],
     },
     Variation {

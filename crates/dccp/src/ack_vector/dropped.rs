@@ -152,8 +152,8 @@ pub fn read(
         };
         let high = next;
         next = next.minus(len);
-        let told = if code.is_some() { len } else { 0 };
-        (0..told).filter_map(move |back| Some((high.minus(back), code?)))
+        let reported_len = if code.is_some() { len } else { 0 };
+        (0..reported_len).filter_map(move |back| Some((high.minus(back), code?)))
     })
 }
 
@@ -166,7 +166,11 @@ mod tests {
         SequenceNumber::new(value)
     }
 
-    fn told(drops: &mut UnacknowledgedDrops, sequence: u64, acknowledgement: u64) -> Vec<u8> {
+    fn written_option(
+        drops: &mut UnacknowledgedDrops,
+        sequence: u64,
+        acknowledgement: u64,
+    ) -> Vec<u8> {
         let mut area = [0; 300];
         let mut options = DccpOptionWriter::new(&mut area);
         drops.write(n(sequence), n(acknowledgement), &mut options);
@@ -191,13 +195,13 @@ mod tests {
         for number in [700, 94, 99, 92, 93, 93] {
             drops.dropped(n(number), DropCode::Corrupt);
         }
-        let octets = told(&mut drops, 1, 700);
+        let octets = written_option(&mut drops, 1, 700);
         let raw = DccpOptionIterator::new(&octets).next().map(|raw| raw.option);
         let Some(DccpOption::DataDropped(blocks)) = raw else { panic!("Data Dropped") };
         let numbers: Vec<_> = read(n(700), blocks).map(|(number, _)| number.value()).collect();
         assert_eq!(numbers, [700, 99, 94, 93, 92]);
         // An acknowledgement cannot report drops newer than itself.
-        let octets = told(&mut drops, 2, 99);
+        let octets = written_option(&mut drops, 2, 99);
         assert_eq!(octets, [40, 7, 0xb0, 3, 0xb0, 0xb0, 0xb0]);
     }
 
@@ -205,14 +209,14 @@ mod tests {
     fn it_is_told_until_the_other_end_knows() {
         let mut drops = UnacknowledgedDrops::default();
         drops.dropped(n(5), DropCode::ReceiveBuffer);
-        told(&mut drops, 1, 5);
+        written_option(&mut drops, 1, 5);
         drops.acknowledged(n(0), n(0));
         assert!(!drops.is_empty());
         drops.dropped(n(6), DropCode::ReceiveBuffer);
         drops.acknowledged(n(1), n(1));
-        assert_eq!(told(&mut drops, 2, 6), [40, 3, 0xa0]);
+        assert_eq!(written_option(&mut drops, 2, 6), [40, 3, 0xa0]);
         drops.acknowledged(n(2), n(2));
-        assert!(drops.is_empty() && told(&mut drops, 3, 6).is_empty());
+        assert!(drops.is_empty() && written_option(&mut drops, 3, 6).is_empty());
     }
 
     #[test]

@@ -456,13 +456,13 @@ mod tests {
             }
             let octets = octets(&mut vector, 1);
             let newest = n(states.len() as u64 - 1);
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             for run in Runs::new(newest, n(0), DccpOptionIterator::new(&octets)) {
                 let len = run.high.distance_from(run.low) + 1;
-                told.extend(std::iter::repeat_n(run.state, len as usize));
+                reported.extend(std::iter::repeat_n(run.state, len as usize));
             }
-            told.reverse();
-            assert_eq!(told, states);
+            reported.reverse();
+            assert_eq!(reported, states);
         }
     }
 }

@@ -479,9 +479,9 @@ impl Connection {
     }
 
     /// Ends the connection at this end, and sends the reason to the other end.
-    fn fail(&mut self, reset: Reset, is_told: bool) {
+    fn fail(&mut self, reset: Reset, is_reported: bool) {
         self.controls.reset(reset, None);
-        if is_told {
+        if is_reported {
             self.events.push_back(ConnectionEvent::Failed(reset));
         }
         self.finish();

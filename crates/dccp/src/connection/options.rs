@@ -84,9 +84,9 @@ impl Connection {
                 if let Some((value, sent_ns)) = self.stamp_sent
                     && value == echo
                 {
-                    let held_ns = sent_ns + elapsed_ns(elapsed_10us);
+                    let earliest_ns = sent_ns + elapsed_ns(elapsed_10us);
                     self.stamp_sent = None;
-                    self.update_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS));
+                    self.update_rtt(now_ns, now_ns.saturating_sub(earliest_ns).max(RTT_MIN_NS));
                 }
             }
             DccpOption::ElapsedTime(elapsed_10us) => heard.elapsed_ns = elapsed_ns(elapsed_10us),

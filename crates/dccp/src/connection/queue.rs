@@ -49,10 +49,10 @@ impl SendQueue {
             };
             self.recycle(dropped.map(|waiting| waiting.data).unwrap_or_default());
         }
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(data);
-        self.waiting.push_back(PrioritizedDatagram { data: kept, priority });
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(data);
+        self.waiting.push_back(PrioritizedDatagram { data: copy, priority });
         true
     }
 

@@ -90,8 +90,8 @@ impl Connection {
     /// Closes the connection if the application wants that and the send queue is empty.
     pub(super) fn close_if_drained(&mut self, now_ns: u64) {
         // A server that has not received the Ack accepts no Close.
-        let has_said_ack = self.state == ConnectionState::PartOpen && !self.is_ack_wanted;
-        let may_close = has_said_ack || self.state == ConnectionState::Open;
+        let has_sent_ack = self.state == ConnectionState::PartOpen && !self.is_ack_wanted;
+        let may_close = has_sent_ack || self.state == ConnectionState::Open;
         if !self.is_close_wanted || !self.queue.is_empty() || !may_close {
             return;
         }

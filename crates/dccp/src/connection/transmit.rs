@@ -278,7 +278,7 @@ impl Connection {
         // Congestion control that needs Ack Vectors gets them even without a request (§11.5).
         let is_needed = self.receiver.as_ref().is_some_and(|receiver| receiver.needs_ack_vector())
             || self.features.is_on(Feature::local(number::SEND_ACK_VECTOR));
-        let is_told = match &mut self.ack_vector {
+        let is_written = match &mut self.ack_vector {
             Some(vector) if is_needed => {
                 // The packet acknowledges GSR, which may be a packet that was not processed.
                 vector.extend_to(self.gsr);
@@ -286,7 +286,7 @@ impl Connection {
             }
             _ => true,
         };
-        if !is_told && packet_type == PacketType::DataAck {
+        if !is_written && packet_type == PacketType::DataAck {
             // No room next to the data: an Ack of its own follows.
             options.truncate(before);
             self.is_ack_wanted = true;

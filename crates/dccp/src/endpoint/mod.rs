@@ -348,9 +348,9 @@ impl Endpoint {
         let isr = SequenceNumber::new(packet.header.sequence);
         let mut connection = Connection::accept(key.path(), config, iss, packet);
         if uses_cookies || is_crowded {
-            let kept = Cookie { isr, iss, options: packet.options.to_vec() };
+            let cookie = Cookie { isr, iss, options: packet.options.to_vec() };
             let seed = cookie_key(&key, code);
-            if let Some(octets) = cookie::seal(&self.secret, &seed, seconds(now_ns), &kept) {
+            if let Some(octets) = cookie::seal(&self.secret, &seed, seconds(now_ns), &cookie) {
                 connection.offer_init_cookie(octets);
                 connection.handle_packet(now_ns, Ecn::NotCapable, packet);
                 self.answer_and_forget(now_ns, key, connection);
@@ -379,11 +379,11 @@ impl Endpoint {
         // A listener without `uses_init_cookies` sends cookies, too, while too many connections are
         // half-open.
         let mut options = DccpOptionIterator::new(packet.options);
-        let given_back = options.find_map(|raw| match raw.option {
+        let cookie_option = options.find_map(|raw| match raw.option {
             DccpOption::InitCookie(octets) => Some(octets),
             _ => None,
         });
-        let octets = given_back.ok_or(ResetCode::NoConnection)?;
+        let octets = cookie_option.ok_or(ResetCode::NoConnection)?;
         let opened = listener.service_codes.iter().find_map(|&code| {
             let seed = cookie_key(&key, code);
             cookie::open(&self.secret, &seed, seconds(now_ns), octets).map(|opened| (code, opened))

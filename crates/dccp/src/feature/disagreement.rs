@@ -20,9 +20,9 @@ impl DesiredFeatureValues {
 
     fn new(octets: &[u8], is_list: bool) -> Self {
         let octets = &octets[..octets.len().min(Self::LEN_MAX)];
-        let mut kept = [0; Self::LEN_MAX];
-        kept[..octets.len()].copy_from_slice(octets);
-        Self { octets: kept, len: octets.len() as u8, is_list }
+        let mut copy = [0; Self::LEN_MAX];
+        copy[..octets.len()].copy_from_slice(octets);
+        Self { octets: copy, len: octets.len() as u8, is_list }
     }
 
     /// Returns the value as the option had it.

@@ -192,10 +192,10 @@ impl Negotiator {
     /// Requests a feature like [`Negotiator::prefer`], unless the Change is under way or the other
     /// end has ignored it.
     pub fn prefer_once(&mut self, feature: Feature, preferences: &[u8], is_mandatory: bool) {
-        let is_asked = |entry: &FeatureNegotiation| {
+        let is_requested = |entry: &FeatureNegotiation| {
             entry.progress != ChangeProgress::Stable || entry.is_ignored
         };
-        if !self.entry(feature).is_some_and(is_asked) {
+        if !self.entry(feature).is_some_and(is_requested) {
             self.prefer(feature, preferences, is_mandatory);
         }
     }
@@ -494,7 +494,7 @@ impl Negotiator {
         let is_in_use = feature
             .data_sender()
             .is_none_or(|location| self.value(Feature { number: number::CCID, location }) == 3);
-        self.entry(feature).filter(|_| is_in_use)
+        if is_in_use { self.entry(feature) } else { None }
     }
 
     fn entry(&self, feature: Feature) -> Option<&FeatureNegotiation> {

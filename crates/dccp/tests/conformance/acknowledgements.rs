@@ -158,8 +158,8 @@ fn ack_12_dropped_data_is_reported_until_acknowledged() {
     world.received();
     world.t_gss += 1;
     world.send_at(PacketType::Data, world.t_gss, 0, &[], b"again");
-    let told = world.pass(SECOND).pop().unwrap().1;
-    assert_eq!(told.option(number::DATA_DROPPED), Some(vec![0, 0xa0]));
+    let packet = world.pass(SECOND).pop().unwrap().1;
+    assert_eq!(packet.option(number::DATA_DROPPED), Some(vec![0, 0xa0]));
     world.received();
     world.send(PacketType::DataAck, &[], b"known");
     let quiet = world.pass(SECOND).pop().unwrap().1;
@@ -167,8 +167,8 @@ fn ack_12_dropped_data_is_reported_until_acknowledged() {
     world.received();
     world.d.stop_receiving();
     world.send(PacketType::DataAck, &[], b"deaf");
-    let told = world.pass(SECOND).pop().unwrap().1;
-    assert_eq!(told.option(number::DATA_DROPPED), Some(vec![0x90]));
+    let packet = world.pass(SECOND).pop().unwrap().1;
+    assert_eq!(packet.option(number::DATA_DROPPED), Some(vec![0x90]));
 }
 
 /// RFC 3168, RFC 4341 §5: D reports a mark at once and in state 1.

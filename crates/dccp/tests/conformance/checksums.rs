@@ -98,11 +98,11 @@ fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
 fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
     let mut world =
         ConformanceSimulation::open_server(ConnectionConfig { minimum_coverage: 4, ..config_2() });
-    for (coverage, is_taken) in [(3, false), (4, true), (0, true), (15, true)] {
+    for (coverage, is_accepted) in [(3, false), (4, true), (0, true), (15, true)] {
         let octets = covering(&world, coverage, &[coverage; 60]);
         world.t_gss += 1;
         world.deliver(&octets);
-        assert_eq!(world.received().len(), usize::from(is_taken), "{coverage}");
+        assert_eq!(world.received().len(), usize::from(is_accepted), "{coverage}");
     }
 }
 

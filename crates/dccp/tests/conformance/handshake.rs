@@ -209,9 +209,9 @@ fn con_17_data_on_a_request_is_delivered_once() {
     world.send(PacketType::Ack, &[34, 4, 6, 1, 33, 4, 6, 1], &[]);
     assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
     assert_eq!(world.received(), [b"hello"]);
-    let told = world.take().iter().find_map(|out| out.option(number::DATA_DROPPED)).unwrap();
+    let dropped = world.take().iter().find_map(|out| out.option(number::DATA_DROPPED)).unwrap();
     // The Ack is fine, the Request before it was dropped for protocol constraints.
-    assert_eq!(told, [0, 0x80]);
+    assert_eq!(dropped, [0, 0x80]);
     // D as a client repeats its own data.
     let mut client = ConformanceSimulation::client_from(config_2(), D_ISS, b"mine");
     let packets = client.pass(4 * SECOND);

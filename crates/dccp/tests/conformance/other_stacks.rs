@@ -121,9 +121,9 @@ const OFFERS_BOTH: [u8; 10] = [32, 5, 1, 2, 3, 34, 5, 1, 2, 3];
 fn a_server_asks_in_its_response_for_what_the_request_left_open() {
     let mut world = ConformanceSimulation::server_with(config(), D_ISS, &OFFERS_BOTH, &[]);
     let response = world.take_one();
-    let asked = |option| response.option(option).unwrap();
-    assert_eq!(asked(number::CHANGE_R), [feature_number::SEND_ACK_VECTOR, 1]);
-    assert_eq!(asked(number::CHANGE_L), [feature_number::SEND_ACK_VECTOR, 1]);
+    let option_value = |option| response.option(option).unwrap();
+    assert_eq!(option_value(number::CHANGE_R), [feature_number::SEND_ACK_VECTOR, 1]);
+    assert_eq!(option_value(number::CHANGE_L), [feature_number::SEND_ACK_VECTOR, 1]);
     // The server requests nothing that the client has requested itself.
     let response = ConformanceSimulation::server_with(config_2(), D_ISS, &VECTORS, &[]).take_one();
     assert_eq!(response.option(number::CHANGE_R), None);
@@ -235,9 +235,9 @@ fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
             let expected: Vec<_> =
                 order.iter().filter(|n| **n > 1).map(|n| vec![*n as u8; 3]).collect();
             assert_eq!(world.received(), expected, "CCID {ccid}, {order:?}");
-            let told = reported(&world.take());
+            let reports = reported(&world.take());
             let all: Vec<_> = (1..=5).rev().map(|number| (number, true)).collect();
-            assert_eq!(told, all, "CCID {ccid}, {order:?}");
+            assert_eq!(reports, all, "CCID {ccid}, {order:?}");
         }
     }
 }
@@ -264,9 +264,9 @@ fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     world.send_at(PacketType::CloseReq, T_ISS + 6, response, &[], &[]);
     world.send_at(PacketType::DataAck, T_ISS + 5, response, &[], &[5]);
     assert_eq!(world.received(), [[5]]);
-    let told = reported(&world.take());
-    assert_eq!(told[0], (6, false));
-    assert_eq!(told[1..], [5, 4, 3, 2, 1].map(|number| (number, true)));
+    let reports = reported(&world.take());
+    assert_eq!(reports[0], (6, false));
+    assert_eq!(reports[1..], [5, 4, 3, 2, 1].map(|number| (number, true)));
 }
 
 /// A connection that ends in the handshake names the values that both ends wanted.
@@ -283,8 +283,8 @@ fn a_failed_negotiation_names_the_feature_and_both_wishes() {
         };
         assert!(Disagreement::explains(&reset), "{reset:?}");
         let text = world.d.features().disagreement().unwrap().to_string();
-        let has_wishes = text.contains("takes 2, ") && text.ends_with("takes 3");
-        assert!(text.contains("CCID") && has_wishes, "{text}");
+        let has_preferences = text.contains("takes 2, ") && text.ends_with("takes 3");
+        assert!(text.contains("CCID") && has_preferences, "{text}");
     }
     // The server takes no CCID of the client: its Reset repeats the client's Change.
     let mut world = ConformanceSimulation::client(config_3());

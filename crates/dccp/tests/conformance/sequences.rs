@@ -23,7 +23,7 @@ fn far_worlds() -> [ConformanceSimulation; 2] {
 }
 
 /// Sends a packet of T. Returns true if D counts its numbers as valid.
-fn is_taken(
+fn is_accepted(
     world: &mut ConformanceSimulation,
     packet_type: PacketType,
     sequence: u64,
@@ -43,8 +43,8 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
             for mut world in far_worlds() {
                 let sequence = world.t_gss.strict_add_signed(offset);
                 let number = world.t_gsr;
-                let taken = is_taken(&mut world, packet_type, sequence, number);
-                assert_eq!(taken, expected, "{packet_type:?} {offset}");
+                let accepted = is_accepted(&mut world, packet_type, sequence, number);
+                assert_eq!(accepted, expected, "{packet_type:?} {offset}");
             }
         }
     }
@@ -53,8 +53,8 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
             for mut world in far_worlds() {
                 let sequence = world.t_gss.strict_add_signed(offset);
                 let number = world.t_gsr;
-                let taken = is_taken(&mut world, packet_type, sequence, number);
-                assert_eq!(taken, expected, "{packet_type:?} {offset}");
+                let accepted = is_accepted(&mut world, packet_type, sequence, number);
+                assert_eq!(accepted, expected, "{packet_type:?} {offset}");
             }
         }
     }
@@ -64,8 +64,8 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
             for mut world in far_worlds() {
                 let sequence = world.t_gss.strict_add_signed(offset);
                 let number = world.t_gsr;
-                let taken = is_taken(&mut world, packet_type, sequence, number);
-                assert_eq!(taken, expected, "{packet_type:?} {offset}");
+                let accepted = is_accepted(&mut world, packet_type, sequence, number);
+                assert_eq!(accepted, expected, "{packet_type:?} {offset}");
             }
         }
     }
@@ -79,8 +79,8 @@ fn seq_02_acknowledgements_at_the_edges_of_the_window() {
             for mut world in far_worlds() {
                 let number = world.d.greatest_numbers().0.value().strict_add_signed(offset);
                 let sequence = world.t_gss + 1;
-                let taken = is_taken(&mut world, packet_type, sequence, number);
-                assert_eq!(taken, expected, "{packet_type:?} {offset}");
+                let accepted = is_accepted(&mut world, packet_type, sequence, number);
+                assert_eq!(accepted, expected, "{packet_type:?} {offset}");
             }
         }
     }
@@ -115,9 +115,9 @@ fn seq_03_an_old_close_or_reset_draws_a_sync() {
 fn seq_04_numbers_before_the_first_are_invalid() {
     for mut world in open_worlds() {
         let number = world.t_gsr;
-        assert!(!is_taken(&mut world, PacketType::Data, T_ISS - 1, number));
-        assert!(!is_taken(&mut world, PacketType::Ack, T_ISS + 9, D_ISS - 1));
-        assert!(is_taken(&mut world, PacketType::Ack, T_ISS + 9, D_ISS));
+        assert!(!is_accepted(&mut world, PacketType::Data, T_ISS - 1, number));
+        assert!(!is_accepted(&mut world, PacketType::Ack, T_ISS + 9, D_ISS - 1));
+        assert!(is_accepted(&mut world, PacketType::Ack, T_ISS + 9, D_ISS));
     }
 }
 
@@ -206,12 +206,12 @@ fn seq_09_an_active_connection_judges_syncs_strictly() {
         world.send(PacketType::Data, &[], b"x");
         world.pass(250 * MS);
         let (sequence, number) = (world.t_gss + 1_000, world.t_gsr);
-        assert!(!is_taken(&mut world, PacketType::Sync, sequence, number));
+        assert!(!is_accepted(&mut world, PacketType::Sync, sequence, number));
         world.assert_quiet();
         // It is idle three round trips after the last packet; they take 100 ms each, or 200 ms
         // where none is measured.
         world.pass(400 * MS);
-        assert!(is_taken(&mut world, PacketType::Sync, sequence, number));
+        assert!(is_accepted(&mut world, PacketType::Sync, sequence, number));
     }
 }
 
@@ -334,8 +334,8 @@ fn seq_16_a_wider_window_counts_from_its_confirm_on() {
         world.send(PacketType::Ack, &[32, 9, 3, 0, 0, 0, 0, 4, 0], &[]);
         assert_eq!(world.take_one().option(35), Some(vec![3, 0, 0, 0, 0, 4, 0]));
         let (edge, number) = (world.t_gss + 768, world.t_gsr);
-        assert!(!is_taken(&mut world, PacketType::Data, edge + 1, number));
-        assert!(is_taken(&mut world, PacketType::Data, edge, number));
+        assert!(!is_accepted(&mut world, PacketType::Data, edge + 1, number));
+        assert!(is_accepted(&mut world, PacketType::Data, edge, number));
     }
 }
 

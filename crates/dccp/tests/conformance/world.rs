@@ -41,8 +41,8 @@ impl DevicePacket {
 
     /// Returns the value of an option, without number and length.
     pub(crate) fn option(&self, number: u8) -> Option<Vec<u8>> {
-        let mut found = DccpOptionIterator::new(&self.options).filter(|raw| raw.number == number);
-        found.next().map(|raw| raw.value.to_vec())
+        let mut values = DccpOptionIterator::new(&self.options).filter(|raw| raw.number == number);
+        values.next().map(|raw| raw.value.to_vec())
     }
 
     pub(crate) fn reset(&self) -> (ResetCode, [u8; 3]) {

@@ -36,7 +36,7 @@ enum LinuxConnectionPhase {
     Handshake,
     Open,
     /// End that has reset the connection.
-    Gone,
+    Reset,
 }
 
 /// Treatment of a packet.
@@ -57,7 +57,7 @@ pub(crate) struct LinuxStack {
     ccid_3_alone: Option<Ccid3RequestMethod>,
     /// Features of the Changes in its Response: the packet that ends the handshake must confirm
     /// each of them (RFC 4340 §6.6.1).
-    asked: Vec<u8>,
+    changed_features: Vec<u8>,
     phase: LinuxConnectionPhase,
     has_heard_data: bool,
     /// Type of the packet that the stack repeats until an answer comes.
@@ -83,7 +83,7 @@ impl LinuxStack {
             Some(_) => [&without(options, is_replaced)[..], wanted, &INSISTS, &CHANGES].concat(),
             None => [options, &CHANGES].concat(),
         };
-        self.asked = features(&options, true);
+        self.changed_features = features(&options, true);
         padded(options)
     }
 
@@ -106,7 +106,7 @@ impl LinuxStack {
         use PacketType::{Ack, Close, CloseReq, Request, Response};
         let packet_type = packet.header.packet_type;
         let is_quiet = self.is_server && !self.has_heard_data && packet_type == Ack;
-        if self.phase == LinuxConnectionPhase::Gone || is_quiet {
+        if self.phase == LinuxConnectionPhase::Reset || is_quiet {
             return PacketTreatment::Dropped;
         }
         if matches!(packet_type, Request | Close | CloseReq)
@@ -133,7 +133,7 @@ impl LinuxStack {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
         match self.phase {
-            LinuxConnectionPhase::Gone => return self.refuse(packet, ResetCode::NoConnection),
+            LinuxConnectionPhase::Reset => return self.refuse(packet, ResetCode::NoConnection),
             LinuxConnectionPhase::Handshake if self.is_server => match packet_type {
                 Request | ResetType => return PacketTreatment::Passes(packet.options.to_vec()),
                 Ack | DataAck if self.has_confirms(packet.options) => {
@@ -155,11 +155,13 @@ impl LinuxStack {
     fn has_confirms(&self, options: &[u8]) -> bool {
         let confirmed = features(options, false);
         let count = |list: &[u8], wanted| list.iter().filter(|feature| **feature == wanted).count();
-        self.asked.iter().all(|&wanted| count(&confirmed, wanted) >= count(&self.asked, wanted))
+        self.changed_features
+            .iter()
+            .all(|&wanted| count(&confirmed, wanted) >= count(&self.changed_features, wanted))
     }
 
     fn refuse(&mut self, packet: &DccpPacket<'_>, code: ResetCode) -> PacketTreatment {
-        self.phase = LinuxConnectionPhase::Gone;
+        self.phase = LinuxConnectionPhase::Reset;
         let header = reply_without_connection(packet, Reset::plain(code));
         header.map_or(PacketTreatment::Dropped, PacketTreatment::Refused)
     }
@@ -190,7 +192,7 @@ fn padded(options: Vec<u8>) -> Vec<u8> {
 
 /// Returns the options without Changes of certain features and without the Mandatory before those.
 fn without(options: &[u8], is_ignored: impl Fn(u8) -> bool) -> Vec<u8> {
-    let mut kept = Vec::new();
+    let mut remaining = Vec::new();
     let mut mandatory = false;
     for raw in DccpOptionIterator::new(options) {
         if raw.option == DccpOption::Mandatory {
@@ -201,15 +203,15 @@ fn without(options: &[u8], is_ignored: impl Fn(u8) -> bool) -> Vec<u8> {
             if kind.is_change() && is_ignored(feature));
         if !is_dropped {
             if mandatory {
-                kept.push(dccp::option::number::MANDATORY);
+                remaining.push(dccp::option::number::MANDATORY);
             }
-            kept.push(raw.number);
+            remaining.push(raw.number);
             if raw.number >= 32 {
-                kept.push(raw.value.len() as u8 + 2);
-                kept.extend(raw.value);
+                remaining.push(raw.value.len() as u8 + 2);
+                remaining.extend(raw.value);
             }
         }
         mandatory = false;
     }
-    kept
+    remaining
 }

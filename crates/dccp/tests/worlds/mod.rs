@@ -32,23 +32,23 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs a world. After a failure it prints the command that repeats it.
-fn live(seed: u64) -> Result<DccpSimulationReport, u64> {
-    let mut lived = Ok(DccpSimulationReport::default());
+fn run(seed: u64) -> Result<DccpSimulationReport, u64> {
+    let mut outcome = Ok(DccpSimulationReport::default());
     let counted = allocation_counter::measure(|| {
         // Caught inside, because the counting must come to its end.
-        lived = catch_unwind(AssertUnwindSafe(|| {
-            DccpSimulation::new(DccpSimulationPlan::from_seed(seed)).live()
+        outcome = catch_unwind(AssertUnwindSafe(|| {
+            DccpSimulation::new(DccpSimulationPlan::from_seed(seed)).run()
         }));
     });
-    let held_bytes = counted.bytes_max;
-    if held_bytes > WORLD_BYTES_MAX && lived.is_ok() {
-        lived = Err(Box::new("too much is held"));
-        eprintln!("{held_bytes} octets held");
+    let allocated_bytes = counted.bytes_max;
+    if allocated_bytes > WORLD_BYTES_MAX && outcome.is_ok() {
+        outcome = Err(Box::new("too much is held"));
+        eprintln!("{allocated_bytes} octets held");
     }
-    if let Ok(report) = &mut lived {
-        report.held_bytes_max = held_bytes;
+    if let Ok(report) = &mut outcome {
+        report.allocated_bytes_max = allocated_bytes;
     }
-    lived.map_err(|_| {
+    outcome.map_err(|_| {
         let plan = DccpSimulationPlan::from_seed(seed);
         eprintln!("world {seed}\n{plan}\nrepeat with: GODWIT_WORLD_SEED={seed} {COMMAND}\n");
         seed
@@ -96,12 +96,12 @@ fn every_connection_closes_and_nothing_arrives_twice_or_changed() {
         println!(
             "{}\n{:#?}",
             DccpSimulationPlan::from_seed(seed),
-            live(seed).expect("a world that holds")
+            run(seed).expect("a world that holds")
         );
         return;
     }
     let seeds = seeds(WORLDS_COUNT);
-    let (total, failed) = spread(&seeds, |seed| match live(seed) {
+    let (total, failed) = spread(&seeds, |seed| match run(seed) {
         Ok(report) => (report, Vec::new()),
         Err(seed) => (DccpSimulationReport::default(), vec![seed]),
     });
@@ -125,7 +125,7 @@ const FAST_EVERY: u64 = 10;
 
 /// Returns true if a world with Linux has the right result.
 fn is_right(plan: &DccpSimulationPlan, kind: LinuxKind, report: &DccpSimulationReport) -> bool {
-    let lost = report.taken.saturating_sub(report.delivered);
+    let lost = report.accepted.saturating_sub(report.delivered);
     // Linux ends a connection whose first packet after its Response is a Sync (in RFC 4340 §8.5
     // step 7 answers with a Sync). A client sends one for a packet that comes too late, and it may
     // overtake.
@@ -134,20 +134,20 @@ fn is_right(plan: &DccpSimulationPlan, kind: LinuxKind, report: &DccpSimulationR
     }
     match kind {
         // A stalled sender's queue alone would accept half a dozen.
-        LinuxKind::Clean => report.connected == 2 && report.taken >= 15 && lost == 0,
+        LinuxKind::Clean => report.connected == 2 && report.accepted >= 15 && lost == 0,
         // Lost Requests leave little time: Linux repeats its own after 3 s.
         LinuxKind::Lossy => {
-            let has_met = report.connected == 2 || (report.taken == 0 && report.lost >= 2);
-            has_met && lost <= 2 + report.taken / 10
+            let has_met = report.connected == 2 || (report.accepted == 0 && report.lost >= 2);
+            has_met && lost <= 2 + report.accepted / 10
         }
         // Linux drops data whose acknowledgement is outside of its own window, and sends a Sync.
         LinuxKind::Fast => {
-            report.connected == 2 && report.taken >= 100 && lost <= report.taken / 20
+            report.connected == 2 && report.accepted >= 100 && lost <= report.accepted / 20
         }
         // A client of this crate reports the reason to its user; a server does not report a
         // Request.
         LinuxKind::NoCommonCcid => {
-            report.taken == 0 && (plan.linux != Some(true) || report.disagreements == 1)
+            report.accepted == 0 && (plan.linux != Some(true) || report.disagreements == 1)
         }
     }
 }
@@ -161,12 +161,12 @@ fn live_with_linux(seed: u64) -> (DccpSimulationReport, Vec<(u64, LinuxKind)>) {
             continue;
         }
         let plan = DccpSimulationPlan::with_linux(seed, kind);
-        let lived = catch_unwind(AssertUnwindSafe(|| DccpSimulation::new(plan.clone()).live()));
-        if lived.as_ref().is_ok_and(|report| is_right(&plan, kind, report)) {
-            total.add(lived.as_ref().expect("it was just looked at"));
+        let outcome = catch_unwind(AssertUnwindSafe(|| DccpSimulation::new(plan.clone()).run()));
+        if outcome.as_ref().is_ok_and(|report| is_right(&plan, kind, report)) {
+            total.add(outcome.as_ref().expect("it was just looked at"));
         } else {
             eprintln!(
-                "{kind:?}\n{plan}{lived:?}\nrepeat with: GODWIT_WORLD_SEED={seed} {COMMAND}\n"
+                "{kind:?}\n{plan}{outcome:?}\nrepeat with: GODWIT_WORLD_SEED={seed} {COMMAND}\n"
             );
             failed.push((seed, kind));
         }
@@ -192,6 +192,6 @@ fn all_that_is_sent_to_or_by_linux_arrives() {
 #[test]
 fn the_same_seed_lives_the_same_world() {
     for seed in [3, 77, 501, 9_000] {
-        assert_eq!(live(seed), live(seed), "seed {seed}");
+        assert_eq!(run(seed), run(seed), "seed {seed}");
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct DccpSimulationPlan {
     /// End that speaks as Linux does: true for the server, false for the client; `None` in most
     /// worlds.
     pub(crate) linux: Option<bool>,
-    pub(crate) deeds: Vec<(u64, PlannedDccpEvent)>,
+    pub(crate) events: Vec<(u64, PlannedDccpEvent)>,
 }
 
 /// Kinds of worlds with an end that speaks as Linux does.
@@ -87,20 +87,20 @@ impl DccpSimulationPlan {
         let random = &mut random;
         let in_udp = Carrier::Udp { local_port: 6_511, remote_port: 6_511 };
         let allows_partial = random.chance(1, 10);
-        let mut deeds = Vec::new();
+        let mut events = Vec::new();
         for _ in 0..=random.below(3) {
             // Ports come again, so that a connection meets remains of another one.
             let local_port = 40_000 + random.below(2) as u16;
-            deeds.push((random.below(TALK_NS * 3 / 4), PlannedDccpEvent::Connect { local_port }));
+            events.push((random.below(TALK_NS * 3 / 4), PlannedDccpEvent::Connect { local_port }));
         }
-        deeds[0].0 = 0;
+        events[0].0 = 0;
         for _ in 0..random.below(3) {
             let at_ns = random.below(TALK_NS * 2);
-            deeds.push((at_ns, deed(random, !allows_partial)));
+            events.push((at_ns, planned_event(random, !allows_partial)));
         }
         for is_server in [random.chance(1, 2), random.chance(1, 2)] {
             let at_ns = TALK_NS / 2 + random.below(TALK_NS / 2);
-            deeds.push((
+            events.push((
                 at_ns,
                 PlannedDccpEvent::CloseAll { is_server, is_rude: random.chance(1, 12) },
             ));
@@ -117,7 +117,7 @@ impl DccpSimulationPlan {
             request_data_len: if random.chance(1, 4) { 40 } else { 0 },
             talk_ns: TALK_NS,
             linux: None,
-            deeds,
+            events,
         }
     }
 
@@ -172,7 +172,7 @@ impl DccpSimulationPlan {
             request_data_len: 0,
             talk_ns: TALK_NS / 2,
             linux: Some(is_server),
-            deeds: vec![(0, PlannedDccpEvent::Connect { local_port: 40_000 })],
+            events: vec![(0, PlannedDccpEvent::Connect { local_port: 40_000 })],
         }
     }
 }
@@ -189,12 +189,12 @@ impl fmt::Display for DccpSimulationPlan {
         for (name, link) in ["to the server", "to the client"].iter().zip(&self.links) {
             writeln!(f, "{name}: {link}")?;
         }
-        for (at_ns, deed) in &self.deeds {
-            match deed {
+        for (at_ns, planned_event) in &self.events {
+            match planned_event {
                 PlannedDccpEvent::ChangeLink { is_to_client, settings } => {
                     writeln!(f, "{at_ns}: link to client {is_to_client}: {settings}")?;
                 }
-                deed => writeln!(f, "{at_ns}: {deed:?}")?,
+                planned_event => writeln!(f, "{at_ns}: {planned_event:?}")?,
             }
         }
         Ok(())
@@ -205,7 +205,7 @@ fn path(random: &mut Random) -> usize {
     if random.chance(1, 2) { 1_500 } else { *random.pick(&PATH_BYTES).unwrap() }
 }
 
-fn deed(random: &mut Random, may_corrupt: bool) -> PlannedDccpEvent {
+fn planned_event(random: &mut Random, may_corrupt: bool) -> PlannedDccpEvent {
     match random.below(3) {
         0 => PlannedDccpEvent::Restart { is_server: random.chance(1, 2) },
         1 => PlannedDccpEvent::ChangePath { packet_bytes_max: path(random) },

@@ -8,38 +8,38 @@ use dccp::endpoint::ConnectionKey;
 use dccp::header::PacketType;
 use dccp::sequence::SequenceNumber;
 
-/// Numbers that an end has used between two ports, life by life: first and last.
+/// Numbers that an end has used between two ports, connection by connection: first and last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsedSequenceRanges {
     used: BTreeMap<(u16, u16), Vec<(SequenceNumber, SequenceNumber)>>,
 }
 
-/// Largest step between two numbers of a life: no number is skipped. Resets without a connection
-/// take their number from the packet that they answer.
+/// Largest step between two numbers of a connection: no number is skipped. Resets without a
+/// connection take their number from the packet that they answer.
 const STEP_MAX: i64 = 1;
 
 impl UsedSequenceRanges {
     /// Records a packet that left its end. Returns its type, if it is whole.
-    pub(crate) fn saw(&mut self, octets: &[u8]) -> Option<PacketType> {
+    pub(crate) fn record_packet(&mut self, octets: &[u8]) -> Option<PacketType> {
         let packet_type = PacketType::from_number(octets[8] >> 1 & 15)?;
         let mut number = [0; 8];
         number[2..].copy_from_slice(&octets[10..16]);
         let number = SequenceNumber::new(u64::from_be_bytes(number));
         let ports = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
-        let lives = self.used.entry((ports(0), ports(2))).or_default();
-        let known = lives
+        let ranges = self.used.entry((ports(0), ports(2))).or_default();
+        let known = ranges
             .iter_mut()
             .find(|(_, last)| (0..=STEP_MAX).contains(&number.distance_from(*last)));
         match known {
             Some((_, last)) => *last = number,
-            None => lives.push((number, number)),
+            None => ranges.push((number, number)),
         }
         Some(packet_type)
     }
 
     fn has_used(&self, ports: (u16, u16), number: SequenceNumber) -> bool {
-        self.used.get(&ports).is_some_and(|lives| {
-            lives.iter().any(|(first, last)| {
+        self.used.get(&ports).is_some_and(|ranges| {
+            ranges.iter().any(|(first, last)| {
                 number.distance_from(*first) >= 0 && number.distance_from(*last) <= 0
             })
         })

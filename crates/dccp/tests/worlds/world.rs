@@ -37,7 +37,7 @@ pub(crate) struct DccpSimulationReport {
     pub(crate) connected: u64,
     pub(crate) delivered: u64,
     /// Datagrams that were accepted for sending.
-    pub(crate) taken: u64,
+    pub(crate) accepted: u64,
     /// Connections that ended because of the other end or of the protocol.
     ended: u64,
     restarts: u64,
@@ -50,7 +50,7 @@ pub(crate) struct DccpSimulationReport {
     too_big: u64,
     pub(crate) syncs: u64,
     resets: u64,
-    pub(crate) held_bytes_max: u64,
+    pub(crate) allocated_bytes_max: u64,
     /// Data that came to an end of this crate before the packet that ends its handshake.
     pub(crate) overtaken_starts: u64,
     /// Packets that an end that speaks as Linux does has answered with a Reset.
@@ -61,7 +61,7 @@ pub(crate) struct DccpSimulationReport {
 
 impl DccpSimulationReport {
     pub(crate) fn add(&mut self, other: &Self) {
-        self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
+        self.allocated_bytes_max = self.allocated_bytes_max.max(other.allocated_bytes_max);
         self.overtaken_starts += other.overtaken_starts;
         self.disagreements += other.disagreements;
         self.refusals += other.refusals;
@@ -109,7 +109,7 @@ impl DccpSimulationReport {
 /// Event that is due at a time.
 #[derive(Debug)]
 enum DccpSimulationEvent {
-    Deed(PlannedDccpEvent),
+    Planned(PlannedDccpEvent),
     /// Time for the applications of an end to send.
     Talk(usize),
     /// Message of the path to an end that a packet was too big.
@@ -124,7 +124,7 @@ enum DccpSimulationEvent {
 /// One end of the world.
 struct SimulatedDccpEnd {
     endpoint: Endpoint,
-    lives: BTreeMap<ConnectionKey, ApplicationConnection>,
+    applications: BTreeMap<ConnectionKey, ApplicationConnection>,
     /// Record of the packets that the end has sent.
     wire: UsedSequenceRanges,
     /// Stack of an end that speaks as Linux does.
@@ -175,7 +175,7 @@ impl DccpSimulation {
         let mut random = Random::from_seed(plan.seed);
         let ends = [0, 1].map(|index| SimulatedDccpEnd {
             endpoint: endpoint(&plan, index == 1, &mut random),
-            lives: BTreeMap::new(),
+            applications: BTreeMap::new(),
             wire: UsedSequenceRanges::default(),
             linux: (plan.linux == Some(index == 1)).then(|| {
                 let asking = if plan.seed.is_multiple_of(3) {
@@ -202,15 +202,15 @@ impl DccpSimulation {
             report: DccpSimulationReport::default(),
             plan,
         };
-        for (at_ns, deed) in world.plan.deeds.clone() {
-            world.plan_due(SECOND + at_ns, DccpSimulationEvent::Deed(deed));
+        for (at_ns, planned_event) in world.plan.events.clone() {
+            world.plan_due(SECOND + at_ns, DccpSimulationEvent::Planned(planned_event));
         }
         for (end, is_server) in [(0, false), (1, true)] {
             if world.plan.habits[end].period_ns > 0 {
                 world.plan_due(SECOND, DccpSimulationEvent::Talk(end));
             }
             let goodbye = PlannedDccpEvent::CloseAll { is_server, is_rude: false };
-            world.plan_due(SECOND + TALK_NS, DccpSimulationEvent::Deed(goodbye));
+            world.plan_due(SECOND + TALK_NS, DccpSimulationEvent::Planned(goodbye));
         }
         world
     }
@@ -222,7 +222,7 @@ impl DccpSimulation {
     }
 
     /// Runs the world to the end of the last connection.
-    pub(crate) fn live(mut self) -> DccpSimulationReport {
+    pub(crate) fn run(mut self) -> DccpSimulationReport {
         let mut still_count = 0;
         loop {
             self.settle();
@@ -235,7 +235,7 @@ impl DccpSimulation {
             self.do_what_is_due();
         }
         assert!(self.left().is_empty(), "left without a timer: {:?}", self.left());
-        self.report.taken = self.ledger.taken_count();
+        self.report.accepted = self.ledger.accepted_count();
         for (end, link) in self.ends.iter().zip(&self.links) {
             assert_eq!(end.endpoint.connections_count(), 0);
             assert_eq!(link.backlog().packets, 0);
@@ -252,7 +252,7 @@ impl DccpSimulation {
     /// Returns the connections that exist.
     fn left(&self) -> Vec<(ConnectionKey, ConnectionState)> {
         let keys = self.ends.iter().flat_map(|end| {
-            let keys = end.lives.keys();
+            let keys = end.applications.keys();
             keys.filter_map(|key| Some((*key, end.endpoint.connection(key)?.state())))
         });
         keys.collect()
@@ -306,7 +306,7 @@ impl DccpSimulation {
             };
             has_sent = true;
             let octets = &buffer[..transmit.len];
-            match end.wire.saw(octets).expect("a packet of a type that is") {
+            match end.wire.record_packet(octets).expect("a packet of a type that is") {
                 PacketType::Sync => self.report.syncs += 1,
                 PacketType::Reset => self.report.resets += 1,
                 _ => (),
@@ -403,11 +403,11 @@ impl DccpSimulation {
         while let Some((key, event)) = self.ends[index].endpoint.poll_event() {
             let end = &mut self.ends[index];
             let names_count = &mut self.names_count;
-            let life = end.lives.entry(key).or_insert_with(|| {
+            let application = end.applications.entry(key).or_insert_with(|| {
                 *names_count += 1;
                 ApplicationConnection::new(*names_count)
             });
-            self.ledger.told(life, &event);
+            self.ledger.record_event(application, &event);
             if let ConnectionEvent::Reset(reset) | ConnectionEvent::Failed(reset) = &event
                 && end.linux.is_none()
                 && Disagreement::explains(reset)
@@ -421,12 +421,12 @@ impl DccpSimulation {
                 ConnectionEvent::Received(_) => self.report.delivered += 1,
                 _ => self.report.ended += 1,
             }
-            let (is_over, received) = (life.is_over, life.received_count);
+            let (is_over, received) = (application.is_over, application.received_count);
             if self.plan.habits[index].deaf_after == Some(received) {
                 end.endpoint.with(&key, Connection::stop_receiving);
             }
             if is_over {
-                end.lives.remove(&key);
+                end.applications.remove(&key);
             } else if self.now_ns >= SECOND + TALK_NS {
                 // A connection that comes so late is closed.
                 let now_ns = self.now_ns;
@@ -434,7 +434,7 @@ impl DccpSimulation {
             }
         }
         let peer = 1 - index;
-        for key in self.ends[index].lives.keys() {
+        for key in self.ends[index].applications.keys() {
             if let Some(connection) = self.ends[index].endpoint.connection(key) {
                 witness::look(key, connection, &self.ends[peer].wire);
             }
@@ -448,7 +448,7 @@ impl DccpSimulation {
         {
             self.agenda.pop();
             match self.dues.remove(&serial).expect("planned") {
-                DccpSimulationEvent::Deed(deed) => self.act(deed),
+                DccpSimulationEvent::Planned(planned_event) => self.apply_event(planned_event),
                 DccpSimulationEvent::Talk(end) => self.talk(end),
                 DccpSimulationEvent::TooBig { end, key, quoted, packet_bytes_max } => {
                     let tell = |connection: &mut Connection| {
@@ -460,14 +460,14 @@ impl DccpSimulation {
         }
     }
 
-    fn act(&mut self, deed: PlannedDccpEvent) {
-        match deed {
+    fn apply_event(&mut self, planned_event: PlannedDccpEvent) {
+        match planned_event {
             PlannedDccpEvent::Connect { local_port } => self.connect(local_port),
             PlannedDccpEvent::Restart { is_server } => {
                 self.report.restarts += 1;
                 let end = &mut self.ends[usize::from(is_server)];
                 end.endpoint = endpoint(&self.plan, is_server, &mut self.random);
-                end.lives.clear();
+                end.applications.clear();
             }
             PlannedDccpEvent::ChangeLink { is_to_client, settings } => {
                 self.links[usize::from(is_to_client)].change(self.now_ns, *settings);
@@ -484,13 +484,13 @@ impl DccpSimulation {
     fn close_all(&mut self, index: usize, is_rude: bool) {
         let now_ns = self.now_ns;
         let end = &mut self.ends[index];
-        for key in end.lives.keys() {
+        for key in end.applications.keys() {
             end.endpoint.with(key, |connection| {
                 if is_rude { connection.abort() } else { connection.close(now_ns) }
             });
         }
         if is_rude {
-            end.lives.clear();
+            end.applications.clear();
         }
     }
 
@@ -506,18 +506,18 @@ impl DccpSimulation {
             scope: 0,
         };
         self.names_count += 1;
-        let mut life = ApplicationConnection::new(self.names_count);
+        let mut application = ApplicationConnection::new(self.names_count);
         let data = match self.plan.request_data_len {
             0 => Vec::new(),
-            len => life.datagram(len),
+            len => application.datagram(len),
         };
         let end = &mut self.ends[0];
         let config = self.plan.habits[0].config.clone();
         if end.endpoint.connect(self.now_ns, key, config, &data) {
             if !data.is_empty() {
-                self.ledger.took(&mut life);
+                self.ledger.record_accepted(&mut application);
             }
-            end.lives.insert(key, life);
+            end.applications.insert(key, application);
         }
     }
 
@@ -527,20 +527,20 @@ impl DccpSimulation {
         let (period_ns, burst_count) = (habit.period_ns, habit.burst_count);
         let end = &mut self.ends[index];
         let waits = self.plan.linux.is_some();
-        for (key, life) in &mut end.lives {
+        for (key, application) in &mut end.applications {
             // An application gets the connection with the event, as from a call that connects.
-            if waits && !life.is_connected {
+            if waits && !application.is_connected {
                 continue;
             }
             for _ in 0..self.random.below(burst_count + 1) {
                 let priority = self.random.next_u32() % 4;
                 let len = 16 + self.random.below(habit.data_bytes_max as u64) as usize;
                 let sent = end.endpoint.with(key, |connection| {
-                    let data = life.datagram(len.min(connection.data_bytes_max()));
+                    let data = application.datagram(len.min(connection.data_bytes_max()));
                     connection.send(&data, priority)
                 });
                 match sent {
-                    Some(Ok(())) => self.ledger.took(life),
+                    Some(Ok(())) => self.ledger.record_accepted(application),
                     Some(Err(SendError::QueueFull | SendError::Closed)) | None => break,
                     Some(Err(SendError::TooLong)) => panic!("{len} octets fit"),
                 }

@@ -19,10 +19,10 @@ pub(super) fn get<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
-    let mut shown = backend.configuration().clone();
-    mask(&mut shown);
-    shown["hash"] = Value::from(hash_of(backend.configuration()));
-    Ok(CommandAnswer::from_arguments(shown))
+    let mut configuration = backend.configuration().clone();
+    mask(&mut configuration);
+    configuration["hash"] = Value::from(hash_of(backend.configuration()));
+    Ok(CommandAnswer::from_arguments(configuration))
 }
 
 pub(super) fn hash<F: CommandFamily>(

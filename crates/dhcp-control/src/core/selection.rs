@@ -112,11 +112,11 @@ fn selected<F: CommandFamily>(
     backend: &dyn CommandBackend<Family = F>,
     selector: &Selector,
 ) -> Outcome {
-    let Some(found) = backend.select_subnet(selector) else {
+    let Some(selection) = backend.select_subnet(selector) else {
         return Ok(CommandAnswer::empty("no subnet selected"));
     };
-    let (subnet, id) = (&found.subnet, found.id);
-    Ok(CommandAnswer::success(match &found.network {
+    let (subnet, id) = (&selection.subnet, selection.id);
+    Ok(CommandAnswer::success(match &selection.network {
         Some(network) => {
             format!("selected shared network '{network}' starting with subnet '{subnet}' id {id}")
         }

@@ -51,7 +51,7 @@ pub(super) fn status<F: CommandFamily>(
     let is_configured = threading["enable-multi-threading"] != Value::Bool(false);
     let is_threaded = is_configured || status.threads > 1;
     let queue_size = threading["packet-queue-size"].as_u64().filter(|&number| number > 0);
-    let mut shown = json!({
+    let mut arguments = json!({
         "pid": status.pid,
         "uptime": status.uptime_s,
         "reload": status.since_reload_s,
@@ -60,21 +60,21 @@ pub(super) fn status<F: CommandFamily>(
         "dhcp-state": service,
     });
     if is_threaded {
-        shown["thread-pool-size"] = json!(status.threads);
-        shown["packet-queue-size"] =
+        arguments["thread-pool-size"] = json!(status.threads);
+        arguments["packet-queue-size"] =
             json!(queue_size.unwrap_or_else(|| u64::from(status.queue_size)));
-        shown["packet-queue-statistics"] = json!(status.queue_means);
+        arguments["packet-queue-statistics"] = json!(status.queue_means);
     }
     if F::VERSION == IpVersion::V6 {
-        shown["extended-info-tables"] = json!(false);
+        arguments["extended-info-tables"] = json!(false);
     }
     if let Some(path) = status.lease_file {
-        shown["csv-lease-file"] = json!(path);
+        arguments["csv-lease-file"] = json!(path);
     }
     if let Some(bytes) = status.lease_file_bytes {
-        shown["lease-file-size"] = json!(bytes);
+        arguments["lease-file-size"] = json!(bytes);
     }
-    Ok(CommandAnswer::from_arguments(shown))
+    Ok(CommandAnswer::from_arguments(arguments))
 }
 
 pub(super) fn shut_down<F: CommandFamily>(
@@ -153,9 +153,9 @@ fn origin(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
             "ha-partner" => Ok(HA_REMOTE),
             "user" => Ok(USER),
             other => {
-                let shown = if other.is_empty() { "(empty string)" } else { other };
+                let name = if other.is_empty() { "(empty string)" } else { other };
                 Err(CommandAnswer::error(format!(
-                    "invalid value used for 'origin' parameter: {shown}"
+                    "invalid value used for 'origin' parameter: {name}"
                 )))
             }
         },
@@ -237,7 +237,7 @@ pub(super) fn clean_up<F: CommandFamily>(
         CleanupStartResult::Started => Ok(CommandAnswer::success("kea-lfc started")),
         CleanupStartResult::Running => Ok(CommandAnswer::empty("kea-lfc already running")),
         CleanupStartResult::Failed => Err(CommandAnswer::error("failed to start kea-lfc")),
-        CleanupStartResult::NotKept => Err(CommandAnswer::text(
+        CleanupStartResult::NoLeaseFile => Err(CommandAnswer::text(
             ResultCode::Unsupported,
             "'persist' parameter of 'memfile' lease backend was configured to 'false'",
         )),

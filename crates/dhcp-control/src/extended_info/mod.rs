@@ -18,7 +18,7 @@ use crate::text::{kea_json, octets_from_hex};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtendedInfo {
     /// The lease stays as it is.
-    Kept,
+    Unchanged,
     /// Something empty or superfluous was removed.
     Tidied,
     /// The data was in an older form and is in the present one.
@@ -35,11 +35,11 @@ pub fn check_extended_info<F: CommandFamily>(
 ) -> ExtendedInfo {
     let context = F::user_context(lease);
     if level == ExtendedInfoChecks::None || context.is_empty() {
-        return ExtendedInfo::Kept;
+        return ExtendedInfo::Unchanged;
     }
-    let Ok(value) = serde_json::from_str(context) else { return ExtendedInfo::Kept };
+    let Ok(value) = serde_json::from_str(context) else { return ExtendedInfo::Unchanged };
     let (left, outcome) = checked(F::VERSION, value, level);
-    if outcome != ExtendedInfo::Kept {
+    if outcome != ExtendedInfo::Unchanged {
         let is_empty = left.is_empty();
         *context = if is_empty { "".into() } else { kea_json(&Value::Object(left)).into() };
     }
@@ -59,7 +59,7 @@ fn checked(
         return (context, ExtendedInfo::Tidied);
     }
     let outcome = match context.remove("ISC") {
-        None => ExtendedInfo::Kept,
+        None => ExtendedInfo::Unchanged,
         Some(Value::Object(isc)) if isc.is_empty() => ExtendedInfo::Tidied,
         Some(Value::Object(mut isc)) => {
             let outcome = match version {

@@ -11,7 +11,7 @@ fn after(version: IpVersion, text: &str, level: ExtendedInfoChecks) -> (String, 
     let (left, outcome) = checked(version, value, level);
     let left = if left.is_empty() { String::new() } else { kea_json(&Value::Object(left)) };
     let word = match outcome {
-        ExtendedInfo::Kept => "kept",
+        ExtendedInfo::Unchanged => "kept",
         ExtendedInfo::Tidied => "tidied",
         ExtendedInfo::Upgraded => "upgraded",
         ExtendedInfo::Dropped(_) => "dropped",
@@ -27,7 +27,7 @@ fn below(version: IpVersion, isc: &str, level: ExtendedInfoChecks) -> (String, &
     (inner.unwrap_or(&left).to_owned(), word)
 }
 
-fn gone(word: &'static str) -> (String, &'static str) {
+fn without_info(word: &'static str) -> (String, &'static str) {
     (String::new(), word)
 }
 
@@ -35,12 +35,12 @@ fn gone(word: &'static str) -> (String, &'static str) {
 fn surroundings_are_tidied_and_what_is_not_ours_stays() {
     for version in [IpVersion::V4, IpVersion::V6] {
         let after = |text| after(version, text, Fix);
-        assert_eq!(after("[]"), gone("dropped"));
-        assert_eq!(after("{}"), gone("tidied"));
-        assert_eq!(after(r#"{ "ISC": {} }"#), gone("tidied"));
+        assert_eq!(after("[]"), without_info("dropped"));
+        assert_eq!(after("{}"), without_info("tidied"));
+        assert_eq!(after(r#"{ "ISC": {} }"#), without_info("tidied"));
         assert_eq!(after(r#"{ "ISC": 1, "a": 2 }"#), (r#"{ "a": 2 }"#.to_owned(), "dropped"));
-        for kept in [r#"{ "a": 2 }"#, r#"{ "ISC": { "client-classes": [ "x" ] } }"#] {
-            assert_eq!(after(kept), (kept.to_owned(), "kept"));
+        for context in [r#"{ "a": 2 }"#, r#"{ "ISC": { "client-classes": [ "x" ] } }"#] {
+            assert_eq!(after(context), (context.to_owned(), "kept"));
         }
     }
 }
@@ -59,7 +59,7 @@ fn the_octets_of_option_82_get_a_map_with_their_identifiers() {
     }
     let bare = r#"{ "relay-agent-info": { "sub-options": "" } }"#;
     assert_eq!(below(r#"{ "relay-agent-info": "" }"#, Fix), (bare.to_owned(), "upgraded"));
-    assert_eq!(below(r#"{ "relay-agent-info": "0xNO" }"#, Fix), gone("dropped"));
+    assert_eq!(below(r#"{ "relay-agent-info": "0xNO" }"#, Fix), without_info("dropped"));
     let beside = r#"{ "relay-agent-info": 1, "x": 1 }"#;
     assert_eq!(below(beside, Fix), (r#"{ "x": 1 }"#.to_owned(), "dropped"));
 }
@@ -113,7 +113,7 @@ fn a_list_under_the_older_name_gets_the_newer_with_identifiers() {
         r#"{ "relays": [ { "options": 1 } ] }"#,
         r#"{ "relay-info": [ { "options": "0xNO" } ] }"#,
     ] {
-        assert_eq!(below(wrong, Fix), gone("dropped"), "{wrong}");
+        assert_eq!(below(wrong, Fix), without_info("dropped"), "{wrong}");
     }
 }
 

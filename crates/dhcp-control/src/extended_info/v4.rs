@@ -13,9 +13,9 @@ const KEY: &str = "relay-agent-info";
 /// Checks the map below `ISC`.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (info, outcome) = match isc.remove(KEY) {
-        None => return ExtendedInfo::Kept,
+        None => return ExtendedInfo::Unchanged,
         Some(Value::String(text)) => (upgraded(text), ExtendedInfo::Upgraded),
-        Some(Value::Object(map)) => (verified(map, level), ExtendedInfo::Kept),
+        Some(Value::Object(map)) => (verified(map, level), ExtendedInfo::Unchanged),
         Some(_) => return dropped(format!("`{KEY}` is neither map nor string")),
     };
     match info {
@@ -32,8 +32,8 @@ fn upgraded(text: String) -> Result<Map<String, Value>, String> {
     let value = OptionValue::from_slice(&octets);
     let mut map = Map::new();
     for (key, code) in [("remote-id", relay::REMOTE_ID), ("relay-id", relay::RELAY_ID)] {
-        if let Some(found) = relay::sub_option(value, code) {
-            put_identifier(&mut map, key, found.octets());
+        if let Some(sub_option) = relay::sub_option(value, code) {
+            put_identifier(&mut map, key, sub_option.octets());
         }
     }
     map.insert("sub-options".to_owned(), Value::from(text));

@@ -15,8 +15,8 @@ const KEY: &str = "relay-info";
 /// Checks the map below `ISC`.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (list, outcome) = match (isc.remove(OLD), isc.remove(KEY)) {
-        (None, None) => return ExtendedInfo::Kept,
-        (None, Some(list)) => (list, ExtendedInfo::Kept),
+        (None, None) => return ExtendedInfo::Unchanged,
+        (None, Some(list)) => (list, ExtendedInfo::Unchanged),
         (Some(list), None) => (list, ExtendedInfo::Upgraded),
         // The writer of the newer form knew more.
         (Some(_), Some(list)) => (list, ExtendedInfo::Tidied),

@@ -90,7 +90,10 @@ impl CommandReservation {
         backend: &dyn CommandBackend<Family = F>,
         id: u32,
     ) -> Result<(), CommandAnswer> {
-        let Some(subnet) = (id != 0).then(|| backend.subnet(id)).flatten() else { return Ok(()) };
+        if id == 0 {
+            return Ok(());
+        }
+        let Some(subnet) = backend.subnet(id) else { return Ok(()) };
         let outside = self.addresses().into_iter().find(|&address| !subnet.contains(address));
         match outside {
             None => Ok(()),
@@ -132,21 +135,21 @@ pub(super) fn add<F: CommandFamily>(
         }
         None => return Err(CommandAnswer::error("reservation must be specified")),
     };
-    let given = CommandReservation::read(reservation)?;
-    if given.subnet_id.is_some() && target == ReservationTarget::Database {
+    let reservation = CommandReservation::read(reservation)?;
+    if reservation.subnet_id.is_some() && target == ReservationTarget::Database {
         return Err(no_database());
     }
-    let subnet_id = given.resolve_subnet(backend)?;
+    let subnet_id = reservation.resolve_subnet(backend)?;
     if target == ReservationTarget::Database {
         return Err(no_database());
     }
     let version = F::VERSION;
-    let note = match given.subnet_id {
+    let note = match reservation.subnet_id {
         Some(_) => "",
         None => " subnet-id not specified, assumed global (subnet-id 0).",
     };
-    let addresses = given.addresses();
-    let host = Value::Object(given.host);
+    let addresses = reservation.addresses();
+    let host = Value::Object(reservation.host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
     let identifier = Identifier::from_reservation(&host);
     if let Some(identifier) = identifier.filter(|identifier| {
@@ -156,14 +159,14 @@ pub(super) fn add<F: CommandFamily>(
     }
     // Without the setting several hosts may have an address, also when the configuration is read.
     let are_unique = root(backend)["ip-reservations-unique"] != Value::Bool(false);
-    for address in addresses.into_iter().filter(|_| are_unique) {
-        if hosts.iter().any(|host| has_address(host, address)) {
-            return Err(CommandAnswer::error(format!(
-                "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
-                 address/prefix {address}: There's already reservation for this address/prefix",
-                version.name()
-            )));
-        }
+    let is_reserved =
+        |address: &IpAddr| are_unique && hosts.iter().any(|host| has_address(host, *address));
+    if let Some(address) = addresses.into_iter().find(is_reserved) {
+        return Err(CommandAnswer::error(format!(
+            "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
+             address/prefix {address}: There's already reservation for this address/prefix",
+            version.name()
+        )));
     }
     change(backend, subnet_id, HostChange::Add(host))?;
     Ok(CommandAnswer::success(format!("Host added.{note}")))
@@ -237,12 +240,12 @@ pub(super) fn update<F: CommandFamily>(
     if reservation.get("subnet-id").and_then(integer).is_none() {
         return Err(CommandAnswer::error("missing parameter 'subnet-id'"));
     }
-    let given = CommandReservation::read(reservation)?;
+    let reservation = CommandReservation::read(reservation)?;
     if target == ReservationTarget::Database {
         return Err(CommandAnswer::error("host database not available, cannot update host"));
     }
-    let subnet_id = given.resolve_subnet(backend)?;
-    let host = Value::Object(given.host);
+    let subnet_id = reservation.resolve_subnet(backend)?;
+    let host = Value::Object(reservation.host);
     let identifier = Identifier::from_reservation(&host);
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
     let Some(at) = hosts.iter().position(|host| Identifier::from_reservation(host) == identifier)

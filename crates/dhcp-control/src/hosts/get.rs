@@ -41,11 +41,11 @@ fn find_hosts<'a, F: CommandFamily>(
 }
 
 fn host_to_json(host: &Value, subnet_id: u32) -> Value {
-    let mut shown = host.clone();
-    if let Some(map) = shown.as_object_mut() {
+    let mut document = host.clone();
+    if let Some(map) = document.as_object_mut() {
         map.insert("subnet-id".to_owned(), json!(subnet_id));
     }
-    shown
+    document
 }
 
 fn listed<F: CommandFamily>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
@@ -78,8 +78,8 @@ pub(super) fn single<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
-    let (asked_id, by) = read_selector(&fields)?;
-    let hosts = find_hosts(backend, &fields, |host, id| id == asked_id && by.matches(host))?;
+    let (subnet_id, by) = read_selector(&fields)?;
+    let hosts = find_hosts(backend, &fields, |host, id| id == subnet_id && by.matches(host))?;
     Ok(match hosts.first() {
         Some(&(host, id)) => {
             CommandAnswer::success("Host found.").and_arguments(host_to_json(host, id))
@@ -93,9 +93,9 @@ pub(super) fn all<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
-    let asked_id = fields.number("subnet-id")?;
-    check_subnet(backend, asked_id)?;
-    Ok(listed::<F>(find_hosts(backend, &fields, |_, id| id == asked_id)?))
+    let subnet_id = fields.number("subnet-id")?;
+    check_subnet(backend, subnet_id)?;
+    Ok(listed::<F>(find_hosts(backend, &fields, |_, id| id == subnet_id)?))
 }
 
 pub(super) fn by_address<F: CommandFamily>(
@@ -104,9 +104,9 @@ pub(super) fn by_address<F: CommandFamily>(
 ) -> Outcome {
     let fields = parameters(request)?;
     let address: IpAddr = fields.address("ip-address", F::VERSION.number())?;
-    let asked_id = subnet_id(&fields)?;
+    let subnet_id = subnet_id(&fields)?;
     let fits = |host: &Value, id| {
-        asked_id.is_none_or(|asked_id| asked_id == id) && has_address(host, address)
+        subnet_id.is_none_or(|subnet_id| subnet_id == id) && has_address(host, address)
     };
     Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
@@ -120,10 +120,10 @@ pub(super) fn by_hostname<F: CommandFamily>(
     if hostname.is_empty() {
         return Err(CommandAnswer::error("Empty hostname"));
     }
-    let asked_id = subnet_id(&fields)?;
+    let subnet_id = subnet_id(&fields)?;
     let fits = |host: &Value, id| {
         let own = host["hostname"].as_str().unwrap_or_default();
-        asked_id.is_none_or(|asked_id| asked_id == id) && own.to_lowercase() == hostname
+        subnet_id.is_none_or(|subnet_id| subnet_id == id) && own.to_lowercase() == hostname
     };
     Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
@@ -133,11 +133,11 @@ pub(super) fn by_identifier<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
-    let asked = identifier(&fields)?;
+    let identifier = identifier(&fields)?;
     if fields.get("subnet-id").is_some() {
         return Err(CommandAnswer::error("'subnet-id' is forbidden in reservation-get-by-id"));
     }
-    let fits = |host: &Value, _| Identifier::from_reservation(host).as_ref() == Some(&asked);
+    let fits = |host: &Value, _| Identifier::from_reservation(host).as_ref() == Some(&identifier);
     Ok(listed::<F>(find_hosts(backend, &fields, fits)?))
 }
 
@@ -152,9 +152,9 @@ pub(super) fn page<F: CommandFamily>(
     if limit == 0 {
         return Err(CommandAnswer::error("page size of retrieved hosts must not be 0"));
     }
-    let asked_id = subnet_id(&fields)?;
-    if let Some(asked_id) = asked_id {
-        check_subnet(backend, asked_id)?;
+    let subnet_id = subnet_id(&fields)?;
+    if let Some(subnet_id) = subnet_id {
+        check_subnet(backend, subnet_id)?;
     }
     let source: u8 = fields.optional_number("source-index")?.unwrap_or(0);
     if source > 10 {
@@ -167,7 +167,7 @@ pub(super) fn page<F: CommandFamily>(
     let page: Vec<(&Value, u32)> = (1..)
         .zip(hosts(backend))
         .filter(|&(number, (_, id))| {
-            source == 0 && number > from && asked_id.is_none_or(|asked_id| asked_id == id)
+            source == 0 && number > from && subnet_id.is_none_or(|subnet_id| subnet_id == id)
         })
         .take(limit as usize)
         .map(|(number, host)| {

@@ -20,8 +20,8 @@ pub(super) fn apply<F: CommandFamily>(
     let fields =
         fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))?;
     let deleted = list(&fields, "deleted-leases")?;
-    let given = list(&fields, "leases")?;
-    if deleted.is_none() && given.is_none() {
+    let added = list(&fields, "leases")?;
+    if deleted.is_none() && added.is_none() {
         return Err(CommandAnswer::error(
             "neither 'deleted-leases' nor 'leases' parameter specified",
         ));
@@ -32,24 +32,24 @@ pub(super) fn apply<F: CommandFamily>(
         .map(|item| LeaseSelector::read(item.as_object().map(ArgumentFields), "Delete"))
         .collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
-    for item in given.unwrap_or_default() {
+    for item in added.unwrap_or_default() {
         leases.push(read_lease(&as_map(item)?, backend)?);
     }
     let mut done = 0;
     let mut details = Map::new();
     let mut failed = Vec::new();
-    for asked in &deleted {
-        delete(backend, asked, &mut done, &mut failed);
+    for selector in &deleted {
+        delete(backend, selector, &mut done, &mut failed);
     }
     if !failed.is_empty() {
         details.insert("failed-deleted-leases".to_owned(), failed.into());
     }
     let mut failed = Vec::new();
     for lease in leases {
-        let shown = F::to_json(&lease);
+        let document = F::to_json(&lease);
         match put(backend, lease, true) {
             Ok(_) => done += 1,
-            Err(answer) => failed.push(failure(&shown, &answer)),
+            Err(answer) => failed.push(failure(&document, &answer)),
         }
     }
     if !failed.is_empty() {
@@ -72,12 +72,12 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
 /// Deletes one lease. It skips a lease that is named by its client and does not exist.
 fn delete<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
-    asked: &LeaseSelector<F>,
+    selector: &LeaseSelector<F>,
     done: &mut usize,
     failed: &mut Vec<Value>,
 ) {
     let missing = || CommandAnswer::empty("lease not found");
-    let outcome = match (asked.find(backend.leases()), &asked.by) {
+    let outcome = match (selector.find(backend.leases()), &selector.by) {
         (Some(lease), _) => match backend.leases().remove(F::address(&lease)) {
             Ok(true) => Ok(()),
             Ok(false) => Err((missing(), F::ip(F::address(&lease)))),
@@ -89,8 +89,9 @@ fn delete<F: CommandFamily>(
     match outcome {
         Ok(()) => *done += 1,
         Err((answer, ip)) => {
-            let named = json!({ "type": F::kind_name(asked.kind), "ip-address": ip.to_string() });
-            failed.push(failure(&named, &answer));
+            let resource =
+                json!({ "type": F::kind_name(selector.kind), "ip-address": ip.to_string() });
+            failed.push(failure(&resource, &answer));
         }
     }
 }

@@ -18,7 +18,10 @@ use crate::ip_version::IpVersion;
 /// lease.
 fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAnswer> {
     let state = F::state(lease);
-    match F::anonymous(lease).filter(|_| state != LeaseState::Declined) {
+    if state == LeaseState::Declined {
+        return Ok(());
+    }
+    match F::anonymous(lease) {
         None => Ok(()),
         Some(why) => Err(CommandAnswer::error(format!(
             "Lease{}: {}, state: {}{why}",
@@ -148,9 +151,9 @@ pub(super) fn delete<F: CommandFamily>(
 ) -> Outcome {
     let name = F::VERSION.name();
     let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
-    let asked = LeaseSelector::<F>::read(fields, "Delete")?;
+    let selector = LeaseSelector::<F>::read(fields, "Delete")?;
     let missing = || CommandAnswer::empty(format!("{name} lease not found."));
-    let lease = asked.find(backend.leases()).ok_or_else(missing)?;
+    let lease = selector.find(backend.leases()).ok_or_else(missing)?;
     match backend.leases().remove(F::address(&lease)) {
         Ok(true) => Ok(CommandAnswer::success(format!("{name} lease deleted."))),
         Ok(false) => Err(missing()),

@@ -19,8 +19,8 @@ pub(super) fn one<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = request.arguments.and_then(Value::as_object).map(ArgumentFields);
-    let asked = LeaseSelector::<F>::read(fields, "Query")?;
-    match asked.find(backend.leases()) {
+    let selector = LeaseSelector::<F>::read(fields, "Query")?;
+    match selector.find(backend.leases()) {
         Some(lease) => {
             let text = format!("{} lease found.", F::VERSION.name());
             Ok(CommandAnswer::success(text).and_arguments(F::to_json(&lease)))
@@ -38,30 +38,30 @@ pub(super) fn all<F: CommandFamily>(
         backend.leases().for_each(&mut |lease| list.add::<F>(lease));
         return Ok(list.answer::<F>());
     };
-    let mut found: Vec<F::Lease> = Vec::new();
+    let mut leases: Vec<F::Lease> = Vec::new();
     let subnets = fields
         .get("subnets")
         .ok_or_else(|| CommandAnswer::error("'subnets' parameter not specified"))?;
     let Value::Array(subnets) = subnets else {
         return Err(CommandAnswer::error("'subnets' parameter must be a list"));
     };
-    let mut asked = BTreeMap::new();
+    let mut positions = BTreeMap::new();
     for subnet in subnets {
         let Some(id) = integer(subnet) else {
             return Err(CommandAnswer::error("listed subnet identifiers must be numbers"));
         };
         let id = u32::try_from(id)
             .map_err(|_| CommandAnswer::error(format!("out of range subnet identifier {id}")))?;
-        let place = asked.len();
-        asked.entry(id).or_insert(place);
+        let position = positions.len();
+        positions.entry(id).or_insert(position);
     }
     backend.leases().for_each(&mut |lease| {
-        if asked.contains_key(&F::subnet_id(lease)) {
-            found.push(lease.clone());
+        if positions.contains_key(&F::subnet_id(lease)) {
+            leases.push(lease.clone());
         }
     });
-    found.sort_by_key(|lease| asked.get(&F::subnet_id(lease)).copied());
-    Ok(listed::<F>(&found))
+    leases.sort_by_key(|lease| positions.get(&F::subnet_id(lease)).copied());
+    Ok(listed::<F>(&leases))
 }
 
 pub(super) fn page<F: CommandFamily>(
@@ -102,9 +102,9 @@ pub(super) fn page<F: CommandFamily>(
     if limit == 0 {
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
-    let found = backend.leases().page(after, limit as usize);
-    let mut answer = listed::<F>(&found);
-    answer.arguments = Some(json!({ "count": found.len() }));
+    let leases = backend.leases().page(after, limit as usize);
+    let mut answer = listed::<F>(&leases);
+    answer.arguments = Some(json!({ "count": leases.len() }));
     Ok(answer)
 }
 
@@ -118,8 +118,8 @@ pub(super) fn by_hardware<F: CommandFamily>(
     }
     let hardware = hardware(text)
         .map_err(|why| CommandAnswer::error(format!("bad 'hw-address' parameter: {why}")))?;
-    let found = backend.leases().client_leases(ClientKey::Hardware(hardware.octets()));
-    Ok(listed::<F>(&found))
+    let leases = backend.leases().client_leases(ClientKey::Hardware(hardware.octets()));
+    Ok(listed::<F>(&leases))
 }
 
 pub(super) fn by_client_id<F: CommandFamily>(
@@ -144,8 +144,8 @@ fn by_identifier<F: CommandFamily>(
 ) -> Outcome {
     let octets = identifier(parameter(request, name)?, lens)
         .map_err(|why| CommandAnswer::error(format!("bad '{name}' parameter: {why}")))?;
-    let found = backend.leases().client_leases(ClientKey::Identifier(&octets));
-    Ok(listed::<F>(&found))
+    let leases = backend.leases().client_leases(ClientKey::Identifier(&octets));
+    Ok(listed::<F>(&leases))
 }
 
 pub(super) fn by_hostname<F: CommandFamily>(
@@ -193,19 +193,19 @@ pub(super) fn by_state<F: CommandFamily>(
             })?,
     };
     let state = u8::try_from(number).ok().and_then(LeaseState::from_number);
-    let found = filtered(backend, |lease| {
+    let leases = filtered(backend, |lease| {
         Some(F::state(lease)) == state && (subnet_id == 0 || F::subnet_id(lease) == subnet_id)
     });
-    let shown = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
+    let state_text = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
         Some(name) => format!("{name} ({number})"),
         // Like Kea, which keeps states in 32 bits.
         None => (number as u32).to_string(),
     };
     let within = if subnet_id == 0 { String::new() } else { format!(" in subnet {subnet_id}") };
-    let mut answer = listed::<F>(&found);
+    let mut answer = listed::<F>(&leases);
     answer.text = Some(format!(
-        "{} {} lease(s) found with state {shown}{within}.",
-        found.len(),
+        "{} {} lease(s) found with state {state_text}{within}.",
+        leases.len(),
         F::VERSION.name()
     ));
     Ok(answer)
@@ -230,18 +230,18 @@ fn filtered<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     fits: impl Fn(&F::Lease) -> bool,
 ) -> Vec<F::Lease> {
-    let mut found = Vec::new();
+    let mut leases = Vec::new();
     backend.leases().for_each(&mut |lease| {
         if fits(lease) {
-            found.push(lease.clone());
+            leases.push(lease.clone());
         }
     });
-    found
+    leases
 }
 
-fn listed<F: CommandFamily>(found: &[F::Lease]) -> CommandAnswer {
+fn listed<F: CommandFamily>(leases: &[F::Lease]) -> CommandAnswer {
     let mut list = LeaseListText::default();
-    found.iter().for_each(|lease| list.add::<F>(lease));
+    leases.iter().for_each(|lease| list.add::<F>(lease));
     list.answer::<F>()
 }
 

@@ -86,20 +86,20 @@ impl FromCommand for V4 {
             Some(text) => Some(identifier(text, CLIENT_ID_OCTETS).map_err(CommandAnswer::error)?),
             None => None,
         };
-        let given = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
+        let common = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
         Ok(Lease {
             address,
             hardware,
             client_id: client_id.as_deref().map(ClientId::new),
-            valid_lifetime_s: given.valid_lifetime_s,
-            cltt_s: given.cltt_s,
+            valid_lifetime_s: common.valid_lifetime_s,
+            cltt_s: common.cltt_s,
             subnet_id: subnet.id,
-            fqdn_fwd: given.fqdn_fwd,
-            fqdn_rev: given.fqdn_rev,
-            hostname: given.hostname,
-            state: given.state,
-            user_context: given.user_context,
-            pool_id: given.pool_id,
+            fqdn_fwd: common.fqdn_fwd,
+            fqdn_rev: common.fqdn_rev,
+            hostname: common.hostname,
+            state: common.state,
+            user_context: common.user_context,
+            pool_id: common.pool_id,
         })
     }
 }

@@ -115,8 +115,8 @@ impl FromCommand for V6 {
             Some(text) => hardware(text).map_err(CommandAnswer::error)?,
             None => HardwareAddress::NONE,
         };
-        let given = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
-        if given.state == LeaseState::Declined && !is_address {
+        let common = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
+        if common.state == LeaseState::Declined && !is_address {
             return Err(CommandAnswer::error("Invalid declined state for PD prefix."));
         }
         let preferred = fields.optional_number("preferred-lft")?;
@@ -124,18 +124,18 @@ impl FromCommand for V6 {
             resource,
             duid: ClientId::new(if duid == EMPTY_DUID { &[] } else { &duid }),
             iaid,
-            valid_lifetime_s: given.valid_lifetime_s,
+            valid_lifetime_s: common.valid_lifetime_s,
             preferred_lifetime_s: preferred.unwrap_or(subnet.valid_lifetime_s),
-            cltt_s: given.cltt_s,
+            cltt_s: common.cltt_s,
             subnet_id: subnet.id,
-            pool_id: given.pool_id,
-            fqdn_fwd: given.fqdn_fwd,
-            fqdn_rev: given.fqdn_rev,
-            hostname: given.hostname,
+            pool_id: common.pool_id,
+            fqdn_fwd: common.fqdn_fwd,
+            fqdn_rev: common.fqdn_rev,
+            hostname: common.hostname,
             hardware,
             hardware_source: HardwareSource::Unknown,
-            state: given.state,
-            user_context: given.user_context,
+            state: common.state,
+            user_context: common.user_context,
         })
     }
 }

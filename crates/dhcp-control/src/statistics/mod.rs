@@ -129,7 +129,7 @@ impl Statistics {
     /// Restarts all statistics at 0.
     pub fn reset_all(&mut self) {
         let wall_us = self.wall_us;
-        for seen in self.shown() {
+        for seen in self.visible() {
             seen.reset(wall_us);
         }
     }
@@ -141,7 +141,7 @@ impl Statistics {
 
     /// Hides all statistics until they change.
     pub fn remove_all(&mut self) {
-        for seen in self.shown() {
+        for seen in self.visible() {
             seen.remove();
         }
     }
@@ -174,15 +174,19 @@ impl Statistics {
         }
     }
 
-    fn shown(&mut self) -> impl Iterator<Item = &mut Observation> {
+    fn visible(&mut self) -> impl Iterator<Item = &mut Observation> {
         let all = self.observations.iter_mut().map(|(_, seen)| seen);
         all.filter(|seen| seen.samples().is_some())
     }
 
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Observation)) -> bool {
         let Some(at) = self.find(name) else { return false };
-        let seen = Some(&mut self.observations[at].1).filter(|seen| seen.samples().is_some());
-        seen.map(change).is_some()
+        let observation = &mut self.observations[at].1;
+        if observation.samples().is_none() {
+            return false;
+        }
+        change(observation);
+        true
     }
 
     /// Returns the position of the statistic whose name is `text`.

@@ -37,22 +37,22 @@ fn add_items(key: &str, old: &mut Vec<Value>, new: &[Value]) {
     }
 }
 
-/// Removes everything in `gone` from `old`, a subnet.
-pub(super) fn delete(old: &mut Map<String, Value>, gone: &Map<String, Value>) {
-    delete_fields(old, gone, &["id", "subnet"]);
+/// Removes everything in `removal` from `old`, a subnet.
+pub(super) fn delete(old: &mut Map<String, Value>, removal: &Map<String, Value>) {
+    delete_fields(old, removal, &["id", "subnet"]);
 }
 
-/// Removes the fields of `gone` from `old`. The fields `identity` stay while there are others.
-fn delete_fields(old: &mut Map<String, Value>, gone: &Map<String, Value>, identity: &[&str]) {
-    for (key, value) in gone {
+/// Removes the fields of `removal` from `old`. The fields `identity` stay while there are others.
+fn delete_fields(old: &mut Map<String, Value>, removal: &Map<String, Value>, identity: &[&str]) {
+    for (key, value) in removal {
         let is_empty = match (old.get_mut(key), value) {
             (None, _) | (_, Value::Null) => false,
-            (Some(Value::Object(old)), Value::Object(gone)) => {
-                delete_fields(old, gone, &[]);
+            (Some(Value::Object(old)), Value::Object(removal)) => {
+                delete_fields(old, removal, &[]);
                 old.is_empty()
             }
-            (Some(Value::Array(old)), Value::Array(gone)) => {
-                delete_items(key, old, gone);
+            (Some(Value::Array(old)), Value::Array(removal)) => {
+                delete_items(key, old, removal);
                 old.is_empty()
             }
             (Some(_), _) => !identity.contains(&key.as_str()),
@@ -66,17 +66,17 @@ fn delete_fields(old: &mut Map<String, Value>, gone: &Map<String, Value>, identi
     }
 }
 
-fn delete_items(key: &str, old: &mut Vec<Value>, gone: &[Value]) {
+fn delete_items(key: &str, old: &mut Vec<Value>, removal: &[Value]) {
     let identity = identity(key);
-    for item in gone {
+    for item in removal {
         old.retain_mut(|old| {
-            let (Value::Object(gone), false) = (item, identity.is_empty()) else {
+            let (Value::Object(removal), false) = (item, identity.is_empty()) else {
                 return old != item;
             };
             if !are_same(key, old, item) {
                 return true;
             }
-            let is_named_only = gone.iter().all(|(key, value)| {
+            let is_named_only = removal.iter().all(|(key, value)| {
                 identity.contains(&key.as_str())
                     || key == "option-data" && value.as_array().is_some_and(Vec::is_empty)
             });
@@ -84,7 +84,7 @@ fn delete_items(key: &str, old: &mut Vec<Value>, gone: &[Value]) {
             if is_named_only {
                 return false;
             }
-            delete_fields(old, gone, identity);
+            delete_fields(old, removal, identity);
             !old.is_empty()
         });
     }

@@ -43,12 +43,12 @@ pub(super) fn get<F: CommandFamily>(
         Some(network) => {
             let version = F::VERSION.name();
             let text = format!("Info about {version} shared network '{name}' returned");
-            let mut shown = network.clone();
-            let subnets = shown[F::VERSION.subnets()].as_array_mut().into_iter().flatten();
+            let mut document = network.clone();
+            let subnets = document[F::VERSION.subnets()].as_array_mut().into_iter().flatten();
             for map in subnets.filter_map(Value::as_object_mut) {
                 map.remove(RESERVATIONS);
             }
-            Ok(CommandAnswer::success(text).and_arguments(json!({ NETWORKS: [shown] })))
+            Ok(CommandAnswer::success(text).and_arguments(json!({ NETWORKS: [document] })))
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn get<F: CommandFamily>(
         )));
     }
     let all = subnets(root(backend), version);
-    let (found, missing) = match (fields.get("subnet"), fields.get("id")) {
+    let (subnet, missing) = match (fields.get("subnet"), fields.get("id")) {
         (Some(Value::String(prefix)), _) => (
             all.iter().find(|(subnet, _)| prefix_of(subnet) == prefix),
             format!("No {prefix} subnet found"),
@@ -55,14 +55,14 @@ pub(super) fn get<F: CommandFamily>(
         }
         (None, None) => return Err(CommandAnswer::error("'id' or 'subnet' parameter required")),
     };
-    let Some(&(subnet, _)) = found else { return Ok(CommandAnswer::empty(missing)) };
+    let Some(&(subnet, _)) = subnet else { return Ok(CommandAnswer::empty(missing)) };
     let (prefix, id) = (prefix_of(subnet), &subnet["id"]);
     let text = format!("Info about {} subnet {prefix} (id {id}) returned", version.name());
-    let mut shown = subnet.clone();
-    if let Some(map) = shown.as_object_mut() {
+    let mut document = subnet.clone();
+    if let Some(map) = document.as_object_mut() {
         map.remove("reservations");
     }
-    Ok(CommandAnswer::success(text).and_arguments(json!({ version.subnets(): [shown] })))
+    Ok(CommandAnswer::success(text).and_arguments(json!({ version.subnets(): [document] })))
 }
 
 /// Returns the one subnet in the arguments.
@@ -173,10 +173,10 @@ fn change_subnet<F: CommandFamily>(
     }
     let text = format!("{} subnet updated", F::VERSION.name());
     edit(backend, |root| {
-        let place = root
+        let position = root
             .subnet_position(id as u32)
             .ok_or_else(|| CommandAnswer::error(format!("Can't find subnet '{id}' to update")))?;
-        let subnet = root.subnet(place);
+        let subnet = root.subnet(position);
         if let Some(old) = subnet.as_object_mut() {
             change(old, new);
         }

@@ -56,8 +56,8 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         let text = octets.join(":");
         let is_his = |lease: &&F::Lease| {
-            let shown = F::to_json(lease);
-            names.iter().any(|name| shown[*name] == text.as_str())
+            let document = F::to_json(lease);
+            names.iter().any(|name| document[*name] == text.as_str())
         };
         self.leases.values().filter(is_his).cloned().collect()
     }
@@ -229,13 +229,13 @@ impl<F: CommandFamily> Fake<F> {
         let key = F::VERSION.subnets();
         let root = &self.document[F::VERSION.root()];
         let list = |scope: &Value| scope[key].as_array().cloned().unwrap_or_default().len();
-        let mut found: Vec<&Value> = Vec::new();
-        found.extend((0..list(root)).map(|index| &root[key][index]));
+        let mut subnets: Vec<&Value> = Vec::new();
+        subnets.extend((0..list(root)).map(|index| &root[key][index]));
         let networks = root["shared-networks"].as_array().map_or(&[][..], Vec::as_slice);
         for network in networks {
-            found.extend((0..list(network)).map(|index| &network[key][index]));
+            subnets.extend((0..list(network)).map(|index| &network[key][index]));
         }
-        found
+        subnets
     }
 
     fn facts(&self) -> Vec<SubnetFacts> {

@@ -111,7 +111,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
 
     fn start_cleanup(&mut self) -> CleanupStartResult {
         match &self.parts.leases {
-            LeaseBackend::Memory(_) | LeaseBackend::Database(_) => CleanupStartResult::NotKept,
+            LeaseBackend::Memory(_) | LeaseBackend::Database(_) => CleanupStartResult::NoLeaseFile,
             LeaseBackend::File(_, thread) => {
                 thread.request_cleanup();
                 CleanupStartResult::Started

@@ -80,10 +80,10 @@ fn a_link_that_has_seen_its_busiest_time_allocates_nothing() {
         };
         let names =
             DirectionNames { name: "forward", from: "in1".to_owned(), to: "out0".to_owned() };
-        let (_orders, taken) = mpsc::channel();
+        let (_orders, inbox) = mpsc::channel();
         let waker = Arc::new(Waker::new().unwrap());
         let link = EmulatedLink::new(parse_words(words).unwrap(), 1);
-        let mut direction = LinkDirection::new(names, link, sockets, taken, waker);
+        let mut direction = LinkDirection::new(names, link, sockets, inbox, waker);
         let mut source = FrameSender::open(&open("in0")).unwrap();
         for _ in 0..5 {
             pass(&mut direction, &mut source, 60);

@@ -10,7 +10,7 @@ use dccp_link::{
 };
 use netem_link::{DirectionReport, DirectionSelector, parse_words};
 
-use crate::bridge::scene::{BridgeNamespaces, LEFT, RIGHT, assert_sums, forward};
+use crate::bridge::namespaces::{BridgeNamespaces, LEFT, RIGHT, assert_sums, forward};
 
 const PORT: u16 = 5_001;
 /// Datagrams of a transfer.
@@ -41,17 +41,17 @@ fn open(kind: CarrierKind, address: IpAddr) -> BlockingEndpoint {
 /// Sends datagrams from left to right while the forward direction has the settings `words`. Returns
 /// the number that arrived, the sender's figures at the end, and the link's report.
 fn transfer(
-    scene: &BridgeNamespaces,
+    namespaces: &BridgeNamespaces,
     kind: CarrierKind,
     ccid: u8,
     words: &str,
 ) -> (u32, SenderFigures, DirectionReport) {
-    let bridge = scene.link(PLAIN, PLAIN, 1);
-    let server = scene.at_right(|| open(kind, RIGHT.into()));
-    let client = scene.at_left(|| open(kind, LEFT.into()));
+    let bridge = namespaces.link(PLAIN, PLAIN, 1);
+    let server = namespaces.at_right(|| open(kind, RIGHT.into()));
+    let client = namespaces.at_left(|| open(kind, LEFT.into()));
     let listener = server.listen(PORT, &config(ccid), vec![service()], 1);
     let peer = Peer { address: RIGHT.into(), port: PORT, udp_port: server.udp_port().unwrap_or(0) };
-    let connection = scene.at_left(|| client.connect(peer, &config(ccid)).unwrap());
+    let connection = namespaces.at_left(|| client.connect(peer, &config(ccid)).unwrap());
     let accepted = listener.accept().unwrap();
     // Packets that establish the connection cannot be marked, and would be lost.
     bridge.change(DirectionSelector::Forward, &parse_words(&format!("{PLAIN} {words}")).unwrap());
@@ -77,11 +77,11 @@ fn transfer(
 }
 
 fn a_marked_transfer_is_whole_and_held_back(kind: CarrierKind) {
-    let Some(scene) = BridgeNamespaces::set() else { return };
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
     for ccid in [2, 3] {
-        let (arrived, plain, report) = transfer(&scene, kind, ccid, "");
+        let (arrived, plain, report) = transfer(&namespaces, kind, ccid, "");
         assert_eq!((arrived, report.marked, report.lost), (COUNT, 0, 0), "CCID {ccid}");
-        let (arrived, marked, report) = transfer(&scene, kind, ccid, "loss 5% ecn");
+        let (arrived, marked, report) = transfer(&namespaces, kind, ccid, "loss 5% ecn");
         assert_eq!((arrived, report.lost), (COUNT, 0), "CCID {ccid}: {report}");
         assert!(report.marked > 5, "CCID {ccid}: {report}");
         // The size of a window or a rate also depends on how long the machine lets packets wait.

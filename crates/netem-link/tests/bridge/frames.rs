@@ -3,18 +3,18 @@
 use netio::{FrameReceiver, FrameSender, PollFd, ReceivedFrame, interface, poll};
 use packet_wire::checksum::checksum;
 
-use crate::bridge::scene::{
+use crate::bridge::namespaces::{
     BridgeNamespaces, LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, assert_sums, forward,
 };
 
 /// Opens a sender of frames at the left station.
-fn sender(scene: &BridgeNamespaces) -> FrameSender {
-    scene.at_left(|| FrameSender::open(&interface::named(LEFT_END).unwrap()).unwrap())
+fn sender(namespaces: &BridgeNamespaces) -> FrameSender {
+    namespaces.at_left(|| FrameSender::open(&interface::named(LEFT_END).unwrap()).unwrap())
 }
 
 /// Opens a receiver of frames at the right station.
-fn receiver(scene: &BridgeNamespaces) -> FrameReceiver {
-    scene.at_right(|| FrameReceiver::open(&interface::named(RIGHT_END).unwrap()).unwrap())
+fn receiver(namespaces: &BridgeNamespaces) -> FrameReceiver {
+    namespaces.at_right(|| FrameReceiver::open(&interface::named(RIGHT_END).unwrap()).unwrap())
 }
 
 fn send(sender: &mut FrameSender, frames: &[Vec<u8>]) {
@@ -48,11 +48,11 @@ fn frame(to: [u8; 6], behind: &[u8], len: usize) -> Vec<u8> {
 
 #[test]
 fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    assert!(!scene.is_promiscuous());
-    let bridge = scene.link("", "", 1);
-    assert!(scene.is_promiscuous());
-    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    assert!(!namespaces.is_promiscuous());
+    let bridge = namespaces.link("", "", 1);
+    assert!(namespaces.is_promiscuous());
+    let (mut left, mut right) = (sender(&namespaces), receiver(&namespaces));
     let mut frames = Vec::new();
     for to in [RIGHT_MAC, [0xff; 6], [2, 7, 7, 7, 7, 7], [1, 0, 0x5e, 0, 0, 9]] {
         for behind in [
@@ -73,7 +73,7 @@ fn frames_of_any_protocol_tag_and_station_pass_as_they_are() {
     assert_sums(forward(&report));
     assert_eq!(forward(&report).received, frames.len() as u64);
     assert_eq!(report.directions[1].received, 0, "what is sent does not come back");
-    assert!(!scene.is_promiscuous());
+    assert!(!namespaces.is_promiscuous());
 }
 
 /// Returns an IPv4 packet whose header has the type of service `tos` and a right checksum.
@@ -87,9 +87,9 @@ fn packet(tos: u8) -> Vec<u8> {
 
 #[test]
 fn a_mark_stands_in_the_packet_and_its_checksum_is_right() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("loss 100% ecn", "", 1);
-    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("loss 100% ecn", "", 1);
+    let (mut left, mut right) = (sender(&namespaces), receiver(&namespaces));
     // Not capable of ECN, the two capable ones, marked already.
     send(&mut left, &[packet(0xb8), packet(0xb9), packet(0xba), packet(0xbb)]);
     for (arrived, tos) in receive(&mut right, 3).iter().zip([0xb9_u8, 0xba, 0xbb]) {
@@ -104,9 +104,9 @@ fn a_mark_stands_in_the_packet_and_its_checksum_is_right() {
 
 #[test]
 fn a_corrupt_packet_differs_by_a_bit() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("corrupt 100%", "", 1);
-    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("corrupt 100%", "", 1);
+    let (mut left, mut right) = (sender(&namespaces), receiver(&namespaces));
     let sent: Vec<Vec<u8>> = (0..20).map(|_| frame(RIGHT_MAC, &[0x88, 0xb5], 1_000)).collect();
     send(&mut left, &sent);
     for arrived in receive(&mut right, sent.len()) {
@@ -118,12 +118,12 @@ fn a_corrupt_packet_differs_by_a_bit() {
 
 #[test]
 fn what_the_other_interface_does_not_take_is_said() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    scene.set_mtu(1_000);
-    let bridge = scene.link("", "", 1);
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    namespaces.set_mtu(1_000);
+    let bridge = namespaces.link("", "", 1);
     let warnings = bridge.warnings();
     assert!(warnings.iter().any(|warning| warning.contains("MTU of 1500")), "{warnings:?}");
-    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let (mut left, mut right) = (sender(&namespaces), receiver(&namespaces));
     let frames = [1_014, 1_015, 900].map(|len| frame(RIGHT_MAC, &[0x88, 0xb5], len));
     send(&mut left, &frames);
     assert_eq!(receive(&mut right, 2), [frames[0].clone(), frames[2].clone()]);
@@ -133,10 +133,10 @@ fn what_the_other_interface_does_not_take_is_said() {
 
 #[test]
 fn an_interface_whose_queue_is_full_is_tried_again() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    scene.slow_end_down();
-    let bridge = scene.link("", "", 1);
-    let (mut left, mut right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    namespaces.slow_end_down();
+    let bridge = namespaces.link("", "", 1);
+    let (mut left, mut right) = (sender(&namespaces), receiver(&namespaces));
     let frames: Vec<_> =
         (0..60).map(|number| frame(RIGHT_MAC, &[0x88, 0xb5, number], 1_000)).collect();
     send(&mut left, &frames);
@@ -148,9 +148,9 @@ fn an_interface_whose_queue_is_full_is_tried_again() {
 
 #[test]
 fn an_interface_that_is_gone_ends_the_link_and_says_so() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("", "", 1);
-    scene.remove_end();
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("", "", 1);
+    namespaces.remove_end();
     let ready = poll(&mut [PollFd::readable(bridge.ended())], Some(PATIENCE_NS)).unwrap();
     assert_eq!(ready, 1);
     let error = bridge.stop().unwrap_err();

@@ -3,7 +3,7 @@
 
 mod dccp;
 mod frames;
-mod scene;
+mod namespaces;
 mod streams;
 mod tun;
 mod udp;

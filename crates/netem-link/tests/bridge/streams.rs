@@ -6,7 +6,7 @@ use std::thread;
 
 use netem_link::LinkReport;
 
-use crate::bridge::scene::{BridgeNamespaces, PATIENCE, RIGHT, assert_sums};
+use crate::bridge::namespaces::{BridgeNamespaces, PATIENCE, RIGHT, assert_sums};
 
 /// Size of a file in bytes: more than the windows and buffers on the path hold.
 const FILE_BYTES: usize = 1 << 20;
@@ -32,11 +32,11 @@ fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
 }
 
 /// Sends two files, one each way, through a link with `words` both ways; returns the link's report.
-fn pass_files(scene: &BridgeNamespaces, words: &str) -> LinkReport {
-    let bridge = scene.link(words, words, 3);
-    let listener = scene.at_right(|| TcpListener::bind((RIGHT, 5_000)).unwrap());
+fn pass_files(namespaces: &BridgeNamespaces, words: &str) -> LinkReport {
+    let bridge = namespaces.link(words, words, 3);
+    let listener = namespaces.at_right(|| TcpListener::bind((RIGHT, 5_000)).unwrap());
     let answering = thread::spawn(move || exchange(listener.accept().unwrap().0, file(2)));
-    let stream = scene.at_left(|| TcpStream::connect((RIGHT, 5_000)).unwrap());
+    let stream = namespaces.at_left(|| TcpStream::connect((RIGHT, 5_000)).unwrap());
     assert!(exchange(stream, file(1)) == file(2), "the file from the right is whole");
     assert!(answering.join().unwrap() == file(1), "the file from the left is whole");
     let report = bridge.stop().unwrap();
@@ -51,8 +51,8 @@ fn pass_files(scene: &BridgeNamespaces, words: &str) -> LinkReport {
 
 #[test]
 fn files_pass_whole_both_ways_through_delay_and_loss() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let report = pass_files(&scene, "delay 1ms 1ms loss 1% duplicate 1% corrupt 0.5%");
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let report = pass_files(&namespaces, "delay 1ms 1ms loss 1% duplicate 1% corrupt 0.5%");
     for direction in &report.directions {
         assert!(direction.lost > 0 && direction.duplicated > 0 && direction.corrupted > 0);
     }
@@ -60,8 +60,8 @@ fn files_pass_whole_both_ways_through_delay_and_loss() {
 
 #[test]
 fn a_train_passes_a_link_that_holds_one_packet() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let report = pass_files(&scene, "limit 1");
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let report = pass_files(&namespaces, "limit 1");
     for direction in &report.directions {
         assert_eq!((direction.over_limit, direction.received), (0, direction.sent), "{direction}");
     }

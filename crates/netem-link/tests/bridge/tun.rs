@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use netem_link::{Bridge, LinkInterface, LinkRequest, parse_words};
 use netio::{PollFd, RecvBatch, SendBatch, SendSource, UdpOptions, UdpSocket, poll};
 
-use crate::bridge::scene::{BridgeNamespaces, PATIENCE_NS, assert_sums, forward};
+use crate::bridge::namespaces::{BridgeNamespaces, PATIENCE_NS, assert_sums, forward};
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
@@ -13,8 +13,8 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
 const HEADERS_LEN: u64 = 28;
 
 /// Returns true if TUN devices can be created here; prints a note if not.
-fn is_possible(scene: &BridgeNamespaces) -> bool {
-    let tried = scene.at_left(|| netio::tun::open("probe0").map(drop));
+fn is_possible(namespaces: &BridgeNamespaces) -> bool {
+    let tried = namespaces.at_left(|| netio::tun::open("probe0").map(drop));
     if let Err(error) = &tried {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{error}");
         println!("skipped: {error}");
@@ -23,11 +23,11 @@ fn is_possible(scene: &BridgeNamespaces) -> bool {
 }
 
 /// Starts a link between `t0` of the left namespace and `t1` of the right one.
-fn link(scene: &BridgeNamespaces, words: &str) -> Bridge {
-    scene.ip_at_right("tuntap add mode tun name t1");
-    let between = [scene.left_place("t0/tun"), scene.right_place("t1/tun")];
+fn link(namespaces: &BridgeNamespaces, words: &str) -> Bridge {
+    namespaces.ip_at_right("tuntap add mode tun name t1");
+    let between = [namespaces.left_interface("t0/tun"), namespaces.right_interface("t1/tun")];
     let request = LinkRequest {
-        interfaces: between.map(|place| place.parse::<LinkInterface>().unwrap()),
+        interfaces: between.map(|interface| interface.parse::<LinkInterface>().unwrap()),
         settings: [words, ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,
@@ -35,10 +35,10 @@ fn link(scene: &BridgeNamespaces, words: &str) -> Bridge {
         duration: None,
     };
     let bridge = Bridge::start(&request).unwrap();
-    scene.ip_at_left(&format!("addr add {NEAR}/24 dev t0"));
-    scene.ip_at_left("link set t0 up");
-    scene.ip_at_right(&format!("addr add {FAR}/24 dev t1"));
-    scene.ip_at_right("link set t1 up");
+    namespaces.ip_at_left(&format!("addr add {NEAR}/24 dev t0"));
+    namespaces.ip_at_left("link set t0 up");
+    namespaces.ip_at_right(&format!("addr add {FAR}/24 dev t1"));
+    namespaces.ip_at_right("link set t1 up");
     bridge
 }
 
@@ -81,13 +81,13 @@ fn send(from: &BoundSocket, to: &BoundSocket, lens: &[usize], ecn: u8) -> Vec<(u
 
 #[test]
 fn packets_pass_between_two_tun_devices_as_they_are() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    if !is_possible(&scene) {
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    if !is_possible(&namespaces) {
         return;
     }
-    let bridge = link(&scene, "delay 1ms");
-    let near = scene.at_left(|| open(NEAR));
-    let far = scene.at_right(|| open(FAR));
+    let bridge = link(&namespaces, "delay 1ms");
+    let near = namespaces.at_left(|| open(NEAR));
+    let far = namespaces.at_right(|| open(FAR));
     let lens = [0, 1, 100, 1_472];
     let as_sent: Vec<_> = lens.iter().map(|&len| (len, 0)).collect();
     assert_eq!(send(&near, &far, &lens, 0), as_sent);
@@ -103,13 +103,13 @@ fn packets_pass_between_two_tun_devices_as_they_are() {
 
 #[test]
 fn a_mark_is_written_into_a_packet_without_a_frame() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    if !is_possible(&scene) {
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    if !is_possible(&namespaces) {
         return;
     }
-    let bridge = link(&scene, "loss 100% ecn");
-    let near = scene.at_left(|| open(NEAR));
-    let far = scene.at_right(|| open(FAR));
+    let bridge = link(&namespaces, "loss 100% ecn");
+    let near = namespaces.at_left(|| open(NEAR));
+    let far = namespaces.at_right(|| open(FAR));
     assert_eq!(send(&near, &far, &[500, 500], 2), [(500, 3), (500, 3)]);
     assert_eq!(send(&far, &near, &[500], 2), [(500, 2)]);
     let report = bridge.stop().unwrap();
@@ -118,10 +118,10 @@ fn a_mark_is_written_into_a_packet_without_a_frame() {
 
 #[test]
 fn a_tun_device_and_an_ethernet_interface_do_not_go_together() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let between = [scene.left_place("l0"), scene.right_place("t1/tun")];
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let between = [namespaces.left_interface("l0"), namespaces.right_interface("t1/tun")];
     let request = LinkRequest {
-        interfaces: between.map(|place| place.parse::<LinkInterface>().unwrap()),
+        interfaces: between.map(|interface| interface.parse::<LinkInterface>().unwrap()),
         settings: ["", ""].map(|words| parse_words(words).unwrap()),
         seed: 1,
         socket: None,

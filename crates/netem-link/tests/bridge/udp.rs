@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use netem_link::{Bridge, DirectionSelector, parse_words};
 use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
 
-use crate::bridge::scene::{
+use crate::bridge::namespaces::{
     BridgeNamespaces, LEFT, PATIENCE, PATIENCE_NS, RIGHT, assert_sums, forward, wait_for,
 };
 
@@ -18,16 +18,16 @@ const HEADERS_BYTES: u64 = 14 + 20 + 8;
 const BURST: u32 = 50;
 
 /// Opens a receiver with room for all datagrams of a test.
-fn receiver(scene: &BridgeNamespaces) -> UdpSocket {
-    scene.at_right(|| {
+fn receiver(namespaces: &BridgeNamespaces) -> UdpSocket {
+    namespaces.at_right(|| {
         let options =
             UdpOptions { receive_buffer_bytes: Some(32 << 20), ..UdpOptions::at((RIGHT, PORT)) };
         UdpSocket::open(&options).unwrap()
     })
 }
 
-fn sender(scene: &BridgeNamespaces) -> StdUdpSocket {
-    let socket = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT)).unwrap());
+fn sender(namespaces: &BridgeNamespaces) -> StdUdpSocket {
+    let socket = namespaces.at_left(|| StdUdpSocket::bind((LEFT, PORT)).unwrap());
     socket.connect((RIGHT, PORT)).unwrap();
     socket
 }
@@ -71,11 +71,11 @@ fn assert_empty(socket: &UdpSocket) {
 
 #[test]
 fn an_echo_takes_the_delays_of_both_ways() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("delay 30ms", "delay 20ms", 1);
-    let (left, right) = (sender(&scene), receiver(&scene));
-    let back = scene.at_right(|| StdUdpSocket::bind((RIGHT, PORT + 1)).unwrap());
-    let from_back = scene.at_left(|| StdUdpSocket::bind((LEFT, PORT + 1)).unwrap());
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("delay 30ms", "delay 20ms", 1);
+    let (left, right) = (sender(&namespaces), receiver(&namespaces));
+    let back = namespaces.at_right(|| StdUdpSocket::bind((RIGHT, PORT + 1)).unwrap());
+    let from_back = namespaces.at_left(|| StdUdpSocket::bind((LEFT, PORT + 1)).unwrap());
     from_back.set_read_timeout(Some(PATIENCE)).unwrap();
     for number in 0..5 {
         let began = Instant::now();
@@ -97,12 +97,12 @@ fn an_echo_takes_the_delays_of_both_ways() {
 }
 
 /// Sends 2,000 datagrams through a link that loses some; returns those that arrive.
-fn survivors(scene: &BridgeNamespaces, words: &str, seed: u64) -> BTreeSet<u32> {
+fn survivors(namespaces: &BridgeNamespaces, words: &str, seed: u64) -> BTreeSet<u32> {
     const COUNT: u32 = 2_000;
     // The limit has room for all: a quick machine has more than the usual 1,000 on a link that
     // delays.
-    let bridge = scene.link(&format!("limit {COUNT} {words}"), "", seed);
-    let (left, right) = (sender(scene), receiver(scene));
+    let bridge = namespaces.link(&format!("limit {COUNT} {words}"), "", seed);
+    let (left, right) = (sender(namespaces), receiver(namespaces));
     send(&bridge, &left, 0..COUNT, 100);
     wait_for(&bridge, |forward| {
         forward.received == u64::from(COUNT) && forward.waiting_packets == 0
@@ -122,23 +122,23 @@ fn survivors(scene: &BridgeNamespaces, words: &str, seed: u64) -> BTreeSet<u32> 
 
 #[test]
 fn what_is_lost_is_what_the_link_says_and_a_seed_loses_the_same() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let first = survivors(&scene, "delay 3ms loss 10%", 7);
-    assert_eq!(survivors(&scene, "delay 3ms loss 10%", 7), first);
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let first = survivors(&namespaces, "delay 3ms loss 10%", 7);
+    assert_eq!(survivors(&namespaces, "delay 3ms loss 10%", 7), first);
     // Delays have a random stream of their own.
-    assert_eq!(survivors(&scene, "delay 2ms 1ms loss 10%", 7), first);
-    assert_ne!(survivors(&scene, "delay 3ms loss 10%", 8), first);
+    assert_eq!(survivors(&namespaces, "delay 2ms 1ms loss 10%", 7), first);
+    assert_ne!(survivors(&namespaces, "delay 3ms loss 10%", 8), first);
     // The seed of the words takes precedence over that of the command.
-    let own = survivors(&scene, "loss 10% seed 99", 7);
+    let own = survivors(&namespaces, "loss 10% seed 99", 7);
     assert_ne!(own, first);
-    assert_eq!(survivors(&scene, "loss 10% seed 99", 8), own);
+    assert_eq!(survivors(&namespaces, "loss 10% seed 99", 8), own);
 }
 
 #[test]
 fn copies_arrive_and_are_counted() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("duplicate 100%", "", 1);
-    let (left, right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("duplicate 100%", "", 1);
+    let (left, right) = (sender(&namespaces), receiver(&namespaces));
     send(&bridge, &left, 0..100, 60);
     let mut arrived = receive(&right, 200);
     arrived.sort_unstable();
@@ -151,13 +151,13 @@ fn copies_arrive_and_are_counted() {
 
 #[test]
 fn no_more_passes_than_the_rate_allows() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
     // 1,000,000 bytes per second.
     for (words, burst_bytes) in [("tbf rate 8mbit burst 5000b limit 1mb", 5_000), ("rate 8mbit", 0)]
     {
         let (count, len) = (400, 1_000);
-        let bridge = scene.link(words, "", 1);
-        let (left, right) = (sender(&scene), receiver(&scene));
+        let bridge = namespaces.link(words, "", 1);
+        let (left, right) = (sender(&namespaces), receiver(&namespaces));
         let began = Instant::now();
         send(&bridge, &left, 0..count, len);
         assert_eq!(receive(&right, count as usize), (0..count).collect::<Vec<_>>(), "in order");
@@ -172,9 +172,9 @@ fn no_more_passes_than_the_rate_allows() {
 
 #[test]
 fn what_exceeds_a_queue_is_dropped_and_counted() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("delay 500ms limit 10", "", 1);
-    let (left, right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("delay 500ms limit 10", "", 1);
+    let (left, right) = (sender(&namespaces), receiver(&namespaces));
     // All datagrams are in the link before the first one leaves, or the machine is so slow that
     // some have left.
     send(&bridge, &left, 0..40, 50);
@@ -189,9 +189,9 @@ fn what_exceeds_a_queue_is_dropped_and_counted() {
 
 #[test]
 fn a_change_holds_for_the_next_packet_of_its_direction() {
-    let Some(scene) = BridgeNamespaces::set() else { return };
-    let bridge = scene.link("loss 100%", "delay 1ms", 1);
-    let (left, right) = (sender(&scene), receiver(&scene));
+    let Some(namespaces) = BridgeNamespaces::set() else { return };
+    let bridge = namespaces.link("loss 100%", "delay 1ms", 1);
+    let (left, right) = (sender(&namespaces), receiver(&namespaces));
     send(&bridge, &left, 0..10, 50);
     wait_for(&bridge, |forward| forward.lost == 10);
     bridge.change(DirectionSelector::Forward, &parse_words("delay 1ms limit 7").unwrap());

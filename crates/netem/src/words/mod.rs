@@ -36,7 +36,7 @@ impl LinkSettings {
     }
 }
 
-/// Returns the first word of `words` that begins with `given`, as `tc` does.
-fn look_up(words: &[&'static str], given: &str) -> Option<&'static str> {
-    words.iter().copied().find(|word| !given.is_empty() && word.starts_with(given))
+/// Returns the first word of `words` that begins with `prefix`, as `tc` does.
+fn look_up(words: &[&'static str], prefix: &str) -> Option<&'static str> {
+    words.iter().copied().find(|word| !prefix.is_empty() && word.starts_with(prefix))
 }

@@ -37,7 +37,7 @@ struct AuxiliaryWords<'a> {
 
 /// Reads up to `tbf` or the end.
 pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
-    let mut found = AuxiliaryWords::default();
+    let mut auxiliary = AuxiliaryWords::default();
     while reader.peek().is_some_and(|word| word != "tbf") {
         let Some(word) = reader.take() else { break };
         let name = match look_up(&WORDS, word.text) {
@@ -53,15 +53,15 @@ pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
             }
         };
         reader.note(word, name);
-        read_one(reader, settings, &mut found, word, name);
+        read_one(reader, settings, &mut auxiliary, word, name);
     }
-    check(reader, settings, &found);
+    check(reader, settings, &auxiliary);
 }
 
 fn read_one<'a>(
     reader: &mut WordReader<'a>,
     settings: &mut LinkSettings,
-    found: &mut AuxiliaryWords<'a>,
+    auxiliary: &mut AuxiliaryWords<'a>,
     word: SettingsWord<'a>,
     name: &str,
 ) {
@@ -76,18 +76,18 @@ fn read_one<'a>(
         "seed" => settings.seed = reader.value(name, units::whole),
         "ecn" => {
             settings.marks = true;
-            found.marks = Some(word);
+            auxiliary.marks = Some(word);
         }
-        "reorder" => found.reorder = Some((word, sometimes(reader, name))),
+        "reorder" => auxiliary.reorder = Some((word, sometimes(reader, name))),
         "corrupt" => settings.corrupt = sometimes(reader, name),
         "duplicate" => settings.duplicate = sometimes(reader, name),
         "gap" => {
             if let Some(gap) = reader.value(name, units::whole) {
-                found.gap = Some((word, gap));
+                auxiliary.gap = Some((word, gap));
             }
         }
         "distribution" => {
-            found.distribution = Some(word);
+            auxiliary.distribution = Some(word);
             if let Some(distribution) = reader.value(name, distribution) {
                 settings.delay.distribution = distribution;
             }
@@ -243,26 +243,26 @@ fn read_between(reader: &mut WordReader<'_>) -> Option<SlotInterval> {
 }
 
 /// Checks words that need each other.
-fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, found: &AuxiliaryWords<'_>) {
-    let reorders = found.reorder.filter(|(_, often)| !often.share.is_none());
+fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, auxiliary: &AuxiliaryWords<'_>) {
+    let reorders = auxiliary.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {
         if settings.delay.base_ns == 0 {
             let message = "`reorder` without a delay changes no order".to_owned();
             reader.problem_at(word, message, "give a `delay` too");
         }
-        let gap = found.gap.map_or(1, |(_, gap)| gap.max(1));
+        let gap = auxiliary.gap.map_or(1, |(_, gap)| gap.max(1));
         settings.reorder = Some(Reorder { often, gap });
-    } else if let Some((word, _)) = found.gap.filter(|&(_, gap)| gap > 0) {
+    } else if let Some((word, _)) = auxiliary.gap.filter(|&(_, gap)| gap > 0) {
         let message = "`gap` says how far apart reordered packets are, and none is".to_owned();
         reader.problem_at(word, message, "give `reorder` with a percentage too");
     }
-    if let Some(word) = found.distribution
+    if let Some(word) = auxiliary.distribution
         && (settings.delay.base_ns == 0 || settings.delay.jitter_ns == 0)
     {
         let message = "`distribution` says how delays vary, and none does".to_owned();
         reader.problem_at(word, message, "give `delay` with a jitter too");
     }
-    if let Some(word) = found.marks
+    if let Some(word) = auxiliary.marks
         && settings.loss == Loss::None
     {
         let message = "`ecn` marks what would be lost, and nothing is".to_owned();

@@ -38,16 +38,16 @@ fn a_change_with_a_seed_begins_anew() {
 
 #[test]
 fn what_is_lost_does_not_depend_on_other_settings() {
-    let kept = |words: &str| {
+    let numbers_with = |words: &str| {
         let out = run(&mut EmulatedLink::new(settings(words), 3), 3_000, MS, 40);
         let mut numbers: Vec<_> = out.iter().map(number).collect();
         numbers.sort_unstable();
         numbers
     };
-    let alone = kept("loss 10%");
+    let alone = numbers_with("loss 10%");
     assert!(alone.len() < 2_800);
-    assert_eq!(kept("loss 10% delay 50ms 40ms"), alone);
-    assert_eq!(kept("loss 10% delay 5ms reorder 30% rate 1gbit"), alone);
+    assert_eq!(numbers_with("loss 10% delay 50ms 40ms"), alone);
+    assert_eq!(numbers_with("loss 10% delay 5ms reorder 30% rate 1gbit"), alone);
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn more_than_the_limit_is_dropped() {
     let mut link = link("delay 10ms limit 3");
     let out = run(&mut link, 14, MS, 50);
     // Three packets fill the queue; at 10 ms the first leaves and makes room, and so on.
-    let kept: Vec<u64> = out.iter().map(number).collect();
-    assert_eq!(kept, [0, 1, 2, 10, 11, 12]);
+    let numbers: Vec<u64> = out.iter().map(number).collect();
+    assert_eq!(numbers, [0, 1, 2, 10, 11, 12]);
     assert_eq!(link.counters().over_limit, 8);
     assert_eq!(link.backlog(), Backlog::default());
 }
@@ -140,7 +140,7 @@ fn a_copy_may_be_lost_by_itself() {
 #[test]
 fn corruption_changes_one_bit() {
     let mut link = link("corrupt 100%");
-    let mut places = [0_u32; 80];
+    let mut bit_counts = [0_u32; 80];
     for _ in 0..2_000 {
         link.handle_datagram(0, 0, &[0xa5; 10]);
         let out = pass(&mut link, 0);
@@ -148,9 +148,9 @@ fn corruption_changes_one_bit() {
         let changed: Vec<_> = changed.filter(|&(_, bits)| bits != 0).collect();
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].1.count_ones(), 1);
-        places[changed[0].0 * 8 + changed[0].1.trailing_zeros() as usize] += 1;
+        bit_counts[changed[0].0 * 8 + changed[0].1.trailing_zeros() as usize] += 1;
     }
-    assert!(places.iter().all(|&count| count > 5), "every bit is met: {places:?}");
+    assert!(bit_counts.iter().all(|&count| count > 5), "every bit is met: {bit_counts:?}");
     link.handle_datagram(0, 0, &[]);
     assert_eq!(pass(&mut link, 0)[0].octets, [], "there is no bit to change");
 }

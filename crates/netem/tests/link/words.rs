@@ -229,8 +229,8 @@ fn what_must_be_together_is_asked_for() {
         ("tbf rate 1mbit burst 5kb limit 5 peakrate 2mbit", 0, "`mtu` of tbf is missing"),
         ("tbf rate 1mbit burst 5kb limit 5 delay 5ms", 33, "`delay` is no word of tbf"),
     ] {
-        let found = problems(words);
-        assert_eq!(found[0], (at, message.to_owned()), "{words}");
+        let parsed = problems(words);
+        assert_eq!(parsed[0], (at, message.to_owned()), "{words}");
     }
     let found: Vec<_> = problems("delay 1ms tbf").into_iter().map(|(at, _)| at).collect();
     assert_eq!(found, [10, 10, 10], "rate, burst and room");

@@ -67,9 +67,9 @@ impl FrameSocket {
 
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         let size = size_of::<T>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
+        let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
         // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
+        check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
     }
 
     /// Sets the largest buffer that the kernel permits, up to [`BUFFER_BYTES`].
@@ -101,10 +101,10 @@ impl FrameSocket {
         // `struct tpacket_stats`: packets, drops.
         let mut counts = [0_u32; 2];
         let mut size = size_of_val(&counts) as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut counts).cast());
-        // SAFETY: `place` is writable for `size` octets and both outlive the call.
+        let (fd, pointer) = (self.fd.as_raw_fd(), (&raw mut counts).cast());
+        // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
         check(unsafe {
-            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, place, &raw mut size)
+            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, pointer, &raw mut size)
         })?;
         Ok(counts[1].into())
     }
@@ -114,9 +114,9 @@ impl FrameSocket {
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), (&raw mut address).cast());
-        // SAFETY: `place` is writable for `size` octets and both outlive the call.
-        check(unsafe { libc::getsockname(fd, place, &raw mut size) })?;
+        let (fd, pointer) = (self.fd.as_raw_fd(), (&raw mut address).cast());
+        // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
+        check(unsafe { libc::getsockname(fd, pointer, &raw mut size) })?;
         Ok(address.sll_ifindex <= 0)
     }
 
@@ -166,9 +166,9 @@ fn request(name: &str) -> libc::ifreq {
     // SAFETY: an all-zero ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays zero.
-    let places = request.ifr_name.split_last_mut().map(|(_, places)| places);
-    for (place, octet) in places.into_iter().flatten().zip(name.bytes()) {
-        *place = octet as libc::c_char;
+    let targets = request.ifr_name.split_last_mut().map(|(_, targets)| targets);
+    for (target, octet) in targets.into_iter().flatten().zip(name.bytes()) {
+        *target = octet as libc::c_char;
     }
     request
 }

@@ -33,7 +33,7 @@ pub struct ReceivedFrame<'a> {
 pub struct FrameReceiver {
     socket: FrameSocket,
     slots: MessageSlots<()>,
-    placed: Vec<Option<FrameProperties>>,
+    properties: Vec<Option<FrameProperties>>,
     truncated: u64,
     unreadable: u64,
 }
@@ -85,8 +85,8 @@ impl FrameReceiver {
         socket.bind(interface.index, libc::ETH_P_ALL).map_err(NetError::on("bind", subject))?;
         let slots =
             MessageSlots::new(SLOTS, HEAD_BYTES + FRAME_BYTES_MAX, control::AUXDATA_BYTES, ());
-        let placed = Vec::with_capacity(SLOTS);
-        Ok(Self { socket, slots, placed, truncated: 0, unreadable: 0 })
+        let properties = Vec::with_capacity(SLOTS);
+        Ok(Self { socket, slots, properties, truncated: 0, unreadable: 0 })
     }
 
     /// Receives the waiting frames, as many as there are slots, without waiting itself. Returns the
@@ -98,7 +98,7 @@ impl FrameReceiver {
     /// The error of `recvmmsg(2)`, except EAGAIN and EINTR: ENETDOWN once if the interface went
     /// down, or is gone ([`FrameReceiver::is_interface_gone`]).
     pub fn receive(&mut self) -> io::Result<usize> {
-        self.placed.clear();
+        self.properties.clear();
         let count = match self.slots.receive(&self.socket) {
             // A train of a kind that virtio has no name for: the kernel has dropped it.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -108,14 +108,14 @@ impl FrameReceiver {
             other => other?,
         };
         for slot in 0..count {
-            let placed = self.place(slot);
-            self.placed.push(placed);
+            let properties = self.read_properties(slot);
+            self.properties.push(properties);
         }
         Ok(count)
     }
 
     /// Reads the data before and next to the frame in slot `slot`.
-    fn place(&mut self, slot: usize) -> Option<FrameProperties> {
+    fn read_properties(&mut self, slot: usize) -> Option<FrameProperties> {
         let tag = control::vlan_tag(self.slots.control(slot));
         let tag_bytes = tag.map_or(0, |tag| tag.len());
         let Some(received) = self
@@ -128,17 +128,19 @@ impl FrameReceiver {
         };
         let whole = self.slots.buffer(slot);
         let head = whole.first_chunk::<HEAD_BYTES>().expect("a slot has room for it");
-        let placed = (received >= HEAD_BYTES + ETHERNET_BYTES)
-            .then(|| read_head(head, received - HEAD_BYTES, tag_bytes))
-            .flatten();
-        if placed.is_none() {
+        let properties = if received >= HEAD_BYTES + ETHERNET_BYTES {
+            read_head(head, received - HEAD_BYTES, tag_bytes)
+        } else {
+            None
+        };
+        if properties.is_none() {
             self.unreadable += 1;
         } else if let Some(tag) = tag {
             let at = HEAD_BYTES + ADDRESSES_BYTES;
             whole.copy_within(at..received, at + TAG_BYTES);
             whole[at..at + TAG_BYTES].copy_from_slice(&tag);
         }
-        placed
+        properties
     }
 
     /// Returns frame `index` of the last call; `None` for one that was dropped and counted.
@@ -148,7 +150,7 @@ impl FrameReceiver {
     /// If `index` is not below the number that [`FrameReceiver::receive`] returned.
     #[must_use]
     pub fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
-        let FrameProperties { len, checksum, train } = self.placed[index]?;
+        let FrameProperties { len, checksum, train } = self.properties[index]?;
         Some(ReceivedFrame { octets: self.slots.octets(index, HEAD_BYTES, len), checksum, train })
     }
 

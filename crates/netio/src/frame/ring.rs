@@ -58,12 +58,12 @@ impl RingMapping {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let fd = socket.fd.as_raw_fd();
         // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
-        let place =
+        let address =
             unsafe { libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0) };
-        if place == libc::MAP_FAILED {
+        if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let first = NonNull::new(place.cast()).ok_or_else(io::Error::last_os_error)?;
+        let first = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
         Ok(Self { first, len })
     }
 
@@ -178,14 +178,14 @@ impl FrameRing {
         self.slots
     }
 
-    const fn place(&self, number: u64) -> usize {
+    const fn slot_offset(&self, number: u64) -> usize {
         (number % self.slots as u64) as usize * self.slot_bytes
     }
 
     /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
     /// Nothing is queued until [`FrameRing::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
-        let at = self.place(self.committed);
+        let at = self.slot_offset(self.committed);
         let is_free = self.committed - self.done < self.slots as u64
             && self.memory.status(at).load(Ordering::Acquire) == AVAILABLE;
         let len = self.frame_bytes_max();
@@ -199,7 +199,7 @@ impl FrameRing {
     /// If `len` exceeds the slot.
     pub fn commit(&mut self, len: usize) {
         assert!(len <= self.frame_bytes_max(), "{len} octets in a slot");
-        let at = self.place(self.committed);
+        let at = self.slot_offset(self.committed);
         self.memory.octets(at + LEN_AT, 4).copy_from_slice(&(len as u32).to_ne_bytes());
         self.memory.status(at).store(SEND_REQUEST, Ordering::Release);
         self.committed += 1;
@@ -227,7 +227,7 @@ impl FrameRing {
         }
         let before = self.done;
         while self.done < self.committed {
-            let at = self.place(self.done);
+            let at = self.slot_offset(self.done);
             match self.memory.status(at).load(Ordering::Acquire) {
                 AVAILABLE => self.done += 1,
                 WRONG_FORMAT => return Err(io::Error::from_raw_os_error(libc::EINVAL)),

@@ -19,7 +19,7 @@ use crate::interface::Interface;
 
 /// Offsets in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
-const TAKEN_LEN_AT: usize = 8;
+const CAPTURED_LEN_AT: usize = 8;
 const FRAME_AT: usize = 12;
 /// States of a slot (`TP_STATUS_...`).
 const KERNEL: u32 = 0;
@@ -97,13 +97,13 @@ impl FrameRingReceiver {
     /// Reads the data before the frame in the slot at `at`, which now belongs to the process.
     fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(ReceivedFrame<'_>)) {
         let slot = self.memory.octets(at, self.slot_bytes);
-        let word = |place: usize| {
-            let octets = slot[place..].first_chunk().expect("a slot has room for its header");
+        let word = |offset: usize| {
+            let octets = slot[offset..].first_chunk().expect("a slot has room for its header");
             u32::from_ne_bytes(*octets) as usize
         };
-        let (len, taken_len) = (word(LEN_AT), word(TAKEN_LEN_AT));
+        let (len, captured_len) = (word(LEN_AT), word(CAPTURED_LEN_AT));
         let frame_at = usize::from(u16::from_ne_bytes([slot[FRAME_AT], slot[FRAME_AT + 1]]));
-        if taken_len < len {
+        if captured_len < len {
             self.truncated += 1;
             return;
         }

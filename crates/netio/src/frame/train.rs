@@ -77,8 +77,8 @@ pub(super) fn read_head(
 pub(super) fn udp_head(transport_at: usize, payload_bytes: usize) -> [u8; HEAD_BYTES] {
     let mut head = [NEEDS_CHECKSUM, KIND_UDP, 0, 0, 0, 0, 0, 0, 0, 0];
     let halves = [transport_at + UDP_BYTES, payload_bytes, transport_at, UDP_CHECKSUM_AT];
-    for (place, half) in head[2..].chunks_exact_mut(2).zip(halves) {
-        place.copy_from_slice(&(half as u16).to_ne_bytes());
+    for (target, half) in head[2..].chunks_exact_mut(2).zip(halves) {
+        target.copy_from_slice(&(half as u16).to_ne_bytes());
     }
     head
 }
@@ -89,8 +89,8 @@ mod tests {
 
     fn head(flags: u8, kind: u8, halves: [u16; 4]) -> [u8; HEAD_BYTES] {
         let mut head = [flags, kind, 0, 0, 0, 0, 0, 0, 0, 0];
-        for (place, half) in head[2..].chunks_exact_mut(2).zip(halves) {
-            place.copy_from_slice(&half.to_ne_bytes());
+        for (target, half) in head[2..].chunks_exact_mut(2).zip(halves) {
+            target.copy_from_slice(&half.to_ne_bytes());
         }
         head
     }

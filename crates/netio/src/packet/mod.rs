@@ -142,9 +142,9 @@ impl PacketSocket {
     fn get<const N: usize>(&self, level: i32, option: i32) -> io::Result<[u32; N]> {
         let mut value = [0_u32; N];
         let mut size = size_of_val(&value) as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), value.as_mut_ptr().cast());
-        // SAFETY: `place` is writable for `size` octets and `size` outlives the call.
-        check(unsafe { libc::getsockopt(fd, level, option, place, &raw mut size) })?;
+        let (fd, pointer) = (self.fd.as_raw_fd(), value.as_mut_ptr().cast());
+        // SAFETY: `pointer` is writable for `size` octets and `size` outlives the call.
+        check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })?;
         Ok(value)
     }
 

@@ -20,11 +20,11 @@ pub(crate) fn octet(
 ) -> Result<(), PacketTextFault> {
     let at = parser.cursor.at;
     if parser.cursor.word().is_empty() {
-        let found = parser.cursor.describe_next();
-        let message = if found == "`-`" {
-            "a sign is allowed inside c8(), c16(), c32() and c64() only".to_owned()
+        let next = parser.cursor.describe_next();
+        let message = if next == "`-`" {
+            "a sign stands inside of c8(), c16(), c32() and c64() only".to_owned()
         } else {
-            format!("an element expected, found {found}")
+            format!("an element expected, found {next}")
         };
         parser.cursor.at += 1;
         return fault(at, message);
@@ -56,11 +56,11 @@ pub(crate) fn string(
     match shellcode(text) {
         Some(octets) => {
             // The reference takes the length of a C string, and one byte less if it has a zero.
-            let kept = match octets.iter().position(|octet| *octet == 0) {
+            let octets = match octets.iter().position(|octet| *octet == 0) {
                 Some(len) if parser.settings.quirks => &octets[..len.saturating_sub(1)],
                 _ => &octets[..],
             };
-            builder.append(kept, at)
+            builder.append(octets, at)
         }
         None => builder.append(text, at),
     }
@@ -74,7 +74,10 @@ fn shellcode(text: &[u8]) -> Option<Vec<u8>> {
     let octet = |group: &[u8; 4]| {
         let digits = group.strip_prefix(b"\\x")?;
         let digits = std::str::from_utf8(digits).ok()?;
-        u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
+        if digits.starts_with('+') {
+            return None;
+        }
+        u8::from_str_radix(digits, 16).ok()
     };
     groups.iter().map(octet).collect()
 }
@@ -147,10 +150,10 @@ pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, 
         }
         // Blanks separate numbers as a comma does.
         if !parser.cursor.take(b',') && !parser.cursor.peek().is_some_and(is_word) {
-            let found = parser.cursor.describe_next();
+            let next = parser.cursor.describe_next();
             return fault(
                 parser.cursor.at,
-                format!("`,` or `)` expected, found {found}; only c8() to c64() take expressions"),
+                format!("`,` or `)` expected, found {next}; only c8() to c64() take expressions"),
             );
         }
         if numbers.len() > 8 {
@@ -164,8 +167,8 @@ fn exactly<const N: usize>(
     at: usize,
     usage: &str,
 ) -> Result<[u64; N], PacketTextFault> {
-    let given = arguments(parser, at)?;
-    given.try_into().map_or_else(|_| fault(at, format!("it is {usage}")), Ok)
+    let numbers = arguments(parser, at)?;
+    numbers.try_into().map_or_else(|_| fault(at, format!("it is {usage}")), Ok)
 }
 
 fn not_empty(count: u64, at: usize) -> Result<(), PacketTextFault> {
@@ -198,8 +201,8 @@ fn constant(
         parser.warn(at, message);
     }
     let bits = 8 * len as u32;
-    let is_kept = bits == 64 || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
-    if !is_kept {
+    let fits = bits == 64 || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
+    if !fits {
         parser.warn(at, format!("{} is more than {bits} bits hold", value.bits));
     }
     builder.append(&value.bits.to_be_bytes()[8 - len..], at)
@@ -217,9 +220,9 @@ fn random(
     };
     not_empty(count, at)?;
     builder.check_room(count, at)?;
-    let place = builder.packet.octets.len();
+    let offset = builder.packet.octets.len();
     builder.append(&vec![0; count as usize], at)?;
-    builder.packet.randoms.push((place, count as usize));
+    builder.packet.randoms.push((offset, count as usize));
     Ok(())
 }
 
@@ -229,8 +232,8 @@ fn counter(
     name: &str,
     at: usize,
 ) -> Result<(), PacketTextFault> {
-    let given = arguments(parser, at)?;
-    let (min, max, step) = match given[..] {
+    let numbers = arguments(parser, at)?;
+    let (min, max, step) = match numbers[..] {
         [min, max] => (min, max, 1),
         [min, max, step] => (min, max, step),
         _ => return fault(at, format!("it is {name}(min, max[, step]), of one octet")),
@@ -251,9 +254,9 @@ fn counter(
     }
     let is_down = name == "ddec";
     let value = if is_down { (range - 1) as u8 } else { 0 };
-    let place = builder.packet.octets.len();
+    let offset = builder.packet.octets.len();
     builder.append(&[0], at)?;
-    let counter = Counter { at: place, min, range, step, is_down, value, quirk: quirks };
+    let counter = Counter { at: offset, min, range, step, is_down, value, quirk: quirks };
     builder.packet.counters.push(counter);
     Ok(())
 }
@@ -295,16 +298,16 @@ fn checksum(
         return fault(at, format!("octet {to} is beyond the end of any frame"));
     }
     let (from, to) = (from.min(1 << 30) as usize, to.min(1 << 30) as usize);
-    let place = builder.packet.octets.len();
+    let offset = builder.packet.octets.len();
     let quirks = parser.settings.quirks;
-    if quirks && kind == Checksum::Range && to < place && is_static(builder) {
+    if quirks && kind == Checksum::Range && to < offset && is_static(builder) {
         // The reference computes it at once, without the last byte, and swaps its bytes.
-        let sum = ChecksumUpdate { at: place, from, to, ..sum(kind, quirks) };
+        let sum = ChecksumUpdate { at: offset, from, to, ..sum(kind, quirks) };
         let octets = sum.total(&builder.packet.octets).to_le_bytes();
         return builder.append(&octets, at);
     }
     builder.append(&[0; 2], at)?;
-    builder.late_sums.push((at, ChecksumUpdate { at: place, from, to, ..sum(kind, quirks) }));
+    builder.late_sums.push((at, ChecksumUpdate { at: offset, from, to, ..sum(kind, quirks) }));
     Ok(())
 }
 

@@ -126,13 +126,13 @@ pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, PacketTextFault> 
             other.filter(|octet| octet.is_ascii() && *octet != b'\n')
         }
     };
-    match octet {
-        Some(octet) if cursor.take(b'\'') => Ok(octet),
-        _ => {
-            cursor.at = at + 1;
-            fault(at, "a character is one ASCII character or `\\xHH` between single quotes")
-        }
+    if let Some(octet) = octet
+        && cursor.take(b'\'')
+    {
+        return Ok(octet);
     }
+    cursor.at = at + 1;
+    fault(at, "a character is one ASCII character or `\\xHH` between single quotes")
 }
 
 /// Reads `\xHH`.

@@ -50,8 +50,8 @@ pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, PacketTextFault> 
     if has_comma || parser.cursor.peek().is_some_and(is_word) {
         return Ok(false);
     }
-    let found = parser.cursor.describe_next();
-    fault(parser.cursor.at, format!("`,` or `)` expected, found {found}"))
+    let next = parser.cursor.describe_next();
+    fault(parser.cursor.at, format!("`,` or `)` expected, found {next}"))
 }
 
 fn argument(
@@ -78,9 +78,9 @@ fn argument(
     let Some(field) = field else {
         let known: Vec<_> = protocol.fields().iter().map(|field| field.names.join("|")).collect();
         let known = known.join(" ");
-        let shown =
+        let described =
             if name.is_empty() { parser.cursor.describe_next() } else { format!("`{name}`") };
-        let message = format!("{}() has no field {shown}: it has {known}", protocol.name());
+        let message = format!("{}() has no field {described}: it has {known}", protocol.name());
         return fault(at, message);
     };
     let mut field = *field;
@@ -140,9 +140,9 @@ fn assign(
         return fault(value_at, "a part of a field takes dinc() or drnd() only");
     }
     header.note(field, false, parser.settings.quirks);
-    let given = value(parser, field)?;
-    let HeaderFieldValue::Number(number) = given else {
-        octets[whole.at..whole.at + whole.len].copy_from_slice(given.octets());
+    let value = value(parser, field)?;
+    let HeaderFieldValue::Number(number) = value else {
+        octets[whole.at..whole.at + whole.len].copy_from_slice(value.octets());
         return Ok(());
     };
     if number > u64::from(whole.max()) {
@@ -301,9 +301,9 @@ fn value(
     }
     let address = address(&mut parser.cursor)?;
     match (field.kind, address) {
-        (HeaderFieldKind::Mac, Some(given @ HeaderFieldValue::Mac(_)))
-        | (HeaderFieldKind::Ip4, Some(given @ HeaderFieldValue::Ip4(_)))
-        | (HeaderFieldKind::Ip6, Some(given @ HeaderFieldValue::Ip6(_))) => Ok(given),
+        (HeaderFieldKind::Mac, Some(value @ HeaderFieldValue::Mac(_)))
+        | (HeaderFieldKind::Ip4, Some(value @ HeaderFieldValue::Ip4(_)))
+        | (HeaderFieldKind::Ip6, Some(value @ HeaderFieldValue::Ip6(_))) => Ok(value),
         (HeaderFieldKind::Mac, _) => {
             fault(at, "a hardware address expected, like 02:00:00:00:00:01")
         }

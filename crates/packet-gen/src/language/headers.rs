@@ -28,7 +28,7 @@ pub(crate) struct PacketHeader {
 
 impl PacketHeader {
     pub(crate) fn is_set(&self, field: &HeaderField) -> bool {
-        self.set.contains(&field.place())
+        self.set.contains(&field.position())
     }
 
     /// Returns the slot of `field` in the packet.
@@ -43,10 +43,11 @@ impl PacketHeader {
 
     /// Records that `field` has a given value, or changes.
     pub(crate) fn note(&mut self, field: &HeaderField, is_dynamic: bool, quirks: bool) {
-        let is_checksum = self.protocol.checksum().is_some_and(|sum| sum.place() == field.place());
+        let is_checksum =
+            self.protocol.checksum().is_some_and(|sum| sum.position() == field.position());
         // The reference computes a checksum over the value that a function puts there.
         if !(quirks && is_dynamic && is_checksum) {
-            self.set.push(field.place());
+            self.set.push(field.position());
         }
         self.changes |= is_dynamic;
         let addresses = match self.protocol {
@@ -115,22 +116,22 @@ impl PacketBuilder {
     ) -> Result<(), PacketTextFault> {
         // For a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
         let is_bare = self.quirks && self.is_to_file && protocol == HeaderProtocol::Ip6;
-        let stands = self.headers.last().is_some_and(|lower| {
+        let is_complete = self.headers.last().is_some_and(|lower| {
             let is_label = self.quirks && lower.protocol == HeaderProtocol::Mpls;
-            protocol.stands_on(lower.protocol) || is_label && protocol == HeaderProtocol::Vlan
+            protocol.may_follow(lower.protocol) || is_label && protocol == HeaderProtocol::Vlan
         });
-        if let (false, false, Some(lower)) = (stands, is_bare, protocol.usual_lower()) {
+        if let (false, false, Some(lower)) = (is_complete, is_bare, protocol.usual_lower()) {
             self.open(lower, at)?;
         }
-        let place = if self.quirks { self.header_bytes } else { self.packet.octets.len() };
+        let offset = if self.quirks { self.header_bytes } else { self.packet.octets.len() };
         let template = protocol.template();
-        let end = place + template.len();
+        let end = offset + template.len();
         self.check_room(end.saturating_sub(self.packet.octets.len()) as u64, at)?;
         if self.packet.octets.len() < end {
             self.packet.octets.resize(end, 0);
         }
         // Existing bytes stay where the header has zeros (there are some only with quirks).
-        for (octet, new) in self.packet.octets[place..end].iter_mut().zip(template) {
+        for (octet, new) in self.packet.octets[offset..end].iter_mut().zip(template) {
             if *new != 0 {
                 *octet = *new;
             }
@@ -138,7 +139,7 @@ impl PacketBuilder {
         self.header_bytes += template.len();
         let header = PacketHeader {
             protocol,
-            at: place,
+            at: offset,
             set: Vec::new(),
             changes: false,
             addresses_change: false,
@@ -157,10 +158,10 @@ impl PacketBuilder {
         octets: &[u8],
         at: usize,
     ) -> Result<usize, PacketTextFault> {
-        let place = self.packet.octets.len();
+        let offset = self.packet.octets.len();
         self.append(octets, at)?;
         self.header_bytes += octets.len();
-        Ok(place)
+        Ok(offset)
     }
 
     /// Changes the header below a new one.

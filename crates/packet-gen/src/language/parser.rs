@@ -73,8 +73,8 @@ impl<'a> Parser<'a> {
         self.cursor.skip_blanks();
         let at = self.cursor.at;
         if !self.cursor.take(b'{') {
-            let found = self.cursor.describe_next();
-            return fault(at, format!("a packet in braces, `{{ ... }}`, expected, found {found}"));
+            let next = self.cursor.describe_next();
+            return fault(at, format!("a packet in braces, `{{ ... }}`, expected, found {next}"));
         }
         let PacketParserSettings { quirks, device, is_to_file, .. } = *self.settings;
         let mut builder = PacketBuilder::new(device, quirks, is_to_file);

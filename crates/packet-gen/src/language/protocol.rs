@@ -53,7 +53,7 @@ pub(crate) struct HeaderField {
 impl HeaderField {
     /// Returns the position of the field, by which given values are recorded: flags share that of
     /// their field.
-    pub(crate) const fn place(&self) -> (isize, u32) {
+    pub(crate) const fn position(&self) -> (isize, u32) {
         (self.at, self.shift)
     }
 }
@@ -386,7 +386,7 @@ impl HeaderProtocol {
 
     /// Returns true if a header can be directly after one of `lower`; otherwise
     /// [`Self::usual_lower`] comes between.
-    pub(crate) const fn stands_on(self, lower: Self) -> bool {
+    pub(crate) const fn may_follow(self, lower: Self) -> bool {
         match self {
             Self::Ethernet => true,
             Self::Icmp4 | Self::Udp | Self::Tcp => matches!(lower, Self::Ip4 | Self::Ip6),

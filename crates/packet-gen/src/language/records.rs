@@ -43,7 +43,7 @@ struct ChangingField {
     function: fields::Function,
     text_at: usize,
     /// True if the field has a given number, too.
-    is_given: bool,
+    has_number: bool,
 }
 
 /// Records of a message under construction, section by section.
@@ -63,7 +63,7 @@ struct DnsRecordFields {
     /// Fields that change, by their index among type, class, time to live and length.
     changing: Vec<(usize, fields::Function, usize)>,
     /// Marks of those of the four that have given numbers.
-    given: [bool; 4],
+    has_number: [bool; 4],
 }
 
 impl DnsRecordSections {
@@ -82,7 +82,7 @@ impl DnsRecordSections {
             len: None,
             data: Vec::new(),
             changing: Vec::new(),
-            given: [false; 4],
+            has_number: [false; 4],
         };
         parser.cursor.expect(b'(')?;
         parser.cursor.skip_blanks();
@@ -108,15 +108,15 @@ impl DnsRecordSections {
         let counts = [0, 1, 2, 3].map(|section: usize| self.sections[section].len() as u32);
         builder.count_records(counts);
         for (octets, changing) in self.sections.into_iter().flatten() {
-            let place = builder.append_to_header(&octets, at)?;
-            for ChangingField { at, len, function, text_at, is_given } in changing {
+            let record_offset = builder.append_to_header(&octets, at)?;
+            for ChangingField { at, len, function, text_at, has_number } in changing {
                 let mask = if len == 4 { u32::MAX } else { 0xffff };
-                let slot = BitField { at: place + at, len, shift: 0, mask };
+                let slot = BitField { at: record_offset + at, len, shift: 0, mask };
                 let quirks = builder.quirks();
                 let octets = &builder.packet.octets;
                 let mut change = function.change(&slot, octets, quirks, text_at)?;
                 if let (true, false, FieldChangeRule::Increment { min: 0, value, .. }) =
-                    (quirks, is_given, &mut change)
+                    (quirks, has_number, &mut change)
                 {
                     // The reference puts defaults into records after it has read the starting
                     // value.
@@ -145,7 +145,7 @@ impl DnsRecordFields {
             self.typed(parser, &name)?;
             return parser.cursor.expect(b')');
         }
-        let place = match name.as_str() {
+        let index = match name.as_str() {
             "name" => None,
             "type" => Some(0),
             "class" => Some(1),
@@ -164,18 +164,18 @@ impl DnsRecordFields {
         parser.cursor.expect(b'=')?;
         parser.cursor.skip_blanks();
         let value_at = parser.cursor.at;
-        let Some(place) = place else { return self.octets(parser, &name) };
+        let Some(index) = index else { return self.octets(parser, &name) };
         if let Some(function) = fields::function(parser)? {
-            self.changing.push((place, function, value_at));
+            self.changing.push((index, function, value_at));
             return Ok(());
         }
         let number = expression::plain(&mut parser.cursor, parser.settings.quirks)?;
-        let most = if place == 2 { u64::from(u32::MAX) } else { 0xffff };
+        let most = if index == 2 { u64::from(u32::MAX) } else { 0xffff };
         if number > most {
             parser.warn(value_at, format!("{number} is more than the field holds, {most} at most"));
         }
-        self.given[place] = true;
-        match place {
+        self.has_number[index] = true;
+        match index {
             0 => self.kind = number as u16,
             1 => self.class = number as u16,
             2 => self.ttl = number as u32,
@@ -195,10 +195,10 @@ impl DnsRecordFields {
             }
         } else {
             let at = parser.cursor.at;
-            let Some(given) = fields::address(&mut parser.cursor)? else {
+            let Some(address) = fields::address(&mut parser.cursor)? else {
                 return fault(at, "data is a string or an address");
             };
-            self.data = given.octets().to_vec();
+            self.data = address.octets().to_vec();
         }
         Ok(())
     }
@@ -211,12 +211,12 @@ impl DnsRecordFields {
             "ptr" => 12,
             _ => {
                 let at = parser.cursor.at;
-                let given = fields::address(&mut parser.cursor)?;
-                let Some(given @ (HeaderFieldValue::Ip4(_) | HeaderFieldValue::Ip6(_))) = given
+                let address = fields::address(&mut parser.cursor)?;
+                let Some(address @ (HeaderFieldValue::Ip4(_) | HeaderFieldValue::Ip6(_))) = address
                 else {
                     return fault(at, "an IPv4 or IPv6 address expected");
                 };
-                self.data = given.octets().to_vec();
+                self.data = address.octets().to_vec();
                 self.kind = if self.data.len() == 4 { 1 } else { 28 };
                 return Ok(());
             }
@@ -237,10 +237,10 @@ impl DnsRecordFields {
             octets.extend(len.to_be_bytes());
             octets.extend(self.data);
         }
-        let changing = self.changing.into_iter().map(|(place, function, text_at)| {
-            let (offset, len) = [(0, 2), (2, 2), (4, 4), (8, 2)][place];
-            let is_given = self.given[place];
-            ChangingField { at: behind_name + offset, len, function, text_at, is_given }
+        let changing = self.changing.into_iter().map(|(index, function, text_at)| {
+            let (offset, len) = [(0, 2), (2, 2), (4, 4), (8, 2)][index];
+            let has_number = self.has_number[index];
+            ChangingField { at: behind_name + offset, len, function, text_at, has_number }
         });
         (octets, changing.collect())
     }

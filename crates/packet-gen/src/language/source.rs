@@ -87,8 +87,12 @@ impl<'a> Cursor<'a> {
         let word = self.word_at(self.at);
         if word.is_empty() {
             let rest = String::from_utf8_lossy(&self.text.octets[self.at..]);
-            let shown = rest.chars().next().unwrap_or(octet as char);
-            if shown == '\n' { "the end of the line".to_owned() } else { format!("`{shown}`") }
+            let character = rest.chars().next().unwrap_or(octet as char);
+            if character == '\n' {
+                "the end of the line".to_owned()
+            } else {
+                format!("`{character}`")
+            }
         } else {
             format!("`{word}`")
         }

@@ -62,9 +62,9 @@ pub(crate) fn theirs(
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    let said = fs::read_to_string(folder.join("said")).unwrap_or_default();
+    let error_text = fs::read_to_string(folder.join("said")).unwrap_or_default();
     if !status.success() {
-        return Err(format!("{status}: {said}"));
+        return Err(format!("{status}: {error_text}"));
     }
     let octets = fs::read(&output).map_err(|error| error.to_string())?;
     let reader = CaptureReader::new(&octets).map_err(|error| error.to_string())?;
@@ -81,13 +81,13 @@ fn ours(text: &str, is_shuffled: bool) -> Result<Vec<String>, String> {
 
 /// Returns the path of trafgen; prints a message and returns `None` if it is not installed.
 pub(crate) fn trafgen() -> Option<PathBuf> {
-    let found = ["/usr/sbin/trafgen", "/usr/bin/trafgen"].into_iter().map(PathBuf::from);
-    let found = found.into_iter().find(|path| path.exists());
-    if found.is_none() {
+    let path = ["/usr/sbin/trafgen", "/usr/bin/trafgen"].into_iter().map(PathBuf::from);
+    let path = path.into_iter().find(|path| path.exists());
+    if path.is_none() {
         assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "trafgen is not installed");
         println!("skipped: trafgen (package netsniff-ng) is not installed");
     }
-    found
+    path
 }
 
 #[test]

@@ -205,8 +205,10 @@ impl<'a> PcapngBlocks<'a> {
         len: u32,
         original_len: u32,
     ) -> Result<CapturedPacket<'a>, PcapError> {
-        let is_possible = len <= SNAP_LEN && len <= original_len;
-        let octets = octets.get(..len as usize).filter(|_| is_possible).ok_or(PcapError::Length)?;
+        if len > SNAP_LEN || len > original_len {
+            return Err(PcapError::Length);
+        }
+        let octets = octets.get(..len as usize).ok_or(PcapError::Length)?;
         Ok(CapturedPacket { time_ns: self.last_ns, original_len, link_type, octets })
     }
 }
@@ -360,11 +362,11 @@ mod tests {
             let facts = (reader.link_type(), reader.resolution());
             assert_eq!(facts, (LINK_ETHERNET, Resolution::Nanoseconds));
             let records: Vec<_> = reader.map(|record| record.unwrap()).collect();
-            let shown: Vec<_> =
+            let fields: Vec<_> =
                 records.iter().map(|r| (r.time_ns, r.original_len, r.octets)).collect();
             let half_hour_ns = 3_601_500_000_000;
             assert_eq!(
-                shown,
+                fields,
                 [
                     ((1 << 32) + 5, 9, &b"abc"[..]),
                     (half_hour_ns, 2, &b"de"[..]),
@@ -395,9 +397,9 @@ mod tests {
             packet(0),
         ];
         let file = file.concat();
-        let found: Vec<_> =
+        let records: Vec<_> =
             CaptureReader::new(&file).unwrap().map(|record| record.unwrap().link_type).collect();
-        assert_eq!(found, [1, 276, 1]);
+        assert_eq!(records, [1, 276, 1]);
     }
 
     #[test]
@@ -413,9 +415,12 @@ mod tests {
             packet(0, b"c"),
         ];
         let file = file.concat();
-        let found: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
-        assert_eq!(found.iter().map(|one| one.link_type).collect::<Vec<_>>(), [1, LINK_UNKNOWN, 1]);
-        assert_eq!(found[1].time_ns, 7_000);
+        let records: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
+        assert_eq!(
+            records.iter().map(|one| one.link_type).collect::<Vec<_>>(),
+            [1, LINK_UNKNOWN, 1]
+        );
+        assert_eq!(records[1].time_ns, 7_000);
     }
 
     #[test]

@@ -196,10 +196,10 @@ mod tests {
                 file.extend(b"abc");
             }
             assert!(is_capture(&file));
-            let found: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
-            let times: Vec<u64> = found.iter().map(|one| one.time_ns).collect();
+            let records: Vec<_> = CaptureReader::new(&file).unwrap().map(Result::unwrap).collect();
+            let times: Vec<u64> = records.iter().map(|one| one.time_ns).collect();
             assert_eq!(times, [5 * NS_PER_S + 7_000, 6 * NS_PER_S + 7_000]);
-            assert!(found.iter().all(|one| one.octets == b"abc" && one.link_type == 1));
+            assert!(records.iter().all(|one| one.octets == b"abc" && one.link_type == 1));
         }
     }
 

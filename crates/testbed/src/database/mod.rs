@@ -52,11 +52,11 @@ impl DatabaseEngine {
     /// Returns the reason why no such server can start here; `None` if one can.
     #[must_use]
     pub fn missing(self) -> Option<String> {
-        let found = match self {
+        let programs = match self {
             Self::MariaDb => mariadb::MariaDbPrograms::find().map(drop),
             Self::PostgreSql => postgresql::PostgreSqlPrograms::find().map(drop),
         };
-        found.err().map(|error| error.to_string())
+        programs.err().map(|error| error.to_string())
     }
 }
 
@@ -161,8 +161,8 @@ impl PrivateDatabase {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("godwit-database-{}-{count}", std::process::id());
         let folder = reachable_folder().join(name);
-        let made = |e| TestbedError::new(format!("cannot make {}", folder.display()), e);
-        fs::create_dir_all(&folder).map_err(made)?;
+        let failed = |e| TestbedError::new(format!("cannot make {}", folder.display()), e);
+        fs::create_dir_all(&folder).map_err(failed)?;
         let port = if settings.on_loopback { Some(free_port()?) } else { None };
         let (through, options) = (Vec::new(), Vec::new());
         let database = Self {

@@ -82,7 +82,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let program = folder.join("program");
         let templates = folder.join("templates");
-        let mut made = 0;
+        let mut count = 0;
         for (number, version) in ["1", "1", "22"].into_iter().enumerate() {
             // An unchanged file keeps its modification time only if it is not written again.
             if fs::read_to_string(&program).ok().as_deref() != Some(version) {
@@ -90,7 +90,7 @@ mod tests {
             }
             let data = folder.join(number.to_string());
             copy_or_make_in(&templates, &program, &data, || {
-                made += 1;
+                count += 1;
                 fs::create_dir(&data).unwrap();
                 fs::write(data.join("file"), version).unwrap();
                 Ok(())
@@ -98,7 +98,7 @@ mod tests {
             .unwrap();
             assert_eq!(fs::read_to_string(data.join("file")).unwrap(), version);
         }
-        assert_eq!(made, 2);
+        assert_eq!(count, 2);
         let failed = copy_or_make_in(&templates, &folder.join("none"), &folder, || Ok(()));
         assert!(failed.unwrap_err().to_string().contains("cannot read"));
         fs::remove_dir_all(folder).unwrap();

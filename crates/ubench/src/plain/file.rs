@@ -42,12 +42,12 @@ impl TextFile {
     /// Creates an empty file.
     pub(super) fn create(
         mode: ChangeSafety,
-        place: &SubjectEnvironment<'_>,
+        environment: &SubjectEnvironment<'_>,
         storage: &CountedStorage,
     ) -> Result<Self, UbenchError> {
-        let path = match place.file {
+        let path = match environment.file {
             Some(path) => path.to_owned(),
-            None => place.folder.join("dhcpd.leases"),
+            None => environment.folder.join("dhcpd.leases"),
         };
         let file = storage.create(&path).map_err(failed)?;
         let buffer = String::with_capacity(BUFFER_OCTETS * 2);

@@ -92,13 +92,13 @@ pub(crate) struct PlainStore {
 /// Opens as many connections as there are operations at a time, and creates the table anew.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
-    place: &SubjectEnvironment<'_>,
+    environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
 ) -> Result<PlainStore, UbenchError> {
     let is_compiled = subject.is_compiled.unwrap_or(false);
     let connect = |is_first: bool| -> Result<Box<dyn StoreConnection>, UbenchError> {
         let texts = statement::StepStatements::new(subject.backend, is_compiled);
-        match (subject.backend, place.server) {
+        match (subject.backend, environment.server) {
             (SubjectBackend::Mysql, Some(server)) => {
                 let settings = server.plain_settings(subject)?;
                 let driver = mysql::MysqlDriver::connect(&settings, subject, is_first)?;
@@ -110,12 +110,12 @@ pub(crate) fn open(
                 Ok(Box::new(DriverConnection { driver, texts }))
             }
             (SubjectBackend::Sqlite, _) => {
-                let driver = sqlite::SqliteDriver::open(subject, place)?;
+                let driver = sqlite::SqliteDriver::open(subject, environment)?;
                 Ok(Box::new(DriverConnection { driver, texts }))
             }
             _ => {
-                let storage = CountedStorage::new(counts.clone(), place.delay);
-                Ok(Box::new(TextFile::create(subject.mode, place, &storage)?))
+                let storage = CountedStorage::new(counts.clone(), environment.delay);
+                Ok(Box::new(TextFile::create(subject.mode, environment, &storage)?))
             }
         }
     };

@@ -21,8 +21,8 @@ pub(crate) struct Pgsql {
 
 fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_> {
     move |error| {
-        let said = error.as_db_error().map(ToString::to_string);
-        UbenchError::failed(tried, said.unwrap_or_else(|| error.to_string()))
+        let message = error.as_db_error().map(ToString::to_string);
+        UbenchError::failed(tried, message.unwrap_or_else(|| error.to_string()))
     }
 }
 
@@ -147,7 +147,7 @@ impl StatementDriver for Pgsql {
         };
         let compiled = self.compiled(text, arguments)?;
         let parameters = parameters(arguments);
-        let found = self.runtime.block_on(self.client.query(&compiled, &parameters));
-        found.map(|rows| rows.len() as u64).map_err(failed(tried))
+        let rows = self.runtime.block_on(self.client.query(&compiled, &parameters));
+        rows.map(|rows| rows.len() as u64).map_err(failed(tried))
     }
 }

@@ -26,11 +26,11 @@ impl SqliteDriver {
     /// Creates a file.
     pub(super) fn open(
         subject: &BenchmarkSubject,
-        place: &SubjectEnvironment<'_>,
+        environment: &SubjectEnvironment<'_>,
     ) -> Result<Self, UbenchError> {
-        let path = match place.file {
+        let path = match environment.file {
             Some(path) => path.to_owned(),
-            None => place.folder.join("ubench.sqlite"),
+            None => environment.folder.join("ubench.sqlite"),
         };
         let open = || {
             let connection = Connection::open(&path)?;
@@ -47,7 +47,8 @@ impl SqliteDriver {
         };
         let tried = format!("make a table in {}", path.display());
         let connection = open().map_err(failed(&tried))?;
-        let delay = if subject.mode == ChangeSafety::Sync { place.delay } else { Duration::ZERO };
+        let delay =
+            if subject.mode == ChangeSafety::Sync { environment.delay } else { Duration::ZERO };
         Ok(Self { connection, delay, is_in_transaction: false })
     }
 
@@ -109,7 +110,7 @@ impl StatementDriver for SqliteDriver {
             }
             Ok(count)
         };
-        let found = match &statement.compiled {
+        let result = match &statement.compiled {
             Some(text) => self.connection.prepare_cached(text).and_then(|mut compiled| {
                 count(&mut compiled.query(params_from_iter(arguments.0))?)
             }),
@@ -118,6 +119,6 @@ impl StatementDriver for SqliteDriver {
                 .prepare(&statement.written_out(arguments))
                 .and_then(|mut plain| count(&mut plain.query([])?)),
         };
-        found.map_err(failed("look for a row"))
+        result.map_err(failed("look for a row"))
     }
 }

@@ -92,9 +92,9 @@ fn demand_state(
     number: u64,
     state: PacketState,
 ) -> Judged {
-    let said = answer.state_of(number, peer.first);
+    let reported = answer.state_of(number, peer.first);
     let expected = format!("packet {number} reported as {state:?}");
-    demand(said == Some(state), &expected, || format!("{said:?} by {answer}"))
+    demand(reported == Some(state), &expected, || format!("{reported:?} by {answer}"))
 }
 
 fn vector(bench: &ConformanceContext) -> Judged {

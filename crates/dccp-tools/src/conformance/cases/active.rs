@@ -135,14 +135,14 @@ pub(super) fn sync_in_part_open(bench: &ConformanceContext) -> Judged {
 
 pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
     let both = [&b"first cookie"[..], b"second cookie"].map(|c| option(DccpOption::InitCookie(c)));
-    let given = |answer: &TargetPacket| -> Vec<u8> {
+    let cookies_of = |answer: &TargetPacket| -> Vec<u8> {
         let cookies = answer.raw_options().filter(|raw| raw.number == number::INIT_COOKIE);
         cookies.flat_map(|raw| option(DccpOption::InitCookie(raw.value))).collect()
     };
     let (mut peer, _, first) = part_open_with(bench, &both.concat())?;
     let has_both = |ack: &TargetPacket| {
         let words = "both Init Cookies in order on each packet of PARTOPEN";
-        demand(given(ack) == both.concat(), words, || ack.to_string())
+        demand(cookies_of(ack) == both.concat(), words, || ack.to_string())
     };
     has_both(&first)?;
     has_both(&peer.wait_repeated("the Ack again", is_ack)?.0)?;
@@ -152,7 +152,7 @@ pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
     peer.send(&sync);
     let answer =
         peer.wait("a SyncAck", |a| a.acknowledges(PacketType::SyncAck, sync.header.sequence))?;
-    demand(given(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
+    demand(cookies_of(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
 }
 
 /// Refuses one of the features that the Request has a Change of.
@@ -162,7 +162,7 @@ fn refuse<'b>(
 ) -> Result<TesterConnection<'b>, CaseStopReason> {
     let (mut peer, request) = await_request(bench)?;
     let changes = request.changes();
-    let Some((kind, ..)) = changes.iter().find(|(_, asked, _)| *asked == feature) else {
+    let Some((kind, ..)) = changes.iter().find(|(_, changed, _)| *changed == feature) else {
         let why = format!("the target does not ask for feature {feature}");
         return Err(CaseStopReason::not_applicable(why));
     };

@@ -74,26 +74,26 @@ fn six_numbers(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
     let mut first = TesterConnection::open(bench)?;
     let mut second = TesterConnection::open(bench)?;
-    let door = bench.open_another_socket()?;
-    let mut third = TesterConnection::at_socket(bench, door, first.port);
+    let socket_index = bench.open_another_socket()?;
+    let mut third = TesterConnection::at_socket(bench, socket_index, first.port);
     third.request(&VECTORS)?;
     third.complete()?;
     [&mut first, &mut second, &mut third].into_iter().try_for_each(|peer| {
         let draft = peer.next(PacketType::Data).data(b"mine");
-        peer.demand_taken(&draft)
+        peer.demand_accepted(&draft)
     })
 }
 
 fn another_udp_port(bench: &ConformanceContext) -> Judged {
     needs_udp(bench)?;
     let mut peer = TesterConnection::open(bench)?;
-    let door = bench.open_another_socket()?;
-    let mut moved = TesterConnection::at_socket(bench, door, peer.port);
+    let socket_index = bench.open_another_socket()?;
+    let mut moved = TesterConnection::at_socket(bench, socket_index, peer.port);
     moved.begin_at(peer.sent.next());
     moved.received = peer.received;
     let close = moved.next(PacketType::Close);
     moved.send(&close);
     moved.collect(MOMENT)?;
     let draft = peer.next(PacketType::Data).data(b"still here");
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }

@@ -103,8 +103,8 @@ fn covering<'b>(
     minimum: u8,
 ) -> Result<TesterConnection<'b>, CaseStopReason> {
     let (kind, feature) = (FeatureOption::ChangeR, MINIMUM_COVERAGE);
-    let asked = FeatureChange { kind, feature, value: &[minimum] };
-    let (peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, asked)?;
+    let change = FeatureChange { kind, feature, value: &[minimum] };
+    let (peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, change)?;
     if agreed.first() != Some(&minimum) {
         let why = format!("the target does not take a Minimum Checksum Coverage of {minimum}");
         return Err(CaseStopReason::not_applicable(why));
@@ -173,11 +173,11 @@ fn not_agreed(bench: &ConformanceContext) -> Judged {
 fn minimum_of_4(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let mut peer = covering(bench, 4)?;
-    for (coverage, is_taken) in [(3, false), (4, true), (0, true)] {
+    for (coverage, is_accepted) in [(3, false), (4, true), (0, true)] {
         let data = format!("data with coverage {coverage}").into_bytes();
         let draft = peer.next(PacketType::Data).data(&data).covering(coverage);
         peer.send(&draft);
-        peer.demand_echo(&data, is_taken)?;
+        peer.demand_echo(&data, is_accepted)?;
     }
     Ok(())
 }
@@ -223,9 +223,9 @@ fn data_checksums(bench: &ConformanceContext) -> Judged {
 
 fn ask_for_checking(bench: &ConformanceContext) -> Judged {
     let mut peer = TesterConnection::new(bench);
-    let asked = change(FeatureOption::ChangeR, CHECK_DATA_CHECKSUM, &[1]);
+    let changes = change(FeatureOption::ChangeR, CHECK_DATA_CHECKSUM, &[1]);
     let request =
-        peer.next(PacketType::Request).options(&[&[number::MANDATORY], &asked[..]].concat());
+        peer.next(PacketType::Request).options(&[&[number::MANDATORY], &changes[..]].concat());
     peer.send(&request);
     let is_answer = |a: &TargetPacket| a.is(PacketType::Response) || a.is(PacketType::Reset);
     let answer = peer.wait("Confirm L of 1, or Reset 6", is_answer)?;

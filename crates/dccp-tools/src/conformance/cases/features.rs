@@ -297,7 +297,7 @@ fn unexpected_confirm(bench: &ConformanceContext) -> Judged {
     let mut peer = TesterConnection::open(bench)?;
     let confirms = [change(ConfirmR, UNKNOWN, &[1, 1]), change(ConfirmL, 7, &[1, 1])].concat();
     let draft = peer.next(PacketType::Ack).options(&confirms);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn repeated_change(bench: &ConformanceContext) -> Judged {
@@ -406,8 +406,8 @@ fn ecn_incapable(bench: &ConformanceContext) -> Judged {
     if bench.is_udp() || !bench.target().address.is_ipv4() {
         return Err(CaseStopReason::not_applicable("ECN bits are seen over IPv4 without UDP only"));
     }
-    let asked = FeatureChange { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
-    let (mut peer, _) = TesterConnection::open_asking(bench, &VECTORS, asked)?;
+    let incapable = FeatureChange { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
+    let (mut peer, _) = TesterConnection::open_asking(bench, &VECTORS, incapable)?;
     for _ in 0..4 {
         peer.send_data(b"not to be marked");
     }

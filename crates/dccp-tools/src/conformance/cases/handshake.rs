@@ -144,7 +144,7 @@ fn data_too_early(bench: &ConformanceContext) -> Judged {
 fn data_follows(bench: &ConformanceContext) -> Judged {
     let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"follows");
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn changed_cookie(bench: &ConformanceContext) -> Judged {

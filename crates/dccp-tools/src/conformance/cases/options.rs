@@ -56,7 +56,7 @@ fn demand_reset(
 fn demand_ignored(bench: &ConformanceContext, packet_type: PacketType, options: &[u8]) -> Judged {
     let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(packet_type).options(options);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn has_stamp(answer: &TargetPacket) -> bool {

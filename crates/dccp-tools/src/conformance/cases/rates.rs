@@ -150,13 +150,13 @@ fn sending(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopR
     // This stops the case if the target does not accept CCID 3.
     open(bench, FeatureOption::ChangeL)?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
-    let asked = FeatureChange { kind, feature, value: &[1] };
+    let loss_rate = FeatureChange { kind, feature, value: &[1] };
     // While the CCID is not agreed yet, its features may be negotiated only after Mandatory
     // (§10.3).
     let ccid = change(FeatureOption::ChangeL, CCID, &[3]);
-    let changes = [&[number::MANDATORY], &ccid[..], &asked.change()].concat();
+    let changes = [&[number::MANDATORY], &ccid[..], &loss_rate.change()].concat();
     let (mut peer, response) = open_with(bench, FeatureOption::ChangeL, &changes)?;
-    let agreed = peer.agree_on(&response, asked)?;
+    let agreed = peer.agree_on(&response, loss_rate)?;
     if agreed.first() != Some(&1) {
         return Err(CaseStopReason::not_applicable("the target does not send Loss Event Rates"));
     }
@@ -279,9 +279,11 @@ fn loss_events(bench: &ConformanceContext) -> Judged {
     }
     lose(&mut peer, 3);
     let three = intervals(&send_for_feedback(&mut peer, 7)?)?;
-    let told = [one, two, three];
+    let lengths = [one, two, three];
     let is_right = two == one + 1 && three == two + 1;
-    demand(is_right, "one interval more for each event, of one loss or two", || format!("{told:?}"))
+    demand(is_right, "one interval more for each event, of one loss or two", || {
+        format!("{lengths:?}")
+    })
 }
 
 fn reordered(bench: &ConformanceContext) -> Judged {
@@ -319,5 +321,5 @@ fn feedback_on_data(bench: &ConformanceContext) -> Judged {
     let mut peer = TesterConnection::open(bench)?;
     let options = [&receive_rate(1)[..], &[number::LOSS_INTERVALS, 3, 9]].concat();
     let draft = peer.next(PacketType::Data).options(&options);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }

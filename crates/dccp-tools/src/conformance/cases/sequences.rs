@@ -267,7 +267,7 @@ fn around(bench: &ConformanceContext) -> Judged {
     peer.complete()?;
     for _ in 0..6 {
         let draft = peer.next(PacketType::Data).data(b"around");
-        peer.demand_taken(&draft)?;
+        peer.demand_accepted(&draft)?;
     }
     demand(peer.sent.value() < 1 << 20, "numbers that went around", || peer.sent.to_string())
 }
@@ -278,7 +278,7 @@ fn sync_for_data(bench: &ConformanceContext) -> Judged {
     let answers = answers_at(&mut peer, &ahead, false)?;
     demand_sync(&answers, ahead.header.sequence, true, "Data far ahead")?;
     let draft = peer.next(PacketType::Data);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn invalid_syncs(bench: &ConformanceContext) -> Judged {
@@ -307,7 +307,7 @@ fn sync_moves(bench: &ConformanceContext) -> Judged {
     peer.barrier()?;
     peer.sent = peer.sent.plus(ABOVE - 5);
     let draft = peer.next(PacketType::Data);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn sync_limit(bench: &ConformanceContext) -> Judged {
@@ -320,7 +320,7 @@ fn sync_limit(bench: &ConformanceContext) -> Judged {
     // The limit is 8 Syncs per second: in 300 ms at most 3 after the first.
     demand((1..=4).contains(&syncs), "one to four Syncs in 300 ms", || format!("{syncs}"))?;
     let draft = peer.next(PacketType::Data);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn burst(bench: &ConformanceContext) -> Judged {
@@ -343,7 +343,7 @@ fn burst(bench: &ConformanceContext) -> Judged {
     let expected = "after a Sync and a SyncAck no Sync for the next Data";
     demand(!answers.iter().any(|a| a.is(PacketType::Sync)), expected, || listed(&answers))?;
     let draft = peer.next(PacketType::Data);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn blind_attack(bench: &ConformanceContext) -> Judged {
@@ -356,7 +356,7 @@ fn blind_attack(bench: &ConformanceContext) -> Judged {
     let has_reset = answers.iter().any(|answer| answer.is(PacketType::Reset));
     demand(!has_reset, "no Reset for a blind attack", || listed(&answers))?;
     let draft = peer.next(PacketType::Data);
-    peer.demand_taken(&draft)
+    peer.demand_accepted(&draft)
 }
 
 fn half_open(bench: &ConformanceContext) -> Judged {
@@ -395,8 +395,8 @@ fn short_not_allowed(bench: &ConformanceContext) -> Judged {
 fn short_allowed(bench: &ConformanceContext) -> Judged {
     let mut peer = TesterConnection::new(bench);
     peer.begin_at(SequenceNumber::new((7 << 40) | 0xff_fff8));
-    let asked = change(FeatureOption::ChangeL, ALLOW_SHORT_SEQNOS, &[1]);
-    let answer = peer.request(&[&VECTORS, &asked[..]].concat())?;
+    let allow_short = change(FeatureOption::ChangeL, ALLOW_SHORT_SEQNOS, &[1]);
+    let answer = peer.request(&[&VECTORS, &allow_short[..]].concat())?;
     let confirmed = answer.features(FeatureOption::ConfirmR, ALLOW_SHORT_SEQNOS);
     if confirmed.first().and_then(|value| value.first()) != Some(&1) {
         return Err(CaseStopReason::not_applicable(
@@ -407,7 +407,7 @@ fn short_allowed(bench: &ConformanceContext) -> Judged {
     for _ in 0..6 {
         for packet_type in [PacketType::Data, PacketType::DataAck] {
             let draft = peer.next(packet_type).short();
-            peer.demand_taken(&draft)?;
+            peer.demand_accepted(&draft)?;
         }
     }
     Ok(())
@@ -446,12 +446,12 @@ fn ndp_count(bench: &ConformanceContext) -> Judged {
         let answer = peer.wait("the datagram back", TargetPacket::has_data)?;
         let run = answer.sequence().distance_from(last) as u64 - 1;
         let expected = (run > 0).then_some(run);
-        let said = DccpOptionIterator::new(&answer.options).find_map(|raw| match raw.option {
+        let count = DccpOptionIterator::new(&answer.options).find_map(|raw| match raw.option {
             DccpOption::NdpCount(count) => Some(count),
             _ => None,
         });
         let words = format!("NDP Count {expected:?} after {run} packets without data");
-        demand(said == expected || (run == 0 && said == Some(0)), &words, || answer.to_string())?;
+        demand(count == expected || (run == 0 && count == Some(0)), &words, || answer.to_string())?;
         let octets = answer.option(number::NDP_COUNT).map_or(0, <[u8]>::len);
         demand(run <= 255 || octets == 2, "two octets above 255", || format!("{octets}"))?;
         last = answer.sequence();

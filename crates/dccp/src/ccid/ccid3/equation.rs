@@ -87,9 +87,9 @@ mod tests {
             (1424.0, 0.1, 1424.0 * 0.5 / 0.1, 0.206_429, 4.844),
             (1424.0, 0.01, 11.8e6, 0.000_218, 4_596.0),
         ] {
-            let found = loss_event_rate(s, r, x);
-            assert_near(found, p, 6e-7);
-            assert_near(1.0 / found, length, length * 2e-4);
+            let rate = loss_event_rate(s, r, x);
+            assert_near(rate, p, 6e-7);
+            assert_near(1.0 / rate, length, length * 2e-4);
         }
         assert_near(loss_event_rate(1000.0, 1.0, 1.0), 1.0, 0.0);
     }

@@ -211,7 +211,7 @@ pub fn read_intervals(
         return None;
     }
     let read = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
-    let told = intervals.iter().map(move |octets| {
+    let entries = intervals.iter().map(move |octets| {
         let loss = read(&octets[3..6]);
         LossIntervalEntry {
             lossless_len: read(&octets[..3]),
@@ -220,7 +220,7 @@ pub fn read_intervals(
             data_len: read(&octets[6..]),
         }
     });
-    Some((skip, told))
+    Some((skip, entries))
 }
 
 #[cfg(test)]
@@ -275,12 +275,12 @@ mod tests {
         // Read back, and with the nonces of the example.
         expected[6] = 0x80;
         expected[33] = 0x80;
-        let (skip, told) = read_intervals(&expected[2..]).unwrap();
+        let (skip, entries) = read_intervals(&expected[2..]).unwrap();
         assert_eq!(skip, 2);
-        let told: Vec<_> =
-            told.map(|i| (i.lossless_len, i.loss_len, i.nonce, i.data_len)).collect();
+        let entries: Vec<_> =
+            entries.map(|i| (i.lossless_len, i.loss_len, i.nonce, i.data_len)).collect();
         assert_eq!(
-            told,
+            entries,
             [(10, 1, true, 10), (8, 5, false, 10), (8, 1, false, 8), (10, 0, true, 15)]
         );
         assert!(read_intervals(&expected[2..20]).is_none());

@@ -54,11 +54,11 @@ impl LossDetector {
         Self { expected: first, last_ccval: 0, beyond: Vec::new(), event: None }
     }
 
-    /// Processes a packet, and calls `found` with each finding.
+    /// Processes a packet, and calls `report` with each finding.
     pub(super) fn record_arrival(
         &mut self,
         arrival: &PacketArrival,
-        mut found: impl FnMut(LossHistoryChange),
+        mut report: impl FnMut(LossHistoryChange),
     ) {
         let packet = PacketAfterHole {
             sequence: arrival.sequence,
@@ -76,23 +76,23 @@ impl LossDetector {
             Some(at) => self.beyond.insert(at, packet),
             None => self.beyond.push(packet),
         }
-        self.advance(&mut found);
+        self.advance(&mut report);
         while self.beyond.len() >= LATER_PACKETS {
-            self.lose(&mut found);
-            self.advance(&mut found);
+            self.lose(&mut report);
+            self.advance(&mut report);
         }
     }
 
     /// Moves the packets that are in order now out of `beyond`.
-    fn advance(&mut self, found: &mut impl FnMut(LossHistoryChange)) {
+    fn advance(&mut self, report: &mut impl FnMut(LossHistoryChange)) {
         while self.beyond.first().is_some_and(|packet| packet.sequence == self.expected) {
             let packet = self.beyond.remove(0);
             let number = packet.sequence;
             self.expected = number.next();
             if packet.is_marked {
-                self.event(number, number, found);
+                self.event(number, number, report);
             } else {
-                found(LossHistoryChange::Arrived { number, is_data: packet.is_data });
+                report(LossHistoryChange::Arrived { number, is_data: packet.is_data });
             }
             // Only data packets carry the counter.
             if packet.is_data {
@@ -105,7 +105,7 @@ impl LossDetector {
     }
 
     /// Declares the hole before the first packet of `beyond` lost.
-    fn lose(&mut self, found: &mut impl FnMut(LossHistoryChange)) {
+    fn lose(&mut self, report: &mut impl FnMut(LossHistoryChange)) {
         let first = self.expected;
         let next = self.beyond[0];
         let lost = next.sequence.distance_from(first).max(0) as u64;
@@ -113,10 +113,10 @@ impl LossDetector {
         if next.ndp_count >= lost {
             // The hole is only packets without data (RFC 4340 §7.7).
             for back in 0..lost {
-                found(LossHistoryChange::Arrived { number: first.plus(back), is_data: false });
+                report(LossHistoryChange::Arrived { number: first.plus(back), is_data: false });
             }
         } else {
-            self.event(first, next.sequence.minus(1), found);
+            self.event(first, next.sequence.minus(1), report);
         }
     }
 
@@ -124,13 +124,13 @@ impl LossDetector {
         &mut self,
         first: SequenceNumber,
         last: SequenceNumber,
-        found: &mut impl FnMut(LossHistoryChange),
+        report: &mut impl FnMut(LossHistoryChange),
     ) {
         if self.event.is_some_and(|event| !event.is_over) {
-            found(LossHistoryChange::More { last });
+            report(LossHistoryChange::More { last });
         } else {
             self.event = Some(CurrentLossEvent { ccval: self.last_ccval, is_over: false });
-            found(LossHistoryChange::Event { first, last });
+            report(LossHistoryChange::Event { first, last });
         }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn tfrc_14_lost_packets_without_data_are_no_loss() {
         let mut detector = LossDetector::new(n(0));
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         for (number, ndp_count) in [(0, None), (3, Some(2)), (4, None), (5, None)] {
             let arrival = PacketArrival {
                 now_ns: 0,
@@ -207,13 +207,13 @@ mod tests {
                 ndp_count,
                 is_in_order: true,
             };
-            detector.record_arrival(&arrival, |finding| found.push(finding));
+            detector.record_arrival(&arrival, |finding| findings.push(finding));
         }
         let expected = [true, false, false, true, true, true];
-        let told: Vec<_> = found
+        let has_data: Vec<_> = findings
             .iter()
             .map(|finding| matches!(finding, LossHistoryChange::Arrived { is_data: true, .. }))
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(has_data, expected);
     }
 }

@@ -122,7 +122,7 @@ impl ReceiverHalf for Ccid3Receiver {
         let is_round_over = arrival.data_len.is_some()
             && self
                 .reported_ccval
-                .is_none_or(|told| counter::distance(told, arrival.ccval) >= FEEDBACK_STEPS);
+                .is_none_or(|ccval| counter::distance(ccval, arrival.ccval) >= FEEDBACK_STEPS);
         // Without data there is no feedback (RFC 5348 §6.2): it would report a rate of zero about a
         // packet that did arrive.
         if (self.has_unreported_event && self.has_data) || is_round_over {

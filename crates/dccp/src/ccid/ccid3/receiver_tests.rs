@@ -30,14 +30,14 @@ fn data(receiver: &mut Ccid3Receiver, number: u64, now_ms: u64, ccval: u8) {
 }
 
 /// Returns the options of a feedback: rate, inverse loss event rate, interval lengths.
-fn told(receiver: &mut Ccid3Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
+fn feedback(receiver: &mut Ccid3Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
     let mut area = [0; 300];
     let mut options = DccpOptionWriter::new(&mut area);
     receiver.write(now_ms * MS, &mut options);
     let octets = options.written().to_vec();
     let value = |wanted: u8| {
-        let mut found = DccpOptionIterator::new(&octets).filter(|raw| raw.number == wanted);
-        found.next().map(|raw| raw.value.to_vec())
+        let mut matching = DccpOptionIterator::new(&octets).filter(|raw| raw.number == wanted);
+        matching.next().map(|raw| raw.value.to_vec())
     };
     let word = |octets: Vec<u8>| u32::from_be_bytes(octets.try_into().unwrap());
     value(number::ELAPSED_TIME)?;
@@ -49,10 +49,10 @@ fn told(receiver: &mut Ccid3Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>
 #[test]
 fn tfrc_01_feedback_has_its_three_options_and_the_first_says_nothing_yet() {
     let mut receiver = receiver();
-    assert_eq!(told(&mut receiver, 0), None, "an acknowledgement without data is no feedback");
+    assert_eq!(feedback(&mut receiver, 0), None, "an acknowledgement without data is no feedback");
     data(&mut receiver, 0, 0, 0);
     assert_eq!(receiver.ack_due_ns(), Some(0));
-    assert_eq!(told(&mut receiver, 0), Some((0, u32::MAX, vec![1])));
+    assert_eq!(feedback(&mut receiver, 0), Some((0, u32::MAX, vec![1])));
     assert_eq!(receiver.ack_due_ns(), None);
 }
 
@@ -80,13 +80,13 @@ fn tfrc_04_the_inverse_is_rounded_up() {
 fn tfrc_06_feedback_follows_four_steps_of_the_counter_or_a_new_event() {
     let mut receiver = receiver();
     data(&mut receiver, 0, 0, 14);
-    told(&mut receiver, 0);
+    feedback(&mut receiver, 0);
     data(&mut receiver, 1, 25, 15);
     data(&mut receiver, 2, 75, 1);
     assert_eq!(receiver.ack_due_ns(), None);
     data(&mut receiver, 3, 100, 2);
     assert_eq!(receiver.ack_due_ns(), Some(100 * MS));
-    let (rate, inverse, _) = told(&mut receiver, 100).unwrap();
+    let (rate, inverse, _) = feedback(&mut receiver, 100).unwrap();
     assert_eq!((rate, inverse), (30_000, u32::MAX));
     // 4 is lost; the third packet after it makes feedback due at once.
     for (number, now_ms) in [(5, 110), (6, 115)] {
@@ -101,7 +101,7 @@ fn tfrc_06_feedback_follows_four_steps_of_the_counter_or_a_new_event() {
 fn tfrc_06_a_loss_that_no_data_shows_is_told_with_the_next_data() {
     let mut receiver = receiver();
     data(&mut receiver, 0, 0, 0);
-    told(&mut receiver, 0);
+    feedback(&mut receiver, 0);
     // After a long silence acknowledgements show that much was lost.
     for number in 500..503 {
         receiver.record_arrival(&PacketArrival {
@@ -117,7 +117,7 @@ fn tfrc_06_a_loss_that_no_data_shows_is_told_with_the_next_data() {
     assert_eq!(receiver.ack_due_ns(), None, "a rate of zero would stop the sender");
     data(&mut receiver, 503, 910, 1);
     assert_eq!(receiver.ack_due_ns(), Some(910 * MS));
-    let (rate, inverse, _) = told(&mut receiver, 910).unwrap();
+    let (rate, inverse, _) = feedback(&mut receiver, 910).unwrap();
     assert_eq!(rate, 10_000, "one packet in a round trip");
     assert_ne!(inverse, u32::MAX);
 }
@@ -127,13 +127,13 @@ fn tfrc_11_the_first_interval_is_what_the_rate_would_have_needed() {
     let mut receiver = receiver();
     for packet in 0..200 {
         data(&mut receiver, packet, packet * 10, ((packet * 10 / 25) % 16) as u8);
-        told(&mut receiver, packet * 10);
+        feedback(&mut receiver, packet * 10);
     }
     for packet in 201..204 {
         data(&mut receiver, packet, packet * 10, ((packet * 10 / 25) % 16) as u8);
     }
     // 10 packets of 1,000 bytes in 100 ms are 100,000 bytes per second; f(p) = 0.1.
-    let (_, inverse, lengths) = told(&mut receiver, 2_040).unwrap();
+    let (_, inverse, lengths) = feedback(&mut receiver, 2_040).unwrap();
     let p = equation::loss_event_rate(1_000.0, 0.1, 100_000.0);
     let expected = (1.0 / p).round() as u64;
     assert!(lengths[1].abs_diff(expected) <= 6, "{lengths:?}, {expected}");
@@ -148,7 +148,7 @@ fn tfrc_12_a_lost_first_packet_means_half_a_packet_per_round_trip() {
         data(&mut receiver, number, 0, 0);
     }
     // f(p) = 2 at p = 0.206.
-    assert_eq!(told(&mut receiver, 0).unwrap().2, [4, 5]);
+    assert_eq!(feedback(&mut receiver, 0).unwrap().2, [4, 5]);
     assert_eq!(receiver.loss_event_rate(), 0.2);
 }
 
@@ -166,14 +166,14 @@ fn tfrc_14_acks_of_the_sender_are_not_data_in_an_interval() {
             is_in_order: true,
         });
     }
-    assert_eq!(told(&mut receiver, 20).unwrap().2, [10]);
+    assert_eq!(feedback(&mut receiver, 20).unwrap().2, [10]);
 }
 
 #[test]
 fn a_mark_is_a_loss_event_at_once() {
     let mut receiver = receiver();
     data(&mut receiver, 0, 0, 0);
-    told(&mut receiver, 0);
+    feedback(&mut receiver, 0);
     receiver.record_arrival(&PacketArrival {
         now_ns: 5 * MS,
         sequence: n(1),

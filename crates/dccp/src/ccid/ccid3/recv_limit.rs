@@ -29,8 +29,9 @@ impl ReceiveRates {
     /// Adds a rate and drops rates older than two round trips.
     pub(super) fn update(&mut self, now_ns: u64, rate: f64, rtt_ns: u64) {
         for slot in &mut self.rates {
-            let is_old =
-                |&(told_ns, told): &(u64, f64)| told.is_infinite() || told_ns + 2 * rtt_ns < now_ns;
+            let is_old = |&(reported_ns, rate): &(u64, f64)| {
+                rate.is_infinite() || reported_ns + 2 * rtt_ns < now_ns
+            };
             if slot.as_ref().is_some_and(is_old) {
                 *slot = None;
             }
@@ -42,8 +43,8 @@ impl ReceiveRates {
     /// Keeps the greatest of the set and this rate (Maximize X_recv_set).
     pub(super) fn maximize(&mut self, now_ns: u64, rate: f64) {
         // The infinite rate means "no limit yet"; no feedback reported it.
-        let told = self.rates.iter().flatten().filter(|(_, rate)| rate.is_finite());
-        let max = told.fold(rate, |max, &(_, rate)| max.max(rate));
+        let reported = self.rates.iter().flatten().filter(|(_, rate)| rate.is_finite());
+        let max = reported.fold(rate, |max, &(_, rate)| max.max(rate));
         *self = Self::only(now_ns, max);
     }
 

@@ -163,25 +163,25 @@ impl Ccid3Sender {
     }
 
     /// Computes the rate that a feedback allows (§4.3 step 4 and 5).
-    fn update_rate(&mut self, now_ns: u64, told: TfrcFeedback, is_data_limited: bool) {
+    fn update_rate(&mut self, now_ns: u64, feedback: TfrcFeedback, is_data_limited: bool) {
         let rtt_s = self.rtt_s.unwrap_or(0.2);
         let rtt_ns = (rtt_s * 1e9) as u64;
-        let has_more_loss = told.p > self.p;
-        self.p = told.p;
-        self.x_recv = told.rate;
-        let limit = if told.rate == 0.0 {
+        let has_more_loss = feedback.p > self.p;
+        self.p = feedback.p;
+        self.x_recv = feedback.rate;
+        let limit = if feedback.rate == 0.0 {
             // The first feedback follows a single packet and has no rate. A later one with rate
             // zero has none either: a packet that it acknowledges was received.
             2.0 * self.rates.max()
         } else if is_data_limited && has_more_loss {
             self.rates.halve();
-            self.rates.maximize(now_ns, 0.85 * told.rate);
+            self.rates.maximize(now_ns, 0.85 * feedback.rate);
             self.rates.max()
         } else if is_data_limited {
-            self.rates.maximize(now_ns, told.rate);
+            self.rates.maximize(now_ns, feedback.rate);
             2.0 * self.rates.max()
         } else {
-            self.rates.update(now_ns, told.rate, rtt_ns);
+            self.rates.update(now_ns, feedback.rate, rtt_ns);
             2.0 * self.rates.max()
         };
         if self.p > 0.0 {
@@ -231,7 +231,7 @@ impl Ccid3Sender {
     /// Reads the rate, loss event rate and reductions from a packet; `None` when it is no feedback
     /// (RFC 4342 §6). Linux sends no Loss Intervals; then Loss Event Rate suffices.
     fn read(&mut self, feedback: &Feedback<'_>) -> Option<TfrcFeedback> {
-        let (mut rate, mut p_told, mut p_counted) = (None, None, None);
+        let (mut rate, mut p_reported, mut p_counted) = (None, None, None);
         let mut drops = 0_u32;
         let mut is_slow = false;
         for raw in DccpOptionIterator::new(feedback.options) {
@@ -241,10 +241,11 @@ impl Ccid3Sender {
                         value.try_into().ok().map(|octets| f64::from(u32::from_be_bytes(octets)));
                 }
                 DccpOption::Unknown { number: number::LOSS_EVENT_RATE, value } => {
-                    p_told = value.try_into().ok().map(|octets| match u32::from_be_bytes(octets) {
-                        u32::MAX => 0.0,
-                        inverse => 1.0 / f64::from(inverse.max(1)),
-                    });
+                    p_reported =
+                        value.try_into().ok().map(|octets| match u32::from_be_bytes(octets) {
+                            u32::MAX => 0.0,
+                            inverse => 1.0 / f64::from(inverse.max(1)),
+                        });
                 }
                 DccpOption::Unknown { number: number::LOSS_INTERVALS, value } => {
                     p_counted = p_counted.or_else(|| counted_rate(value));
@@ -271,7 +272,7 @@ impl Ccid3Sender {
                 rate = rate.min(left / 2.0);
             }
         }
-        Some(TfrcFeedback { rate, p: p_told.or(p_counted)? })
+        Some(TfrcFeedback { rate, p: p_reported.or(p_counted)? })
     }
 
     fn position(&self, sequence: SequenceNumber) -> Option<usize> {
@@ -347,18 +348,18 @@ impl SenderHalf for Ccid3Sender {
 
     fn feedback(&mut self, feedback: &Feedback<'_>) {
         let now_ns = feedback.now_ns;
-        let Some(told) = self.read(feedback) else { return };
+        let Some(report) = self.read(feedback) else { return };
         let Some(index) = self.position(feedback.acknowledgement) else { return };
         let packet = self.sent[index];
         // The newest packet is kept, for further feedback about it.
         self.sent.drain(..index);
-        let held_ns = packet.sent_ns + feedback.elapsed_ns;
-        self.sample_rtt(now_ns, now_ns.saturating_sub(held_ns).max(RTT_MIN_NS) as f64 / 1e9);
+        let earliest_ns = packet.sent_ns + feedback.elapsed_ns;
+        self.sample_rtt(now_ns, now_ns.saturating_sub(earliest_ns).max(RTT_MIN_NS) as f64 / 1e9);
         if let Some(ccval) = packet.ccval {
             self.counter.acknowledged(ccval, now_ns);
         }
         let is_data_limited = self.limit.feedback(packet.sent_ns);
-        self.update_rate(now_ns, told, is_data_limited);
+        self.update_rate(now_ns, report, is_data_limited);
         self.restart_nofeedback(now_ns);
     }
 

@@ -32,11 +32,11 @@ impl Mapping {
     fn map(len: usize, flags: libc::c_int, fd: libc::c_int, at: libc::off_t) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
-        let place = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd, at) };
-        if place == libc::MAP_FAILED {
+        let address = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd, at) };
+        if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let first = NonNull::new(place.cast()).ok_or_else(io::Error::last_os_error)?;
+        let first = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
         Ok(Self { first, len })
     }
 
@@ -86,21 +86,21 @@ pub(super) struct Ring<T> {
 }
 
 impl<T: RingEntry> Ring<T> {
-    /// Maps the ring of `entries` entries that `fd` has at `offset`; `places` are its offsets from
+    /// Maps the ring of `entries` entries that `fd` has at `offset`; `offsets` are its offsets from
     /// `XDP_MMAP_OFFSETS`.
     ///
     /// # Panics
     ///
-    /// If `entries` is no power of two, or `places` are not those of a ring.
+    /// If `entries` is no power of two, or `offsets` are not those of a ring.
     pub(super) fn map(
         fd: BorrowedFd<'_>,
         offset: libc::off_t,
-        places: &libc::xdp_ring_offset,
+        offsets: &libc::xdp_ring_offset,
         entries: u32,
     ) -> io::Result<Self> {
         assert!(entries.is_power_of_two(), "{entries} entries");
         let [producer_at, consumer_at, entries_at] =
-            [places.producer, places.consumer, places.desc].map(|place| place as usize);
+            [offsets.producer, offsets.consumer, offsets.desc].map(|offset| offset as usize);
         let len = entries_at + entries as usize * size_of::<T>();
         let are_words = [producer_at, consumer_at]
             .iter()

@@ -51,19 +51,19 @@ impl XdpSocket {
 
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         let size = size_of::<T>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
+        let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
         // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, place, size) }).map(drop)
+        check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
     }
 
     /// Reads an option of `SOL_XDP` into `value`; returns the number of its bytes that the kernel
     /// knows.
     fn get<T>(&self, option: libc::c_int, value: &mut T) -> io::Result<usize> {
         let mut size = size_of::<T>() as libc::socklen_t;
-        let (fd, place) = (self.fd.as_raw_fd(), std::ptr::from_mut(value).cast());
-        // SAFETY: `place` is writable for `size` octets and both outlive the call; the callers'
+        let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_mut(value).cast());
+        // SAFETY: `pointer` is writable for `size` octets and both outlive the call; the callers'
         // types consist of whole numbers.
-        check(unsafe { libc::getsockopt(fd, libc::SOL_XDP, option, place, &raw mut size) })?;
+        check(unsafe { libc::getsockopt(fd, libc::SOL_XDP, option, pointer, &raw mut size) })?;
         Ok(size as usize)
     }
 
@@ -98,16 +98,16 @@ impl XdpSocket {
             self.set(libc::SOL_XDP, ring, &entries)?;
         }
         // SAFETY: an all-zero xdp_mmap_offsets is a valid one.
-        let mut places: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-        if self.get(libc::XDP_MMAP_OFFSETS, &mut places)? != size_of_val(&places) {
+        let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+        if self.get(libc::XDP_MMAP_OFFSETS, &mut offsets)? != size_of_val(&offsets) {
             // Before Linux 5.4 the kernel returned the offsets of rings in another form.
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let fd = self.fd.as_fd();
         let completed_at = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
         Ok((
-            Ring::map(fd, libc::XDP_PGOFF_TX_RING, &places.tx, entries)?,
-            Ring::map(fd, completed_at, &places.cr, entries)?,
+            Ring::map(fd, libc::XDP_PGOFF_TX_RING, &offsets.tx, entries)?,
+            Ring::map(fd, completed_at, &offsets.cr, entries)?,
         ))
     }
 

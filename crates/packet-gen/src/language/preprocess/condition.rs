@@ -215,9 +215,9 @@ impl ConditionEvaluator<'_> {
         }
         let (word, rest) = self.rest.split_at(word_len(self.rest));
         if word.is_empty() {
-            let found =
+            let next =
                 self.rest.chars().next().map_or_else(|| "the end".to_owned(), |c| format!("`{c}`"));
-            return Err(format!("a number or a name is missing in the condition, found {found}"));
+            return Err(format!("a number or a name is missing in the condition, found {next}"));
         }
         self.rest = rest.trim_start();
         if !word.starts_with(|c: char| c.is_ascii_digit()) {

@@ -123,12 +123,12 @@ impl<'m> Expander<'m> {
         loop {
             let Some(token) = self.take(source) else { return Ok(None) };
             let macros = self.macros;
-            let found = token
+            let definition = token
                 .word()
                 .filter(|word| !token.hidden.contains(*word))
                 .and_then(|word| macros.get_key_value(word));
-            let Some((name, found)) = found else { return Ok(Some(token)) };
-            if let Some(predefined) = found.predefined {
+            let Some((name, definition)) = definition else { return Ok(Some(token)) };
+            if let Some(predefined) = definition.predefined {
                 let text = self.location.expansion(predefined, token.origin);
                 let kind = if text.starts_with('"') { TokenKind::Quoted } else { TokenKind::Word };
                 let octets = text.into_bytes().into();
@@ -142,13 +142,13 @@ impl<'m> Expander<'m> {
             let mut hidden = (*token.hidden).clone();
             hidden.insert(Rc::from(name.as_str()));
             let hidden = Rc::new(hidden);
-            let body = match &found.parameters {
-                None => found.body.clone(),
+            let body = match &definition.parameters {
+                None => definition.body.clone(),
                 Some(parameters) => {
                     let Some(arguments) = self.arguments(source, &token, name)? else {
                         return Ok(Some(token));
                     };
-                    self.substituted(found, parameters, arguments, &token, name)?
+                    self.substituted(definition, parameters, arguments, &token, name)?
                 }
             };
             for mut piece in body.into_iter().rev() {
@@ -213,7 +213,7 @@ impl<'m> Expander<'m> {
     /// Returns the body of a macro with its arguments inserted.
     fn substituted(
         &mut self,
-        found: &Macro,
+        definition: &Macro,
         parameters: &[String],
         mut arguments: Vec<Vec<PreprocessorToken>>,
         token: &PreprocessorToken,
@@ -224,17 +224,17 @@ impl<'m> Expander<'m> {
         {
             arguments.clear();
         }
-        if found.is_variadic {
+        if definition.is_variadic {
             join_further(&mut arguments, parameters.len() - 1);
         }
         check_count(parameters.len(), arguments.len(), token, name)?;
         let arguments: Vec<_> = arguments.into_iter().map(trimmed).collect();
         let argument_of = |token: &PreprocessorToken| {
             let word = token.word()?;
-            let place = parameters.iter().position(|parameter| parameter == word)?;
-            arguments.get(place)
+            let index = parameters.iter().position(|parameter| parameter == word)?;
+            arguments.get(index)
         };
-        let body = with_optional_parts(found, &arguments);
+        let body = with_optional_parts(definition, &arguments);
         let mut output: Vec<PreprocessorToken> = Vec::new();
         let mut rest = body.iter().peekable();
         while let Some(piece) = rest.next() {
@@ -248,7 +248,7 @@ impl<'m> Expander<'m> {
                 }
                 let Some(right) = rest.next() else { break };
                 // GNU's `, ## __VA_ARGS__`: without further arguments the comma goes.
-                if found.is_variadic
+                if definition.is_variadic
                     && right.word() == parameters.last().map(String::as_str)
                     && output.last().is_some_and(|left| left.is(b','))
                 {
@@ -323,27 +323,27 @@ pub(super) fn expanded_text(
 }
 
 fn check_count(
-    wanted: usize,
-    given: usize,
+    expected: usize,
+    actual: usize,
     token: &PreprocessorToken,
     name: &str,
 ) -> Result<(), MacroError> {
-    if wanted == given {
+    if expected == actual {
         return Ok(());
     }
-    Err(error(token, format!("`{name}` takes {wanted} arguments, not {given}")))
+    Err(error(token, format!("`{name}` takes {expected} arguments, not {actual}")))
 }
 
 /// Returns the body of a macro with the text in each `__VA_OPT__(...)` if there are further
 /// arguments, and without it otherwise (ISO C 2023, 6.10.5.1).
 fn with_optional_parts(
-    found: &Macro,
+    definition: &Macro,
     arguments: &[Vec<PreprocessorToken>],
 ) -> Vec<PreprocessorToken> {
     let has_further =
-        found.is_variadic && arguments.last().is_some_and(|further| !further.is_empty());
-    let mut output = Vec::with_capacity(found.body.len());
-    let mut rest = &*found.body;
+        definition.is_variadic && arguments.last().is_some_and(|further| !further.is_empty());
+    let mut output = Vec::with_capacity(definition.body.len());
+    let mut rest = &*definition.body;
     while let Some((token, behind)) = rest.split_first() {
         rest = behind;
         let blanks = behind.iter().take_while(|token| token.is_blank()).count();

@@ -71,8 +71,8 @@ struct OpenConditional {
     origin: usize,
     /// True if the following lines count.
     is_active: bool,
-    /// True if a branch was taken, so that no other one is.
-    was_taken: bool,
+    /// True if a branch was active already, so that no other one is.
+    had_active_branch: bool,
     /// True after its `#else`.
     has_else: bool,
 }
@@ -334,10 +334,10 @@ impl Preprocessor<'_> {
         let mut parts = expression.split("__has_include");
         let mut output = parts.next().unwrap_or_default().to_owned();
         for part in parts {
-            let asked = part.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
-            let asked =
-                asked.and_then(|(name, rest)| Some((IncludeName::parse(name.trim())?, rest)));
-            if let Some((IncludeName { name, is_system }, rest)) = asked {
+            let include = part.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
+            let include =
+                include.and_then(|(name, rest)| Some((IncludeName::parse(name.trim())?, rest)));
+            if let Some((IncludeName { name, is_system }, rest)) = include {
                 let is_found = name == STDDEF || self.find(name, is_system).is_ok();
                 output.push_str(if is_found { " 1 " } else { " 0 " });
                 output.push_str(rest);
@@ -350,8 +350,12 @@ impl Preprocessor<'_> {
     }
 
     fn open(&mut self, origin: usize, is_true: bool) {
-        let condition =
-            OpenConditional { origin, is_active: is_true, was_taken: is_true, has_else: false };
+        let condition = OpenConditional {
+            origin,
+            is_active: is_true,
+            had_active_branch: is_true,
+            has_else: false,
+        };
         self.conditions.push(condition);
     }
 
@@ -365,12 +369,12 @@ impl Preprocessor<'_> {
         if condition.has_else {
             self.fault(origin, format!("{name} after #else"));
         }
-        condition.is_active = !condition.was_taken
+        condition.is_active = !condition.had_active_branch
             && match expression {
                 Some(expression) => self.counts() && self.condition(origin, expression),
                 None => true,
             };
-        condition.was_taken |= condition.is_active;
+        condition.had_active_branch |= condition.is_active;
         condition.has_else |= expression.is_none();
         self.conditions.push(condition);
     }
@@ -410,7 +414,7 @@ impl Preprocessor<'_> {
             return;
         }
         match Macro::parse(&rest[name.len()..]) {
-            Ok(found) => drop(self.macros.insert(name.to_owned(), found)),
+            Ok(definition) => drop(self.macros.insert(name.to_owned(), definition)),
             Err(problem) => self.fault(origin, format!("`{name}`: {problem}")),
         }
     }
@@ -472,18 +476,18 @@ fn first_word(text: &str) -> &str {
 
 /// Removes the comments of a directive; text in quotes stays.
 fn without_comments(line: &str) -> String {
-    let mut kept = Vec::new();
+    let mut output = Vec::new();
     let mut rest = line.as_bytes();
     while !rest.is_empty() {
         let (kind, len) = piece(rest, true);
         let (octets, behind) = rest.split_at(len);
         match kind {
-            TokenKind::Comment => kept.push(b' '),
-            _ => kept.extend_from_slice(octets),
+            TokenKind::Comment => output.push(b' '),
+            _ => output.extend_from_slice(octets),
         }
         rest = behind;
     }
-    String::from_utf8_lossy(&kept).trim().to_owned()
+    String::from_utf8_lossy(&output).trim().to_owned()
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ fn macros_with_arguments_are_replaced() {
         ("#define V(a, ...) a __VA_OPT__(+ (__VA_ARGS__)) .\nV(1) V(1, 2)", "\n1  . 1 + (2) ."),
         ("#define MAC(n) 2,0,0,0,0,n\n{ MAC(1), MAC(N) }", "\n{ 2,0,0,0,0,1, 2,0,0,0,0,7 }"),
     ] {
-        let (found, faults) = text(file);
-        assert_eq!((found.trim(), faults), (expected.trim(), vec![]), "{file}");
+        let (output, faults) = text(file);
+        assert_eq!((output.trim(), faults), (expected.trim(), vec![]), "{file}");
     }
 }
 
@@ -67,15 +67,15 @@ fn conditions_hide_and_keep_lines() {
     let file = "#ifdef N\n1\n#else\n2\n#endif\n#ifndef N\n3\n#endif\n4";
     assert_eq!(text(file).0, "\n1\n\n\n\n\n\n\n4");
     assert_eq!(text("#undef N\nN").0, "\nN");
-    for (file, kept) in [
+    for (file, expected) in [
         ("#if 0\n1\n#else\n2\n#endif", "2"),
         ("#if N > 9\n1\n#elif N > 5\n2\n#elif 1\n3\n#else\n4\n#endif", "2"),
         ("#if defined(N) // yes\n1\n#if 0\n2\n#else\n3\n#endif\n#else\n4\n#endif", "1\n\n\n\n3"),
         ("#if 0\n#if nonsense (\n#error x\n#include <x>\n#else\n1\n#endif\n#endif\n5", "5"),
         ("#if 1\n1\n#elif 1 /\n2\n#endif", "1"),
     ] {
-        let (found, faults) = text(file);
-        assert_eq!((found.trim(), faults), (kept, vec![]), "{file}");
+        let (output, faults) = text(file);
+        assert_eq!((output.trim(), faults), (expected, vec![]), "{file}");
     }
 }
 
@@ -92,8 +92,8 @@ fn files_are_included_once_where_they_guard_themselves() {
         }
         (name, from) => Err(format!("{name} from {from:?} is not there")),
     };
-    let (found, faults) = text_with("#include \"a.h\"\n#include \"a.h\"\n#include <c.h>", &reader);
-    assert_eq!(found.split_whitespace().collect::<String>(), "?c8(?");
+    let (output, faults) = text_with("#include \"a.h\"\n#include \"a.h\"\n#include <c.h>", &reader);
+    assert_eq!(output.split_whitespace().collect::<String>(), "?c8(?");
     assert_eq!(
         faults,
         [
@@ -146,9 +146,9 @@ fn predefined_macros_are_those_of_gnu() {
         ("#if 0\n#elifdef N\n1\n#elifndef N\n2\n#endif", "1"),
         ("# 3 packets follow\n__LINE__", "2"),
     ] {
-        let (found, faults) = text_with(file, &include);
-        let found: Vec<&str> = found.split_whitespace().collect();
-        assert_eq!((found.join(" ").as_str(), faults), (expected, vec![]), "{file}");
+        let (output, faults) = text_with(file, &include);
+        let output: Vec<&str> = output.split_whitespace().collect();
+        assert_eq!((output.join(" ").as_str(), faults), (expected, vec![]), "{file}");
     }
     assert_eq!(text("#line x\n").1.len(), 1);
 }
@@ -163,8 +163,8 @@ fn lines_are_joined_before_anything_else() {
         ("#if 1 /*\n*/ && 0\nno\n#endif", ""),
         ("\"a\nb\"", "\"a\nb\""),
     ] {
-        let (found, faults) = text(file);
-        assert_eq!((found.trim(), faults), (expected.trim(), vec![]), "{file}");
+        let (output, faults) = text(file);
+        assert_eq!((output.trim(), faults), (expected.trim(), vec![]), "{file}");
     }
 }
 

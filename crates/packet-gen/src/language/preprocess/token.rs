@@ -108,11 +108,11 @@ pub(super) fn line_join_len(rest: &[u8]) -> Option<usize> {
 /// Splits a text that is no part of a file into pieces, all with the origin `origin`.
 pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<PreprocessorToken> {
     let mut rest = text;
-    let mut found = Vec::new();
+    let mut pieces = Vec::new();
     while !rest.is_empty() {
         let (kind, len) = piece(rest, true);
         let octets = rest[..len].into();
-        found.push(PreprocessorToken {
+        pieces.push(PreprocessorToken {
             kind,
             octets,
             origin,
@@ -121,5 +121,5 @@ pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<PreprocessorToken> {
         });
         rest = &rest[len..];
     }
-    found
+    pieces
 }

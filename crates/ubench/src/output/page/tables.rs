@@ -158,7 +158,7 @@ fn mark(table: &HistoricalTable, power: i32) -> String {
 }
 
 /// Formats one value for readers.
-fn shown(table: &HistoricalTable, value: f64) -> String {
+fn format_value(table: &HistoricalTable, value: f64) -> String {
     if table.has_rates { format::rate(value) } else { format::duration_us(value * 1e6) }
 }
 
@@ -175,16 +175,17 @@ fn bar(
         @if let Some(value) = value {
             rect x=(c(LEFT)) y=(c(y)) width=(c(at(value) - LEFT)) height=(c(BAR))
                 style={ "fill: var(--c); fill-opacity: " (opacity) } {
-                title { (when) ": " (shown(table, value)) }
+                title { (when) ": " (format_value(table, value)) }
             }
             text class="tick" x=(c(at(value) + 6.0)) y=(c(y + BAR / 2.0)) dy="0.35em"
-                style="font-size: 10px" { (shown(table, value)) }
+                style="font-size: 10px" { (format_value(table, value)) }
         }
     }
 }
 
 fn figures(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
-    let cell = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |v| shown(table, v));
+    let cell =
+        |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |v| format_value(table, v));
     let average = |values: &[Option<f64>; 4]| {
         let whole: Option<Vec<f64>> = values.iter().copied().collect();
         whole.map(|values| values.iter().sum::<f64>() / 4.0)

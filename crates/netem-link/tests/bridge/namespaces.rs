@@ -50,18 +50,20 @@ impl BridgeNamespaces {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let [left, middle, right] =
             ['s', 'g', 'c'].map(|letter| namespace::namespace_name(std::process::id(), letter));
-        let scene = Self { left, middle, right, _turn: turn };
-        for name in scene.names() {
+        let namespaces = Self { left, middle, right, _turn: turn };
+        for name in namespaces.names() {
             namespace::create(name).unwrap();
             // No search for neighbours and routers: every packet is the test's.
             let quiet = "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; \
                          echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
             run(Command::new("ip").args(["netns", "exec", name, "sh", "-ec", quiet]));
         }
-        let stations =
-            [(&scene.left, LEFT_END, LEFT, LEFT_MAC), (&scene.right, RIGHT_END, RIGHT, RIGHT_MAC)];
+        let stations = [
+            (&namespaces.left, LEFT_END, LEFT, LEFT_MAC),
+            (&namespaces.right, RIGHT_END, RIGHT, RIGHT_MAC),
+        ];
         for ((name, end, ..), middle_end) in stations.iter().zip(MIDDLE_ENDS) {
-            let middle = &scene.middle;
+            let middle = &namespaces.middle;
             ip(&format!(
                 "link add {end} netns {name} type veth peer name {middle_end} netns {middle}"
             ));
@@ -70,17 +72,17 @@ impl BridgeNamespaces {
         for (own, other) in [(0, 1), (1, 0)] {
             let (name, end, address, mac) = stations[own];
             let (.., peer, peer_mac) = stations[other];
-            ip(&format!("-n {name} link set {end} address {} up", shown(mac)));
+            ip(&format!("-n {name} link set {end} address {} up", mac_text(mac)));
             ip(&format!("-n {name} addr add {address}/24 dev {end}"));
-            let peer_mac = shown(peer_mac);
+            let peer_mac = mac_text(peer_mac);
             ip(&format!("-n {name} neigh replace {peer} lladdr {peer_mac} dev {end}"));
         }
         // Until the kernel has noticed that an interface is up, it drops frames sent there.
-        for name in scene.names() {
+        for name in namespaces.names() {
             let is_up = |line: &str| line.contains("state UP") || line.contains(" lo:");
             until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
         }
-        Some(scene)
+        Some(namespaces)
     }
 
     fn names(&self) -> [&String; 3] {
@@ -90,13 +92,13 @@ impl BridgeNamespaces {
     /// Starts a link with the settings `forward` from left to right and `backward` from right to
     /// left.
     pub(crate) fn link(&self, forward: &str, backward: &str, seed: u64) -> Bridge {
-        let place = |end| LinkInterface {
+        let link_interface = |end| LinkInterface {
             namespace: Some(self.middle.clone()),
             interface: String::from(end),
             is_tun: false,
         };
         let request = LinkRequest {
-            interfaces: MIDDLE_ENDS.map(place),
+            interfaces: MIDDLE_ENDS.map(link_interface),
             settings: [forward, backward].map(|words| parse_words(words).unwrap()),
             seed,
             socket: None,
@@ -117,12 +119,12 @@ impl BridgeNamespaces {
     }
 
     /// Returns the link's name of an interface of the left namespace.
-    pub(crate) fn left_place(&self, interface: &str) -> String {
+    pub(crate) fn left_interface(&self, interface: &str) -> String {
         format!("{}:{interface}", self.left)
     }
 
     /// Returns the link's name of an interface of the right namespace.
-    pub(crate) fn right_place(&self, interface: &str) -> String {
+    pub(crate) fn right_interface(&self, interface: &str) -> String {
         format!("{}:{interface}", self.right)
     }
 
@@ -138,8 +140,8 @@ impl BridgeNamespaces {
 
     /// Returns true if both interfaces of the link receive frames for all stations.
     pub(crate) fn is_promiscuous(&self) -> bool {
-        let shown = |end| ip(&format!("-d -n {} link show {end}", self.middle));
-        MIDDLE_ENDS.iter().all(|end| shown(end).contains("promiscuity 1"))
+        let link_text = |end| ip(&format!("-d -n {} link show {end}", self.middle));
+        MIDDLE_ENDS.iter().all(|end| link_text(end).contains("promiscuity 1"))
     }
 
     /// Gives the link's second interface a queue that holds only a packet or two.
@@ -182,8 +184,8 @@ pub(crate) fn wait_for(bridge: &Bridge, is_so: impl Fn(&DirectionReport) -> bool
 pub(crate) fn assert_sums(direction: &DirectionReport) {
     let dropped =
         direction.lost + direction.over_limit + direction.over_bucket_limit + direction.too_long;
-    let gone = direction.sent + dropped + direction.waiting_packets;
-    assert_eq!(direction.received + direction.duplicated, gone, "{direction}");
+    let packets_out = direction.sent + dropped + direction.waiting_packets;
+    assert_eq!(direction.received + direction.duplicated, packets_out, "{direction}");
     let machine = direction.machine;
     let beside = [machine.missed, machine.truncated, machine.unreadable, machine.refused];
     assert_eq!(beside, [0; 4], "{direction}");
@@ -207,7 +209,7 @@ fn within<T: Send>(name: &str, open: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(inside).join()).unwrap()
 }
 
-fn shown(mac: [u8; 6]) -> String {
+fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|octet| format!("{octet:02x}")).join(":")
 }
 

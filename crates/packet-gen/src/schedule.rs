@@ -68,8 +68,8 @@ pub fn parse_rate(text: &str) -> Result<FrameRate, String> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let is_gibi = unit == "GiB";
-    let found = UNITS.into_iter().find(|(name, ..)| *name == unit || is_gibi && *name == "MiB");
-    let (_, factor, is_frames) = found.ok_or_else(wrong)?;
+    let row = UNITS.into_iter().find(|(name, ..)| *name == unit || is_gibi && *name == "MiB");
+    let (_, factor, is_frames) = row.ok_or_else(wrong)?;
     let value = number * factor * if is_gibi { 1_024.0 } else { 1.0 };
     if !(1e-3..=1e12).contains(&value) {
         return Err(format!("`{text}` is out of range"));
@@ -151,11 +151,11 @@ impl FrameSchedule {
     /// Creates the schedule of `segments` for frames of `mean_bytes`.
     #[must_use]
     pub fn from_segments(segments: &[Segment], mean_bytes: f64) -> Self {
-        let pace = |segment: &Segment| {
+        let rates = |segment: &Segment| {
             let [from, to] = [segment.from, segment.to].map(|rate| rate.per_second(mean_bytes));
             (from, to, segment.duration_ns.unwrap_or(u64::MAX))
         };
-        Self::Rates(segments.iter().map(pace).collect())
+        Self::Rates(segments.iter().map(rates).collect())
     }
 
     /// Returns the due time of frame `number`, in nanoseconds from the start; `None` if the

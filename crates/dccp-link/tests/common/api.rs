@@ -1,4 +1,4 @@
-//! Both fronts with one trait, so that one suite holds for both.
+//! Both interfaces of the crate with one trait, so that one suite holds for both.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{PATIENCE, PORT, service};
 
-/// Runs each test at each front.
-macro_rules! at_both_fronts {
+/// Runs each test with each interface.
+macro_rules! with_both_apis {
     ($($name:ident),* $(,)?) => {
         mod blocking {
             $(
@@ -26,17 +26,17 @@ macro_rules! at_both_fronts {
             $(
                 #[test]
                 fn $name() {
-                    super::$name::<crate::common::front::AsyncFront>();
+                    super::$name::<crate::common::api::AdaptedAsyncEndpoint>();
                 }
             )*
         }
     };
 }
 
-pub(crate) use at_both_fronts;
+pub(crate) use with_both_apis;
 
-/// The async front.
-pub(crate) type AsyncFront = RuntimeAdapter<asynchronous::AsyncEndpoint>;
+/// Endpoint of the async interface.
+pub(crate) type AdaptedAsyncEndpoint = RuntimeAdapter<asynchronous::AsyncEndpoint>;
 
 /// Calls of an application at an endpoint.
 pub(crate) trait EndpointCalls: Sized + Send + Sync {
@@ -81,7 +81,7 @@ pub(crate) trait ConnectionCalls: Send + Sync {
 }
 
 /// Opens an endpoint of `kind` at `address`.
-pub(crate) fn open_front<F: EndpointCalls>(kind: CarrierKind, address: IpAddr) -> F {
+pub(crate) fn open_endpoint<F: EndpointCalls>(kind: CarrierKind, address: IpAddr) -> F {
     F::open(&CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) })
 }
 
@@ -92,12 +92,12 @@ pub(crate) struct ServerOf<F: EndpointCalls> {
     pub(crate) peer: Peer,
 }
 
-pub(crate) fn serve_front<F: EndpointCalls>(
+pub(crate) fn serve_endpoint<F: EndpointCalls>(
     kind: CarrierKind,
     address: IpAddr,
     config: &ConnectionConfig,
 ) -> ServerOf<F> {
-    let endpoint = open_front::<F>(kind, address);
+    let endpoint = open_endpoint::<F>(kind, address);
     let listener = endpoint.listen(config);
     let peer = Peer { address, port: PORT, udp_port: endpoint.udp_port().unwrap_or(0) };
     ServerOf { listener, endpoint, peer }
@@ -207,7 +207,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// A value of the async front, the runtime of its futures, and their longest time.
+/// A value of the async interface, the runtime of its futures, and their longest time.
 pub(crate) struct RuntimeAdapter<T> {
     value: T,
     runtime: Runtime,
@@ -228,7 +228,7 @@ impl<T> RuntimeAdapter<T> {
     }
 }
 
-impl EndpointCalls for AsyncFront {
+impl EndpointCalls for AdaptedAsyncEndpoint {
     type Listener = RuntimeAdapter<asynchronous::AsyncListener>;
     type Connection = RuntimeAdapter<asynchronous::AsyncConnection>;
 

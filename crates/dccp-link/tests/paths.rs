@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv6Addr, UdpSocket};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::front::{
-    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, at_both_fronts, open_front,
-    serve_front,
+use crate::common::api::{
+    ConnectionCalls, EndpointCalls, ListenerCalls, ServerOf, open_endpoint, serve_endpoint,
+    with_both_apis,
 };
 use crate::common::{PATIENCE, PORT, RAW, UDP, V4, V6, config, in_a_namespace, ip, output};
 use dccp::endpoint::Carrier;
@@ -16,7 +16,7 @@ use dccp_link::{
     ScopedAddress,
 };
 
-at_both_fronts!(
+with_both_apis!(
     each_connection_may_have_a_udp_port_of_its_own,
     a_link_local_address_wants_its_interface,
     link_local_addresses_of_two_interfaces_are_told_apart,
@@ -51,8 +51,9 @@ fn each_connection_may_have_a_udp_port_of_its_own<F: EndpointCalls>() {
 }
 
 fn udp_ports_of_their_own<F: EndpointCalls>(address: IpAddr) {
-    let ServerOf::<F> { listener, endpoint: server, peer } = serve_front(UDP, address, &config(2));
-    let client: F = open_front(UDP, address);
+    let ServerOf::<F> { listener, endpoint: server, peer } =
+        serve_endpoint(UDP, address, &config(2));
+    let client: F = open_endpoint(UDP, address);
     // TIMEWAIT is short, so that the port can be used again soon.
     let brief = ConnectionConfig { time_wait_ns: 1_000_000, ..config(2) };
     let own = ConnectOptions { has_own_udp_port: true, ..ConnectOptions::default() };
@@ -93,7 +94,7 @@ const NEAR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xa);
 const FAR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xb);
 
 fn a_link_local_address_wants_its_interface<F: EndpointCalls>() {
-    let client: F = open_front(UDP, Ipv6Addr::UNSPECIFIED.into());
+    let client: F = open_endpoint(UDP, Ipv6Addr::UNSPECIFIED.into());
     let peer = Peer { address: FAR.into(), port: PORT, udp_port: 6_511 };
     let Err(error) = client.connect(peer, &config(2)) else { panic!("connected") };
     assert!(matches!(error, DccpError::NoScope(_)), "{error}");
@@ -122,31 +123,31 @@ fn over_two_cables<T: Send>(
     far: impl FnOnce(mpsc::Sender<T>, mpsc::Receiver<()>) + Send,
 ) {
     in_a_namespace(|| {
-        let (place, placed) = mpsc::channel();
+        let (namespace_sender, namespaces) = mpsc::channel();
         let (cable, cabled) = mpsc::channel();
-        let (give, given) = mpsc::channel();
+        let (value_sender, values) = mpsc::channel();
         let (done, is_done) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 netio::namespace::enter_new().unwrap();
                 let this = std::fs::read_link("/proc/thread-self").unwrap();
-                place.send(format!("/proc/{}/ns/net", this.display())).unwrap();
+                namespace_sender.send(format!("/proc/{}/ns/net", this.display())).unwrap();
                 cabled.recv().unwrap();
                 for end in ["v0", "v1"] {
                     set_up(end, FAR);
                 }
                 wait_until_up();
-                far(give, is_done);
+                far(value_sender, is_done);
             });
-            let place = placed.recv().unwrap();
+            let far_namespace = namespaces.recv().unwrap();
             for end in ["v0", "v1"] {
-                ip(&format!("link add {end} type veth peer name {end} netns {place}"));
+                ip(&format!("link add {end} type veth peer name {end} netns {far_namespace}"));
                 set_up(end, NEAR);
             }
             cable.send(()).unwrap();
-            let given = given.recv().unwrap();
+            let value = values.recv().unwrap();
             wait_until_up();
-            near(given);
+            near(value);
             done.send(()).unwrap();
         });
     });
@@ -164,7 +165,7 @@ fn link_local_addresses_of_two_interfaces_are_told_apart<F: EndpointCalls>() {
             |give: mpsc::Sender<u16>, is_done| {
                 let any = Ipv6Addr::UNSPECIFIED.into();
                 let ServerOf::<F> { listener, endpoint: server, .. } =
-                    serve_front(kind, any, &config(2));
+                    serve_endpoint(kind, any, &config(2));
                 give.send(server.udp_port().unwrap_or(0)).unwrap();
                 let accepted: Vec<_> = (0..2).map(|_| listener.accept().unwrap()).collect();
                 let scopes: BTreeSet<u32> =
@@ -202,7 +203,7 @@ fn peer(udp_port: u16) -> Peer {
 
 /// Connects over each cable, between the same addresses.
 fn connect_over_both<F: EndpointCalls>(kind: CarrierKind, udp_port: u16) {
-    let client: F = open_front(kind, Ipv6Addr::UNSPECIFIED.into());
+    let client: F = open_endpoint(kind, Ipv6Addr::UNSPECIFIED.into());
     let connections = ["v0", "v1"].map(|end| {
         let scope = scoped(NEAR, end).scope;
         let options = ConnectOptions { scope, ..ConnectOptions::default() };
@@ -221,7 +222,7 @@ fn connect_over_both<F: EndpointCalls>(kind: CarrierKind, udp_port: u16) {
 
 /// Connects to a listener that is bound to the address of the second cable.
 fn connect_over_one<F: EndpointCalls>(kind: CarrierKind, udp_port: u16) {
-    let client: F = open_front(kind, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+    let client: F = open_endpoint(kind, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let options = ConnectOptions { scope: scoped(NEAR, "v1").scope, has_own_udp_port: true };
     let connection = client.connect_with(peer(udp_port), options, &config(2)).unwrap();
     connection.send(b"bound").unwrap();

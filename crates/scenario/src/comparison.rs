@@ -1,4 +1,4 @@
-//! Twins: the steps of a scenario, with a comparison of what two servers produce besides packets.
+//! Comparison scenarios: steps that two servers play, and the views that must agree after each.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct ComparisonScenario {
     pub title: String,
     /// The protocol.
     pub family: ScenarioFamily,
-    /// Rows of the manual's tables that the twin compares: keys and commands by their names.
+    /// Rows of the manual's tables that the scenario compares: keys and commands by their names.
     #[serde(default)]
     pub rows: Vec<String>,
     /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and
@@ -41,8 +41,8 @@ pub struct ComparisonScenario {
     pub files: BTreeMap<String, String>,
     /// The map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
     pub config: String,
-    /// True if leases are in a database: the twin is played over MariaDB and over PostgreSQL, with
-    /// Kea's own tables.
+    /// True if leases are in a database: the scenario is played over MariaDB and over PostgreSQL,
+    /// with Kea's own tables.
     #[serde(default)]
     pub database: bool,
     /// Relay agent that messages come through, as in a [`Scenario`].
@@ -51,7 +51,7 @@ pub struct ComparisonScenario {
     /// Known differences, each with its verdict.
     #[serde(default, rename = "difference")]
     pub differences: Vec<ViewDifference>,
-    /// Steps of the twin.
+    /// Steps of the scenario.
     #[serde(rename = "step")]
     pub steps: Vec<ScenarioStep>,
 }
@@ -66,7 +66,7 @@ pub struct ViewDifference {
     pub godwit: Option<String>,
     /// Pattern of lines that only Kea has.
     pub kea: Option<String>,
-    /// Rows of the manual that the difference is about; all rows of the twin if not set.
+    /// Rows of the manual that the difference is about; all rows of the scenario if not set.
     pub rows: Option<Vec<String>>,
     /// The judgement: which server is right.
     pub verdict: DeviationReason,
@@ -96,21 +96,21 @@ impl ViewDifference {
 }
 
 impl ComparisonScenario {
-    /// Parses a twin.
+    /// Parses a comparison scenario.
     ///
     /// # Errors
     ///
     /// A text with the problem of the file and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let twin: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        check(&twin.steps)?;
-        for difference in &twin.differences {
+        let scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        check(&scenario.steps)?;
+        for difference in &scenario.differences {
             let has_lines = difference.godwit.is_some() || difference.kea.is_some();
             if !has_lines || difference.note.is_empty() {
                 return Err(format!("a difference needs lines and a note: {difference:?}"));
             }
         }
-        Ok(twin)
+        Ok(scenario)
     }
 
     /// Returns the steps as a scenario.
@@ -151,7 +151,7 @@ pub fn is_like(text: &str, pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TWIN: &str = r#"
+    const SCENARIO: &str = r#"
         title = "A lease file"
         family = "v4"
         look = ["file leases.csv"]
@@ -167,17 +167,20 @@ mod tests {
     "#;
 
     #[test]
-    fn a_twin_tells_its_differences_by_patterns() {
-        let twin = ComparisonScenario::parse(TWIN).unwrap();
-        let difference = &twin.differences[0];
+    fn a_scenario_describes_its_differences_by_patterns() {
+        let scenario = ComparisonScenario::parse(SCENARIO).unwrap();
+        let difference = &scenario.differences[0];
         assert!(difference.is_about("file leases.csv", ComparedServer::Godwit, "10.0.0.1,3,"));
         assert!(!difference.is_about("file leases.csv", ComparedServer::Kea, "10.0.0.1,3,"));
         assert!(!difference.is_about("log", ComparedServer::Godwit, "10.0.0.1,3,"));
         assert!(!difference.is_about("file leases.csv", ComparedServer::Godwit, "10.0.0.1,2,"));
-        assert!(twin.has_identifier("DHCP4_LEASE_ALLOC") && !twin.has_identifier("DHCP4_"));
-        assert!(ComparisonScenario::parse(&TWIN.replace("note = \"why\"", "note = \"\"")).is_err());
+        assert!(scenario.has_identifier("DHCP4_LEASE_ALLOC") && !scenario.has_identifier("DHCP4_"));
         assert!(
-            ComparisonScenario::parse(&TWIN.replace("restart = true", "restart = false")).is_err()
+            ComparisonScenario::parse(&SCENARIO.replace("note = \"why\"", "note = \"\"")).is_err()
+        );
+        assert!(
+            ComparisonScenario::parse(&SCENARIO.replace("restart = true", "restart = false"))
+                .is_err()
         );
     }
 

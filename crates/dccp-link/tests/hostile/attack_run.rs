@@ -11,7 +11,7 @@ use dccp_link::{
 
 use super::forge::{Attack, FORGED};
 use super::relay::UdpRelay;
-use super::senders::{AttackedConnection, Permits, abuse, strike};
+use super::senders::{AttackedConnection, Permits, abuse, send_attack};
 use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
 /// Limits of the server: low, so that the test reaches them.
@@ -40,7 +40,7 @@ pub(crate) enum AttackSpeed {
 /// Size of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct AttackRunSize {
-    pub(crate) pace: AttackSpeed,
+    pub(crate) speed: AttackSpeed,
     /// Time after which a datagram that has not come back has failed.
     pub(crate) patience: Duration,
     /// Datagrams there and back, before the attack and after it; during the attack as many as it
@@ -64,7 +64,7 @@ pub(crate) struct AttackRunResult {
     /// Greatest occupancy of the server, its end included.
     pub(crate) most: Occupancy,
     /// Occupancy of the server at the end.
-    pub(crate) held: Occupancy,
+    pub(crate) occupancy: Occupancy,
     pub(crate) answers: EndpointAnswerCounts,
     rss_kib: [u64; 2],
 }
@@ -175,7 +175,7 @@ fn echo(mut connection: BlockingConnection, stop: &AtomicBool) {
 }
 
 /// Reads the datagrams of an abused connection, which may have any content of its own client.
-fn endure(mut connection: BlockingConnection) {
+fn read_forged(mut connection: BlockingConnection) {
     connection.set_receive_timeout(Some(Duration::from_millis(5)));
     while let Ok(Some(octets)) = connection.receive() {
         assert_eq!(octets, FORGED);
@@ -196,13 +196,13 @@ fn most(a: Occupancy, b: Occupancy) -> Occupancy {
     }
 }
 
-fn assert_bounded(held: &Occupancy) {
-    let is_bounded = held.connections <= LIMITS.connections
-        && held.half_open <= LIMITS.half_open
-        && held.replies <= 128
-        && held.spent_cookies <= 65_536
-        && held.queued_at_one <= QUEUED_MAX;
-    assert!(is_bounded, "{held:?}");
+fn assert_bounded(occupancy: &Occupancy) {
+    let is_bounded = occupancy.connections <= LIMITS.connections
+        && occupancy.half_open <= LIMITS.half_open
+        && occupancy.replies <= 128
+        && occupancy.spent_cookies <= 65_536
+        && occupancy.queued_at_one <= QUEUED_MAX;
+    assert!(is_bounded, "{occupancy:?}");
 }
 
 fn rss_kib() -> u64 {
@@ -212,14 +212,14 @@ fn rss_kib() -> u64 {
 }
 
 /// Runs a connection with this congestion control before, during and after all attacks at once.
-pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> AttackRunResult {
+pub(crate) fn run_attacks(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> AttackRunResult {
     let carrier = CarrierOptions { addresses: vec![V4], ..CarrierOptions::new(kind) };
     let server = BlockingEndpoint::open(&carrier, LIMITS).unwrap();
     let udp_port = server.udp_port();
     let listener = server.listen(PORT, &config(ccid), vec![service()], 8);
     let abused = server.listen(ABUSED, &config(ccid), vec![service()], 8);
-    let door = super::senders::at(V4, udp_port.unwrap_or(0));
-    let relay = udp_port.map(|_| UdpRelay::new(door));
+    let server_address = super::senders::at(V4, udp_port.unwrap_or(0));
+    let relay = udp_port.map(|_| UdpRelay::new(server_address));
     let direct = Peer { address: V4, port: PORT, udp_port: udp_port.unwrap_or(0) };
     let relayed = Peer { udp_port: relay.as_ref().map_or(0, UdpRelay::port), ..direct };
     let stop = AtomicBool::new(false);
@@ -230,7 +230,7 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> Attack
                 scope.spawn(move || echo(connection, stop));
             });
         });
-        scope.spawn(|| accept(&abused, &stop, endure));
+        scope.spawn(|| accept(&abused, &stop, read_forged));
         if let Some(relay) = &relay {
             scope.spawn(|| relay.run());
         }
@@ -238,13 +238,16 @@ pub(crate) fn siege(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> Attack
         let ending = ServingThreadsGuard { stop: &stop, relay: relay.as_ref() };
         let client = open(kind, V4);
         let connection = client.connect(relayed, &config(ccid)).unwrap();
-        let victim =
-            AttackedConnection { key: *connection.key(), server: door, relay: relay.as_ref() };
-        let mut outcome = besiege(&server, connection, victim, direct, scale, ccid);
+        let victim = AttackedConnection {
+            key: *connection.key(),
+            server: server_address,
+            relay: relay.as_ref(),
+        };
+        let mut outcome = attack_connection(&server, connection, victim, direct, scale, ccid);
         assert!(client.wait_closed(PATIENCE), "closing is answered");
         assert_eq!(client.connections_count(), 1, "what is over is remembered for a while");
-        outcome.held = server.occupancy();
-        outcome.most = most(outcome.most, outcome.held);
+        outcome.occupancy = server.occupancy();
+        outcome.most = most(outcome.most, outcome.occupancy);
         drop(ending);
         outcome
     })
@@ -265,7 +268,7 @@ impl Drop for ServingThreadsGuard<'_> {
     }
 }
 
-fn besiege(
+fn attack_connection(
     server: &BlockingEndpoint,
     connection: BlockingConnection,
     victim: AttackedConnection<'_>,
@@ -278,7 +281,7 @@ fn besiege(
     outcome.phases[0] = flow.run(scale.exchanges, || true);
     let sent: [AtomicU64; 4] = Default::default();
     let abusers = AtomicU32::new(0);
-    let permits = Permits::new(scale.pace);
+    let permits = Permits::new(scale.speed);
     let begun = Instant::now();
     std::thread::scope(|scope| {
         let mut tasks: Vec<_> = Attack::ALL
@@ -286,7 +289,7 @@ fn besiege(
             .zip(&sent)
             .map(|(attack, sent)| {
                 let permits = &permits;
-                scope.spawn(move || strike(attack, victim, scale.packets, sent, permits))
+                scope.spawn(move || send_attack(attack, victim, scale.packets, sent, permits))
             })
             .collect();
         if victim.relay.is_some() {
@@ -295,9 +298,9 @@ fn besiege(
                 abusers.store(count, Ordering::Relaxed);
             }));
         }
-        tasks.push(scope.spawn(|| come_late(direct, victim, ccid, &sent, scale)));
+        tasks.push(scope.spawn(|| connect_during_attacks(direct, victim, ccid, &sent, scale)));
         let _all = permits.end();
-        let mut strikes = None;
+        let mut attack_time = None;
         outcome.phases[1] = flow.run(scale.exchanges, || {
             permits.give();
             // Senders that have not sent yet would send more at once later, and fill a queue.
@@ -306,15 +309,15 @@ fn besiege(
             }) {
                 std::thread::sleep(Duration::from_micros(20));
             }
-            let held = server.occupancy();
-            assert_bounded(&held);
-            outcome.most = most(outcome.most, held);
-            if strikes.is_none() && tasks[..4].iter().all(|task| task.is_finished()) {
-                strikes = Some(begun.elapsed());
+            let occupancy = server.occupancy();
+            assert_bounded(&occupancy);
+            outcome.most = most(outcome.most, occupancy);
+            if attack_time.is_none() && tasks[..4].iter().all(|task| task.is_finished()) {
+                attack_time = Some(begun.elapsed());
             }
             tasks.iter().all(|task| task.is_finished())
         });
-        outcome.attack = strikes.unwrap_or_else(|| begun.elapsed());
+        outcome.attack = attack_time.unwrap_or_else(|| begun.elapsed());
     });
     outcome.abusers = abusers.into_inner();
     outcome.sent = sent.map(AtomicU64::into_inner);
@@ -328,7 +331,7 @@ fn besiege(
 /// Runs a new client that connects in the middle of the attacks, and is served. It measures a long
 /// round trip, so its lost datagrams would be repeated only after minutes: it sends data when the
 /// flood is over.
-fn come_late(
+fn connect_during_attacks(
     direct: Peer,
     victim: AttackedConnection<'_>,
     ccid: u8,
