@@ -91,7 +91,7 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
         Err(cause) => return Err(EmulatedLinkError::cannot("look at", path_text)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
             return Err(EmulatedLinkError::Usage(format!(
-                "{path_text}: what is there is no socket"
+                "{path_text}: the existing file is no socket"
             )));
         }
         Ok(_) => {}

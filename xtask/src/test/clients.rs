@@ -53,7 +53,7 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ch
     }
     if !may_install {
         output::print_line(
-            "    no clients of Kea from PyPI, told not to install; their test is left out",
+            "    no clients of Kea from PyPI, since installing is switched off; their test is left out",
         );
         return Ok(CheckTally::left_out(1));
     }

@@ -108,7 +108,7 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
         output::print_line(format_args!("    {line}"));
     }
     for thing in &result.leftovers {
-        output::print_line(format_args!("    {} left behind: {thing}", result.name));
+        output::print_line(format_args!("    {} left: {thing}", result.name));
     }
     let Some(count) = open.get_mut(&result.suite) else { return };
     *count -= 1;

@@ -135,7 +135,7 @@ pub(super) fn no_answer_error(
     let seconds = config.connect_timeout_ns / 1_000_000_000;
     let (address, ports) = (to.address(), args.link.describe_ports());
     ToolError::Failed(format!(
-        "no answer from {address}, {ports}, within {seconds} s; is `godwit dccp perf -s` there?"
+        "no answer from {address}, {ports}, within {seconds} s; does `godwit dccp perf -s` run there?"
     ))
 }
 

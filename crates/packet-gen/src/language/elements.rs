@@ -22,7 +22,7 @@ pub(crate) fn octet(
     if parser.cursor.word().is_empty() {
         let next = parser.cursor.describe_next();
         let message = if next == "`-`" {
-            "a sign stands inside of c8(), c16(), c32() and c64() only".to_owned()
+            "a sign is allowed inside c8(), c16(), c32() and c64() only".to_owned()
         } else {
             format!("an element expected, found {next}")
         };
