@@ -112,7 +112,7 @@ fn long_regexes(
     let long = tested.iter().filter(|test| test.seen.longest_regex >= LONG_REGEX);
     let mut longest = long.clone().map(|test| test.seen.longest_regex).max().unwrap_or(0);
     let mut at: Vec<SourcePosition> = long.map(|test| test.class.at).collect();
-    if let Some(text) = facts.flex_id {
+    if let Some(text) = &facts.settings.flex_id.expression {
         let mut seen = ExpressionMetrics::default();
         seen.text(text);
         if seen.longest_regex >= LONG_REGEX {

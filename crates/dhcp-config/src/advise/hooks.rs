@@ -46,8 +46,8 @@ fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     for (name, at, parameters) in facts.hooks() {
         let known = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
         let is_idle_flex_id = name == "flex_id"
-            && !facts.replaces_client_id
-            && !facts.identifiers.contains(&IdentifierKind::FlexId);
+            && !facts.settings.flex_id.replaces_client_id
+            && !facts.settings.host_identifiers.contains(&IdentifierKind::FlexId);
         let monitors = parameters.and_then(|p| p.boolean("enable-monitoring")) == Some(true);
         let what = match name {
             "flex_id" if is_idle_flex_id => "makes identifiers that nobody is looked up by",
@@ -140,7 +140,7 @@ fn relationship(
         );
     }
     let sends = |key: &str| relation.boolean(key) != Some(false);
-    if facts.lease_sql.is_some_and(is_remote)
+    if facts.settings.lease_database.sql.as_ref().is_some_and(is_remote)
         && (sends("send-lease-updates") || sends("sync-leases"))
     {
         let keys = ["send-lease-updates", "sync-leases"];

@@ -72,8 +72,6 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     const TEE_TIMES: TeeTimes;
     /// Kinds of identifiers that reservations of the family may have.
     const HOST_IDENTIFIERS: &'static [IdentifierKind];
-    /// Flags of `compatibility`.
-    const COMPATIBILITY: &'static [&'static str];
 
     /// Keys that belong elsewhere, each with the place.
     const ELSEWHERE: &'static [(&'static str, &'static str)];

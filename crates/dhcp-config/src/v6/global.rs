@@ -44,7 +44,9 @@ pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option
 fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 {
     let scope = Scope::read_global(&mut fields, findings);
     Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own(&scope), findings);
-    let common = global::common::<Dhcp6Family>(&mut fields, findings);
+    let mut global = global::read::<Dhcp6Family>(&mut fields, findings);
+    let [lenient_option_parsing] =
+        global::compatibility(["lenient-option-parsing"], &mut fields, findings);
     let interfaces = interfaces(&mut fields, findings);
     let server_id = fields.take("server-id");
     let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
@@ -58,7 +60,7 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 
     }
     let client_classes = class_list::classes::<Dhcp6Family>(&mut fields, findings);
     let reservations = fields.list("reservations", findings);
-    let is_address_unique = common.hosts.ip_unique;
+    let is_address_unique = global.ip_reservations_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(Dhcp6Family::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
@@ -68,35 +70,19 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 
     sort_by_id(&mut subnets, &mut networks);
     let everywhere = HostScope { prefix: None, is_address_unique };
     let reservations = hosts::read::<Dhcp6Family>(reservations, &everywhere, findings);
+    global.inactive = findings.inactive_features();
     Dhcp6 {
+        global,
         subnets,
         networks,
         interfaces,
-        lease_database: common.lease_database,
-        hosts_databases: common.hosts_databases,
-        godwit: common.godwit,
         reservation_modes: scope.terms.policy.reservation_modes(),
         options: scope.terms.options,
         server_id: server_id.unwrap_or_default(),
         relay_supplied_options,
-        decline_probation_period_s: common.decline_probation_period_s,
-        expired_leases: common.expired_leases,
-        lease_checks: common.lease_checks,
-        lenient_option_parsing: common.compatibility[0],
-        loggers: common.loggers,
+        lenient_option_parsing,
         client_classes,
         reservations,
-        host_identifiers: common.hosts.identifiers,
-        early_global_reservations_lookup: common.hosts.early_global_lookup,
-        ip_reservations_unique: common.hosts.ip_unique,
-        control_sockets: common.control_sockets,
-        hooks: common.hooks.active,
-        flex_id: common.hooks.flex_id,
-        statistic_sample_count: common.samples.count,
-        statistic_sample_age_s: common.samples.age_s,
-        server_tag: common.server_tag,
-        extended_info_checks: common.extended_info_checks,
-        inactive: findings.inactive_features(),
         allow_address_registration: allow_registration.is_none_or(|allow| allow.value),
         mac_sources,
         data_directory: data_directory.map(|folder| folder.value.to_owned()),
