@@ -112,8 +112,11 @@ impl Index {
 
     /// Returns the innermost element around a position, which may lie inside a string.
     fn around(&self, at: SourcePosition) -> Option<&Element> {
-        let (place, element) = self.element_indexes.range(..=at).next_back()?;
-        element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
+        let (position, element) = self.element_indexes.range(..=at).next_back()?;
+        if position.source() != at.source() {
+            return None;
+        }
+        element.map(|element| &self.elements[element])
     }
 }
 

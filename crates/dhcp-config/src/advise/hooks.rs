@@ -158,9 +158,10 @@ fn relationship(
 }
 
 fn threads(facts: &ConfigFacts<'_>, relation: View<'_>, report: &mut FindingCollector) {
-    let Some(threads) = relation.map("multi-threading").filter(|_| facts.has_threads()) else {
+    if !facts.has_threads() {
         return;
-    };
+    }
+    let Some(threads) = relation.map("multi-threading") else { return };
     let keys = ["enable-multi-threading", "http-dedicated-listener"];
     let off = keys.iter().filter(|key| threads.boolean(key) == Some(false));
     report.add(

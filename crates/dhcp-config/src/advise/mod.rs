@@ -136,19 +136,22 @@ impl AdviceSubject {
     ) -> Result<Self, Vec<ConfigProblem>> {
         let (mut sources, mut problems) = (Sources::default(), ParseContext::default());
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
-        let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
+        if let Some(root) = root
+            && !problems.has_errors()
+        {
             let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
             let config = if is_v6 {
-                AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?))
+                v6::read_root(&root, &mut problems).map(|v6| AdvisedConfig::V6(Box::new(v6)))
             } else {
-                AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?))
+                v4::read_root(&root, &mut problems).map(|v4| AdvisedConfig::V4(Box::new(v4)))
             };
-            Some((root, config))
-        });
-        match read {
-            Some((root, config)) if !problems.has_errors() => Ok(Self { root, sources, config }),
-            _ => Err(problems.into_problems(&sources)),
+            if let Some(config) = config
+                && !problems.has_errors()
+            {
+                return Ok(Self { root, sources, config });
+            }
         }
+        Err(problems.into_problems(&sources))
     }
 
     /// Returns true if the configuration is for DHCPv6.

@@ -166,7 +166,11 @@ fn lease_times(
             dearest = Some((rate, subnet));
         }
     }
-    let Some((_, subnet)) = dearest.filter(|_| needed > carried.leases_per_s) else { return };
+    let is_overloaded = needed > carried.leases_per_s;
+    let Some((_, subnet)) = dearest else { return };
+    if !is_overloaded {
+        return;
+    }
     let whose = if leases.is_some() {
         "leases of the file"
     } else {

@@ -152,11 +152,12 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
         return Ok((ExpressionToken::Address(octets), longest));
     }
     if longest == number {
-        let token = match spelled.get(2..).filter(|_| spelled.len() > 2 && is_hex(spelled)) {
-            Some(digits) => ExpressionToken::Hex(hex_octets(digits)),
-            None => ExpressionToken::Integer(
+        let token = if spelled.len() > 2 && is_hex(spelled) {
+            ExpressionToken::Hex(hex_octets(&spelled[2..]))
+        } else {
+            ExpressionToken::Integer(
                 spelled.parse().map_err(|_| error(at, format!("`{spelled}` is too large")))?,
-            ),
+            )
         };
         return Ok((token, longest));
     }

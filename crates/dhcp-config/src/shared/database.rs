@@ -70,7 +70,7 @@ fn shared_database<F: ConfigFamily>(
         let message = format!("{what} cannot be a `memfile`");
         findings.error_help(value.at, message, "must be one of: mysql, postgresql");
     }
-    database.sql.filter(|_| findings.errors() == before)
+    if findings.errors() == before { database.sql } else { None }
 }
 
 /// Reads the map of a database; every key of it is checked, whatever its kind.

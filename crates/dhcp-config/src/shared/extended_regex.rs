@@ -310,7 +310,7 @@ fn class<'a>(
         set.insert(octet.to_ascii_uppercase());
         return Ok(None);
     }
-    Ok(Some(octet).filter(|_| name.len() == 1))
+    Ok((name.len() == 1).then_some(octet))
 }
 
 /// Names of characters that are neither letters nor digits (POSIX 1003.1 §6.1), from the space on.

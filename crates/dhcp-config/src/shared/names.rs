@@ -146,10 +146,10 @@ fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -
     let differs = |text: Option<PositionedValue<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
-    asks.extend(differs(qualifying_suffix.filter(|_| !counts), ""));
     let character_set = characters(fields, findings);
     let character_replacement = replacement(fields, findings);
     if !counts {
+        asks.extend(differs(qualifying_suffix, ""));
         let set = character_set.as_ref().filter(|set| set.value != CharacterSet::default());
         asks.extend(set.map(|set| set.at));
         asks.extend(differs(character_replacement, ""));

@@ -146,7 +146,9 @@ pub(crate) fn allocator(
         ("shared-flq", (AllocatorKind::FreeLeaseQueue, false)),
     ];
     let (allocator, is_active) = fields.word(key, &allocators, false, findings)?;
-    if let Some(entry) = fields.take(key).filter(|_| !is_active) {
+    if let Some(entry) = fields.take(key)
+        && !is_active
+    {
         findings.inactive(entry.at, &inactive::SHARED_FLQ);
     }
     Some(allocator)

@@ -129,10 +129,14 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
     });
     let (fields, name, code) = (fields?, name?, code?);
     let has_room = !matches!(*fields, [Field::Binary | Field::Text]);
-    if !has_room && let Some(inner) = encapsulates {
-        let message = format!("`{}` is not added to an option of this type", inner.value);
-        findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
-    }
+    let encapsulates = match encapsulates {
+        Some(inner) if !has_room => {
+            let message = format!("`{}` is not added to an option of this type", inner.value);
+            findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
+            None
+        }
+        other => other,
+    };
     is_good.then(|| Custom {
         space: space.value.to_owned(),
         definition: Definition {
@@ -140,9 +144,7 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
             name: Cow::Owned(name.value.to_owned()),
             fields: Cow::Owned(fields),
             array: array.is_some(),
-            encapsulates: encapsulates
-                .filter(|_| has_room)
-                .map(|inner| Cow::Owned(inner.value.to_owned())),
+            encapsulates: encapsulates.map(|inner| Cow::Owned(inner.value.to_owned())),
         },
         at: item.at,
     })

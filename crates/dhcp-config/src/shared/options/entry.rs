@@ -99,7 +99,7 @@ pub(super) fn read<F: ConfigFamily>(
         at: item.at,
         space: space.value.to_owned(),
         code: number,
-        enterprise: octets.first_chunk().filter(|_| has_enterprise).copied(),
+        enterprise: if has_enterprise { octets.first_chunk().copied() } else { None },
         octets,
         fields_len,
         encapsulates: definition.and_then(|d| d.encapsulates.as_deref()).map(str::to_owned),
