@@ -42,7 +42,7 @@ impl ParseContext {
         self.diagnostics
     }
 
-    /// Returns the problems in the order of their places.
+    /// Returns the problems in the order of their positions.
     pub(crate) fn into_problems(self, sources: &Sources) -> Vec<ConfigProblem> {
         self.diagnostics.into_problems(sources)
     }

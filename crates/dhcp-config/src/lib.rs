@@ -73,7 +73,7 @@ pub struct CheckedConfig<T> {
     pub config: T,
     /// Configuration as the document that a command shows.
     pub document: ConfigDocument,
-    /// Warnings, in the order of their places in the text.
+    /// Warnings, in the order of their positions in the text.
     pub warnings: Vec<ConfigProblem>,
 }
 

@@ -6,7 +6,7 @@ use crate::problem::ConfigPosition;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 pub(crate) const EXCERPT_WIDTH: usize = 96;
-/// Number of characters of a long line shown before the place.
+/// Number of characters of a long line shown before the position.
 const EXCERPT_LEAD: usize = 40;
 
 /// Distance, in bytes, between two positions of a text whose number of characters is stored.
@@ -114,7 +114,7 @@ impl Sources {
         (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
-    /// Returns the place of a position, as problems show it.
+    /// Returns the file, line and column of a position, as problems show them.
     pub(crate) fn locate(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
         ConfigPosition { file: self.list[at.source()].name.clone(), line, column }

@@ -230,17 +230,18 @@ type SubnetView<'v> = (u32, Option<View<'v>>, View<'v>);
 /// Returns the subnets of the file in the order in which they are read.
 fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<SubnetView<'v>> {
     let networks = global.maps("shared-networks");
-    let inside = networks
+    let in_networks = networks
         .into_iter()
         .flat_map(|network| network.maps(key).into_iter().map(move |view| (Some(network), view)));
-    let alone = global.maps(key).into_iter().map(|view| (None, view));
+    let standalone = global.maps(key).into_iter().map(|view| (None, view));
     // Subnets without an id are numbered as the reader does it.
-    let mut counted = 0;
-    let numbered = inside.chain(alone).map(|(network, view)| {
-        let given = view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
-        let id = given.unwrap_or_else(|| {
-            counted += 1;
-            counted
+    let mut automatic_id = 0;
+    let numbered = in_networks.chain(standalone).map(|(network, view)| {
+        let explicit_id =
+            view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
+        let id = explicit_id.unwrap_or_else(|| {
+            automatic_id += 1;
+            automatic_id
         });
         (id, network, view)
     });

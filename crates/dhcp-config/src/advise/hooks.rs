@@ -44,7 +44,7 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
 
 fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     for (name, at, parameters) in facts.hooks() {
-        let known = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
+        let work = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
         let is_idle_flex_id = name == "flex_id"
             && !facts.settings.flex_id.replaces_client_id
             && !facts.settings.host_identifiers.contains(&IdentifierKind::FlexId);
@@ -52,7 +52,7 @@ fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         let what = match name {
             "flex_id" if is_idle_flex_id => "makes identifiers that nobody is looked up by",
             "perfmon" if monitors => "keeps the times of each message",
-            _ => match known {
+            _ => match work {
                 Some(what) => what,
                 None => continue,
             },
@@ -144,10 +144,10 @@ fn relationship(
         && (sends("send-lease-updates") || sends("sync-leases"))
     {
         let keys = ["send-lease-updates", "sync-leases"];
-        let place = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
+        let position = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
         report.add(
             PerformanceFault::HaSharedDatabase,
-            vec![place],
+            vec![position],
             measured::advised(),
             "leases are in a database that both servers can reach, and are sent to the partner all \
              the same",

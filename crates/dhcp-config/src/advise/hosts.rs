@@ -26,16 +26,16 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     }
     let in_database = !facts.settings.hosts_databases.is_empty();
     // Commands may add reservations that no file has.
-    let is_whole = !in_database && !facts.has_hook("host_cmds");
+    let is_complete = !in_database && !facts.has_hook("host_cmds");
     if !in_file && !in_database {
-        if is_whole {
+        if is_complete {
             report_no_reservations(facts, report);
         }
         return;
     }
     if in_database {
-        questions(facts, report);
-    } else if is_whole {
+        database_lookups(facts, report);
+    } else if is_complete {
         identifiers(facts, report);
         empty_scopes(facts, report);
     }
@@ -88,7 +88,7 @@ fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
 }
 
 /// Reports database queries: the file does not show the identifiers of the rows.
-fn questions(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+fn database_lookups(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if facts.settings.host_identifiers.len() < 2 {
         return;
     }
@@ -121,14 +121,15 @@ fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if unused.is_empty() {
         return;
     }
-    let kept = facts.settings.host_identifiers.iter().copied().filter(|kind| used.contains(kind));
-    let kept = quoted(kept).replace('`', "\"");
+    let remaining =
+        facts.settings.host_identifiers.iter().copied().filter(|kind| used.contains(kind));
+    let remaining = quoted(remaining).replace('`', "\"");
     report.add(
         PerformanceFault::UnusedIdentifier,
         vec![facts.global.at_any(&["host-reservation-identifiers"])],
         measured::reservations_in_memory(),
         format!("clients are looked up by {}, which no reservation has", quoted(unused)),
-        format!("set `\"host-reservation-identifiers\": [ {kept} ]`"),
+        format!("set `\"host-reservation-identifiers\": [ {remaining} ]`"),
     );
 }
 

@@ -138,8 +138,8 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
     let longest =
         [name, word.map_or(0, str::len), number, address].into_iter().max().unwrap_or_default();
     if longest == 0 {
-        let found = rest.chars().next().unwrap_or_default();
-        return Err(error(at, format!("`{found}` cannot stand here")));
+        let character = rest.chars().next().unwrap_or_default();
+        return Err(error(at, format!("`{character}` cannot stand here")));
     }
     if longest == name {
         let trimmed = rest[..name].trim_end_matches([' ', '\t', '\n', ']']);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_told_with_its_place() {
+    fn what_is_no_word_is_reported_with_its_position() {
         for (text, offset) in [
             ("'open", 0),
             ("a == 'x", 0),

@@ -147,8 +147,8 @@ impl<'p> Lexer<'p> {
     }
 
     fn unexpected(&mut self, at: SourcePosition) -> ReportedParseError {
-        let found = self.rest().chars().next().expect("a character was seen");
-        match found {
+        let character = self.rest().chars().next().expect("a character was seen");
+        match character {
             '\u{feff}' => self.findings.error_help(
                 at,
                 "the text begins with a byte order mark",
@@ -157,10 +157,10 @@ impl<'p> Lexer<'p> {
             '\'' => {
                 self.findings.error_help(at, "unexpected `'`", "strings stand in double quotes")
             }
-            _ if found.is_control() => {
-                self.findings.error(at, format!("unexpected character U+{:04X}", found as u32));
+            _ if character.is_control() => {
+                self.findings.error(at, format!("unexpected character U+{:04X}", character as u32));
             }
-            _ => self.findings.error(at, format!("unexpected `{found}`")),
+            _ => self.findings.error(at, format!("unexpected `{character}`")),
         }
         ReportedParseError
     }

@@ -177,7 +177,8 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
 
     fn holds_characters(&self, code: u16) -> bool {
         let definition = self.findings.definitions.find::<F>(F::SPACE, OptionKey::Code(code));
-        definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
+        definition
+            .is_some_and(|definition| !definition.array && *definition.fields == [Field::Text])
     }
 
     fn values(&self, code: u16) -> Option<(Field, bool)> {
@@ -230,7 +231,7 @@ pub(crate) fn lifetime(
         return None;
     }
     let or_any =
-        |placed: Option<PositionedValue<u32>>| placed.map_or(any.value, |placed| placed.value);
+        |setting: Option<PositionedValue<u32>>| setting.map_or(any.value, |setting| setting.value);
     let lifetime = Lifetime { default_s: any.value, min_s: or_any(min), max_s: or_any(max) };
     let Lifetime { default_s, min_s, max_s } = lifetime;
     if min_s > default_s || max_s < default_s {
@@ -262,7 +263,7 @@ pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseContext) ->
     let additional =
         either(fields, ["evaluate-additional-classes", "require-client-classes"], list, findings);
     let names =
-        |placed: Option<PositionedValue<Vec<String>>>| placed.map_or_else(Vec::new, |p| p.value);
+        |setting: Option<PositionedValue<Vec<String>>>| setting.map_or_else(Vec::new, |p| p.value);
     ClassGuards { required: names(required), additional: names(additional) }
 }
 

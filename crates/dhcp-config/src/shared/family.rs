@@ -73,7 +73,7 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     /// Kinds of identifiers that reservations of the family may have.
     const HOST_IDENTIFIERS: &'static [IdentifierKind];
 
-    /// Keys that belong elsewhere, each with the place.
+    /// Keys that belong elsewhere, each with advice on where to write it.
     const ELSEWHERE: &'static [(&'static str, &'static str)];
 
     /// Returns advice for an option that the server sets itself: what to do instead of configuring

@@ -151,8 +151,8 @@ pub(crate) fn read<F: Classified>(
         hooks: hooks.active,
         flex_id: hooks.flex_id,
         host_identifiers: policy::host_identifiers::<F>(fields, findings),
-        early_global_reservations_lookup: early_lookup.is_some_and(|placed| placed.value),
-        ip_reservations_unique: unique.is_none_or(|placed| placed.value),
+        early_global_reservations_lookup: early_lookup.is_some_and(|setting| setting.value),
+        ip_reservations_unique: unique.is_none_or(|setting| setting.value),
         samples: samples(fields, findings),
         inactive: Vec::new(),
     }
@@ -162,8 +162,8 @@ fn samples(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SampleLim
     let count = fields.u32("statistic-default-sample-count", findings);
     let age = fields.u32("statistic-default-sample-age", findings);
     SampleLimits {
-        count: count.map_or(DEFAULT_SAMPLE_COUNT, |placed| placed.value),
-        age_s: age.map_or(0, |placed| placed.value),
+        count: count.map_or(DEFAULT_SAMPLE_COUNT, |setting| setting.value),
+        age_s: age.map_or(0, |setting| setting.value),
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn compatibility<const N: usize>(
     let Some(mut fields) = MapReader::from_value(&entry.value, "`compatibility`", findings) else {
         return [false; N];
     };
-    let flags = names.map(|key| fields.boolean(key, findings).is_some_and(|placed| placed.value));
+    let flags = names.map(|key| fields.boolean(key, findings).is_some_and(|setting| setting.value));
     fields.finish(findings);
     flags
 }
@@ -257,8 +257,8 @@ fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseCont
     fields.integer("packet-queue-size", SIZE, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
-    match size.map_or(0, |placed| placed.value) {
-        _ if is_enabled.is_some_and(|placed| !placed.value) => Shards::Fixed(1),
+    match size.map_or(0, |setting| setting.value) {
+        _ if is_enabled.is_some_and(|setting| !setting.value) => Shards::Fixed(1),
         0 => Shards::Processors,
         size => Shards::Fixed(size.min(godwit::MAX_SHARDS) as u16),
     }

@@ -95,7 +95,7 @@ const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
 impl SecurityPolicy {
     fn hook_fault(&self, path: &str) -> Option<String> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let is_installed = INSTALLED.iter().any(|place| folder.starts_with(place))
+        let is_installed = INSTALLED.iter().any(|prefix| folder.starts_with(prefix))
             && folder.ends_with(HOOKS)
             && folder.split('/').all(|part| part != "..");
         if self.hooks == Folders::default() && is_installed {

@@ -25,7 +25,7 @@ pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option
 
 fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 {
     let scope = Dhcp4Family::read_scope(&mut fields, findings);
-    Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own(&scope), findings);
+    Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own_keys(&scope), findings);
     let mut global = global::read::<Dhcp4Family>(&mut fields, findings);
     let compatibility = compatibility(&mut fields, findings);
     let interfaces = fields.take("interfaces-config");
@@ -42,8 +42,8 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 
     let (mut subnets, mut networks) =
         Subnets::<Dhcp4Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
-    let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<Dhcp4Family>(reservations, &everywhere, findings);
+    let global_scope = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<Dhcp4Family>(reservations, &global_scope, findings);
     global.inactive = findings.inactive_features();
     let Scope { authoritative, terms, .. } = scope;
     let reservation_modes = terms.policy.reservation_modes();
@@ -52,14 +52,14 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 
         subnets,
         networks,
         interfaces: interfaces.unwrap_or_default(),
-        authoritative: authoritative.is_some_and(|placed| placed.value),
+        authoritative: authoritative.is_some_and(|setting| setting.value),
         options: terms.options,
-        echo_client_id: echo_client_id.is_none_or(|echo| echo.value),
+        echo_client_id: echo_client_id.is_none_or(|setting| setting.value),
         compatibility,
         client_classes,
         reservations,
         reservation_modes,
-        stash_agent_options: stash_agent_options.is_some_and(|stash| stash.value),
+        stash_agent_options: stash_agent_options.is_some_and(|setting| setting.value),
     }
 }
 

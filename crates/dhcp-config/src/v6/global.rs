@@ -43,7 +43,7 @@ pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option
 
 fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 {
     let scope = Scope::read_global(&mut fields, findings);
-    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own(&scope), findings);
+    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own_keys(&scope), findings);
     let mut global = global::read::<Dhcp6Family>(&mut fields, findings);
     let [lenient_option_parsing] =
         global::compatibility(["lenient-option-parsing"], &mut fields, findings);
@@ -68,8 +68,8 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 
     let (mut subnets, mut networks) =
         Subnets::<Dhcp6Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
-    let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<Dhcp6Family>(reservations, &everywhere, findings);
+    let global_scope = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<Dhcp6Family>(reservations, &global_scope, findings);
     global.inactive = findings.inactive_features();
     Dhcp6 {
         global,
@@ -109,8 +109,8 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContex
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
         let Some(text) = text_of(item, "relay-supplied-options", findings) else { continue };
-        let named = || definitions::by_name(text.value).map(|definition| definition.code);
-        match text.value.parse().ok().filter(|code| *code != 0).or_else(named) {
+        let by_name = || definitions::by_name(text.value).map(|definition| definition.code);
+        match text.value.parse().ok().filter(|code| *code != 0).or_else(by_name) {
             Some(code) => codes.push(code),
             None => {
                 let message = format!("`{}` is neither an option code nor a name", text.value);
@@ -125,23 +125,23 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContex
 
 /// Reads `mac-sources`.
 fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<MacSource> {
-    let everything = || {
+    let all_sources = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
         all.dedup();
         all
     };
-    let Some(entry) = fields.take("mac-sources") else { return everything() };
+    let Some(entry) = fields.take("mac-sources") else { return all_sources() };
     let items = fields.list("mac-sources", findings);
     if entry.value.kind == JsonContent::List(Box::default()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut words: BTreeSet<&str> = BTreeSet::new();
     let mut sources = Vec::new();
     for item in items {
         let Some(text) = text_of(item, "mac-sources", findings) else { continue };
-        let named: Vec<MacSource> = match MAC_SOURCES.iter().find(|(name, _)| *name == text.value) {
+        let sources_of_word = match MAC_SOURCES.iter().find(|(name, _)| *name == text.value) {
             Some((_, source)) => vec![*source],
-            None if text.value == "any" => everything(),
+            None if text.value == "any" => all_sources(),
             None => {
                 let names: Vec<&str> = MAC_SOURCES.iter().map(|(name, _)| *name).collect();
                 let message = format!("`mac-sources` cannot hold `{}`", text.value);
@@ -153,12 +153,15 @@ fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<M
                 continue;
             }
         };
-        if !seen.insert(text.value) {
+        if !words.insert(text.value) {
             findings.error(text.at, format!("`{}` is in this list already", text.value));
         }
         // A source after `any`, or under a second name, changes nothing.
         sources.extend(
-            named.into_iter().filter(|source| !sources.contains(source)).collect::<Vec<_>>(),
+            sources_of_word
+                .into_iter()
+                .filter(|source| !sources.contains(source))
+                .collect::<Vec<_>>(),
         );
     }
     sources

@@ -8,45 +8,45 @@ use super::text::{EncodedOptionBytes, UnsentText, trim_zeros};
 /// are the types of which a list without elements can be sent.
 pub(super) fn octets(
     definition: &Definition,
-    mut given: Vec<u8>,
+    mut value: Vec<u8>,
     may_be_empty: &[Field],
 ) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_octets(field, &given).map(EncodedOptionBytes::whole);
+        return resolvers::from_octets(field, &value).map(EncodedOptionBytes::whole);
     }
-    let is_empty_list = given.is_empty()
+    let is_empty_list = value.is_empty()
         && definition.array
         && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
     if is_empty_list {
-        return Ok(EncodedOptionBytes::whole(given));
+        return Ok(EncodedOptionBytes::whole(value));
     }
     let mut used = 0;
     for &field in &*definition.fields {
-        used += field_length(field, &given[used..], &given)?;
+        used += field_length(field, &value[used..], &value)?;
     }
     while let Some(&last) = definition.fields.last()
         && definition.array
-        && used < given.len()
+        && used < value.len()
     {
-        let rest = &given[used..];
-        let is_whole_only = definition.fields.len() == 1 && last != Field::Psid;
-        if !is_whole_only && last.fixed_len().is_some_and(|len| rest.len() < len) {
+        let rest = &value[used..];
+        let must_be_whole = definition.fields.len() == 1 && last != Field::Psid;
+        if !must_be_whole && last.fixed_len().is_some_and(|len| rest.len() < len) {
             break;
         }
-        used += field_length(last, rest, &given)?;
+        used += field_length(last, rest, &value)?;
     }
     if *definition.fields == [Field::Text] {
-        let length = trim_zeros(&given, true)?.len();
-        given.truncate(length);
+        let length = trim_zeros(&value, true)?.len();
+        value.truncate(length);
         used = length;
     }
     if definition.encapsulates.is_some() {
         // The remaining bytes are sub-options.
-        return Ok(EncodedOptionBytes { fields_len: used, ..EncodedOptionBytes::whole(given) });
+        return Ok(EncodedOptionBytes { fields_len: used, ..EncodedOptionBytes::whole(value) });
     }
-    let unused = (used < given.len()).then_some(UnsentText::Octets(given.len() - used));
-    given.truncate(used);
-    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(given) })
+    let unused = (used < value.len()).then_some(UnsentText::Octets(value.len() - used));
+    value.truncate(used);
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(value) })
 }
 
 /// Returns the number of bytes at the start of `rest` that a field takes up. `whole` is the option,
