@@ -74,10 +74,10 @@ fn elements_of(
         let other = other.and_then(|other| index.innermost(other)).map(|other| other.at);
         errors.push((at, element.clone(), message.to_owned(), other.filter(|o| *o != element.at)));
     }
-    let own =
+    let independent =
         errors.iter().filter(|(.., other)| other.is_none()).map(|(_, element, ..)| element.at);
-    let own: BTreeSet<SourcePosition> = own.collect();
-    errors.retain(|(.., other)| other.is_none_or(|other| !own.contains(&other)));
+    let independent: BTreeSet<SourcePosition> = independent.collect();
+    errors.retain(|(.., other)| other.is_none_or(|other| !independent.contains(&other)));
     errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
 }
 

@@ -146,8 +146,8 @@ impl Sources {
         let lead = before.chars().rev().take(EXCERPT_WIDTH).count();
         let lead = if lead < EXCERPT_WIDTH { lead } else { EXCERPT_LEAD };
         let head: Vec<char> = before.chars().rev().take(lead).collect();
-        let shown = head.iter().rev().copied().chain(after.take(EXCERPT_WIDTH - lead));
-        let clean: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let characters = head.iter().rev().copied().chain(after.take(EXCERPT_WIDTH - lead));
+        let clean: String = characters.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let indent = clean.chars().take(lead).take_while(|&c| c == ' ').count();
         (clean[indent..].trim_end().to_owned(), lead - indent)
     }

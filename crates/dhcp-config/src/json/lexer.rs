@@ -226,8 +226,8 @@ impl<'p> Lexer<'p> {
             self.findings.error(at, format!("more than {MAX_INCLUDES} includes"));
             return Err(ReportedParseError);
         }
-        let read = self.resolver.read(self.sources.name(at.source()), &path);
-        match read {
+        let text = self.resolver.read(self.sources.name(at.source()), &path);
+        match text {
             Ok(text) if text.len() > MAX_TEXT_BYTES => {
                 let message = format!("`{path}` has more than {MAX_TEXT_BYTES} octets");
                 self.findings.error(at, message);
@@ -338,12 +338,12 @@ fn is_float(unsigned: &str) -> bool {
         None => (unsigned, None),
     };
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let exponent_good = exponent.is_none_or(|exponent| {
         let magnitude = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         !magnitude.is_empty() && digits(magnitude)
     });
-    digits(whole) && digits(fraction) && whole.len() + fraction.len() > 0 && exponent_good
+    digits(integer) && digits(fraction) && integer.len() + fraction.len() > 0 && exponent_good
 }
 
 /// Returns true if a byte of a string has no special meaning, whatever is around it.

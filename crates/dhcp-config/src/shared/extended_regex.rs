@@ -354,7 +354,7 @@ fn character(name: &[u8]) -> Option<u8> {
     if let [octet] = name {
         return Some(*octet);
     }
-    NAMES.iter().find(|(_, known)| *known == name).map(|&(octet, _)| octet)
+    NAMES.iter().find(|(_, long_name)| *long_name == name).map(|&(octet, _)| octet)
 }
 
 #[cfg(test)]

@@ -66,8 +66,8 @@ impl Hooks {
             paths_of_inactive(name, parameters, findings);
             findings.inactive(library.at, feature);
         } else {
-            let known = BUILT_IN.iter().map(|(name, _)| *name);
-            match nearest(name, known.chain(inactive::HOOKS.iter().map(|(name, _)| *name))) {
+            let names = BUILT_IN.iter().map(|(name, _)| *name);
+            match nearest(name, names.chain(inactive::HOOKS.iter().map(|(name, _)| *name))) {
                 Some(near) => findings.error_help(
                     library.at,
                     format!("unknown hook library `{}`", library.value),

@@ -62,12 +62,12 @@ impl Bounded {
         self.value.is_none() && self.min.is_none() && self.max.is_none()
     }
 
-    /// Returns the lifetime that holds, and reports an error when its bounds exclude it. `own` is
-    /// the part that the scope itself sets: when that is empty, the error has been reported for an
-    /// outer scope.
+    /// Returns the lifetime that holds, and reports an error when its bounds exclude it.
+    /// `own_bounds` is the part that the scope itself sets: when that is empty, the error has been
+    /// reported for an outer scope.
     pub(crate) fn lifetime(
         self,
-        own: Self,
+        own_bounds: Self,
         keys: BoundedKeys,
         default_s: u32,
         findings: &mut ParseContext,
@@ -78,12 +78,12 @@ impl Bounded {
         let max_s = self.max.map_or(default_s, |setting| setting.value);
         let default = format!("{default}`{}` ({default_s} s)", keys.value);
         if min_s > default_s
-            && let Some(setting) = own.min.or(own.value)
+            && let Some(setting) = own_bounds.min.or(own_bounds.value)
         {
             findings.error(setting.at, format!("`{}` ({min_s} s) is above {default}", keys.min));
         }
         if max_s < default_s
-            && let Some(setting) = own.max.or(own.value)
+            && let Some(setting) = own_bounds.max.or(own_bounds.value)
         {
             findings.error(setting.at, format!("`{}` ({max_s} s) is below {default}", keys.max));
         }
@@ -91,8 +91,8 @@ impl Bounded {
     }
 
     /// Returns the valid lifetime that holds.
-    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut ParseContext) -> Lifetime {
-        self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
+    pub(crate) fn valid_lifetime(self, own_bounds: Self, findings: &mut ParseContext) -> Lifetime {
+        self.lifetime(own_bounds, VALID, DEFAULT_VALID_S, findings)
     }
 }
 

@@ -12,13 +12,13 @@ pub(super) fn octets(
     may_be_empty: &[Field],
 ) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_octets(field, &value).map(EncodedOptionBytes::whole);
+        return resolvers::from_octets(field, &value).map(EncodedOptionBytes::from_octets);
     }
     let is_empty_list = value.is_empty()
         && definition.array
         && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
     if is_empty_list {
-        return Ok(EncodedOptionBytes::whole(value));
+        return Ok(EncodedOptionBytes::from_octets(value));
     }
     let mut used = 0;
     for &field in &*definition.fields {
@@ -42,19 +42,22 @@ pub(super) fn octets(
     }
     if definition.encapsulates.is_some() {
         // The remaining bytes are sub-options.
-        return Ok(EncodedOptionBytes { fields_len: used, ..EncodedOptionBytes::whole(value) });
+        return Ok(EncodedOptionBytes {
+            fields_len: used,
+            ..EncodedOptionBytes::from_octets(value)
+        });
     }
     let unused = (used < value.len()).then_some(UnsentText::Octets(value.len() - used));
     value.truncate(used);
-    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(value) })
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::from_octets(value) })
 }
 
-/// Returns the number of bytes at the start of `rest` that a field takes up. `whole` is the option,
-/// which compressed names may point back into.
-fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
+/// Returns the number of bytes at the start of `rest` that a field takes up. `option` has all bytes
+/// of the option, which compressed names may point back into.
+fn field_length(field: Field, rest: &[u8], option: &[u8]) -> Result<usize, String> {
     let need = |length: usize| {
         if rest.len() < length {
-            Err(format!("a value of length {} does not fit its type", whole.len()))
+            Err(format!("a value of length {} does not fit its type", option.len()))
         } else {
             Ok(length)
         }
@@ -90,7 +93,7 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
             }
             need(at.max(1))
         }
-        Field::Name => name_length(rest, whole.len() - rest.len()),
+        Field::Name => name_length(rest, option.len() - rest.len()),
         _ => unreachable!("of a fixed length"),
     }
 }

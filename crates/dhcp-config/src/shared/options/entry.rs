@@ -228,7 +228,7 @@ fn octets<F: ConfigFamily>(
         Some(definition) => {
             hex::value(text).and_then(|octets| check::octets(definition, octets, may_be_empty))
         }
-        None => hex::value(text).map(EncodedOptionBytes::whole),
+        None => hex::value(text).map(EncodedOptionBytes::from_octets),
     };
     match result {
         Ok(encoded) => {
