@@ -33,40 +33,40 @@ impl Default for Automata {
 impl Automata {
     /// Returns the compiled pattern of the `match` expression `source`.
     pub(crate) fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
-        let (left, known) = (&mut self.left_bytes, &mut self.patterns);
-        compiled(left, known, source, Pattern::new, Pattern::bytes)
+        let (left_bytes, patterns) = (&mut self.left_bytes, &mut self.patterns);
+        compiled(left_bytes, patterns, source, Pattern::new, Pattern::bytes)
     }
 
     /// Returns the compiled set of the `hostname-char-set` `source`.
     pub(crate) fn set(&mut self, source: &str) -> Result<CharacterSet, String> {
-        let (left, known) = (&mut self.left_bytes, &mut self.sets);
-        compiled(left, known, source, CharacterSet::new, CharacterSet::bytes)
+        let (left_bytes, sets) = (&mut self.left_bytes, &mut self.sets);
+        compiled(left_bytes, sets, source, CharacterSet::new, CharacterSet::bytes)
     }
 }
 
 fn compiled<T: Clone>(
     left_bytes: &mut usize,
-    known: &mut BTreeMap<String, T>,
+    cache: &mut BTreeMap<String, T>,
     source: &str,
     compile: fn(&str) -> Result<T, String>,
     bytes: fn(&T) -> usize,
 ) -> Result<T, String> {
-    if let Some(known) = known.get(source) {
-        return Ok(known.clone());
+    if let Some(automaton) = cache.get(source) {
+        return Ok(automaton.clone());
     }
     if *left_bytes == 0 {
         return Err(TOO_MANY.to_owned());
     }
-    let made = compile(source);
-    let spent = made.as_ref().map_or(FAILED_BYTES, bytes);
-    let left = left_bytes.checked_sub(spent);
-    *left_bytes = left.unwrap_or_default();
-    let made = made?;
-    if left.is_none() {
+    let automaton = compile(source);
+    let size = automaton.as_ref().map_or(FAILED_BYTES, bytes);
+    let remaining = left_bytes.checked_sub(size);
+    *left_bytes = remaining.unwrap_or_default();
+    let automaton = automaton?;
+    if remaining.is_none() {
         return Err(TOO_MANY.to_owned());
     }
-    known.insert(source.to_owned(), made.clone());
-    Ok(made)
+    cache.insert(source.to_owned(), automaton.clone());
+    Ok(automaton)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! State of a parse beside its texts: the problems, and what readers have to know of other parts of
-//! the configuration.
+//! State of a parse apart from its texts: the problems, and data about other parts of the
+//! configuration that readers need.
 
 use core::ops::{Deref, DerefMut};
 
@@ -42,7 +42,7 @@ impl ParseContext {
         self.diagnostics
     }
 
-    /// Returns the problems in the order of their places.
+    /// Returns the problems in the order of their positions.
     pub(crate) fn into_problems(self, sources: &Sources) -> Vec<ConfigProblem> {
         self.diagnostics.into_problems(sources)
     }

@@ -22,14 +22,14 @@ const UNSUPPORTED: &str = "DHCPX_CONFIG_UNSUPPORTED";
 enum Help {
     None,
     Text(String),
-    /// Phrase that ends in front of another place.
-    Place(&'static str, SourcePosition),
+    /// Phrase that a second position follows.
+    Position(&'static str, SourcePosition),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ParseDiagnostic {
     at: SourcePosition,
-    /// Offset of the place within the string that begins at `at`, in bytes of its decoded value.
+    /// Offset of the position within the string that begins at `at`, in bytes of its decoded value.
     inside: Option<usize>,
     severity: Severity,
     /// Kea's identifier of the warning, if it has one.
@@ -97,7 +97,7 @@ impl ParseDiagnostics {
         self.push(Severity::Error, at, message.into(), Help::Text(help.into()));
     }
 
-    /// Adds an error that concerns a second place; `phrase` introduces that place.
+    /// Adds an error that concerns a second position; `phrase` introduces it.
     pub(crate) fn error_with_second_position(
         &mut self,
         at: SourcePosition,
@@ -105,7 +105,7 @@ impl ParseDiagnostics {
         phrase: &'static str,
         other: SourcePosition,
     ) {
-        self.push(Severity::Error, at, message.into(), Help::Place(phrase, other));
+        self.push(Severity::Error, at, message.into(), Help::Position(phrase, other));
     }
 
     pub(crate) fn warn(&mut self, at: SourcePosition, message: impl Into<String>) {
@@ -139,14 +139,14 @@ impl ParseDiagnostics {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
     }
 
-    /// Returns the errors with their messages, and the second place of those that concern two.
+    /// Returns the errors with their messages, and the second position of those that concern two.
     pub(crate) fn iter_errors(
         &self,
     ) -> impl Iterator<Item = (SourcePosition, &str, Option<SourcePosition>)> {
         let errors = self.set.iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| {
             let other = match finding.help {
-                Help::Place(_, at) => Some(at),
+                Help::Position(_, at) => Some(at),
                 Help::None | Help::Text(_) => None,
             };
             (finding.at, finding.message.as_str(), other)
@@ -183,7 +183,7 @@ impl ParseDiagnostics {
         self.errors > 0
     }
 
-    /// Returns the problems in the order of their places.
+    /// Returns the problems in the order of their positions.
     pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<ConfigProblem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
             let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
@@ -197,7 +197,7 @@ impl ParseDiagnostics {
             let help = match finding.help {
                 Help::None => None,
                 Help::Text(text) => Some(printable(&text)),
-                Help::Place(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
+                Help::Position(phrase, at) => Some(format!("{phrase} {}", sources.describe(at))),
             };
             let file = sources.name(at.source()).to_owned();
             let ParseDiagnostic { severity, id, message, .. } = finding;
@@ -218,15 +218,15 @@ impl ParseDiagnostics {
 /// Returns the text without control characters, which a quoted part of the file may hold, and not
 /// longer than a terminal takes.
 fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len().min(MESSAGE_WIDTH));
+    let mut printed = String::with_capacity(text.len().min(MESSAGE_WIDTH));
     for (count, c) in text.chars().enumerate() {
         if count == MESSAGE_WIDTH {
-            shown.push_str("...");
+            printed.push_str("...");
             break;
         }
-        if c.is_control() { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if c.is_control() { printed.extend(c.escape_unicode()) } else { printed.push(c) }
     }
-    shown
+    printed
 }
 
 #[cfg(test)]
@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_prints_its_place_its_line_and_help() {
+    fn a_problem_prints_its_position_its_line_and_help() {
         let shown = problem_at("{\n\t\"é\": x\n}", 9).to_string();
         assert_eq!(shown, "a.conf:2:7: error: broken\n    \"é\": x\n         ^\nhelp: mend it");
     }
 
     #[test]
-    fn a_long_line_is_shown_around_the_place() {
+    fn a_long_line_is_shown_around_the_position() {
         let text = format!("{}!{}", "a".repeat(500), "b".repeat(500));
         let problem = problem_at(&text, 500);
         assert_eq!(problem.column, 501);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_text_has_a_place() {
+    fn the_end_of_a_text_has_a_position() {
         let problem = problem_at("ab\n", 3);
         assert_eq!((problem.line, problem.column), (2, 1));
         assert_eq!(problem.to_string(), "a.conf:2:1: error: broken\nhelp: mend it");

@@ -20,7 +20,7 @@ pub(crate) struct MapReader<'v> {
 }
 
 /// Number of keys that the readers of most maps take.
-const ASKED: usize = 16;
+const KEYS_OF_MOST: usize = 16;
 
 /// Range of values that Kea keeps in 32 bits.
 pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
@@ -36,7 +36,7 @@ impl<'v> MapReader<'v> {
             JsonContent::Map(entries) => entries,
             kind => return wrong_kind(value.at, what, "a map", kind, findings),
         };
-        Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(ASKED) })
+        Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(KEYS_OF_MOST) })
     }
 
     /// Takes the entry of `key`, the first when there are two: the parser has refused the second.
@@ -197,9 +197,8 @@ impl<'v> MapReader<'v> {
 
     /// Returns the entries that have not been taken so far.
     pub(crate) fn untaken_members(&self) -> Vec<&'v JsonMember> {
-        let is_asked =
-            |entry: &&JsonMember| self.taken_keys.iter().any(|asked| **asked == *entry.key);
-        self.entries.iter().filter(|entry| !is_asked(entry)).collect()
+        let is_taken = |entry: &&JsonMember| self.taken_keys.iter().any(|key| **key == *entry.key);
+        self.entries.iter().filter(|entry| !is_taken(entry)).collect()
     }
 
     /// Reports an unknown key.
@@ -239,8 +238,8 @@ pub(crate) fn wrong_kind<T>(
     if *kind != JsonContent::Unusable {
         // Names of maps come as phrases, keys bare.
         let quote = if key.contains([' ', '`']) { "" } else { "`" };
-        let found = kind.name();
-        let message = format!("{quote}{key}{quote} must be {expected}, not {found}");
+        let actual = kind.name();
+        let message = format!("{quote}{key}{quote} must be {expected}, not {actual}");
         findings.error(at, message);
     }
     None

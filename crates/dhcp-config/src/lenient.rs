@@ -27,22 +27,22 @@ pub(crate) fn read<T>(
 ) -> Option<T> {
     let mut left_out: Vec<(SourcePosition, String)> = Vec::new();
     loop {
-        let mut found = ParseContext::unbounded(findings.security.clone());
-        let config = read_root(root, &mut found);
-        let wrong = elements_of(root, &found);
-        if wrong.is_empty() {
+        let mut problems = ParseContext::unbounded(findings.security.clone());
+        let config = read_root(root, &mut problems);
+        let faulty = elements_of(root, &problems);
+        if faulty.is_empty() {
             for (at, message) in left_out {
-                found.warn(at, message);
+                problems.warn(at, message);
             }
-            findings.extend(found.into_diagnostics());
+            findings.extend(problems.into_diagnostics());
             return config;
         }
-        let mut gone = BTreeSet::new();
-        for (at, element, message) in wrong {
-            gone.insert(element.at);
+        let mut removed = BTreeSet::new();
+        for (at, element, message) in faulty {
+            removed.insert(element.at);
             left_out.push((at, format!("{} is left out: {message}", element.name)));
         }
-        remove_elements(root, &gone);
+        remove_elements(root, &removed);
     }
 }
 
@@ -51,30 +51,33 @@ pub(crate) fn read<T>(
 struct Element {
     at: SourcePosition,
     name: String,
-    can_go: bool,
+    is_removable: bool,
 }
 
 /// Returns the errors that lie in elements, with their messages; none when one lies outside. When
 /// two elements exclude each other, the second is left out, unless the first has an error of its
 /// own.
-fn elements_of(root: &JsonValue, found: &ParseContext) -> Vec<(SourcePosition, Element, String)> {
-    if !found.has_errors() {
+fn elements_of(
+    root: &JsonValue,
+    problems: &ParseContext,
+) -> Vec<(SourcePosition, Element, String)> {
+    if !problems.has_errors() {
         return Vec::new();
     }
     let mut index = Index::default();
     index.visit(root, None);
     let mut errors = Vec::new();
-    for (at, message, other) in found.iter_errors() {
-        let Some(element) = index.around(at).filter(|element| element.can_go) else {
+    for (at, message, other) in problems.iter_errors() {
+        let Some(element) = index.innermost(at).filter(|element| element.is_removable) else {
             return Vec::new();
         };
-        let other = other.and_then(|other| index.around(other)).map(|other| other.at);
+        let other = other.and_then(|other| index.innermost(other)).map(|other| other.at);
         errors.push((at, element.clone(), message.to_owned(), other.filter(|o| *o != element.at)));
     }
-    let own =
+    let independent =
         errors.iter().filter(|(.., other)| other.is_none()).map(|(_, element, ..)| element.at);
-    let own: BTreeSet<SourcePosition> = own.collect();
-    errors.retain(|(.., other)| other.is_none_or(|other| !own.contains(&other)));
+    let independent: BTreeSet<SourcePosition> = independent.collect();
+    errors.retain(|(.., other)| other.is_none_or(|other| !independent.contains(&other)));
     errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
 }
 
@@ -86,23 +89,23 @@ struct Index {
 }
 
 impl Index {
-    fn visit(&mut self, value: &JsonValue, within: Option<usize>) {
-        self.element_indexes.insert(value.at, within);
+    fn visit(&mut self, value: &JsonValue, enclosing: Option<usize>) {
+        self.element_indexes.insert(value.at, enclosing);
         match &value.kind {
-            JsonContent::List(items) => items.iter().for_each(|item| self.visit(item, within)),
+            JsonContent::List(items) => items.iter().for_each(|item| self.visit(item, enclosing)),
             JsonContent::Map(entries) => {
                 for entry in entries {
-                    self.element_indexes.insert(entry.at, within);
+                    self.element_indexes.insert(entry.at, enclosing);
                     let list = LISTS.iter().find(|(key, _)| **key == *entry.key);
                     match (list, &entry.value.kind) {
                         (Some((_, what)), JsonContent::List(items)) => {
-                            self.element_indexes.insert(entry.value.at, within);
+                            self.element_indexes.insert(entry.value.at, enclosing);
                             for item in items {
                                 self.elements.push(element(item, what));
                                 self.visit(item, Some(self.elements.len() - 1));
                             }
                         }
-                        _ => self.visit(&entry.value, within),
+                        _ => self.visit(&entry.value, enclosing),
                     }
                 }
             }
@@ -111,9 +114,12 @@ impl Index {
     }
 
     /// Returns the innermost element around a position, which may lie inside a string.
-    fn around(&self, at: SourcePosition) -> Option<&Element> {
-        let (place, element) = self.element_indexes.range(..=at).next_back()?;
-        element.filter(|_| place.source() == at.source()).map(|element| &self.elements[element])
+    fn innermost(&self, at: SourcePosition) -> Option<&Element> {
+        let (position, element) = self.element_indexes.range(..=at).next_back()?;
+        if position.source() != at.source() {
+            return None;
+        }
+        element.map(|element| &self.elements[element])
     }
 }
 
@@ -133,20 +139,20 @@ fn element(item: &JsonValue, what: &str) -> Element {
     // Subnets without an identifier are numbered: without this one the others would be renumbered.
     let is_counted = matches!(item.kind, JsonContent::Map(_))
         && entry("id").is_none_or(|id| id.value.kind == JsonContent::Integer(0));
-    Element { at: item.at, name, can_go: what != "subnet" || !is_counted }
+    Element { at: item.at, name, is_removable: what != "subnet" || !is_counted }
 }
 
-/// Removes the elements that begin at `gone` from their lists.
-fn remove_elements(value: &mut JsonValue, gone: &BTreeSet<SourcePosition>) {
+/// Removes the elements that begin at `removed` from their lists.
+fn remove_elements(value: &mut JsonValue, removed: &BTreeSet<SourcePosition>) {
     match &mut value.kind {
         JsonContent::List(items) => {
-            let mut left = core::mem::take(items).into_vec();
-            left.retain(|item| !gone.contains(&item.at));
-            *items = left.into();
-            items.iter_mut().for_each(|item| remove_elements(item, gone));
+            let mut remaining = core::mem::take(items).into_vec();
+            remaining.retain(|item| !removed.contains(&item.at));
+            *items = remaining.into();
+            items.iter_mut().for_each(|item| remove_elements(item, removed));
         }
         JsonContent::Map(entries) => {
-            entries.iter_mut().for_each(|entry| remove_elements(&mut entry.value, gone));
+            entries.iter_mut().for_each(|entry| remove_elements(&mut entry.value, removed));
         }
         _ => {}
     }

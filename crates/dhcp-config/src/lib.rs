@@ -73,7 +73,7 @@ pub struct CheckedConfig<T> {
     pub config: T,
     /// Configuration as the document that a command shows.
     pub document: ConfigDocument,
-    /// Warnings, in the order of their places in the text.
+    /// Warnings, in the order of their positions in the text.
     pub warnings: Vec<ConfigProblem>,
 }
 
@@ -87,8 +87,8 @@ pub fn parse_dhcp4(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-    let reading = ConfigParseOptions::default();
-    parse_dhcp4_by(&reading, name, text, resolver)
+    let options = ConfigParseOptions::default();
+    parse_dhcp4_by(&options, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv6 server. `name` names `text` in problems.
@@ -101,8 +101,8 @@ pub fn parse_dhcp6(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
-    let reading = ConfigParseOptions::default();
-    parse_dhcp6_by(&reading, name, text, resolver)
+    let options = ConfigParseOptions::default();
+    parse_dhcp6_by(&options, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv4 server as [`parse_dhcp4`] does, without the subnets and
@@ -116,8 +116,8 @@ pub fn parse_dhcp4_lenient(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-    let reading = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
-    parse_dhcp4_by(&reading, name, text, resolver)
+    let options = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
+    parse_dhcp4_by(&options, name, text, resolver)
 }
 
 /// Reads the configuration of a DHCPv6 server as [`parse_dhcp6`] does, without the subnets and
@@ -130,8 +130,8 @@ pub fn parse_dhcp6_lenient(
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
-    let reading = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
-    parse_dhcp6_by(&reading, name, text, resolver)
+    let options = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
+    parse_dhcp6_by(&options, name, text, resolver)
 }
 
 /// Reads a reservation of DHCPv4 from outside of a configuration, a JSON map; `definitions` is the
@@ -164,7 +164,7 @@ fn parse_host<F: hosts::ReservationFamily>(
     let text = format!("{{ \"option-def\": {definitions}, \"reservations\": [ {host} ] }}");
     let (mut sources, mut findings) = (Sources::default(), ParseContext::default());
     let root = json::parse("a reservation", &text, &mut NoIncludes, &mut sources, &mut findings);
-    let read = root.and_then(|root| {
+    let host = root.and_then(|root| {
         let mut fields = fields::MapReader::from_value(&root, "a host", &mut findings)?;
         options::define::<F>(&mut fields, &mut findings);
         // The callers check addresses of databases, as for addresses of global reservations.
@@ -174,7 +174,7 @@ fn parse_host<F: hosts::ReservationFamily>(
     });
     let failed = findings.has_errors();
     let problems = findings.into_problems(&sources);
-    match read {
+    match host {
         Some(host) if !failed => Ok((host, problems)),
         _ => Err(problems),
     }
@@ -190,36 +190,36 @@ pub struct ConfigParseOptions {
     pub policy: SecurityPolicy,
 }
 
-/// Reads the configuration of a DHCPv4 server on the terms of `reading`.
+/// Reads the configuration of a DHCPv4 server with `options`.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
 /// [`Severity::Error`].
 pub fn parse_dhcp4_by(
-    reading: &ConfigParseOptions,
+    options: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-    parse(reading, name, text, resolver, v4::read_root, &document::SHAPE4)
+    parse(options, name, text, resolver, v4::read_root, &document::SHAPE4)
 }
 
-/// Reads the configuration of a DHCPv6 server on the terms of `reading`.
+/// Reads the configuration of a DHCPv6 server with `options`.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
 /// [`Severity::Error`].
 pub fn parse_dhcp6_by(
-    reading: &ConfigParseOptions,
+    options: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
 ) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
-    parse(reading, name, text, resolver, v6::read_root, &document::SHAPE6)
+    parse(options, name, text, resolver, v6::read_root, &document::SHAPE6)
 }
 
 fn parse<T>(
-    reading: &ConfigParseOptions,
+    options: &ConfigParseOptions,
     name: &str,
     text: &str,
     resolver: &mut dyn IncludeResolver,
@@ -227,10 +227,10 @@ fn parse<T>(
     shape: &'static document::DocumentSchema,
 ) -> Result<CheckedConfig<T>, Vec<ConfigProblem>> {
     let mut sources = Sources::default();
-    let mut findings = ParseContext::with_security(reading.policy.clone());
+    let mut findings = ParseContext::with_security(options.policy.clone());
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
-    let read = root.and_then(|mut root| {
-        let is_lenient = reading.is_lenient || godwit::is_lenient(&root);
+    let config_and_root = root.and_then(|mut root| {
+        let is_lenient = options.is_lenient || godwit::is_lenient(&root);
         let config = if is_lenient && !findings.has_errors() {
             lenient::read(&mut root, &mut findings, read_root)
         } else {
@@ -240,7 +240,7 @@ fn parse<T>(
     });
     let failed = findings.has_errors();
     let warnings = findings.into_problems(&sources);
-    match read {
+    match config_and_root {
         Some((config, root)) if !failed => {
             Ok(CheckedConfig { config, document: ConfigDocument::new(root, shape), warnings })
         }

@@ -1,4 +1,4 @@
-//! Problems as the operator reads them: each with its place, its line, and advice.
+//! Problems as the operator reads them: each with its position, its line, and advice.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ impl Severity {
     }
 }
 
-/// Place in a configuration file.
+/// Position in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigPosition {
     /// File, as named to the parser or in the include.
@@ -35,8 +35,8 @@ pub struct ConfigPosition {
 
 /// Problem of a configuration file.
 ///
-/// `Display` prints `file:line:column: error: message`, the line with a caret under the place, and
-/// `help: ...`, without a final newline.
+/// `Display` prints `file:line:column: error: message`, the line with a caret under the position,
+/// and `help: ...`, without a final newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// Error or warning.
@@ -54,9 +54,9 @@ pub struct ConfigProblem {
     pub message: String,
     /// Advice to the operator.
     pub help: Option<String>,
-    /// Line of the problem, or the part of it around the place when it is long.
+    /// Line of the problem, or the part of it around the position when it is long.
     pub(crate) excerpt: String,
-    /// Number of characters of `excerpt` before the place.
+    /// Number of characters of `excerpt` before the position.
     pub(crate) caret: usize,
 }
 
@@ -70,7 +70,7 @@ impl ConfigProblem {
         })
     }
 
-    /// Returns place, message and advice in a single line, as the log has them.
+    /// Returns position, message and advice in a single line, as the log has them.
     #[must_use]
     pub fn line(&self) -> String {
         let Self { file, line, column, message, help, .. } = self;

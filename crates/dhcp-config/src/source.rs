@@ -6,7 +6,7 @@ use crate::problem::ConfigPosition;
 
 /// Widest excerpt shown of a line, in characters: generated files are often one line.
 pub(crate) const EXCERPT_WIDTH: usize = 96;
-/// Number of characters of a long line shown before the place.
+/// Number of characters of a long line shown before the position.
 const EXCERPT_LEAD: usize = 40;
 
 /// Distance, in bytes, between two positions of a text whose number of characters is stored.
@@ -114,7 +114,7 @@ impl Sources {
         (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
-    /// Returns the place of a position, as problems show it.
+    /// Returns the file, line and column of a position, as problems show them.
     pub(crate) fn locate(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
         ConfigPosition { file: self.list[at.source()].name.clone(), line, column }
@@ -146,8 +146,8 @@ impl Sources {
         let lead = before.chars().rev().take(EXCERPT_WIDTH).count();
         let lead = if lead < EXCERPT_WIDTH { lead } else { EXCERPT_LEAD };
         let head: Vec<char> = before.chars().rev().take(lead).collect();
-        let shown = head.iter().rev().copied().chain(after.take(EXCERPT_WIDTH - lead));
-        let clean: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let characters = head.iter().rev().copied().chain(after.take(EXCERPT_WIDTH - lead));
+        let clean: String = characters.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let indent = clean.chars().take(lead).take_while(|&c| c == ' ').count();
         (clean[indent..].trim_end().to_owned(), lead - indent)
     }

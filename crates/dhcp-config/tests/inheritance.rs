@@ -31,14 +31,14 @@ fn defaults_are_those_of_kea() {
     assert_eq!((subnet.offer_lifetime_s, subnet.next_server), (0, Ipv4Addr::UNSPECIFIED));
     assert_eq!((subnet.server_hostname.as_str(), subnet.boot_file_name.as_str()), ("", ""));
     assert_eq!((subnet.network, subnet.interface.as_deref()), (None, None));
-    assert_eq!(config.decline_probation_period_s, 86_400);
+    assert_eq!(config.global.decline_probation_period_s, 86_400);
     assert!(config.echo_client_id && !config.authoritative);
-    assert_eq!(config.lease_checks, LeaseChecks::Warn);
-    assert_eq!(config.lease_database, LeaseDatabase::default());
+    assert_eq!(config.global.lease_checks, LeaseChecks::Warn);
+    assert_eq!(config.global.lease_database, LeaseDatabase::default());
     assert_eq!(config.interfaces.interfaces, []);
     assert_eq!(config.interfaces.socket_type, SocketType::Raw);
-    assert_eq!(config.godwit, GodwitSettings::default());
-    assert_eq!(config.godwit.durability, Durability::Always);
+    assert_eq!(config.global.godwit, GodwitSettings::default());
+    assert_eq!(config.global.godwit.durability, Durability::Always);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn included_files_are_part_of_the_text() {
 fn every_other_part_is_read() {
     let config = shipped("everything-else.conf");
     assert!(config.authoritative && !config.echo_client_id);
-    assert_eq!(config.decline_probation_period_s, 60);
+    assert_eq!(config.global.decline_probation_period_s, 60);
     let expired = ExpiredLeases {
         reclaim_timer_wait_s: 1,
         flush_reclaimed_timer_wait_s: 2,
@@ -107,16 +107,16 @@ fn every_other_part_is_read() {
         max_reclaim_time_ms: 5,
         unwarned_reclaim_cycles: 6,
     };
-    assert_eq!(config.expired_leases, expired);
+    assert_eq!(config.global.expired_leases, expired);
     let godwit = GodwitSettings {
         durability: Durability::Interval,
         flush_interval_ms: 50,
         shards: Shards::Fixed(2),
         ..GodwitSettings::default()
     };
-    assert_eq!(config.godwit, godwit);
-    assert_eq!(config.lease_checks, LeaseChecks::FixDel);
-    let database = &config.lease_database;
+    assert_eq!(config.global.godwit, godwit);
+    assert_eq!(config.global.lease_checks, LeaseChecks::FixDel);
+    let database = &config.global.lease_database;
     assert!(!database.persist);
     assert_eq!((database.max_row_errors, database.on_fail), (10, OnFail::ServeRetryContinue));
     let interfaces = &config.interfaces;
@@ -127,7 +127,7 @@ fn every_other_part_is_read() {
     assert_eq!(interfaces.outbound, OutboundInterface::UseRouting);
     assert!(!interfaces.re_detect && interfaces.require_all_sockets);
     assert_eq!((interfaces.socket_max_retries, interfaces.socket_retry_wait_ms), (2, 100));
-    let [logger] = &config.loggers[..] else { panic!("one logger") };
+    let [logger] = &config.global.loggers[..] else { panic!("one logger") };
     assert_eq!((logger.severity, logger.debug_level), (LogSeverity::Debug, 40));
     let [output] = &logger.outputs[..] else { panic!("one output") };
     assert_eq!(output.destination, LogDestination::Stdout);

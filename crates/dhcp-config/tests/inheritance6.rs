@@ -40,12 +40,12 @@ fn defaults_are_those_of_kea() {
     assert_eq!((subnet.cache_threshold, subnet.cache_max_age_s), (0.25, None));
     assert_eq!((subnet.network, subnet.interface.as_deref()), (None, None));
     assert_eq!((subnet.interface_id.as_deref(), subnet.rapid_commit), (None, false));
-    assert_eq!(config.decline_probation_period_s, 86_400);
+    assert_eq!(config.global.decline_probation_period_s, 86_400);
     assert_eq!(config.relay_supplied_options, [65]);
     assert_eq!(config.server_id, ServerIdConfig::default());
     assert_eq!((config.server_id.kind, config.server_id.persist), (ServerIdType::Llt, true));
-    assert_eq!(config.lease_checks, LeaseChecks::Warn);
-    assert_eq!(config.lease_database, LeaseDatabase::default());
+    assert_eq!(config.global.lease_checks, LeaseChecks::Warn);
+    assert_eq!(config.global.lease_database, LeaseDatabase::default());
     assert_eq!(config.interfaces, InterfacesConfig6::default());
     assert_eq!(config.data_directory, None);
     assert!(!config.lenient_option_parsing && config.interfaces.re_detect);
@@ -150,7 +150,7 @@ fn automatic_numbers_count_subnets_without_one_networks_first() {
 #[test]
 fn every_other_part_is_read() {
     let config = shipped("everything-else.conf");
-    assert_eq!(config.decline_probation_period_s, 60);
+    assert_eq!(config.global.decline_probation_period_s, 60);
     assert_eq!(config.data_directory.as_deref(), Some("/tmp"));
     let server_id = ServerIdConfig {
         kind: ServerIdType::En,
@@ -161,13 +161,13 @@ fn every_other_part_is_read() {
     };
     assert_eq!(config.server_id, server_id);
     assert_eq!(config.relay_supplied_options, [59, 65, 110]);
-    assert_eq!(config.expired_leases.hold_reclaimed_s, 3);
+    assert_eq!(config.global.expired_leases.hold_reclaimed_s, 3);
     assert_eq!(
-        (config.godwit.durability, config.godwit.shards),
+        (config.global.godwit.durability, config.global.godwit.shards),
         (Durability::Interval, Shards::Fixed(2))
     );
-    assert_eq!(config.lease_checks, LeaseChecks::FixDel);
-    let database = &config.lease_database;
+    assert_eq!(config.global.lease_checks, LeaseChecks::FixDel);
+    let database = &config.global.lease_database;
     assert!(!database.persist);
     assert_eq!((database.max_row_errors, database.on_fail), (10, OnFail::ServeRetryContinue));
     let lo = |address| InterfaceSelection::Named { name: "lo".to_owned(), address };
@@ -179,7 +179,7 @@ fn every_other_part_is_read() {
         socket_retry_wait_ms: 100,
     };
     assert_eq!(config.interfaces, interfaces);
-    assert_eq!(config.loggers[0].name, "kea-dhcp6");
+    assert_eq!(config.global.loggers[0].name, "kea-dhcp6");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn dhcp6(text: &str) -> Dhcp6 {
 /// server from starting.
 fn inactive(text: &str) -> Vec<String> {
     let mark = |dangerous| if dangerous { "!" } else { "" };
-    let features = dhcp4(text).inactive.into_iter();
+    let features = dhcp4(text).global.inactive.into_iter();
     features.map(|feature| format!("{}{}", feature.name, mark(feature.is_dangerous))).collect()
 }
 
@@ -44,22 +44,27 @@ fn keas_defaults_hold() {
         IdentifierKind::CircuitId,
         IdentifierKind::ClientId,
     ];
-    assert_eq!(config.host_identifiers, kinds);
+    assert_eq!(config.global.host_identifiers, kinds);
     let modes = ReservationModes { global: false, in_subnet: true, out_of_pool: false };
     assert_eq!((config.reservation_modes, config.subnets[0].reservation_modes), (modes, modes));
-    assert!(config.ip_reservations_unique && !config.early_global_reservations_lookup);
+    assert!(
+        config.global.ip_reservations_unique && !config.global.early_global_reservations_lookup
+    );
     assert!(!config.stash_agent_options);
-    assert_eq!((config.statistic_sample_count, config.statistic_sample_age_s), (20, 0));
-    assert_eq!(config.extended_info_checks, ExtendedInfoChecks::Fix);
-    assert_eq!((&config.control_sockets[..], &config.hooks[..]), (&[][..], &[][..]));
-    assert_eq!((config.server_tag.as_str(), &config.inactive[..]), ("", &[][..]));
+    assert_eq!((config.global.samples.count, config.global.samples.age_s), (20, 0));
+    assert_eq!(config.global.extended_info_checks, ExtendedInfoChecks::Fix);
+    assert_eq!((&config.global.control_sockets[..], &config.global.hooks[..]), (&[][..], &[][..]));
+    assert_eq!((config.global.server_tag.as_str(), &config.global.inactive[..]), ("", &[][..]));
     let subnet = &config.subnets[0];
     assert_eq!(subnet.allocator, AllocatorKind::Iterative);
     assert_eq!(subnet.adaptive_lease_time_threshold, 1.0);
     assert!(!subnet.store_extended_info);
 
     let config = dhcp6("");
-    assert_eq!(config.host_identifiers, [IdentifierKind::HardwareAddress, IdentifierKind::Duid]);
+    assert_eq!(
+        config.global.host_identifiers,
+        [IdentifierKind::HardwareAddress, IdentifierKind::Duid]
+    );
     assert!(config.allow_address_registration);
     assert_eq!(config.mac_sources.len(), 8);
 }
@@ -134,9 +139,10 @@ fn policies_are_checked() {
             "error `host-reservation-identifiers` cannot hold `circuit-id`",
         ],
     );
-    let kinds = dhcp4(r#""host-reservation-identifiers": [ "auto" ]"#).host_identifiers;
+    let kinds = dhcp4(r#""host-reservation-identifiers": [ "auto" ]"#).global.host_identifiers;
     assert_eq!((kinds.len(), kinds.last()), (5, Some(&IdentifierKind::FlexId)));
-    let kinds = dhcp4(r#""host-reservation-identifiers": [ "flex-id", "duid" ]"#).host_identifiers;
+    let kinds =
+        dhcp4(r#""host-reservation-identifiers": [ "flex-id", "duid" ]"#).global.host_identifiers;
     assert_eq!(kinds, [IdentifierKind::FlexId, IdentifierKind::Duid]);
 }
 
@@ -144,7 +150,7 @@ fn policies_are_checked() {
 /// default.
 #[test]
 fn threads_follow_multi_threading() {
-    let threads = |text: &str| [dhcp4(text).godwit.shards, dhcp6(text).godwit.shards];
+    let threads = |text: &str| [dhcp4(text).global.godwit.shards, dhcp6(text).global.godwit.shards];
     let own = r#""user-context": { "godwit": { "shards": 5 } }"#;
     for (text, expected) in [
         ("", Shards::Processors),
@@ -177,11 +183,13 @@ fn global_values_are_kept() {
         "parked-packet-limit": 8, "dhcp-queue-control": { "enable-queue": true, "queue-type": "q",
         "own": [ 1 ] }, "multi-threading": { "enable-multi-threading": true }"#,
     );
-    assert!(!config.ip_reservations_unique && config.early_global_reservations_lookup);
+    assert!(
+        !config.global.ip_reservations_unique && config.global.early_global_reservations_lookup
+    );
     assert!(config.stash_agent_options && config.compatibility.ignore_rai_link_selection);
-    assert_eq!((config.statistic_sample_count, config.statistic_sample_age_s), (5, 60));
-    assert_eq!(config.extended_info_checks, ExtendedInfoChecks::Strict);
-    assert_eq!(config.server_tag, "t");
+    assert_eq!((config.global.samples.count, config.global.samples.age_s), (5, 60));
+    assert_eq!(config.global.extended_info_checks, ExtendedInfoChecks::Strict);
+    assert_eq!(config.global.server_tag, "t");
     let config = dhcp6(
         r#""allow-address-registration": false, "compatibility": { "lenient-option-parsing": true },
         "mac-sources": [ "rfc6939", "client-link-addr-option", "duid" ]"#,
@@ -202,7 +210,7 @@ fn control_sockets_are_read() {
             { "user": "a", "password": "b", "comment": "first" }, { "user-file": "u", "password-file": "p" },
             { "password-file": "both" }, { "user": "c" } ] } } ]"#,
     );
-    let [unix, http, https] = &config.control_sockets[..] else { panic!("three sockets") };
+    let [unix, http, https] = &config.global.control_sockets[..] else { panic!("three sockets") };
     assert_eq!(*unix, ControlSocket::Unix("kea4.sock".to_owned()));
     let ControlSocket::Http(http) = http else { panic!("{http:?}") };
     assert_eq!((http.address, http.port), (IpAddr::from([127, 0, 0, 1]), 8000));
@@ -235,7 +243,7 @@ fn control_sockets_are_read() {
     assert_eq!(authentication.clients, expected);
 
     let config = dhcp4(r#""control-socket": { "socket-type": "unix", "socket-name": "/run/s" }"#);
-    assert_eq!(config.control_sockets, [ControlSocket::Unix("/run/s".to_owned())]);
+    assert_eq!(config.global.control_sockets, [ControlSocket::Unix("/run/s".to_owned())]);
 }
 
 #[test]
@@ -315,10 +323,10 @@ fn hooks_of_kea_are_built_in() {
         Hook::SubnetCommands,
         Hook::FlexId,
     ];
-    assert_eq!((&config.hooks[..], &config.inactive[..]), (&hooks[..], &[][..]));
-    assert!(config.flex_id.expression.is_some());
-    assert!(config.flex_id.replaces_client_id && !config.flex_id.ignores_iaid);
-    assert!(config.flex_id.is_like_a_duid);
+    assert_eq!((&config.global.hooks[..], &config.global.inactive[..]), (&hooks[..], &[][..]));
+    assert!(config.global.flex_id.expression.is_some());
+    assert!(config.global.flex_id.replaces_client_id && !config.global.flex_id.ignores_iaid);
+    assert!(config.global.flex_id.is_like_a_duid);
 }
 
 #[test]
@@ -408,7 +416,7 @@ fn what_shapes_names_is_inherited() {
          "subnet": "10.0.0.0/8", "ddns-replace-client-name": "when-not-present",
          "pools": [ { "pool": "10.0.0.0/24", "ddns-qualifying-suffix": "" } ] } ]"#,
     );
-    assert!(config.inactive.is_empty());
+    assert!(config.global.inactive.is_empty());
     let subnet = &config.subnets[0];
     let expected = NameKeys {
         replace: Some(ReplaceName::WhenNotPresent),
@@ -477,9 +485,9 @@ fn databases_are_checked() {
 fn hosts_databases_are_read() {
     let mysql = SqlDatabase { user: "x".to_owned(), ..SqlDatabase::new(SqlKind::Mysql, "kea") };
     let config = dhcp4(r#""hosts-database": { "type": "mysql", "user": "x" }"#);
-    assert_eq!(config.hosts_databases, std::slice::from_ref(&mysql));
-    assert!(config.inactive.is_empty());
-    assert_eq!(config.godwit.hosts_databases, GodwitHostsDatabases::default());
+    assert_eq!(config.global.hosts_databases, std::slice::from_ref(&mysql));
+    assert!(config.global.inactive.is_empty());
+    assert_eq!(config.global.godwit.hosts_databases, GodwitHostsDatabases::default());
     let config = dhcp6(
         r#""hosts-databases": [ { "type": "postgresql", "name": "h", "readonly": true },
                                 { "type": "mysql", "user": "x" } ],
@@ -487,9 +495,9 @@ fn hosts_databases_are_read() {
                                                               "cache-lifetime-ms": 100 } } }"#,
     );
     let first = SqlDatabase { is_readonly: true, ..SqlDatabase::new(SqlKind::Postgresql, "h") };
-    assert_eq!(config.hosts_databases, [first, mysql]);
+    assert_eq!(config.global.hosts_databases, [first, mysql]);
     let expected = GodwitHostsDatabases { cache_keys: 40_000, cache_lifetime_ms: 100 };
-    assert_eq!(config.godwit.hosts_databases, expected);
+    assert_eq!(config.global.godwit.hosts_databases, expected);
     global(
         r#""user-context": { "godwit": { "hosts-databases": { "cache-keys": ^7,
                                          "cache-lifetime-ms": ^99, ^"what": 1 } } }"#,
@@ -533,11 +541,11 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
 
 #[test]
 fn databases_are_read() {
-    assert_eq!(dhcp4("").lease_database, LeaseDatabase::default());
+    assert_eq!(dhcp4("").global.lease_database, LeaseDatabase::default());
     let config = dhcp4(r#""lease-database": { "type": "mysql", "user": "x" }"#);
     let expected = SqlDatabase { user: "x".to_owned(), ..SqlDatabase::new(SqlKind::Mysql, "kea") };
-    assert_eq!(config.lease_database.sql, Some(expected));
-    assert!(config.inactive.is_empty());
+    assert_eq!(config.global.lease_database.sql, Some(expected));
+    assert!(config.global.inactive.is_empty());
     let config = dhcp6(
         r#""lease-database": { "type": "postgresql", "name": "leases", "host": "db", "port": 5433,
          "user": "u", "password-file": "/p", "connect-timeout": 7, "tcp-user-timeout": 8,
@@ -566,9 +574,10 @@ fn databases_are_read() {
         is_readonly: true,
         ..SqlDatabase::new(SqlKind::Postgresql, "leases")
     };
-    assert_eq!(config.lease_database.sql, Some(expected));
+    assert_eq!(config.global.lease_database.sql, Some(expected));
     let mysql = r#""type": "mysql", "read-timeout": 3, "write-timeout": 4, "password": "p""#;
-    let sql = dhcp4(&format!(r#""lease-database": {{ {mysql} }}"#)).lease_database.sql.unwrap();
+    let sql =
+        dhcp4(&format!(r#""lease-database": {{ {mysql} }}"#)).global.lease_database.sql.unwrap();
     assert_eq!((sql.read_timeout_s, sql.write_timeout_s), (3, 4));
     assert_eq!(sql.password, SecretSource::Text("p".to_owned()));
 }
@@ -582,7 +591,7 @@ fn godwit_adds_to_a_lease_database() {
     };
     let mysql = r#", "lease-database": { "type": "mysql" }"#;
     let hosts = r#""hosts": [ "a", "b:1", "2001:db8::1", "[2001:db8::2]:3" ], "exclusive": true"#;
-    let added = dhcp4(&with(hosts, mysql)).godwit.lease_database;
+    let added = dhcp4(&with(hosts, mysql)).global.godwit.lease_database;
     let host = |name: &str, port| (name.to_owned(), port);
     let expected = [
         host("a", None),
@@ -594,10 +603,10 @@ fn godwit_adds_to_a_lease_database() {
     assert!(added.is_exclusive);
     let sqlite = r#""sqlite": "/leases.db""#;
     let memfile = r#", "lease-database": { "type": "memfile", "on-fail": "serve-retry-exit" }"#;
-    let database = dhcp6(&with(sqlite, memfile)).lease_database.sql.unwrap();
+    let database = dhcp6(&with(sqlite, memfile)).global.lease_database.sql.unwrap();
     assert_eq!((database.kind, &*database.name), (SqlKind::Sqlite, "/leases.db"));
     assert_eq!(database.on_fail, OnFail::ServeRetryExit);
-    assert_eq!(dhcp4(&with(sqlite, "")).lease_database.sql.unwrap().kind, SqlKind::Sqlite);
+    assert_eq!(dhcp4(&with(sqlite, "")).global.lease_database.sql.unwrap().kind, SqlKind::Sqlite);
     global(
         &with(sqlite, r#", ^"lease-database": { "type": "mysql" }"#),
         &["error there are two lease databases, this one and `sqlite`"],

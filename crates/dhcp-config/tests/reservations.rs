@@ -225,7 +225,7 @@ fn hosts_may_share_an_address_where_that_is_allowed() {
             {{ "id": 1, "subnet": "10.0.0.0/24", {hosts} }} ] }} }}"#
     );
     let config = accepted(&text).config;
-    assert!(!config.ip_reservations_unique);
+    assert!(!config.global.ip_reservations_unique);
     assert_eq!(config.subnets[0].reservations.len() + config.reservations.len(), 4);
 }
 

@@ -6,7 +6,7 @@ use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
 use crate::ServerError;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Checks that a DHCPv4 server starts with `config`, given the features that `--accept-inactive`
 /// names.
@@ -15,7 +15,7 @@ use crate::service::{CommonServerSettings, DaemonFamily};
 ///
 /// The reason why the server would not start.
 pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerError> {
-    admit(&V4::common_settings(config), accepted)
+    admit::<V4>(config, accepted)
 }
 
 /// Checks that a DHCPv6 server starts with `config`, given the features that `--accept-inactive`
@@ -25,7 +25,7 @@ pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerErro
 ///
 /// The reason why the server would not start.
 pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerError> {
-    admit(&V6::common_settings(config), accepted)
+    admit::<V6>(config, accepted)
 }
 
 /// Refuses a configuration without interfaces, and dangerous features that are not among
@@ -34,14 +34,14 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
 /// # Errors
 ///
 /// The reason why a server does not start with the configuration.
-pub(crate) fn admit(
-    config: &CommonServerSettings<'_>,
+pub(crate) fn admit<P: DaemonFamily>(
+    config: &P::Config,
     accepted: &[String],
 ) -> Result<(), ServerError> {
-    if config.listening.is_empty() {
+    if P::listening(config).is_empty() {
         return Err(ServerError::NoInterfaces);
     }
-    refuse_dangerous(config.inactive, accepted)
+    refuse_dangerous(&P::global(config).inactive, accepted)
 }
 
 /// Refuses dangerous features that are not among `accepted`.

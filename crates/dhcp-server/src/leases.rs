@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::{Now, Prefetch};
-use dhcp_config::{Durability, OnFail};
+use dhcp_config::{Durability, GlobalSettings, OnFail};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
     ClockStart, ClockStep, CommitRefusal, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal,
@@ -30,8 +30,7 @@ use crate::ServerError;
 use crate::loading::LeaseTableIntake;
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
-use crate::policy;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
 /// least time between endless attempts to reconnect.
@@ -52,17 +51,18 @@ pub(crate) enum LeaseBackend<P: DaemonFamily> {
 }
 
 impl<P: DaemonFamily> LeaseBackend<P> {
-    /// Opens the lease backend of `config`, loads its leases into `table` and starts its writer.
-    /// The writer calls `wake` with a shard's number when rows that the shard waits for are
-    /// durable.
+    /// Opens the lease backend of `config`, loads its leases into `table` through `loading`, and
+    /// starts its writer. The writer calls `wake` with a shard's number when rows that the shard
+    /// waits for are durable.
     pub(crate) fn open(
-        config: &CommonServerSettings<'_>,
+        config: &P::Config,
+        loading: LeaseTableIntake<'_, P>,
         table: &Arc<LeaseTable<P>>,
-        snapshot: &P::Snapshot,
         shards: usize,
         wake: impl Fn(usize) + Send + Sync + 'static,
     ) -> Result<Self, ServerError> {
-        let database = config.lease_database;
+        let global = P::global(config);
+        let database = &global.lease_database;
         // The supervisor has one more shard number, and waits without being woken.
         let woken = move |shard| {
             if shard < shards {
@@ -70,10 +70,9 @@ impl<P: DaemonFamily> LeaseBackend<P> {
             }
         };
         let log_shards = SharedLogState::new(shards + 1, woken);
-        let loading = LeaseTableIntake::new(config, table, snapshot, Clock::now());
         if let Some(sql) = &database.sql {
-            let opened = database::open(config, sql, loading)?;
-            let thread = database::start(config, sql, opened, log_shards, Arc::clone(table))?;
+            let opened = database::open(global, sql, loading)?;
+            let thread = database::start(global, sql, opened, log_shards, Arc::clone(table))?;
             follow_clock(table);
             return Ok(Self::Database(thread));
         }
@@ -90,7 +89,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         let options = OpenOptions {
             max_row_errors: database.max_row_errors,
             threads: 0,
-            skips_flush: config.godwit.durability == Durability::None,
+            skips_flush: global.godwit.durability == Durability::None,
             wall_s: Clock::now().wall_s(),
         };
         let (memfile, report) =
@@ -107,7 +106,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         let thread = LogThread::start(
             log_shards,
             memfile,
-            thread_options(config, table),
+            thread_options(global, table),
             Box::new(Clock::now),
         )
         .map_err(|cause| ServerError::System { tried: "start the log thread", cause })?;
@@ -231,20 +230,15 @@ fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
     leases > 0
 }
 
-/// Returns the data folder: that of the configuration, else of the environment, else Kea's.
-pub(crate) fn data_folder(configured: Option<&str>) -> PathBuf {
-    configured.map_or_else(|| policy::DATA.path(), PathBuf::from)
-}
-
 /// Returns the path of the lease file of `config`.
-pub(crate) fn lease_file<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> PathBuf {
+pub(crate) fn lease_file<P: DaemonFamily>(config: &P::Config) -> PathBuf {
     // An absolute name replaces the folder.
-    let name = config.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
-    data_folder(config.data_directory).join(name)
+    let name = P::global(config).lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
+    P::data_folder(config).join(name)
 }
 
 fn thread_options<P: DaemonFamily>(
-    config: &CommonServerSettings<'_>,
+    config: &GlobalSettings,
     table: &Arc<LeaseTable<P>>,
 ) -> LogThreadOptions {
     let durability = match config.godwit.durability {

@@ -14,7 +14,7 @@ use netio::Clock;
 
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Time between two log lines about a load.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
@@ -73,7 +73,8 @@ pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
 
 impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
     pub(crate) fn new(
-        config: &CommonServerSettings<'_>,
+        checks: LeaseChecks,
+        extended_checks: ExtendedInfoChecks,
         table: &'l LeaseTable<P>,
         snapshot: &'l P::Snapshot,
         now: Now,
@@ -81,8 +82,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         Self {
             table,
             snapshot,
-            checks: config.lease_checks,
-            extended_checks: config.extended_info_checks,
+            checks,
+            extended_checks,
             pace: LoadLogSchedule::new(now),
             leases: AtomicI64::new(0),
             wrong: AtomicU64::new(0),

@@ -22,6 +22,7 @@ use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::LeaseBackend;
 use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
+use crate::loading::LeaseTableIntake;
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
 use crate::narrate::{self, MessageLog, NoticeRecorder};
@@ -174,29 +175,29 @@ where
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
-    let common = P::common_settings(&checked.config);
-    log::configure(common.loggers);
-    narrate::set_terms(common.decline_probation_period_s, common.expired);
-    let shards = shard_count(common.godwit.shards);
+    let global = P::global(&checked.config);
+    log::configure(&global.loggers);
+    narrate::set_terms(global.decline_probation_period_s, &global.expired_leases);
+    let shards = shard_count(global.godwit.shards);
     let sockets = ListenerSocketOptions {
         port: settings.port,
         shards,
         steering: P::STEERING,
-        coalesce: common.godwit.segmentation,
-        receive_buffer_bytes: (common.godwit.receive_buffer_bytes)
+        coalesce: global.godwit.segmentation,
+        receive_buffer_bytes: (global.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let tending = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
+    let tending = ListenerKeeper::start(P::listening(&checked.config), sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
-    reclaim::apply_expiry(&table, &settings.expired(common.expired));
+    reclaim::apply_expiry(&table, &settings.expired(&global.expired_leases));
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, settings, &table, &snapshot, &wakers)?;
     let hosts = open_hosts::<P>(&checked, &wakers)?;
     let (control, inbox) = ControlThread::start()?;
-    control.configure(common.control_sockets.to_vec()).map_err(ServerError::Control)?;
+    control.configure(global.control_sockets.clone()).map_err(ServerError::Control)?;
     let shared = Arc::new(SharedDaemonState {
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
@@ -243,7 +244,7 @@ fn checked<P: DaemonFamily>(
 ) -> Result<CheckedConfig<P::Config>, ServerError> {
     let checked = P::read(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
-    admit(&P::common_settings(&checked.config), &settings.accept_inactive)?;
+    admit::<P>(&checked.config, &settings.accept_inactive)?;
     Ok(checked)
 }
 
@@ -267,7 +268,7 @@ where
         counted(P::subnet_count(&in_force.snapshot), "subnet"),
         supervisor.settings().port,
         counted(threads.len(), "shard"),
-        durability_name(P::common_settings(&in_force.config).godwit.durability)
+        durability_name(P::global(&in_force.config).godwit.durability)
     );
     Ok(threads)
 }
@@ -295,7 +296,7 @@ where
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
-    let godwit = P::common_settings(&in_force.config).godwit;
+    let godwit = &P::global(&in_force.config).godwit;
     let desk = ShardThread {
         index,
         shard,
@@ -342,11 +343,11 @@ fn open_leases<P: DaemonFamily>(
     wakers: &[Arc<Waker>],
 ) -> Result<LeaseBackend<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    let mut common = P::common_settings(config);
-    if settings.is_repairing {
-        common.lease_checks = LeaseChecks::None;
-    }
-    LeaseBackend::open(&common, table, snapshot, wakers.len(), move |shard| to_wake[shard].wake())
+    let global = P::global(config);
+    let checks = if settings.is_repairing { LeaseChecks::None } else { global.lease_checks };
+    let extended_checks = global.extended_info_checks;
+    let loading = LeaseTableIntake::new(checks, extended_checks, table, snapshot, Clock::now());
+    LeaseBackend::open(config, loading, table, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
 fn open_hosts<P: DaemonFamily>(
@@ -354,9 +355,9 @@ fn open_hosts<P: DaemonFamily>(
     wakers: &[Arc<Waker>],
 ) -> Result<Option<HostsDatabases<P>>, ServerError> {
     let to_wake = wakers.to_vec();
-    let common = P::common_settings(&checked.config);
+    let global = P::global(&checked.config);
     let document = checked.document.to_json();
-    HostsDatabases::open(&common, &document, wakers.len(), move |shard| to_wake[shard].wake())
+    HostsDatabases::open(global, &document, wakers.len(), move |shard| to_wake[shard].wake())
 }
 
 const fn durability_name(durability: Durability) -> &'static str {

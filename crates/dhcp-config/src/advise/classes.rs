@@ -25,17 +25,19 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         .classes
         .iter()
         .filter_map(|class| {
-            Some(TestedClass { class, seen: ExpressionMetrics::from_test(class.test?) })
+            Some(TestedClass { class, metrics: ExpressionMetrics::from_test(class.test?) })
         })
         .collect();
     let each: Vec<&TestedClass<'_>> =
-        tested.iter().filter(|test| test.seen.clients >= CLIENTS_OF_A_CLASS).collect();
-    let few: Vec<&TestedClass<'_>> =
-        tested.iter().filter(|test| (1..CLIENTS_OF_A_CLASS).contains(&test.seen.clients)).collect();
-    let clients = each.iter().map(|test| test.seen.clients).sum();
+        tested.iter().filter(|test| test.metrics.clients >= CLIENTS_OF_A_CLASS).collect();
+    let few: Vec<&TestedClass<'_>> = tested
+        .iter()
+        .filter(|test| (1..CLIENTS_OF_A_CLASS).contains(&test.metrics.clients))
+        .collect();
+    let clients = each.iter().map(|test| test.metrics.clients).sum();
     report.add(
         PerformanceFault::EnumeratedClients,
-        places(&each),
+        positions(&each),
         measured::advised(),
         format!(
             "{} compare a client's identity with {} values, one after the other, for each message",
@@ -45,12 +47,12 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         "reserve for these clients and give the class by `client-classes` of the reservation: that \
          is one look-up",
     );
-    let clients: usize = few.iter().map(|test| test.seen.clients).sum();
+    let clients: usize = few.iter().map(|test| test.metrics.clients).sum();
     let is_list = clients >= CLIENTS_OF_ALL_CLASSES;
     if is_list {
         report.add(
             PerformanceFault::EnumeratedClients,
-            places(&few),
+            positions(&few),
             measured::classes(few.len(), 0),
             format!(
                 "{} stand for one or a few clients each, and every one is tested for each message",
@@ -60,17 +62,17 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
              or have the identity name the class with one `template-test`",
         );
     }
-    let of_list = |class: &ClassFacts<'_>| is_list && few.iter().any(|t| t.class.at == class.at);
-    many_classes(facts, of_list, report);
+    let is_in_list = |class: &ClassFacts<'_>| is_list && few.iter().any(|t| t.class.at == class.at);
+    many_classes(facts, is_in_list, report);
     long_regexes(facts, &tested, report);
 }
 
 struct TestedClass<'f> {
     class: &'f ClassFacts<'f>,
-    seen: ExpressionMetrics,
+    metrics: ExpressionMetrics,
 }
 
-fn places(tests: &[&TestedClass<'_>]) -> Vec<SourcePosition> {
+fn positions(tests: &[&TestedClass<'_>]) -> Vec<SourcePosition> {
     tests.iter().map(|test| test.class.at).collect()
 }
 
@@ -80,11 +82,11 @@ fn clients_text(clients: usize) -> String {
 
 fn many_classes(
     facts: &ConfigFacts<'_>,
-    is_named: impl Fn(&ClassFacts<'_>) -> bool,
+    is_reported: impl Fn(&ClassFacts<'_>) -> bool,
     report: &mut FindingCollector,
 ) {
-    let counted = |class: &&ClassFacts<'_>| !class.is_additional && !is_named(class);
-    let classes: Vec<&ClassFacts<'_>> = facts.classes.iter().filter(counted).collect();
+    let is_counted = |class: &&ClassFacts<'_>| !class.is_additional && !is_reported(class);
+    let classes: Vec<&ClassFacts<'_>> = facts.classes.iter().filter(is_counted).collect();
     let tested = classes.iter().filter(|class| class.test.is_some()).count();
     let cost = measured::classes(tested, classes.len() - tested);
     if cost.share.is_none_or(|share| share.value < CLASSES_SHARE) {
@@ -109,19 +111,19 @@ fn long_regexes(
     tested: &[TestedClass<'_>],
     report: &mut FindingCollector,
 ) {
-    let long = tested.iter().filter(|test| test.seen.longest_regex >= LONG_REGEX);
-    let mut longest = long.clone().map(|test| test.seen.longest_regex).max().unwrap_or(0);
+    let long = tested.iter().filter(|test| test.metrics.longest_regex >= LONG_REGEX);
+    let mut longest = long.clone().map(|test| test.metrics.longest_regex).max().unwrap_or(0);
     let mut at: Vec<SourcePosition> = long.map(|test| test.class.at).collect();
-    if let Some(text) = facts.flex_id {
-        let mut seen = ExpressionMetrics::default();
-        seen.text(text);
-        if seen.longest_regex >= LONG_REGEX {
-            longest = longest.max(seen.longest_regex);
+    if let Some(text) = &facts.settings.flex_id.expression {
+        let mut metrics = ExpressionMetrics::default();
+        metrics.text(text);
+        if metrics.longest_regex >= LONG_REGEX {
+            longest = longest.max(metrics.longest_regex);
             let hook = facts.hooks().into_iter().find(|hook| hook.0 == "flex_id");
-            let place = hook.and_then(|(_, at, parameters)| {
+            let position = hook.and_then(|(_, at, parameters)| {
                 Some(parameters?.at_any(&["identifier-expression"])).or(Some(at))
             });
-            at.extend(place);
+            at.extend(position);
         }
     }
     report.add(
@@ -145,12 +147,12 @@ struct ExpressionMetrics {
 
 impl ExpressionMetrics {
     fn from_test(test: &ClassTest) -> Self {
-        let mut seen = Self::default();
+        let mut metrics = Self::default();
         match test {
-            ClassTest::Test { condition, .. } => seen.condition(condition),
-            ClassTest::Template { text, .. } => seen.text(text),
+            ClassTest::Test { condition, .. } => metrics.condition(condition),
+            ClassTest::Template { text, .. } => metrics.text(text),
         }
-        seen
+        metrics
     }
 
     fn condition(&mut self, condition: &Condition) {

@@ -4,14 +4,13 @@
 use crate::address::{Address, first_of, last_of};
 use crate::json::{JsonContent, JsonMember, JsonValue};
 use crate::shared::{
-    AllocatorKind, ClassTest, ClientClass, IdentifierKind, LeaseDatabase, Pool, Reservation,
-    ReservationModes, SqlDatabase, SqlKind,
+    AllocatorKind, ClassTest, ClientClass, GlobalSettings, IdentifierKind, Pool, Reservation,
+    ReservationModes, SqlKind,
 };
 use crate::source::SourcePosition;
 use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
 
 use super::measured::MeasuredBackend;
-use crate::expression::TextExpression;
 
 /// Map of the file.
 #[derive(Clone, Copy)]
@@ -155,12 +154,8 @@ pub(super) struct ConfigFacts<'v> {
     pub(super) subnets: Vec<SubnetConfigFacts<'v>>,
     pub(super) networks: Vec<View<'v>>,
     pub(super) classes: Vec<ClassFacts<'v>>,
-    /// Expression by which the flex-id hook makes identifiers.
-    pub(super) flex_id: Option<&'v TextExpression>,
-    pub(super) replaces_client_id: bool,
-    pub(super) lease_sql: Option<&'v SqlDatabase>,
-    pub(super) hosts_databases: &'v [SqlDatabase],
-    pub(super) identifiers: &'v [IdentifierKind],
+    /// Settings that both families have.
+    pub(super) settings: &'v GlobalSettings,
     pub(super) hosts: Vec<HostFacts>,
 }
 
@@ -175,11 +170,7 @@ impl<'v> ConfigFacts<'v> {
             subnets: subnet_views(global, "subnet4").into_iter().filter_map(facts).collect(),
             networks: global.maps("shared-networks"),
             classes: classes(global, &config.client_classes),
-            flex_id: config.flex_id.expression.as_ref(),
-            replaces_client_id: config.flex_id.replaces_client_id,
-            lease_sql: sql(&config.lease_database),
-            hosts_databases: &config.hosts_databases,
-            identifiers: &config.host_identifiers,
+            settings: &config.global,
             hosts: hosts(&config.reservations, |r| r.reserved.address.into_iter().collect()),
         }
     }
@@ -194,18 +185,14 @@ impl<'v> ConfigFacts<'v> {
             subnets: subnet_views(global, "subnet6").into_iter().filter_map(facts).collect(),
             networks: global.maps("shared-networks"),
             classes: classes(global, &config.client_classes),
-            flex_id: config.flex_id.expression.as_ref(),
-            replaces_client_id: config.flex_id.replaces_client_id,
-            lease_sql: sql(&config.lease_database),
-            hosts_databases: &config.hosts_databases,
-            identifiers: &config.host_identifiers,
+            settings: &config.global,
             hosts: hosts(&config.reservations, |r| r.reserved.addresses.clone()),
         }
     }
 
     /// Returns the lease backend.
     pub(super) fn store(&self) -> MeasuredBackend {
-        match self.lease_sql.map(|sql| sql.kind) {
+        match self.settings.lease_database.sql.as_ref().map(|sql| sql.kind) {
             None => MeasuredBackend::Memfile,
             Some(SqlKind::Mysql) => MeasuredBackend::Mysql,
             Some(SqlKind::Postgresql) => MeasuredBackend::Postgresql,
@@ -243,25 +230,22 @@ type SubnetView<'v> = (u32, Option<View<'v>>, View<'v>);
 /// Returns the subnets of the file in the order in which they are read.
 fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<SubnetView<'v>> {
     let networks = global.maps("shared-networks");
-    let inside = networks
+    let in_networks = networks
         .into_iter()
         .flat_map(|network| network.maps(key).into_iter().map(move |view| (Some(network), view)));
-    let alone = global.maps(key).into_iter().map(|view| (None, view));
+    let standalone = global.maps(key).into_iter().map(|view| (None, view));
     // Subnets without an id are numbered as the reader does it.
-    let mut counted = 0;
-    let numbered = inside.chain(alone).map(|(network, view)| {
-        let given = view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
-        let id = given.unwrap_or_else(|| {
-            counted += 1;
-            counted
+    let mut automatic_id = 0;
+    let numbered = in_networks.chain(standalone).map(|(network, view)| {
+        let explicit_id =
+            view.integer("id").and_then(|id| u32::try_from(id).ok()).filter(|&id| id > 0);
+        let id = explicit_id.unwrap_or_else(|| {
+            automatic_id += 1;
+            automatic_id
         });
         (id, network, view)
     });
     numbered.collect()
-}
-
-fn sql(database: &LeaseDatabase) -> Option<&SqlDatabase> {
-    database.sql.as_ref()
 }
 
 fn classes<'v, C, B>(global: View<'v>, classes: &'v [ClientClass<C, B>]) -> Vec<ClassFacts<'v>> {

@@ -44,15 +44,15 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
 
 fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     for (name, at, parameters) in facts.hooks() {
-        let known = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
+        let work = ON_THE_PATH.iter().find(|library| library.0 == name).map(|library| library.1);
         let is_idle_flex_id = name == "flex_id"
-            && !facts.replaces_client_id
-            && !facts.identifiers.contains(&IdentifierKind::FlexId);
+            && !facts.settings.flex_id.replaces_client_id
+            && !facts.settings.host_identifiers.contains(&IdentifierKind::FlexId);
         let monitors = parameters.and_then(|p| p.boolean("enable-monitoring")) == Some(true);
         let what = match name {
             "flex_id" if is_idle_flex_id => "makes identifiers that no lookup uses",
             "perfmon" if monitors => "keeps the times of each message",
-            _ => match known {
+            _ => match work {
                 Some(what) => what,
                 None => continue,
             },
@@ -140,14 +140,14 @@ fn relationship(
         );
     }
     let sends = |key: &str| relation.boolean(key) != Some(false);
-    if facts.lease_sql.is_some_and(is_remote)
+    if facts.settings.lease_database.sql.as_ref().is_some_and(is_remote)
         && (sends("send-lease-updates") || sends("sync-leases"))
     {
         let keys = ["send-lease-updates", "sync-leases"];
-        let place = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
+        let position = keys.iter().find_map(|key| relation.at(key)).unwrap_or(library);
         report.add(
             PerformanceFault::HaSharedDatabase,
-            vec![place],
+            vec![position],
             measured::advised(),
             "leases are in a database that both servers can reach, and are sent to the partner all \
              the same",
@@ -158,9 +158,10 @@ fn relationship(
 }
 
 fn threads(facts: &ConfigFacts<'_>, relation: View<'_>, report: &mut FindingCollector) {
-    let Some(threads) = relation.map("multi-threading").filter(|_| facts.has_threads()) else {
+    if !facts.has_threads() {
         return;
-    };
+    }
+    let Some(threads) = relation.map("multi-threading") else { return };
     let keys = ["enable-multi-threading", "http-dedicated-listener"];
     let off = keys.iter().filter(|key| threads.boolean(key) == Some(false));
     report.add(

@@ -24,18 +24,18 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if facts.has_hook("radius") {
         return;
     }
-    let in_database = !facts.hosts_databases.is_empty();
+    let in_database = !facts.settings.hosts_databases.is_empty();
     // Commands may add reservations that no file has.
-    let is_whole = !in_database && !facts.has_hook("host_cmds");
+    let is_complete = !in_database && !facts.has_hook("host_cmds");
     if !in_file && !in_database {
-        if is_whole {
+        if is_complete {
             report_no_reservations(facts, report);
         }
         return;
     }
     if in_database {
-        questions(facts, report);
-    } else if is_whole {
+        database_lookups(facts, report);
+    } else if is_complete {
         identifiers(facts, report);
         empty_scopes(facts, report);
     }
@@ -59,7 +59,7 @@ fn report_no_reservations(facts: &ConfigFacts<'_>, report: &mut FindingCollector
         measured::reservations_in_memory(),
         format!(
             "there are no reservations, and each client is looked up by {} all the same",
-            grouped_count(facts.identifiers.len(), "identifier", "identifiers")
+            grouped_count(facts.settings.host_identifiers.len(), "identifier", "identifiers")
         ),
         "set `\"reservations-in-subnet\": false` and `\"reservations-global\": false`",
     );
@@ -88,8 +88,8 @@ fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
 }
 
 /// Reports database queries: the file does not show the identifiers of the rows.
-fn questions(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
-    if facts.identifiers.len() < 2 {
+fn database_lookups(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
+    if facts.settings.host_identifiers.len() < 2 {
         return;
     }
     report.add(
@@ -98,9 +98,9 @@ fn questions(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         measured::reservations_in_database(),
         format!(
             "each client may be looked up in {} by {} identifiers: {}",
-            grouped_count(facts.hosts_databases.len(), "database", "databases"),
-            facts.identifiers.len(),
-            quoted(facts.identifiers.iter().copied())
+            grouped_count(facts.settings.hosts_databases.len(), "database", "databases"),
+            facts.settings.host_identifiers.len(),
+            quoted(facts.settings.host_identifiers.iter().copied())
         ),
         "name in `host-reservation-identifiers` only what the reservations in the database go by, \
          best one kind",
@@ -111,19 +111,25 @@ fn questions(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
 fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let all = facts.hosts.iter().chain(facts.subnets.iter().flat_map(|subnet| &subnet.hosts));
     let used: BTreeSet<IdentifierKind> = all.map(|host| host.kind).collect();
-    let unused: Vec<IdentifierKind> =
-        facts.identifiers.iter().copied().filter(|kind| !used.contains(kind)).collect();
+    let unused: Vec<IdentifierKind> = facts
+        .settings
+        .host_identifiers
+        .iter()
+        .copied()
+        .filter(|kind| !used.contains(kind))
+        .collect();
     if unused.is_empty() {
         return;
     }
-    let kept = facts.identifiers.iter().copied().filter(|kind| used.contains(kind));
-    let kept = quoted(kept).replace('`', "\"");
+    let remaining =
+        facts.settings.host_identifiers.iter().copied().filter(|kind| used.contains(kind));
+    let remaining = quoted(remaining).replace('`', "\"");
     report.add(
         PerformanceFault::UnusedIdentifier,
         vec![facts.global.at_any(&["host-reservation-identifiers"])],
         measured::reservations_in_memory(),
         format!("clients are looked up by {}, which no reservation has", quoted(unused)),
-        format!("set `\"host-reservation-identifiers\": [ {kept} ]`"),
+        format!("set `\"host-reservation-identifiers\": [ {remaining} ]`"),
     );
 }
 

@@ -171,14 +171,14 @@ impl MeasuredBackend {
 /// Formats a number with commas: 12,345 for 12345.4.
 pub(super) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
-    let mut shown = String::new();
+    let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
+            text.push(',');
         }
-        shown.push(digit);
+        text.push(digit);
     }
-    shown
+    text
 }
 
 /// Returns the cost of one thread instead of several.
@@ -272,7 +272,7 @@ pub(super) fn partner_on_one_thread() -> Cost {
     Cost { share: None, figures, source: Some(KEA_2_0.to_owned()) }
 }
 
-/// Returns the cost of a number of threads, or of places in the queue, that is not the best.
+/// Returns the cost of a number of threads, or of entries in the queue, that is not the best.
 pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
     let best = format!(

@@ -1,7 +1,7 @@
 //! Faults that make a configuration slow: the pass behind `godwit advise`.
 //!
 //! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`]
-//! returns the findings, the most expensive first, each with its places in the file, the reason,
+//! returns the findings, the most expensive first, each with its positions in the file, the reason,
 //! the cost, and the change that removes it. A cost is a published figure or one from a stored
 //! result of the lab, with its source; without a figure the finding says so, and is ordered by
 //! [`PerformanceFault`] among the others that were not measured. Thresholds that are our judgement
@@ -88,7 +88,7 @@ pub struct MeasuredRate {
 pub struct PerformanceFinding {
     /// Kind of the fault.
     pub fault: PerformanceFault,
-    /// Places of the fault, in the order of the file; at least one.
+    /// Positions of the fault, in the order of the file; at least one.
     pub places: Vec<ConfigPosition>,
     /// Reason why it is slow, a sentence about this configuration.
     pub reason: String,
@@ -125,7 +125,7 @@ enum AdvisedConfig {
 
 impl AdviceSubject {
     /// Reads a configuration of either family; its top key selects the family. `name` names `text`
-    /// in places.
+    /// in positions.
     ///
     /// # Errors
     /// Every problem of the text, as the readers of the servers report them.
@@ -136,19 +136,22 @@ impl AdviceSubject {
     ) -> Result<Self, Vec<ConfigProblem>> {
         let (mut sources, mut problems) = (Sources::default(), ParseContext::default());
         let root = json::parse(name, text, resolver, &mut sources, &mut problems);
-        let read = root.filter(|_| !problems.has_errors()).and_then(|root| {
+        if let Some(root) = root
+            && !problems.has_errors()
+        {
             let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
             let config = if is_v6 {
-                AdvisedConfig::V6(Box::new(v6::read_root(&root, &mut problems)?))
+                v6::read_root(&root, &mut problems).map(|v6| AdvisedConfig::V6(Box::new(v6)))
             } else {
-                AdvisedConfig::V4(Box::new(v4::read_root(&root, &mut problems)?))
+                v4::read_root(&root, &mut problems).map(|v4| AdvisedConfig::V4(Box::new(v4)))
             };
-            Some((root, config))
-        });
-        match read {
-            Some((root, config)) if !problems.has_errors() => Ok(Self { root, sources, config }),
-            _ => Err(problems.into_problems(&sources)),
+            if let Some(config) = config
+                && !problems.has_errors()
+            {
+                return Ok(Self { root, sources, config });
+            }
         }
+        Err(problems.into_problems(&sources))
     }
 
     /// Returns true if the configuration is for DHCPv6.
@@ -185,7 +188,7 @@ fn judge(facts: &ConfigFacts<'_>, observed: &ServerObservations, report: &mut Fi
     hooks::judge(facts, report);
 }
 
-/// Finding whose places have no lines yet.
+/// Finding whose positions have no lines yet.
 struct UnlocatedFinding {
     fault: PerformanceFault,
     at: Vec<SourcePosition>,
@@ -197,12 +200,12 @@ struct UnlocatedFinding {
 /// Findings so far.
 #[derive(Default)]
 struct FindingCollector {
-    noted: Vec<UnlocatedFinding>,
+    findings: Vec<UnlocatedFinding>,
     notes: Vec<String>,
 }
 
 impl FindingCollector {
-    /// Adds a fault, unless it has no place.
+    /// Adds a fault, unless it has no position.
     fn add(
         &mut self,
         fault: PerformanceFault,
@@ -215,7 +218,7 @@ impl FindingCollector {
         at.dedup();
         if !at.is_empty() {
             let (reason, change) = (reason.into(), change.into());
-            self.noted.push(UnlocatedFinding { fault, at, reason, cost, change });
+            self.findings.push(UnlocatedFinding { fault, at, reason, cost, change });
         }
     }
 
@@ -225,18 +228,19 @@ impl FindingCollector {
     }
 
     fn into_advice(self, sources: &Sources) -> Advice {
-        let finding = |noted: UnlocatedFinding| PerformanceFinding {
-            fault: noted.fault,
-            places: noted.at.into_iter().map(|at| sources.locate(at)).collect(),
-            reason: noted.reason,
-            cost: noted.cost,
-            in_godwit: measured::in_godwit(noted.fault),
-            change: noted.change,
+        let located = |finding: UnlocatedFinding| PerformanceFinding {
+            fault: finding.fault,
+            places: finding.at.into_iter().map(|at| sources.locate(at)).collect(),
+            reason: finding.reason,
+            cost: finding.cost,
+            in_godwit: measured::in_godwit(finding.fault),
+            change: finding.change,
         };
-        let mut findings: Vec<PerformanceFinding> = self.noted.into_iter().map(finding).collect();
+        let mut findings: Vec<PerformanceFinding> =
+            self.findings.into_iter().map(located).collect();
         findings.sort_by(|a, b| {
-            let dearest = b.cost.weight().total_cmp(&a.cost.weight());
-            dearest.then(a.fault.cmp(&b.fault)).then_with(|| a.places.cmp(&b.places))
+            let by_cost = b.cost.weight().total_cmp(&a.cost.weight());
+            by_cost.then(a.fault.cmp(&b.fault)).then_with(|| a.places.cmp(&b.places))
         });
         Advice { findings, notes: self.notes }
     }

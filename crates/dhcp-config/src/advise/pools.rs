@@ -136,7 +136,7 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
 fn lease_times(
     facts: &ConfigFacts<'_>,
     leases: Option<&LeasedResources>,
-    carried: &MeasuredRate,
+    measured_rate: &MeasuredRate,
     report: &mut FindingCollector,
 ) {
     let clients = |subnet: &SubnetConfigFacts<'_>| match leases {
@@ -149,7 +149,7 @@ fn lease_times(
     };
     let mut needed = 0.0;
     let mut total = 0;
-    let mut dearest: Option<(f64, &SubnetConfigFacts<'_>)> = None;
+    let mut busiest: Option<(f64, &SubnetConfigFacts<'_>)> = None;
     for subnet in &facts.subnets {
         let Some(count) = clients(subnet) else {
             report.note(
@@ -162,34 +162,44 @@ fn lease_times(
         let rate = count as f64 / t1_s;
         needed += rate;
         total += count;
-        if dearest.is_none_or(|(most, _)| rate > most) {
-            dearest = Some((rate, subnet));
+        if busiest.is_none_or(|(most, _)| rate > most) {
+            busiest = Some((rate, subnet));
         }
     }
-    let Some((_, subnet)) = dearest.filter(|_| needed > carried.leases_per_s) else { return };
-    let whose = if leases.is_some() {
+    let is_overloaded = needed > measured_rate.leases_per_s;
+    let Some((_, subnet)) = busiest else { return };
+    if !is_overloaded {
+        return;
+    }
+    let renewing = if leases.is_some() {
         "leases of the file"
     } else {
         "addresses of the pools, if all are leased"
     };
-    let bound = if carried.is_at_least { ShareMeaning::AtMost } else { ShareMeaning::Measured };
-    let least = if carried.is_at_least { "at least " } else { "" };
+    let bound =
+        if measured_rate.is_at_least { ShareMeaning::AtMost } else { ShareMeaning::Measured };
+    let least = if measured_rate.is_at_least { "at least " } else { "" };
     let figures = format!(
         "{} renewals/s are needed, {least}{} leases/s were measured",
         grouped(needed),
-        grouped(carried.leases_per_s)
+        grouped(measured_rate.leases_per_s)
     );
     report.add(
         PerformanceFault::LeaseTime,
         vec![subnet.at_any(facts.global, &["renew-timer", "valid-lifetime"])],
-        Cost::from_result(needed / carried.leases_per_s, bound, figures, &carried.source),
+        Cost::from_result(
+            needed / measured_rate.leases_per_s,
+            bound,
+            figures,
+            &measured_rate.source,
+        ),
         format!(
-            "{} {whose} renew sooner than the measured server can answer",
+            "{} {renewing} renew sooner than the measured server can answer",
             grouped(total as f64)
         ),
         format!(
             "make lease times (or `renew-timer`) at least {:.1} times as long",
-            needed / carried.leases_per_s
+            needed / measured_rate.leases_per_s
         ),
     );
 }

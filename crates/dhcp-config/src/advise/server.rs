@@ -92,7 +92,7 @@ pub(super) fn is_remote(database: &SqlDatabase) -> bool {
 }
 
 fn databases(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
-    if let Some(sql) = facts.lease_sql {
+    if let Some(sql) = &facts.settings.lease_database.sql {
         let at = match facts.global.map("lease-database") {
             Some(database) if sql.kind != SqlKind::Sqlite => database.at_any(&["host", "type"]),
             _ => facts.global.at_any(&["user-context"]),
@@ -118,7 +118,8 @@ fn databases(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     }
     let mut views = facts.global.maps("hosts-databases");
     views.extend(facts.global.map("hosts-database"));
-    let remote = views.iter().zip(facts.hosts_databases).filter(|(_, sql)| is_remote(sql));
+    let remote =
+        views.iter().zip(&facts.settings.hosts_databases).filter(|(_, sql)| is_remote(sql));
     report.add(
         PerformanceFault::RemoteDatabase,
         remote.map(|(view, _)| view.at_any(&["host"])).collect(),

@@ -147,14 +147,14 @@ impl DocumentSchema {
             fill(def, &DEFINITION);
             def.entry("space").or_insert_with(|| json!(self.space));
         });
-        let named = OptionNames::new(self.standard, self.space).with(global);
-        self.complete_options(global, &named);
+        let option_names = OptionNames::new(self.standard, self.space).with(global);
+        self.complete_options(global, &option_names);
         for_each_map(global, "client-classes", |class| {
             fill(class, self.class);
-            let named = named.with(class);
-            self.complete_options(class, &named);
+            let option_names = option_names.with(class);
+            self.complete_options(class, &option_names);
         });
-        self.complete_reservations(global, &named);
+        self.complete_reservations(global, &option_names);
         for_each_map(global, "control-sockets", complete_socket);
         for_each_map(global, "loggers", |logger| {
             fill(logger, &LOGGER);
@@ -171,14 +171,14 @@ impl DocumentSchema {
             inherit(network, &outer);
             let outer = self.inheritance(network);
             fill(network, self.network);
-            self.complete_options(network, &named);
+            self.complete_options(network, &option_names);
             for_each_map(network, self.subnets, |subnet| {
-                self.complete_subnet(subnet, &outer, &named, &mut next_id);
+                self.complete_subnet(subnet, &outer, &option_names, &mut next_id);
             });
             sort_by_id(network, self.subnets);
         });
         for_each_map(global, self.subnets, |subnet| {
-            self.complete_subnet(subnet, &outer, &named, &mut next_id);
+            self.complete_subnet(subnet, &outer, &option_names, &mut next_id);
             fill(subnet, self.lone_subnet);
         });
         sort_by_id(global, self.subnets);
@@ -195,7 +195,7 @@ impl DocumentSchema {
         &self,
         subnet: &mut Map<String, Json>,
         outer: &Map<String, Json>,
-        named: &OptionNames,
+        option_names: &OptionNames,
         next_id: &mut u32,
     ) {
         // Subnets without an identifier are numbered as the reader does it.
@@ -207,14 +207,14 @@ impl DocumentSchema {
         inherit(subnet, outer);
         self.complete_bounds(subnet);
         fill(subnet, self.subnet);
-        self.complete_options(subnet, named);
-        self.complete_reservations(subnet, named);
+        self.complete_options(subnet, option_names);
+        self.complete_reservations(subnet, option_names);
         for pools in ["pools", "pd-pools"] {
             for_each_map(subnet, pools, |pool| {
                 renew_old_keys(pool);
                 spelling::spell_pool(pool);
                 fill(pool, &OPTIONS);
-                self.complete_options(pool, named);
+                self.complete_options(pool, option_names);
             });
         }
     }
@@ -233,19 +233,19 @@ impl DocumentSchema {
         }
     }
 
-    fn complete_options(&self, scope: &mut Map<String, Json>, named: &OptionNames) {
+    fn complete_options(&self, scope: &mut Map<String, Json>, option_names: &OptionNames) {
         for_each_map(scope, "option-data", |option| {
             fill(option, &OPTION);
             option.entry("space").or_insert_with(|| json!(self.space));
-            named.complete(option);
+            option_names.complete(option);
         });
     }
 
-    fn complete_reservations(&self, scope: &mut Map<String, Json>, named: &OptionNames) {
+    fn complete_reservations(&self, scope: &mut Map<String, Json>, option_names: &OptionNames) {
         for_each_map(scope, "reservations", |reservation| {
             fill(reservation, self.reservation);
             spelling::spell_reservation(reservation);
-            self.complete_options(reservation, named);
+            self.complete_options(reservation, option_names);
         });
     }
 }

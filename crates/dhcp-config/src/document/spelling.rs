@@ -17,7 +17,7 @@ pub(super) type Standard = fn(&str, OptionKey<'_>) -> Option<(u16, String)>;
 /// Finds a standard option of a family, see [`Standard`].
 pub(super) fn standard<F: ConfigFamily>(space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
     let none = Definitions::default();
-    none.find::<F>(space, key).map(|found| (found.code, found.name.to_string()))
+    none.find::<F>(space, key).map(|definition| (definition.code, definition.name.to_string()))
 }
 
 /// Options that have names.
@@ -40,25 +40,26 @@ impl OptionNames {
     /// precedence.
     pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
         let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
-        let read = |definition: &Json| {
+        let parse = |definition: &Json| {
             let text = |key: &str| definition.get(key).and_then(Json::as_str);
             let code = definition.get("code")?.as_u64()?.try_into().ok()?;
             Some((text("space").unwrap_or(self.space).to_owned(), code, text("name")?.to_owned()))
         };
-        let mut named = self.clone();
-        named.defined.splice(0..0, definitions.filter_map(read));
-        named
+        let mut names = self.clone();
+        names.defined.splice(0..0, definitions.filter_map(parse));
+        names
     }
 
     fn find(&self, space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
-        let is_it = |(in_space, code, name): &&(String, u16, String)| {
+        let has_key = |(in_space, code, name): &&(String, u16, String)| {
             in_space == space
                 && match key {
-                    OptionKey::Code(wanted) => *code == wanted,
-                    OptionKey::Name(wanted) => name == wanted,
+                    OptionKey::Code(key) => *code == key,
+                    OptionKey::Name(key) => name == key,
                 }
         };
-        let defined = self.defined.iter().find(is_it).map(|(_, code, name)| (*code, name.clone()));
+        let defined =
+            self.defined.iter().find(has_key).map(|(_, code, name)| (*code, name.clone()));
         defined.or_else(|| (self.standard)(space, key))
     }
 
@@ -71,13 +72,13 @@ impl OptionNames {
             (Some(code), _) => Some(OptionKey::Code(code)),
             (None, name) => name.map(OptionKey::Name),
         };
-        let found = key.and_then(|key| self.find(space, key));
-        let is_known = found.is_some();
-        if let Some((code, name)) = found {
+        let code_and_name = key.and_then(|key| self.find(space, key));
+        let is_defined = code_and_name.is_some();
+        if let Some((code, name)) = code_and_name {
             option.entry("code").or_insert_with(|| json!(code));
             option.entry("name").or_insert_with(|| json!(name));
         }
-        let is_text = option.entry("csv-format").or_insert_with(|| json!(is_known));
+        let is_text = option.entry("csv-format").or_insert_with(|| json!(is_defined));
         if *is_text == json!(false)
             && let Some(data) = option.get_mut("data")
             && let Some(octets) =
@@ -98,8 +99,8 @@ pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
         ("flex-id", false),
     ];
     for (kind, is_apart) in kinds {
-        respell(reservation.get_mut(kind), |given| {
-            let octets = host_identifier(&text::to_octets(given)).ok()?;
+        respell(reservation.get_mut(kind), |value| {
+            let octets = host_identifier(&text::to_octets(value)).ok()?;
             Some(if is_apart {
                 digits(&octets, ":", char::to_ascii_lowercase)
             } else {
@@ -110,8 +111,8 @@ pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
     for key in ["ip-addresses", "prefixes", "excluded-prefixes"] {
         let items = reservation.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten();
         items.for_each(|item| {
-            respell(Some(item), |given| {
-                let (address, rest) = given.find('/').map_or((given, ""), |at| given.split_at(at));
+            respell(Some(item), |value| {
+                let (address, rest) = value.find('/').map_or((value, ""), |at| value.split_at(at));
                 Some(format!("{}{rest}", address.parse::<Ipv6Addr>().ok()?))
             });
         });
@@ -124,9 +125,9 @@ pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
 }
 
 /// Returns a pool's addresses in Kea's spelling; `None` for a text that is no pool.
-fn pool_text(given: &str) -> Option<String> {
+fn pool_text(value: &str) -> Option<String> {
     let parse = |text: &str| text.trim().parse::<IpAddr>().ok();
-    let (first, last) = match given.split_once('/') {
+    let (first, last) = match value.split_once('/') {
         Some((address, length)) => {
             let (first, width) = bits(parse(address)?);
             let length = length.trim().parse::<u32>().ok().filter(|&length| length <= width)?;
@@ -134,12 +135,12 @@ fn pool_text(given: &str) -> Option<String> {
             (first & !host, first | host)
         }
         None => {
-            let (first, last) = given.split_once('-')?;
+            let (first, last) = value.split_once('-')?;
             let ((first, width), (last, other)) = (bits(parse(first)?), bits(parse(last)?));
             (width == other && first <= last).then_some((first, last))?
         }
     };
-    let is_v4 = parse(given.split(['/', '-']).next()?)?.is_ipv4();
+    let is_v4 = parse(value.split(['/', '-']).next()?)?.is_ipv4();
     let width = if is_v4 { 32 } else { 128 };
     let text = |bits: u128| {
         if is_v4 {
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn pools_are_spelled_as_kea_spells_them() {
-        for (given, spelled) in [
+        for (value, spelled) in [
             ("10.0.0.10 - 10.0.0.20", "10.0.0.10-10.0.0.20"),
             ("10.0.0.0-10.0.0.15", "10.0.0.0/28"),
             ("10.0.0.1 - 10.0.0.15", "10.0.0.1-10.0.0.15"),
@@ -206,7 +207,7 @@ mod tests {
             ("2001:db8::/32", "2001:db8::/32"),
             ("::/0", "::/0"),
         ] {
-            assert_eq!(pool_text(given).as_deref(), Some(spelled), "{given}");
+            assert_eq!(pool_text(value).as_deref(), Some(spelled), "{value}");
         }
         for odd in ["", "10.0.0.1", "10.0.0.2-10.0.0.1", "10.0.0.1-::1", "10.0.0.0/33", "::/129"] {
             assert_eq!(pool_text(odd), None, "{odd}");

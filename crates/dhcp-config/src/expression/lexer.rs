@@ -138,8 +138,8 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
     let longest =
         [name, word.map_or(0, str::len), number, address].into_iter().max().unwrap_or_default();
     if longest == 0 {
-        let found = rest.chars().next().unwrap_or_default();
-        return Err(error(at, format!("`{found}` cannot stand here")));
+        let character = rest.chars().next().unwrap_or_default();
+        return Err(error(at, format!("`{character}` cannot stand here")));
     }
     if longest == name {
         let trimmed = rest[..name].trim_end_matches([' ', '\t', '\n', ']']);
@@ -152,11 +152,12 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
         return Ok((ExpressionToken::Address(octets), longest));
     }
     if longest == number {
-        let token = match spelled.get(2..).filter(|_| spelled.len() > 2 && is_hex(spelled)) {
-            Some(digits) => ExpressionToken::Hex(hex_octets(digits)),
-            None => ExpressionToken::Integer(
+        let token = if spelled.len() > 2 && is_hex(spelled) {
+            ExpressionToken::Hex(hex_octets(&spelled[2..]))
+        } else {
+            ExpressionToken::Integer(
                 spelled.parse().map_err(|_| error(at, format!("`{spelled}` is too large")))?,
-            ),
+            )
         };
         return Ok((token, longest));
     }
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_told_with_its_place() {
+    fn what_is_no_word_is_reported_with_its_position() {
         for (text, offset) in [
             ("'open", 0),
             ("a == 'x", 0),

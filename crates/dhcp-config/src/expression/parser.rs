@@ -17,7 +17,7 @@ pub fn parse_condition(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
 ) -> Result<Condition, ExpressionError> {
-    ExpressionParser::whole(text, vocabulary, |parser| {
+    ExpressionParser::parse_all(text, vocabulary, |parser| {
         let (at, node) = parser.expression(LOWEST)?;
         condition(at, node)
     })
@@ -31,7 +31,7 @@ pub fn parse_text(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
 ) -> Result<TextExpression, ExpressionError> {
-    ExpressionParser::whole(text, vocabulary, ExpressionParser::text)
+    ExpressionParser::parse_all(text, vocabulary, ExpressionParser::text)
 }
 
 /// Parsed expression, whose required type only the following tokens determine.
@@ -79,17 +79,17 @@ fn text(at: usize, node: ParsedExpression) -> Result<TextExpression, ExpressionE
 }
 
 impl<'p> ExpressionParser<'p> {
-    /// Parses all of `source` with `read`.
-    fn whole<T>(
+    /// Parses all of `source` with `parse`.
+    fn parse_all<T>(
         source: &str,
         vocabulary: &'p mut dyn Vocabulary,
-        read: impl FnOnce(&mut Self) -> Result<T, ExpressionError>,
+        parse: impl FnOnce(&mut Self) -> Result<T, ExpressionError>,
     ) -> Result<T, ExpressionError> {
         let tokens = tokens(source)?;
         let mut parser = ExpressionParser { tokens, next: 0, depth: 0, vocabulary };
-        let found = read(&mut parser)?;
+        let parsed = parse(&mut parser)?;
         match parser.peek() {
-            (_, ExpressionToken::End) => Ok(found),
+            (_, ExpressionToken::End) => Ok(parsed),
             (at, token) => error(*at, format!("{} is not expected here", token.name())),
         }
     }
@@ -108,9 +108,9 @@ impl<'p> ExpressionParser<'p> {
 
     /// Takes the next token if it is `word`. Returns true if it was.
     fn takes(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), (_, ExpressionToken::Word(next)) if *next == word);
-        self.next += usize::from(found);
-        found
+        let is_next = matches!(self.peek(), (_, ExpressionToken::Word(next)) if *next == word);
+        self.next += usize::from(is_next);
+        is_next
     }
 
     /// Takes `word`, which must come next.
@@ -132,8 +132,8 @@ impl<'p> ExpressionParser<'p> {
         self.depth += 1;
         let mut left = self.operand()?;
         while let (_, ExpressionToken::Word(word)) = *self.peek() {
-            let found = OPERATORS.iter().find(|(operator, _)| *operator == word);
-            let Some(&(operator, level)) = found.filter(|(_, level)| *level >= least) else {
+            let operator = OPERATORS.iter().find(|(operator, _)| *operator == word);
+            let Some(&(operator, level)) = operator.filter(|(_, level)| *level >= least) else {
                 break;
             };
             self.next += 1;

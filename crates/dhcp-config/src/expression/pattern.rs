@@ -68,7 +68,7 @@ impl Pattern {
     pub fn matches(&self, text: &[u8]) -> bool {
         let input = Input::new(text).anchored(Anchored::Yes).earliest(true);
         // The automaton always reaches a result: it was built without bytes to quit at.
-        self.automaton.try_search_fwd(&input).is_ok_and(|found| found.is_some())
+        self.automaton.try_search_fwd(&input).is_ok_and(|end| end.is_some())
     }
 }
 

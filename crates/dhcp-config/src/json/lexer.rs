@@ -147,8 +147,8 @@ impl<'p> Lexer<'p> {
     }
 
     fn unexpected(&mut self, at: SourcePosition) -> ReportedParseError {
-        let found = self.rest().chars().next().expect("a character was seen");
-        match found {
+        let character = self.rest().chars().next().expect("a character was seen");
+        match character {
             '\u{feff}' => self.findings.error_help(
                 at,
                 "the text begins with a byte order mark",
@@ -157,10 +157,10 @@ impl<'p> Lexer<'p> {
             '\'' => {
                 self.findings.error_help(at, "unexpected `'`", "strings stand in double quotes")
             }
-            _ if found.is_control() => {
-                self.findings.error(at, format!("unexpected character U+{:04X}", found as u32));
+            _ if character.is_control() => {
+                self.findings.error(at, format!("unexpected character U+{:04X}", character as u32));
             }
-            _ => self.findings.error(at, format!("unexpected `{found}`")),
+            _ => self.findings.error(at, format!("unexpected `{character}`")),
         }
         ReportedParseError
     }
@@ -226,8 +226,8 @@ impl<'p> Lexer<'p> {
             self.findings.error(at, format!("more than {MAX_INCLUDES} includes"));
             return Err(ReportedParseError);
         }
-        let read = self.resolver.read(self.sources.name(at.source()), &path);
-        match read {
+        let text = self.resolver.read(self.sources.name(at.source()), &path);
+        match text {
             Ok(text) if text.len() > MAX_TEXT_BYTES => {
                 let message = format!("`{path}` has more than {MAX_TEXT_BYTES} octets");
                 self.findings.error(at, message);
@@ -338,12 +338,12 @@ fn is_float(unsigned: &str) -> bool {
         None => (unsigned, None),
     };
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let exponent_good = exponent.is_none_or(|exponent| {
         let magnitude = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         !magnitude.is_empty() && digits(magnitude)
     });
-    digits(whole) && digits(fraction) && whole.len() + fraction.len() > 0 && exponent_good
+    digits(integer) && digits(fraction) && integer.len() + fraction.len() > 0 && exponent_good
 }
 
 /// Returns true if a byte of a string has no special meaning, whatever is around it.

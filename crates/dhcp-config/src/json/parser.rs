@@ -185,8 +185,8 @@ impl JsonParser<'_> {
                 return Ok((comma_at, token));
             }
             other => {
-                let found = other.describe();
-                let message = format!("expected `,` or {}, found {found}", close.describe());
+                let actual = other.describe();
+                let message = format!("expected `,` or {}, found {actual}", close.describe());
                 self.lexer.findings.error_with_second_position(
                     comma_at,
                     message,

@@ -139,13 +139,13 @@ mod tests {
     fn matches(expression: &str, text: &[u8]) -> Vec<(usize, usize)> {
         let set =
             CharacterSet::new(expression).unwrap_or_else(|fault| panic!("{expression}: {fault}"));
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         let mut from = 0;
         while let Some(range) = set.find(text, from) {
             from = range.end.max(range.start + 1);
-            found.push((range.start, range.end));
+            ranges.push((range.start, range.end));
         }
-        found
+        ranges
     }
 
     #[test]

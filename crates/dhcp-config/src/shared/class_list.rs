@@ -129,11 +129,12 @@ fn test<F: Classified>(
     let source = text.value.to_owned();
     // A template may name any class, such as one that another template spawns.
     let names = (!is_template).then_some(names);
-    let mut known = ConfigVocabulary::<F> { names, findings, family: core::marker::PhantomData };
+    let mut vocabulary =
+        ConfigVocabulary::<F> { names, findings, family: core::marker::PhantomData };
     let parsed = if is_template {
-        parse_text(text.value, &mut known).map(|text| ClassTest::Template { source, text })
+        parse_text(text.value, &mut vocabulary).map(|text| ClassTest::Template { source, text })
     } else {
-        parse_condition(text.value, &mut known)
+        parse_condition(text.value, &mut vocabulary)
             .map(|condition| ClassTest::Test { source, condition })
     };
     let value = parsed.map_err(|error| refuse(text.at, error, findings)).ok();
@@ -145,9 +146,9 @@ pub(crate) fn text<F: Classified>(
     text: PositionedValue<&str>,
     findings: &mut ParseContext,
 ) -> Option<TextExpression> {
-    let mut known =
+    let mut vocabulary =
         ConfigVocabulary::<F> { names: None, findings, family: core::marker::PhantomData };
-    let parsed = parse_text(text.value, &mut known);
+    let parsed = parse_text(text.value, &mut vocabulary);
     parsed.map_err(|error| refuse(text.at, error, findings)).ok()
 }
 
@@ -177,7 +178,8 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
 
     fn holds_characters(&self, code: u16) -> bool {
         let definition = self.findings.definitions.find::<F>(F::SPACE, OptionKey::Code(code));
-        definition.is_some_and(|found| !found.array && *found.fields == [Field::Text])
+        definition
+            .is_some_and(|definition| !definition.array && *definition.fields == [Field::Text])
     }
 
     fn values(&self, code: u16) -> Option<(Field, bool)> {
@@ -230,7 +232,7 @@ pub(crate) fn lifetime(
         return None;
     }
     let or_any =
-        |placed: Option<PositionedValue<u32>>| placed.map_or(any.value, |placed| placed.value);
+        |setting: Option<PositionedValue<u32>>| setting.map_or(any.value, |setting| setting.value);
     let lifetime = Lifetime { default_s: any.value, min_s: or_any(min), max_s: or_any(max) };
     let Lifetime { default_s, min_s, max_s } = lifetime;
     if min_s > default_s || max_s < default_s {
@@ -262,7 +264,7 @@ pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseContext) ->
     let additional =
         either(fields, ["evaluate-additional-classes", "require-client-classes"], list, findings);
     let names =
-        |placed: Option<PositionedValue<Vec<String>>>| placed.map_or_else(Vec::new, |p| p.value);
+        |setting: Option<PositionedValue<Vec<String>>>| setting.map_or_else(Vec::new, |p| p.value);
     ClassGuards { required: names(required), additional: names(additional) }
 }
 
@@ -293,10 +295,10 @@ fn either<'v, T>(
     read: impl Fn(&mut MapReader<'v>, &'static str, &mut ParseContext) -> Option<PositionedValue<T>>,
     findings: &mut ParseContext,
 ) -> Option<PositionedValue<T>> {
-    let (now, before) = (read(fields, key, findings), read(fields, old, findings));
-    if let (Some(now), Some(before)) = (&now, &before) {
+    let (current, previous) = (read(fields, key, findings), read(fields, old, findings));
+    if let (Some(current), Some(previous)) = (&current, &previous) {
         let message = format!("`{key}` and the older `{old}` exclude each other");
-        findings.error_with_second_position(before.at, message, "the other is at", now.at);
+        findings.error_with_second_position(previous.at, message, "the other is at", current.at);
     }
-    now.or(before)
+    current.or(previous)
 }

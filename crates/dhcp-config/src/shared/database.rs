@@ -70,7 +70,7 @@ fn shared_database<F: ConfigFamily>(
         let message = format!("{what} cannot be a `memfile`");
         findings.error_help(value.at, message, "must be one of: mysql, postgresql");
     }
-    database.sql.filter(|_| findings.errors() == before)
+    if findings.errors() == before { database.sql } else { None }
 }
 
 /// Reads the map of a database; every key of it is checked, whatever its kind.
@@ -164,9 +164,9 @@ pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseContext) -> 
         ("max-reclaim-time", 0..=10_000, &mut expired.max_reclaim_time_ms),
         ("unwarned-reclaim-cycles", U16, &mut expired.unwarned_reclaim_cycles),
     ];
-    for (key, range, place) in keys {
-        if let Some(placed) = fields.integer(key, range, findings) {
-            *place = placed.value as u32;
+    for (key, range, field) in keys {
+        if let Some(setting) = fields.integer(key, range, findings) {
+            *field = setting.value as u32;
         }
     }
     fields.finish(findings);

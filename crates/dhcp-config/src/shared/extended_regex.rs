@@ -94,8 +94,8 @@ pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     }
     let mut translator = Translator::default();
     let mut rest = expression;
-    while let Some((&octet, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((&octet, tail)) = rest.split_first() {
+        rest = tail;
         translator.take(octet, &mut rest)?;
     }
     if !translator.groups.is_empty() {
@@ -162,9 +162,9 @@ impl Translator {
             }
             b'\\' => {
                 let escaped = rest.split_first();
-                let (&octet, behind) =
+                let (&octet, tail) =
                     escaped.ok_or_else(|| "nothing follows its last `\\`".to_owned())?;
-                *rest = behind;
+                *rest = tail;
                 self.octet_of(OctetSet::all_where(|&other| other == octet));
                 Ok(())
             }
@@ -239,34 +239,34 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     // The character that a range may begin with. At the start, `]` and `-` are characters
     // themselves.
     let mut start = None;
-    if let [first @ (b']' | b'-'), behind @ ..] = *rest {
+    if let [first @ (b']' | b'-'), tail @ ..] = *rest {
         start = Some(*first);
         set.insert(*first);
-        *rest = behind;
+        *rest = tail;
     }
     loop {
         match **rest {
             [] => return Err(open()),
-            [b']', ref behind @ ..] => {
-                *rest = behind;
+            [b']', ref tail @ ..] => {
+                *rest = tail;
                 return Ok(closed(set));
             }
-            [b'[', kind @ (b':' | b'.' | b'='), ref behind @ ..] => {
-                start = class(kind, behind, rest, &mut set)?;
+            [b'[', kind @ (b':' | b'.' | b'='), ref tail @ ..] => {
+                start = class(kind, tail, rest, &mut set)?;
             }
             // A hyphen at the end.
-            [b'-', b']', ref behind @ ..] => {
+            [b'-', b']', ref tail @ ..] => {
                 set.insert(b'-');
-                *rest = behind;
+                *rest = tail;
                 return Ok(closed(set));
             }
-            [b'-', end, ref behind @ ..] => {
+            [b'-', end, ref tail @ ..] => {
                 let Some(first) = start.take() else {
                     return Err(
                         "a `-` in `[...]` is at a position where no range can begin".to_owned()
                     );
                 };
-                let starts_class = end == b'[' && matches!(behind, [b':' | b'.' | b'=', ..]);
+                let starts_class = end == b'[' && matches!(tail, [b':' | b'.' | b'=', ..]);
                 if rank(first) > rank(end) || starts_class {
                     let end = char::from(end);
                     return Err(format!("`{}-{end}` is not a range", char::from(first)));
@@ -275,12 +275,12 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
                 (0..=u8::MAX)
                     .filter(|&octet| range.contains(&rank(octet)))
                     .for_each(|octet| set.insert(octet));
-                *rest = behind;
+                *rest = tail;
             }
-            [octet, ref behind @ ..] => {
+            [octet, ref tail @ ..] => {
                 start = Some(octet);
                 set.insert(octet);
-                *rest = behind;
+                *rest = tail;
             }
         }
     }
@@ -290,17 +290,17 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
 /// the character that it names, if it names one.
 fn class<'a>(
     kind: u8,
-    behind: &'a [u8],
+    tail: &'a [u8],
     rest: &mut &'a [u8],
     set: &mut OctetSet,
 ) -> Result<Option<u8>, String> {
     let bad = || format!("a `[{}` is not closed, or names nothing", char::from(kind));
-    let end = behind.windows(2).position(|pair| pair == [kind, b']']).ok_or_else(bad)?;
-    let (name, behind) = behind.split_at(end);
-    *rest = &behind[2..];
+    let end = tail.windows(2).position(|pair| pair == [kind, b']']).ok_or_else(bad)?;
+    let (name, tail) = tail.split_at(end);
+    *rest = &tail[2..];
     if kind == b':' {
-        let known = CLASSES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let (_, belongs) = known.ok_or_else(bad)?;
+        let class = CLASSES.iter().find(|(class, _)| class.eq_ignore_ascii_case(name));
+        let (_, belongs) = class.ok_or_else(bad)?;
         (0..=u8::MAX).filter(belongs).for_each(|octet| set.insert(octet));
         return Ok(None);
     }
@@ -312,7 +312,7 @@ fn class<'a>(
         set.insert(octet.to_ascii_uppercase());
         return Ok(None);
     }
-    Ok(Some(octet).filter(|_| name.len() == 1))
+    Ok((name.len() == 1).then_some(octet))
 }
 
 /// Names of characters that are neither letters nor digits (POSIX 1003.1 §6.1), from the space on.
@@ -356,7 +356,7 @@ fn character(name: &[u8]) -> Option<u8> {
     if let [octet] = name {
         return Some(*octet);
     }
-    NAMES.iter().find(|(_, known)| *known == name).map(|&(octet, _)| octet)
+    NAMES.iter().find(|(_, long_name)| *long_name == name).map(|&(octet, _)| octet)
 }
 
 #[cfg(test)]

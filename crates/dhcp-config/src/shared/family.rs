@@ -72,10 +72,8 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     const TEE_TIMES: TeeTimes;
     /// Kinds of identifiers that reservations of the family may have.
     const HOST_IDENTIFIERS: &'static [IdentifierKind];
-    /// Flags of `compatibility`.
-    const COMPATIBILITY: &'static [&'static str];
 
-    /// Keys that belong elsewhere, each with the place.
+    /// Keys that belong elsewhere, each with advice on where to write it.
     const ELSEWHERE: &'static [(&'static str, &'static str)];
 
     /// Returns advice for an option that the server sets itself: what to do instead of configuring

@@ -1,15 +1,15 @@
 //! Top of the file, and the global keys that both servers have.
 
 use super::class_list::Classified;
-use super::control::ControlSocket;
+use super::control::{ControlSocket, FlexId, Hook};
 use super::family::ConfigFamily;
-use super::hooks::{self, Hooks};
+use super::inactive::InactiveFeature;
 use super::reservations::IdentifierKind;
 use super::sql::SqlDatabase;
 use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger, Shards,
 };
-use super::{database, godwit, inactive, loggers, names, options, policy, sockets};
+use super::{database, godwit, hooks, inactive, loggers, names, options, policy, sockets};
 use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
@@ -23,36 +23,52 @@ const DEFAULT_SAMPLE_COUNT: u32 = 20;
 /// Keys at the top of the file, one for each server.
 const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
 
-/// Global settings that are not inherited.
-pub(crate) struct GlobalSettings {
-    pub(crate) godwit: GodwitSettings,
-    pub(crate) lease_database: LeaseDatabase,
-    pub(crate) hosts_databases: Vec<SqlDatabase>,
-    pub(crate) expired_leases: ExpiredLeases,
-    pub(crate) decline_probation_period_s: u32,
-    pub(crate) loggers: Vec<Logger>,
-    pub(crate) lease_checks: LeaseChecks,
-    pub(crate) extended_info_checks: ExtendedInfoChecks,
-    pub(crate) server_tag: String,
-    pub(crate) control_sockets: Vec<ControlSocket>,
-    pub(crate) hooks: Hooks,
-    pub(crate) hosts: HostLookupSettings,
-    pub(crate) samples: SampleDefaults,
-    /// Flags of [`ConfigFamily::COMPATIBILITY`], in its order.
-    pub(crate) compatibility: Vec<bool>,
-}
-
-/// Settings of the look-up of reservations.
-pub(crate) struct HostLookupSettings {
-    pub(crate) identifiers: Vec<IdentifierKind>,
-    pub(crate) early_global_lookup: bool,
-    pub(crate) ip_unique: bool,
+/// Global settings that both families have and that subnets do not inherit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GlobalSettings {
+    /// Settings that only Godwit has, from `user-context.godwit`.
+    pub godwit: GodwitSettings,
+    /// Database of leases.
+    pub lease_database: LeaseDatabase,
+    /// `hosts-databases`, or the single `hosts-database`, in the order of the look-up.
+    pub hosts_databases: Vec<SqlDatabase>,
+    /// Reclamation of expired leases.
+    pub expired_leases: ExpiredLeases,
+    /// Time for which a declined address is set aside, in seconds. Default 86400.
+    pub decline_probation_period_s: u32,
+    /// Loggers, in the order of the file.
+    pub loggers: Vec<Logger>,
+    /// Treatment of loaded leases that do not fit the configuration.
+    pub lease_checks: LeaseChecks,
+    /// Treatment of relay agent information in loaded leases.
+    pub extended_info_checks: ExtendedInfoChecks,
+    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    pub server_tag: String,
+    /// Sockets for control commands.
+    pub control_sockets: Vec<ControlSocket>,
+    /// Hook libraries that are built in, in the order of the file.
+    pub hooks: Vec<Hook>,
+    /// Parameters of the flex-id hook.
+    pub flex_id: FlexId,
+    /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
+    pub host_identifiers: Vec<IdentifierKind>,
+    /// True if global reservations are looked up before the subnet is selected. Default false.
+    pub early_global_reservations_lookup: bool,
+    /// True if an address is reserved for one host only. Default true.
+    pub ip_reservations_unique: bool,
+    /// Limits of the samples that each statistic keeps.
+    pub samples: SampleLimits,
+    /// Unsupported features that are configured, ordered by name.
+    pub inactive: Vec<InactiveFeature>,
 }
 
 /// `statistic-default-sample-count` and `statistic-default-sample-age`.
-pub(crate) struct SampleDefaults {
-    pub(crate) count: u32,
-    pub(crate) age_s: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleLimits {
+    /// Number of samples to keep. Default 20.
+    pub count: u32,
+    /// Age up to which samples are kept, in seconds; 0 (the default) is no limit.
+    pub age_s: u32,
 }
 
 /// Returns the map of the server in a whole document; `None` when it has no usable one. Its options
@@ -88,8 +104,9 @@ pub(crate) fn top<'v, F: ConfigFamily>(
     Some(fields)
 }
 
-/// Reads the settings of [`GlobalSettings`], and those that are accepted without effect.
-pub(crate) fn common<F: Classified>(
+/// Reads the settings of [`GlobalSettings`], and those that are accepted without effect. The
+/// unsupported features are known only when the whole document has been read.
+pub(crate) fn read<F: Classified>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
 ) -> GlobalSettings {
@@ -103,7 +120,6 @@ pub(crate) fn common<F: Classified>(
     let loggers = fields.list("loggers", findings).iter();
     let loggers = loggers.filter_map(|item| loggers::logger::<F>(item, findings)).collect();
     let (lease_checks, extended_info_checks) = sanity_checks(fields, findings);
-    let compatibility = compatibility(F::COMPATIBILITY, fields, findings);
     let server_tag = fields.text("server-tag", findings).map_or("", |tag| tag.value).to_owned();
     let hosts_databases = other_databases::<F>(fields, findings);
     machinery::<F>(fields, findings);
@@ -115,6 +131,12 @@ pub(crate) fn common<F: Classified>(
     {
         findings.inactive(port.at, &inactive::DHCP4O6);
     }
+    let control_sockets = sockets::read::<F>(fields, findings);
+    let hooks = hooks::read::<F>(fields, findings);
+    let early_lookup = fields.boolean("early-global-reservations-lookup", findings);
+    let unique = fields.boolean("ip-reservations-unique", findings);
+    // Looking them up first is the only order here.
+    fields.boolean("reservations-lookup-first", findings);
     GlobalSettings {
         godwit,
         lease_database,
@@ -125,35 +147,23 @@ pub(crate) fn common<F: Classified>(
         lease_checks,
         extended_info_checks,
         server_tag,
-        control_sockets: sockets::read::<F>(fields, findings),
-        hooks: hooks::read::<F>(fields, findings),
-        hosts: hosts::<F>(fields, findings),
+        control_sockets,
+        hooks: hooks.active,
+        flex_id: hooks.flex_id,
+        host_identifiers: policy::host_identifiers::<F>(fields, findings),
+        early_global_reservations_lookup: early_lookup.is_some_and(|setting| setting.value),
+        ip_reservations_unique: unique.is_none_or(|setting| setting.value),
         samples: samples(fields, findings),
-        compatibility,
+        inactive: Vec::new(),
     }
 }
 
-fn hosts<F: ConfigFamily>(
-    fields: &mut MapReader<'_>,
-    findings: &mut ParseContext,
-) -> HostLookupSettings {
-    let early = fields.boolean("early-global-reservations-lookup", findings);
-    let unique = fields.boolean("ip-reservations-unique", findings);
-    // Looking them up first is the only order here.
-    fields.boolean("reservations-lookup-first", findings);
-    HostLookupSettings {
-        identifiers: policy::host_identifiers::<F>(fields, findings),
-        early_global_lookup: early.is_some_and(|placed| placed.value),
-        ip_unique: unique.is_none_or(|placed| placed.value),
-    }
-}
-
-fn samples(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SampleDefaults {
+fn samples(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SampleLimits {
     let count = fields.u32("statistic-default-sample-count", findings);
     let age = fields.u32("statistic-default-sample-age", findings);
-    SampleDefaults {
-        count: count.map_or(DEFAULT_SAMPLE_COUNT, |placed| placed.value),
-        age_s: age.map_or(0, |placed| placed.value),
+    SampleLimits {
+        count: count.map_or(DEFAULT_SAMPLE_COUNT, |setting| setting.value),
+        age_s: age.map_or(0, |setting| setting.value),
     }
 }
 
@@ -204,22 +214,17 @@ fn sanity_checks(
     (lease_checks.unwrap_or_default(), extended.unwrap_or_default())
 }
 
-/// Reads the flags of `compatibility`, by name.
-fn compatibility(
-    names: &[&'static str],
+/// Reads the flags `names` of `compatibility`, in this order.
+pub(crate) fn compatibility<const N: usize>(
+    names: [&'static str; N],
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
-) -> Vec<bool> {
-    let mut flags = vec![false; names.len()];
-    let Some(entry) = fields.take("compatibility") else { return flags };
+) -> [bool; N] {
+    let Some(entry) = fields.take("compatibility") else { return [false; N] };
     let Some(mut fields) = MapReader::from_value(&entry.value, "`compatibility`", findings) else {
-        return flags;
+        return [false; N];
     };
-    for (&key, flag) in names.iter().zip(&mut flags) {
-        if let Some(placed) = fields.boolean(key, findings) {
-            *flag = placed.value;
-        }
-    }
+    let flags = names.map(|key| fields.boolean(key, findings).is_some_and(|setting| setting.value));
     fields.finish(findings);
     flags
 }
@@ -252,8 +257,8 @@ fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseCont
     fields.integer("packet-queue-size", SIZE, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     fields.finish(findings);
-    match size.map_or(0, |placed| placed.value) {
-        _ if is_enabled.is_some_and(|placed| !placed.value) => Shards::Fixed(1),
+    match size.map_or(0, |setting| setting.value) {
+        _ if is_enabled.is_some_and(|setting| !setting.value) => Shards::Fixed(1),
         0 => Shards::Processors,
         size => Shards::Fixed(size.min(godwit::MAX_SHARDS) as u16),
     }

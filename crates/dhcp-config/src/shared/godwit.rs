@@ -42,27 +42,27 @@ pub(crate) fn read(
     if let Some(durability) = fields.word("durability", &durabilities, false, findings) {
         settings.durability = durability;
     }
-    if let Some(placed) = fields.integer("flush-interval-ms", 1..=MAX_INTERVAL_MS, findings) {
-        settings.flush_interval_ms = placed.value as u32;
+    if let Some(setting) = fields.integer("flush-interval-ms", 1..=MAX_INTERVAL_MS, findings) {
+        settings.flush_interval_ms = setting.value as u32;
         if settings.durability != Durability::Interval {
             let help = "it counts with `\"durability\": \"interval\"` only";
-            findings.warn_help(placed.at, "`flush-interval-ms` has no effect here", help);
+            findings.warn_help(setting.at, "`flush-interval-ms` has no effect here", help);
         }
     }
-    if let Some(placed) = fields.integer("shards", 1..=MAX_SHARDS, findings) {
-        settings.shards = Shards::Fixed(placed.value as u16);
+    if let Some(setting) = fields.integer("shards", 1..=MAX_SHARDS, findings) {
+        settings.shards = Shards::Fixed(setting.value as u16);
     }
-    if let Some(placed) = fields.integer("hold-time-ms", 1..=MAX_INTERVAL_MS, findings) {
-        settings.hold_time_ms = placed.value as u32;
+    if let Some(setting) = fields.integer("hold-time-ms", 1..=MAX_INTERVAL_MS, findings) {
+        settings.hold_time_ms = setting.value as u32;
     }
-    if let Some(placed) = fields.boolean("segmentation", findings) {
-        settings.segmentation = placed.value;
+    if let Some(setting) = fields.boolean("segmentation", findings) {
+        settings.segmentation = setting.value;
     }
-    if let Some(placed) = fields.boolean("kea-exporter-metrics", findings) {
-        settings.kea_exporter_metrics = placed.value;
+    if let Some(setting) = fields.boolean("kea-exporter-metrics", findings) {
+        settings.kea_exporter_metrics = setting.value;
     }
-    if let Some(placed) = fields.integer("receive-buffer-bytes", RECEIVE_BUFFER_BYTES, findings) {
-        settings.receive_buffer_bytes = Some(placed.value as u32);
+    if let Some(setting) = fields.integer("receive-buffer-bytes", RECEIVE_BUFFER_BYTES, findings) {
+        settings.receive_buffer_bytes = Some(setting.value as u32);
     }
     if let Some(entry) = fields.take("lease-database") {
         settings.lease_database = lease_database(&entry.value, findings);

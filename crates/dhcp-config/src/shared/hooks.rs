@@ -66,8 +66,8 @@ impl Hooks {
             paths_of_inactive(name, parameters, findings);
             findings.inactive(library.at, feature);
         } else {
-            let known = BUILT_IN.iter().map(|(name, _)| *name);
-            match nearest(name, known.chain(inactive::HOOKS.iter().map(|(name, _)| *name))) {
+            let names = BUILT_IN.iter().map(|(name, _)| *name);
+            match nearest(name, names.chain(inactive::HOOKS.iter().map(|(name, _)| *name))) {
                 Some(near) => findings.error_help(
                     library.at,
                     format!("unknown hook library `{}`", library.value),
@@ -110,11 +110,11 @@ impl Hooks {
         let expression = expression.filter(|text| !text.value.is_empty());
         self.flex_id.expression = expression.and_then(|e| class_list::text::<F>(e, findings));
         let replaces = fields.boolean("replace-client-id", findings);
-        self.flex_id.replaces_client_id = replaces.is_some_and(|placed| placed.value);
+        self.flex_id.replaces_client_id = replaces.is_some_and(|setting| setting.value);
         let ignores = fields.boolean("ignore-iaid", findings);
-        self.flex_id.ignores_iaid = ignores.is_some_and(|placed| placed.value);
+        self.flex_id.ignores_iaid = ignores.is_some_and(|setting| setting.value);
         let duid = fields.boolean("cid-as-rfc4361-duid", findings);
-        self.flex_id.is_like_a_duid = duid.is_some_and(|placed| placed.value);
+        self.flex_id.is_like_a_duid = duid.is_some_and(|setting| setting.value);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
     }

@@ -27,10 +27,11 @@ pub(crate) trait ReservationFamily: ConfigFamily {
     /// Keys of the identifiers that hosts of the family may have.
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)];
 
-    /// Reads the resources reserved for a host, and reports each address and prefix to `taken`.
+    /// Reads the resources reserved for a host, and adds each address and prefix to
+    /// `reserved_addresses`.
     fn read_reserved(
         fields: &mut MapReader<'_>,
-        taken: &mut ReservedAddresses<'_, Self>,
+        reserved_addresses: &mut ReservedAddresses<'_, Self>,
         findings: &mut ParseContext,
     ) -> Self::Reserved;
 }
@@ -99,29 +100,29 @@ pub(crate) fn read<F: ReservationFamily>(
     scope: &HostScope<F::Address>,
     findings: &mut ParseContext,
 ) -> Vec<ReservationOf<F>> {
-    let mut taken = ReservedAddresses { scope, list: Vec::new() };
+    let mut reserved_addresses = ReservedAddresses { scope, list: Vec::new() };
     let mut hosts = Vec::with_capacity(items.len());
-    let mut places = Vec::with_capacity(items.len());
+    let mut positions = Vec::with_capacity(items.len());
     for item in items {
-        if let Some((host, at)) = reservation::<F>(item, &mut taken, findings) {
+        if let Some((host, at)) = reservation::<F>(item, &mut reserved_addresses, findings) {
             hosts.push(host);
-            places.push(at);
+            positions.push(at);
         }
     }
-    refuse_repeated_hosts(&hosts, &places, findings);
-    refuse_repeated_addresses(taken.list, findings);
+    refuse_repeated_hosts(&hosts, &positions, findings);
+    refuse_repeated_addresses(reserved_addresses.list, findings);
     hosts
 }
 
 /// Reads one host, and the position of its identifier.
 fn reservation<F: ReservationFamily>(
     item: &JsonValue,
-    taken: &mut ReservedAddresses<'_, F>,
+    reserved_addresses: &mut ReservedAddresses<'_, F>,
     findings: &mut ParseContext,
 ) -> Option<(ReservationOf<F>, SourcePosition)> {
     let mut fields = MapReader::from_value(item, "a reservation", findings)?;
     let identifier = identifier::<F>(&mut fields, findings);
-    let reserved = F::read_reserved(&mut fields, taken, findings);
+    let reserved = F::read_reserved(&mut fields, reserved_addresses, findings);
     let hostname = hostname(&mut fields, findings);
     let options = options::list::<F>(&mut fields, findings);
     let mut client_classes = Vec::new();
@@ -165,30 +166,30 @@ fn identifier<F: ReservationFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
 ) -> Option<PositionedValue<HostIdentifier>> {
-    let mut found: Option<(&'static str, PositionedValue<HostIdentifier>)> = None;
-    let mut is_given = false;
+    let mut single: Option<(&'static str, PositionedValue<HostIdentifier>)> = None;
+    let mut has_key = false;
     for &(key, kind) in F::IDENTIFIERS {
         let Some(text) = fields.octets(key, findings) else {
-            is_given |= fields.take(key).is_some();
+            has_key |= fields.take(key).is_some();
             continue;
         };
-        is_given = true;
+        has_key = true;
         let Some(octets) = checked(key, kind, &text, findings) else { continue };
         let identifier = PositionedValue { value: HostIdentifier { kind, octets }, at: text.at };
-        match &found {
+        match &single {
             Some((other, first)) => {
                 let message = format!("`{key}` and `{other}` exclude each other");
                 findings.error_with_second_position(text.at, message, "the other is at", first.at);
             }
-            None => found = Some((key, identifier)),
+            None => single = Some((key, identifier)),
         }
     }
-    if !is_given {
+    if !has_key {
         let keys: Vec<&str> = F::IDENTIFIERS.iter().map(|(key, _)| *key).collect();
         let help = format!("it has one of: {}", keys.join(", "));
         findings.error_help(fields.at, "a reservation needs an identifier", help);
     }
-    found.map(|(_, identifier)| identifier)
+    single.map(|(_, identifier)| identifier)
 }
 
 /// Returns the bytes of an identifier, if their number is permitted for its kind.
@@ -218,7 +219,7 @@ fn checked(
 
 fn refuse_repeated_hosts<C, R>(
     hosts: &[Reservation<C, R>],
-    places: &[SourcePosition],
+    positions: &[SourcePosition],
     findings: &mut ParseContext,
 ) {
     // Sorting numbers that lie next to each other is much faster than sorting the values they point
@@ -236,7 +237,7 @@ fn refuse_repeated_hosts<C, R>(
         let mut run: Vec<u32> = run.iter().map(|&(_, index)| index).collect();
         run.sort_by_key(|&index| identifier(index));
         for pair in run.windows(2).filter(|pair| identifier(pair[0]) == identifier(pair[1])) {
-            let [first, again] = [pair[0], pair[1]].map(|index| places[index as usize]);
+            let [first, again] = [pair[0], pair[1]].map(|index| positions[index as usize]);
             let message = "this host has a reservation in this scope already";
             findings.error_with_second_position(again, message, "the other is at", first);
         }
@@ -247,7 +248,7 @@ fn refuse_repeated_addresses<A: Ord + Copy + core::fmt::Display>(
     mut list: Vec<PositionedValue<A>>,
     findings: &mut ParseContext,
 ) {
-    list.sort_unstable_by_key(|placed| (placed.value, placed.at));
+    list.sort_unstable_by_key(|address| (address.value, address.at));
     for pair in list.windows(2).filter(|pair| pair[0].value == pair[1].value) {
         let message = format!("{} is reserved in this scope already", pair[1].value);
         findings.error_with_second_position(pair[1].at, message, "the other is at", pair[0].at);

@@ -39,9 +39,9 @@ impl<A: Address> ListeningSettings<A> {
         findings: &mut ParseContext,
     ) -> Self {
         let mut listening = Self::default();
-        let mut taken = BTreeSet::new();
+        let mut selected = BTreeSet::new();
         for item in fields.list("interfaces", findings) {
-            if let Some(selection) = selection::<F>(item, &mut taken, findings) {
+            if let Some(selection) = selection::<F>(item, &mut selected, findings) {
                 listening.interfaces.push(selection);
             }
         }
@@ -66,21 +66,21 @@ impl<A: Address> ListeningSettings<A> {
 /// Reads one element of `interfaces`, checked against earlier ones.
 fn selection<F: ConfigFamily>(
     item: &JsonValue,
-    taken: &mut TakenSelections<F::Address>,
+    selected: &mut SelectionKeys<F::Address>,
     findings: &mut ParseContext,
 ) -> Option<InterfaceSelection<F::Address>> {
     let text = text_of(item, "interfaces", findings)?;
     let selection =
-        if text.value == "*" { InterfaceSelection::All } else { named(text, findings)? };
-    if overlaps::<F>(taken, &selection) {
+        if text.value == "*" { InterfaceSelection::All } else { named_interface(text, findings)? };
+    if overlaps::<F>(selected, &selection) {
         findings.error(text.at, format!("interface `{}` is selected already", text.value));
         return None;
     }
-    taken.insert(key(&selection));
+    selected.insert(key(&selection));
     Some(selection)
 }
 
-fn named<A: Address>(
+fn named_interface<A: Address>(
     text: PositionedValue<&str>,
     findings: &mut ParseContext,
 ) -> Option<InterfaceSelection<A>> {
@@ -94,8 +94,8 @@ fn named<A: Address>(
     }
     let address = match address {
         Some(address) => {
-            let placed = PositionedValue { value: address, at: text.at };
-            Some(address_of::<A>(placed, "interfaces", findings)?.value)
+            let address = PositionedValue { value: address, at: text.at };
+            Some(address_of::<A>(address, "interfaces", findings)?.value)
         }
         None => None,
     };
@@ -111,7 +111,7 @@ fn named<A: Address>(
 }
 
 /// Selections so far: the name of an interface, and one address of it or none. `*` has no name.
-type TakenSelections<A> = BTreeSet<(Option<String>, Option<A>)>;
+type SelectionKeys<A> = BTreeSet<(Option<String>, Option<A>)>;
 
 fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option<A>) {
     match selection {
@@ -123,20 +123,23 @@ fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option
 /// Returns true if `selection` names sockets of an earlier one. `*` is permitted together with
 /// names, as in Kea.
 fn overlaps<F: ConfigFamily>(
-    taken: &TakenSelections<F::Address>,
+    selected: &SelectionKeys<F::Address>,
     selection: &InterfaceSelection<F::Address>,
 ) -> bool {
     let (name, address) = key(selection);
-    if taken.contains(&(name.clone(), address)) {
+    if selected.contains(&(name.clone(), address)) {
         return true;
     }
     if name.is_none() || F::ADDRESS_BESIDE_INTERFACE {
         return false;
     }
     // A whole interface has all its addresses. An entry without an address comes first in order.
-    let whole = (name, None);
+    let whole_interface = (name, None);
     match address {
-        Some(_) => taken.contains(&whole),
-        None => taken.range(&whole..).next().is_some_and(|(other, _)| *other == whole.0),
+        Some(_) => selected.contains(&whole_interface),
+        None => selected
+            .range(&whole_interface..)
+            .next()
+            .is_some_and(|(other, _)| *other == whole_interface.0),
     }
 }

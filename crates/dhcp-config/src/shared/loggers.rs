@@ -45,8 +45,8 @@ pub(crate) fn logger<F: ConfigFamily>(
         near as u8
     });
     let spellings = ["output-options", "output_options"];
-    let given: Vec<_> = spellings.iter().filter_map(|&key| fields.take(key)).collect();
-    if let [first, second] = given[..] {
+    let entries: Vec<_> = spellings.iter().filter_map(|&key| fields.take(key)).collect();
+    if let [first, second] = entries[..] {
         let message = format!("`{}` and `{}` are the same key", first.key, second.key);
         findings.error_with_second_position(second.at, message, "the other is at", first.at);
     }

@@ -35,6 +35,7 @@ pub(crate) mod written_files;
 pub use character_set::CharacterSet;
 pub use classes::*;
 pub use control::*;
+pub use global::{GlobalSettings, SampleLimits};
 pub use inactive::{InactiveFeature, inactive_feature_names};
 pub use names::{NameKeys, ReplaceName};
 pub use reservations::*;

@@ -124,11 +124,11 @@ pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseConte
 /// Reads the keys of [`Keys`]. Keys without effect that differ from Kea's defaults are reported as
 /// an inactive feature; keys from before Kea 1.8 never have an effect.
 fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -> NameKeys {
-    let counts = keys.replace_client_name == SCOPE.replace_client_name;
-    let mut asks: Vec<SourcePosition> = Vec::new();
+    let has_effect = keys.replace_client_name == SCOPE.replace_client_name;
+    let mut ddns_positions: Vec<SourcePosition> = Vec::new();
     for key in [keys.override_no_update, keys.override_client_update] {
-        let set = fields.boolean(key, findings).filter(|placed| placed.value);
-        asks.extend(set.map(|placed| placed.at));
+        let set = fields.boolean(key, findings).filter(|setting| setting.value);
+        ddns_positions.extend(set.map(|setting| setting.at));
     }
     let modes = [
         ("never", ReplaceName::Never),
@@ -138,23 +138,23 @@ fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -
     ];
     let at = fields.take(keys.replace_client_name).map(|entry| entry.at);
     let replace = fields.word(keys.replace_client_name, &modes, true, findings);
-    if !counts && replace.is_some_and(|mode| mode != ReplaceName::Never) {
-        asks.extend(at);
+    if !has_effect && replace.is_some_and(|mode| mode != ReplaceName::Never) {
+        ddns_positions.extend(at);
     }
     let generated_prefix = part_of_name(fields, keys.generated_prefix, findings);
     let qualifying_suffix = part_of_name(fields, keys.qualifying_suffix, findings);
     let differs = |text: Option<PositionedValue<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
-    asks.extend(differs(qualifying_suffix.filter(|_| !counts), ""));
     let character_set = characters(fields, findings);
     let character_replacement = replacement(fields, findings);
-    if !counts {
+    if !has_effect {
+        ddns_positions.extend(differs(qualifying_suffix, ""));
         let set = character_set.as_ref().filter(|set| set.value != CharacterSet::default());
-        asks.extend(set.map(|set| set.at));
-        asks.extend(differs(character_replacement, ""));
+        ddns_positions.extend(set.map(|set| set.at));
+        ddns_positions.extend(differs(character_replacement, ""));
     }
-    asks.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
+    ddns_positions.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
     let owned = |text: Option<PositionedValue<&str>>| text.map(|text| text.value.to_owned());
     NameKeys {
         replace,
@@ -238,9 +238,9 @@ fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     let least = fields.u32("ddns-ttl-min", findings);
     let most = fields.u32("ddns-ttl-max", findings);
     let others = [
-        ("ddns-ttl-percent", percent.map(|placed| placed.at)),
-        ("ddns-ttl-min", least.map(|placed| placed.at)),
-        ("ddns-ttl-max", most.map(|placed| placed.at)),
+        ("ddns-ttl-percent", percent.map(|setting| setting.at)),
+        ("ddns-ttl-min", least.map(|setting| setting.at)),
+        ("ddns-ttl-max", most.map(|setting| setting.at)),
     ];
     for (key, at) in others {
         if let (Some(fixed), Some(at)) = (fixed, at) {
@@ -289,7 +289,7 @@ pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut Parse
         findings.error(sender.at, message);
     }
     let port =
-        |placed: Option<PositionedValue<i64>>, default| placed.map_or(default, |port| port.value);
+        |setting: Option<PositionedValue<i64>>, default| setting.map_or(default, |port| port.value);
     if sender.value == server && port(sender_port, 0) == port(server_port, 53_001) {
         findings.error(sender.at, "`sender-ip` and `server-ip` are one address with one port");
     }

@@ -78,20 +78,20 @@ impl<F: Scoped> Subnets<'_, F> {
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
-        let own = F::own(&scope);
+        let own_keys = F::own_keys(&scope);
         let scope = F::inside(scope, global);
-        F::check_lifetimes(&scope, own, self.findings);
+        F::check_lifetimes(&scope, own_keys, self.findings);
         let first = self.list.len();
         let outer =
             EnclosingNetwork { scope: &scope, network: Some(self.networks.len()), link: &link };
         let mut shared = link.interface.clone();
-        let mut owns = Vec::new();
+        let mut member_keys = Vec::new();
         for member in members {
-            let Some((interface, own)) = self.read_subnet(member, &outer) else { continue };
+            let Some((interface, own_keys)) = self.read_subnet(member, &outer) else { continue };
             check_interface(interface, &mut shared, self.findings);
-            owns.push(own);
+            member_keys.push(own_keys);
         }
-        let agreed = F::agree(&scope, &owns, self.findings);
+        let agreed = F::agree(&scope, &member_keys, self.findings);
         let subnets = (first..self.list.len()).collect();
         self.networks.push(F::network(name, link, subnets, scope, agreed));
     }
@@ -116,19 +116,19 @@ impl<F: Scoped> Subnets<'_, F> {
 
 /// Checks that members of a network share its link: one interface. `shared` is the first one named.
 fn check_interface(
-    own: Option<PositionedValue<String>>,
+    interface: Option<PositionedValue<String>>,
     shared: &mut Option<PositionedValue<String>>,
     findings: &mut ParseContext,
 ) {
-    match (own, &*shared) {
-        (Some(own), Some(other)) if own.value != other.value => {
+    match (interface, &*shared) {
+        (Some(interface), Some(other)) if interface.value != other.value => {
             let message = format!(
                 "interface `{}` differs from `{}` elsewhere in the shared network",
-                own.value, other.value
+                interface.value, other.value
             );
-            findings.error_with_second_position(own.at, message, "the other is at", other.at);
+            findings.error_with_second_position(interface.at, message, "the other is at", other.at);
         }
-        (own @ Some(_), None) => *shared = own,
+        (interface @ Some(_), None) => *shared = interface,
         _ => {}
     }
 }

@@ -4,7 +4,7 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 
 /// Reports every key that the reader of a scope has not taken. `elsewhere` has keys that belong to
-/// another place, with that place.
+/// another scope, with advice on where to write them.
 pub(crate) fn finish(
     fields: MapReader<'_>,
     elsewhere: &[(&str, &str)],

@@ -41,13 +41,13 @@ impl Policy {
     /// Reads the settings of a scope.
     pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
         let threshold = fields.float("adaptive-lease-time-threshold", findings);
-        let adaptive_threshold = threshold.and_then(|placed| {
-            let good = placed.value > 0.0 && placed.value <= 1.0;
+        let adaptive_threshold = threshold.and_then(|setting| {
+            let good = setting.value > 0.0 && setting.value <= 1.0;
             if !good {
-                let message = format!("`adaptive-lease-time-threshold` is {}", placed.value);
-                findings.error_help(placed.at, message, "must be above 0.0 and at most 1.0");
+                let message = format!("`adaptive-lease-time-threshold` is {}", setting.value);
+                findings.error_help(setting.at, message, "must be above 0.0 and at most 1.0");
             }
-            good.then_some(placed.value)
+            good.then_some(setting.value)
         });
         let mut policy = Self {
             allocator: allocator(fields, "allocator", findings),
@@ -71,14 +71,14 @@ impl Policy {
             ("reservations-in-subnet", &mut self.in_subnet),
             ("reservations-out-of-pool", &mut self.out_of_pool),
         ];
-        for (key, place) in flags {
-            let Some(placed) = fields.boolean(key, findings) else { continue };
-            *place = Some(placed.value);
+        for (key, mode) in flags {
+            let Some(setting) = fields.boolean(key, findings) else { continue };
+            *mode = Some(setting.value);
             if let Some(mode_at) = mode_at {
                 let message =
                     format!("`{key}` and the older `reservation-mode` exclude each other");
                 findings.error_with_second_position(
-                    placed.at,
+                    setting.at,
                     message,
                     "`reservation-mode` is at",
                     mode_at,
@@ -130,7 +130,7 @@ fn flag(
     key: &'static str,
     findings: &mut ParseContext,
 ) -> Option<bool> {
-    fields.boolean(key, findings).map(|placed| placed.value)
+    fields.boolean(key, findings).map(|setting| setting.value)
 }
 
 /// Reads `allocator` or `pd-allocator`.
@@ -146,7 +146,9 @@ pub(crate) fn allocator(
         ("shared-flq", (AllocatorKind::FreeLeaseQueue, false)),
     ];
     let (allocator, is_active) = fields.word(key, &allocators, false, findings)?;
-    if let Some(entry) = fields.take(key).filter(|_| !is_active) {
+    if let Some(entry) = fields.take(key)
+        && !is_active
+    {
         findings.inactive(entry.at, &inactive::SHARED_FLQ);
     }
     Some(allocator)
@@ -168,17 +170,17 @@ pub(crate) fn host_identifiers<F: ConfigFamily>(
         let Some(PositionedValue { value: word, at }) = text_of(item, KEY, findings) else {
             continue;
         };
-        let named: Vec<IdentifierKind> =
+        let kinds_of_word: Vec<IdentifierKind> =
             of_family().filter(|(name, _)| word == "auto" || *name == word).map(|p| p.1).collect();
-        if named.is_empty() {
+        if kinds_of_word.is_empty() {
             let names: Vec<&str> = of_family().map(|(name, _)| *name).collect();
             let help = format!("they are: auto, {}", names.join(", "));
             findings.error_help(at, format!("`{KEY}` cannot hold `{word}`"), help);
         }
-        if named.iter().any(|kind| kinds.contains(kind)) {
+        if kinds_of_word.iter().any(|kind| kinds.contains(kind)) {
             findings.error(at, format!("`{word}` repeats an identifier of this list"));
         }
-        kinds.extend(named);
+        kinds.extend(kinds_of_word);
     }
     if kinds.is_empty() && findings.errors() == before {
         findings.error_help(entry.value.at, format!("`{KEY}` is empty"), "leave it out for all");

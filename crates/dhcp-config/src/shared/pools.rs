@@ -48,22 +48,27 @@ pub(crate) struct EnclosingSubnet<F: ConfigFamily> {
 /// Reads the pools of a subnet; adds their addresses to `ranges`.
 pub(crate) fn read<F: ConfigFamily>(
     items: &[JsonValue],
-    around: &EnclosingSubnet<F>,
+    enclosing: &EnclosingSubnet<F>,
     ranges: &mut Vec<PlacedRange<F::Address>>,
     findings: &mut ParseContext,
 ) -> Vec<PoolOf<F>> {
     let mut pools = Vec::new();
-    let (network, length) = around.prefix.value;
+    let (network, length) = enclosing.prefix.value;
     for item in items {
         let Some(PositionedValue { value: pool, at }) = pool::<F>(item, findings) else { continue };
         let outside = |address: F::Address| first_of(address, length) != network;
         if outside(pool.first) || outside(pool.last) {
             let Pool { first, last, .. } = pool;
             let message = format!("pool {first} - {last} is not inside subnet {network}/{length}");
-            findings.error_with_second_position(at, message, "the subnet is at", around.prefix.at);
+            findings.error_with_second_position(
+                at,
+                message,
+                "the subnet is at",
+                enclosing.prefix.at,
+            );
         }
         let (first, last) = (pool.first, pool.last);
-        ranges.push(PlacedRange { first, last, length: None, subnet: around.subnet, at });
+        ranges.push(PlacedRange { first, last, length: None, subnet: enclosing.subnet, at });
         pools.push(pool);
     }
     pools

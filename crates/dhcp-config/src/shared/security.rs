@@ -36,7 +36,7 @@ impl Folders {
     }
 
     fn holds(&self, folder: &str) -> bool {
-        self.0.iter().any(|own| own == folder)
+        self.0.iter().any(|own_folder| own_folder == folder)
     }
 
     /// Returns the problem with `path`, in Kea's words: it must be a file's name, alone or after
@@ -56,9 +56,9 @@ impl Folders {
         if self.holds(folder) && !folder.is_empty() {
             return None;
         }
-        let (shown, supported) =
+        let (rejected, supported) =
             (if folder.is_empty() { "/" } else { folder }, self.0.join("' or '"));
-        Some(format!("invalid path specified: '{shown}', supported path is '{supported}'"))
+        Some(format!("invalid path specified: '{rejected}', supported path is '{supported}'"))
     }
 }
 
@@ -95,7 +95,7 @@ const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
 impl SecurityPolicy {
     fn hook_fault(&self, path: &str) -> Option<String> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let is_installed = INSTALLED.iter().any(|place| folder.starts_with(place))
+        let is_installed = INSTALLED.iter().any(|prefix| folder.starts_with(prefix))
             && folder.ends_with(HOOKS)
             && folder.split('/').all(|part| part != "..");
         if self.hooks == Folders::default() && is_installed {

@@ -61,19 +61,19 @@ pub(crate) fn read<F: ConfigFamily>(
     };
     let items = items.iter().chain(fields.list("control-sockets", findings));
     let mut sockets = Vec::new();
-    let mut places: BTreeMap<Option<(IpAddr, u16)>, SourcePosition> = BTreeMap::new();
+    let mut positions: BTreeMap<Option<(IpAddr, u16)>, SourcePosition> = BTreeMap::new();
     for item in items {
         let Some(socket) = socket::<F>(item, findings) else { continue };
-        if let Some(&place) = places.get(&listener_address(&socket)) {
+        if let Some(&position) = positions.get(&listener_address(&socket)) {
             let message = match &socket {
                 ControlSocket::Unix(_) => "there is a `unix` control socket already".to_owned(),
                 ControlSocket::Http(http) => {
                     format!("a control socket has {} and port {} already", http.address, http.port)
                 }
             };
-            findings.error_with_second_position(item.at, message, "the other is at", place);
+            findings.error_with_second_position(item.at, message, "the other is at", position);
         }
-        places.entry(listener_address(&socket)).or_insert(item.at);
+        positions.entry(listener_address(&socket)).or_insert(item.at);
         sockets.push(socket);
     }
     sockets
@@ -137,14 +137,14 @@ fn http<F: ConfigFamily>(
     let before = findings.errors();
     let authentication = fields.take("authentication");
     let authentication = authentication.and_then(|e| basic::<F>(&e.value, findings));
-    let is_whole = findings.errors() == before;
+    let is_valid = findings.errors() == before;
     let tls = tls(fields, kind, findings);
-    let address = address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |placed| placed.value);
-    if is_whole && authentication.is_none() && tls.is_none() {
+    let address = address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |setting| setting.value);
+    if is_valid && authentication.is_none() && tls.is_none() {
         security::open_socket(fields.at, findings);
     }
-    if is_whole && authentication.is_none() && tls.is_none() && !address.is_loopback() {
-        let message = format!("every client that can reach {address} may send commands");
+    if is_valid && authentication.is_none() && tls.is_none() && !address.is_loopback() {
+        let message = format!("everyone who can reach {address} may give commands");
         findings.warn_help(fields.at, message, "set `authentication`, or `https` with its files");
     }
     let port = port.and_then(|port| u16::try_from(port.value).ok()).unwrap_or(DEFAULT_PORT);
@@ -156,7 +156,7 @@ fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> 
     let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
     let keys = ["trust-anchor", "cert-file", "key-file"];
     let files = keys.map(|key| (key, read(key)));
-    let required = fields.boolean("cert-required", findings).is_none_or(|placed| placed.value);
+    let required = fields.boolean("cert-required", findings).is_none_or(|setting| setting.value);
     if let [(_, Some(anchor)), (_, Some(certificate)), (_, Some(key))] = files {
         return Some(TlsFiles {
             trust_anchor: anchor.value.to_owned(),
@@ -165,8 +165,8 @@ fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> 
             is_client_certificate_required: required,
         });
     }
-    let is_asked_for = kind == Kinds::Https || files.iter().any(|(_, text)| text.is_some());
-    if is_asked_for {
+    let uses_tls = kind == Kinds::Https || files.iter().any(|(_, text)| text.is_some());
+    if uses_tls {
         let missing: Vec<String> = files
             .iter()
             .filter(|file| file.1.is_none())

@@ -179,7 +179,7 @@ pub(super) fn read(
     kind: Option<DatabaseKind>,
     findings: &mut ParseContext,
 ) -> SqlDatabase {
-    let given = given(fields);
+    let set_keys = set_keys(fields);
     let sql_kind = match kind {
         Some(DatabaseKind::Sql(kind)) => kind,
         _ => SqlKind::Mysql,
@@ -216,7 +216,7 @@ pub(super) fn read(
     let flags = FLAGS.map(|key| fields.boolean(key, findings).is_some_and(|flag| flag.value));
     [database.is_readonly, database.retries_on_startup] = flags;
     if kind == Some(DatabaseKind::Memfile) {
-        for (key, at) in given.into_iter().filter(|(key, _)| !refused.contains(key)) {
+        for (key, at) in set_keys.into_iter().filter(|(key, _)| !refused.contains(key)) {
             findings.warn(at, format!("`{key}` means nothing to a memfile"));
         }
     }
@@ -228,7 +228,7 @@ fn saturating(number: i64) -> u32 {
 }
 
 /// Returns the keys that are set, with their positions.
-fn given(fields: &mut MapReader<'_>) -> Vec<(&'static str, SourcePosition)> {
+fn set_keys(fields: &mut MapReader<'_>) -> Vec<(&'static str, SourcePosition)> {
     let numbers = NUMBERS.iter().map(|(key, ..)| *key);
     let keys = TEXTS.into_iter().chain(FLAGS).chain(numbers).chain(["ssl-mode"]);
     keys.filter_map(|key| fields.take(key).map(|entry| (key, entry.at))).collect()

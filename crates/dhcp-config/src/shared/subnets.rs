@@ -34,13 +34,13 @@ pub(crate) trait Scoped: ReservationFamily {
     fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::Scope;
 
     /// Returns the part of the settings that the scope itself sets.
-    fn own(scope: &Self::Scope) -> Self::Own;
+    fn own_keys(scope: &Self::Scope) -> Self::Own;
 
     /// Returns the scope with unset values taken from `outer`.
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
     /// Reports lifetimes that exclude each other.
-    fn check_lifetimes(scope: &Self::Scope, own: Self::Own, findings: &mut ParseContext);
+    fn check_lifetimes(scope: &Self::Scope, own_keys: Self::Own, findings: &mut ParseContext);
 
     /// Reads the key that assigns relayed clients to a link by name.
     fn read_interface_id(
@@ -54,7 +54,7 @@ pub(crate) trait Scoped: ReservationFamily {
     /// Reads the pools of prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[JsonValue],
-        around: &EnclosingSubnet<Self>,
+        enclosing: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Self::Address>>,
         findings: &mut ParseContext,
     ) -> Self::Delegated;
@@ -68,11 +68,11 @@ pub(crate) trait Scoped: ReservationFamily {
     /// Checks the setting that members of a network must agree on; returns its value.
     fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseContext) -> bool;
 
-    /// Returns a subnet from its place and its scope.
+    /// Returns a subnet from its properties and its scope.
     fn subnet(
-        place: SubnetProperties<Self>,
+        properties: SubnetProperties<Self>,
         scope: Self::Scope,
-        own: Self::Own,
+        own_keys: Self::Own,
         findings: &mut ParseContext,
     ) -> Self::Subnet;
 
@@ -177,11 +177,11 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
-        let own = F::own(&scope);
+        let own_keys = F::own_keys(&scope);
         let own_interface = link.interface.clone();
         let scope = F::inside(scope, outer.scope);
-        let around = prefix.map(|prefix| EnclosingSubnet { prefix, subnet: self.list.len() });
-        let mut place = SubnetProperties {
+        let enclosing = prefix.map(|prefix| EnclosingSubnet { prefix, subnet: self.list.len() });
+        let mut properties = SubnetProperties {
             id,
             prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),
             network: outer.network,
@@ -197,16 +197,16 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             ),
             link: link.or(outer.link),
         };
-        if let Some(around) = around {
-            place.pools = pools::read(pool_items, &around, &mut self.ranges, self.findings);
-            place.delegated =
-                F::read_delegated(delegated_items, &around, &mut self.delegated, self.findings);
+        if let Some(enclosing) = enclosing {
+            properties.pools = pools::read(pool_items, &enclosing, &mut self.ranges, self.findings);
+            properties.delegated =
+                F::read_delegated(delegated_items, &enclosing, &mut self.delegated, self.findings);
         }
         // Built without a prefix, too, for its checks.
-        let subnet = F::subnet(place, scope, own, self.findings);
+        let subnet = F::subnet(properties, scope, own_keys, self.findings);
         prefix?;
         self.list.push(subnet);
-        Some((own_interface, own))
+        Some((own_interface, own_keys))
     }
 
     fn prefix(&mut self, fields: &mut MapReader<'_>) -> Option<PositionedValue<(F::Address, u8)>> {
@@ -238,20 +238,20 @@ impl<'f, F: Scoped> Subnets<'f, F> {
 
     /// Reads the identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
     fn id(&mut self, fields: &mut MapReader<'_>) -> u32 {
-        let given = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
-        if given.is_none() && fields.take("id").is_some() {
+        let setting = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
+        if setting.is_none() && fields.take("id").is_some() {
             // Of the wrong kind: reported, and not to be counted.
             return 0;
         }
-        if let Some(given) = given.filter(|id| !(0..=MAX_SUBNET_ID).contains(&id.value)) {
-            let message = format!("subnet id {} is not from 1 to {MAX_SUBNET_ID}", given.value);
-            self.findings.error(given.at, message);
+        if let Some(setting) = setting.filter(|id| !(0..=MAX_SUBNET_ID).contains(&id.value)) {
+            let message = format!("subnet id {} is not from 1 to {MAX_SUBNET_ID}", setting.value);
+            self.findings.error(setting.at, message);
             return 0;
         }
-        let (id, at) = match given {
+        let (id, at) = match setting {
             Some(PositionedValue { value: id @ 1.., at }) => (id as u32, at),
             _ => {
-                let at = given.map_or(fields.at, |given| given.at);
+                let at = setting.map_or(fields.at, |setting| setting.at);
                 let (first, count) = self.unnumbered.unwrap_or((at, 0));
                 self.unnumbered = Some((first, count + 1));
                 self.next_id += 1;

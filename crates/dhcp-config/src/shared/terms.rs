@@ -62,37 +62,37 @@ impl Bounded {
         self.value.is_none() && self.min.is_none() && self.max.is_none()
     }
 
-    /// Returns the lifetime that holds, and reports an error when its bounds exclude it. `own` is
-    /// the part that the scope itself sets: when that is empty, the error has been reported for an
-    /// outer scope.
+    /// Returns the lifetime that holds, and reports an error when its bounds exclude it.
+    /// `own_bounds` is the part that the scope itself sets: when that is empty, the error has been
+    /// reported for an outer scope.
     pub(crate) fn lifetime(
         self,
-        own: Self,
+        own_bounds: Self,
         keys: BoundedKeys,
         default_s: u32,
         findings: &mut ParseContext,
     ) -> Lifetime {
         let default = if self.value.is_some() { "" } else { "the default " };
-        let default_s = self.value.map_or(default_s, |placed| placed.value);
-        let min_s = self.min.map_or(default_s, |placed| placed.value);
-        let max_s = self.max.map_or(default_s, |placed| placed.value);
+        let default_s = self.value.map_or(default_s, |setting| setting.value);
+        let min_s = self.min.map_or(default_s, |setting| setting.value);
+        let max_s = self.max.map_or(default_s, |setting| setting.value);
         let default = format!("{default}`{}` ({default_s} s)", keys.value);
         if min_s > default_s
-            && let Some(placed) = own.min.or(own.value)
+            && let Some(setting) = own_bounds.min.or(own_bounds.value)
         {
-            findings.error(placed.at, format!("`{}` ({min_s} s) is above {default}", keys.min));
+            findings.error(setting.at, format!("`{}` ({min_s} s) is above {default}", keys.min));
         }
         if max_s < default_s
-            && let Some(placed) = own.max.or(own.value)
+            && let Some(setting) = own_bounds.max.or(own_bounds.value)
         {
-            findings.error(placed.at, format!("`{}` ({max_s} s) is below {default}", keys.max));
+            findings.error(setting.at, format!("`{}` ({max_s} s) is below {default}", keys.max));
         }
         Lifetime { default_s, min_s, max_s }
     }
 
     /// Returns the valid lifetime that holds.
-    pub(crate) fn valid_lifetime(self, own: Self, findings: &mut ParseContext) -> Lifetime {
-        self.lifetime(own, VALID, DEFAULT_VALID_S, findings)
+    pub(crate) fn valid_lifetime(self, own_bounds: Self, findings: &mut ParseContext) -> Lifetime {
+        self.lifetime(own_bounds, VALID, DEFAULT_VALID_S, findings)
     }
 }
 
@@ -132,12 +132,12 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         findings: &mut ParseContext,
     ) -> Self {
         let names = names::read(fields, findings);
-        let cache_threshold = fields.float("cache-threshold", findings).filter(|placed| {
-            let good = (0.0..1.0).contains(&placed.value);
+        let cache_threshold = fields.float("cache-threshold", findings).filter(|setting| {
+            let good = (0.0..1.0).contains(&setting.value);
             if !good {
-                let message = format!("`cache-threshold` is {}", placed.value);
+                let message = format!("`cache-threshold` is {}", setting.value);
                 let help = "must be at least 0.0, which switches caching off, and below 1.0";
-                findings.error_help(placed.at, message, help);
+                findings.error_help(setting.at, message, help);
             }
             good
         });
@@ -182,18 +182,18 @@ impl<C: Copy + Ord> InheritableTerms<C> {
     ) -> ScopeTimes {
         let tee = F::TEE_TIMES;
         self.check_timers(valid, tee, findings);
-        let calculate = self.calculate_tee_times.map_or(tee.calculate, |placed| placed.value);
+        let calculate = self.calculate_tee_times.map_or(tee.calculate, |setting| setting.value);
         if calculate {
             self.check_percents(tee, findings);
         }
         ScopeTimes {
-            renew_timer_s: self.renew.map(|placed| placed.value),
-            rebind_timer_s: self.rebind.map(|placed| placed.value),
+            renew_timer_s: self.renew.map(|setting| setting.value),
+            rebind_timer_s: self.rebind.map(|setting| setting.value),
             calculate_tee_times: calculate,
-            t1_percent: self.t1_percent.map_or(tee.t1_percent, |placed| placed.value),
-            t2_percent: self.t2_percent.map_or(tee.t2_percent, |placed| placed.value),
-            cache_threshold: self.cache_threshold.map_or(0.25, |placed| placed.value),
-            cache_max_age_s: self.cache_max_age.map(|placed| placed.value),
+            t1_percent: self.t1_percent.map_or(tee.t1_percent, |setting| setting.value),
+            t2_percent: self.t2_percent.map_or(tee.t2_percent, |setting| setting.value),
+            cache_threshold: self.cache_threshold.map_or(0.25, |setting| setting.value),
+            cache_max_age_s: self.cache_max_age.map(|setting| setting.value),
         }
     }
 
@@ -230,14 +230,14 @@ impl<C: Copy + Ord> InheritableTerms<C> {
                 good = false;
             }
         }
-        let t1 = self.t1_percent.map_or(tee.t1_percent, |placed| placed.value);
-        let t2 = self.t2_percent.map_or(tee.t2_percent, |placed| placed.value);
-        if let Some(placed) = self.t1_percent.or(self.t2_percent)
+        let t1 = self.t1_percent.map_or(tee.t1_percent, |setting| setting.value);
+        let t2 = self.t2_percent.map_or(tee.t2_percent, |setting| setting.value);
+        if let Some(setting) = self.t1_percent.or(self.t2_percent)
             && good
             && t1 >= t2
         {
             let message = format!("`t1-percent` ({t1}) is not below `t2-percent` ({t2})");
-            findings.error(placed.at, message);
+            findings.error(setting.at, message);
         }
     }
 }

@@ -69,12 +69,11 @@ pub(super) fn check(
         return;
     }
     let Some(path) = resolved(kind, name.value, policy) else { return };
-    let own = policy
-        .own_files
-        .iter()
-        .find(|(_, own)| is_of(&path, own, &[".tmp"]) || is_of(own, &path, companions(kind)));
-    if let Some((use_of, own)) = own {
-        let message = format!("`{key}` is `{path}`, but `{own}` is {use_of}");
+    let own_file = policy.own_files.iter().find(|(_, own_file)| {
+        is_of(&path, own_file, &[".tmp"]) || is_of(own_file, &path, companions(kind))
+    });
+    if let Some((use_of, own_file)) = own_file {
+        let message = format!("`{key}` is `{path}`, but `{own_file}` is {use_of}");
         findings.error_help(name.at, message, "name another file");
         return;
     }
@@ -103,13 +102,13 @@ fn clash(
         let other = format!("{path}{suffix}");
         written.get(&other).map(|(_, at)| (other, *at))
     };
-    let kept_by = |other_kind: &PathPurpose| {
+    let main_file = |other_kind: &PathPurpose| {
         companions(*other_kind).iter().find_map(|suffix| {
             let other = path.strip_suffix(suffix)?;
-            let (found, at) = written.get(other)?;
-            (found == other_kind).then(|| (other.to_owned(), *at))
+            let (purpose, at) = written.get(other)?;
+            (purpose == other_kind).then(|| (other.to_owned(), *at))
         })
     };
     same.or_else(|| companions(kind).iter().find_map(next_to))
-        .or_else(|| KINDS.iter().find_map(kept_by))
+        .or_else(|| KINDS.iter().find_map(main_file))
 }

@@ -49,12 +49,6 @@ impl ConfigFamily for Dhcp4Family {
         IdentifierKind::ClientId,
         IdentifierKind::FlexId,
     ];
-    const COMPATIBILITY: &'static [&'static str] = &[
-        "lenient-option-parsing",
-        "ignore-dhcp-server-identifier",
-        "ignore-rai-link-selection",
-        "exclude-first-last-24",
-    ];
     const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
 
     fn set_by_server(code: u8) -> Option<&'static str> {

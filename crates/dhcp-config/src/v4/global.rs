@@ -9,6 +9,14 @@ use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::shared::{class_list, family::ConfigFamily, global};
 
+/// Flags of `compatibility`.
+const COMPATIBILITY: [&str; 4] = [
+    "lenient-option-parsing",
+    "ignore-dhcp-server-identifier",
+    "ignore-rai-link-selection",
+    "exclude-first-last-24",
+];
+
 /// Reads a whole document; returns `None` when it has no usable `Dhcp4`.
 pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp4> {
     let fields = global::top::<Dhcp4Family>(root, findings)?;
@@ -17,15 +25,16 @@ pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option
 
 fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 {
     let scope = Dhcp4Family::read_scope(&mut fields, findings);
-    Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own(&scope), findings);
-    let common = global::common::<Dhcp4Family>(&mut fields, findings);
+    Dhcp4Family::check_lifetimes(&scope, Dhcp4Family::own_keys(&scope), findings);
+    let mut global = global::read::<Dhcp4Family>(&mut fields, findings);
+    let compatibility = compatibility(&mut fields, findings);
     let interfaces = fields.take("interfaces-config");
     let interfaces = interfaces.map(|entry| interfaces::read(entry, findings));
     let echo_client_id = fields.boolean("echo-client-id", findings);
     let reservations = fields.list("reservations", findings);
     let stash_agent_options = fields.boolean("stash-agent-options", findings);
     let client_classes = class_list::classes::<Dhcp4Family>(&mut fields, findings);
-    let is_address_unique = common.hosts.ip_unique;
+    let is_address_unique = global.ip_reservations_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(Dhcp4Family::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, Dhcp4Family::ELSEWHERE, findings);
@@ -33,54 +42,39 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp4 
     let (mut subnets, mut networks) =
         Subnets::<Dhcp4Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
-    let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<Dhcp4Family>(reservations, &everywhere, findings);
+    let global_scope = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<Dhcp4Family>(reservations, &global_scope, findings);
+    global.inactive = findings.inactive_features();
+    let Scope { authoritative, terms, .. } = scope;
+    let reservation_modes = terms.policy.reservation_modes();
+    Dhcp4 {
+        global,
+        subnets,
+        networks,
+        interfaces: interfaces.unwrap_or_default(),
+        authoritative: authoritative.is_some_and(|setting| setting.value),
+        options: terms.options,
+        echo_client_id: echo_client_id.is_none_or(|setting| setting.value),
+        compatibility,
+        client_classes,
+        reservations,
+        reservation_modes,
+        stash_agent_options: stash_agent_options.is_some_and(|setting| setting.value),
+    }
+}
+
+fn compatibility(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Compatibility {
     let [
         lenient_option_parsing,
         ignore_dhcp_server_identifier,
         ignore_rai_link_selection,
         exclude_first_last_24,
-    ] = common.compatibility[..]
-    else {
-        unreachable!("one flag for each name")
-    };
-    let Scope { authoritative, terms, .. } = scope;
-    let reservation_modes = terms.policy.reservation_modes();
-    Dhcp4 {
-        subnets,
-        networks,
-        interfaces: interfaces.unwrap_or_default(),
-        lease_database: common.lease_database,
-        hosts_databases: common.hosts_databases,
-        godwit: common.godwit,
-        authoritative: authoritative.is_some_and(|placed| placed.value),
-        options: terms.options,
-        echo_client_id: echo_client_id.is_none_or(|echo| echo.value),
-        decline_probation_period_s: common.decline_probation_period_s,
-        expired_leases: common.expired_leases,
-        lease_checks: common.lease_checks,
-        compatibility: Compatibility {
-            lenient_option_parsing,
-            ignore_dhcp_server_identifier,
-            ignore_rai_link_selection,
-            exclude_first_last_24,
-        },
-        loggers: common.loggers,
-        client_classes,
-        reservations,
-        reservation_modes,
-        host_identifiers: common.hosts.identifiers,
-        early_global_reservations_lookup: common.hosts.early_global_lookup,
-        ip_reservations_unique: common.hosts.ip_unique,
-        control_sockets: common.control_sockets,
-        hooks: common.hooks.active,
-        flex_id: common.hooks.flex_id,
-        statistic_sample_count: common.samples.count,
-        statistic_sample_age_s: common.samples.age_s,
-        server_tag: common.server_tag,
-        extended_info_checks: common.extended_info_checks,
-        inactive: findings.inactive_features(),
-        stash_agent_options: stash_agent_options.is_some_and(|stash| stash.value),
+    ] = global::compatibility(COMPATIBILITY, fields, findings);
+    Compatibility {
+        lenient_option_parsing,
+        ignore_dhcp_server_identifier,
+        ignore_rai_link_selection,
+        exclude_first_last_24,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys that belong elsewhere in a DHCPv4 configuration.
 
-/// Keys that belong elsewhere, each with the place.
+/// Keys that belong elsewhere, each with advice on where to write it.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp4", "there is one `Dhcp4`, at the top of the file"),
     ("id", "`id` belongs into a subnet"),

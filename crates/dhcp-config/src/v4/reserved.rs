@@ -23,7 +23,7 @@ impl ReservationFamily for Dhcp4Family {
 
     fn read_reserved(
         fields: &mut MapReader<'_>,
-        taken: &mut ReservedAddresses<'_, Self>,
+        reserved_addresses: &mut ReservedAddresses<'_, Self>,
         findings: &mut ParseContext,
     ) -> Reserved4 {
         let address = fields.address::<Ipv4Addr>("ip-address", findings).filter(|address| {
@@ -34,14 +34,14 @@ impl ReservationFamily for Dhcp4Family {
             fits
         });
         if let Some(address) = address {
-            taken.address(address, findings);
+            reserved_addresses.address(address, findings);
         }
         let next_server = fields.address::<Ipv4Addr>("next-server", findings);
         if let Some(next_server) = next_server.filter(|server| server.value.is_broadcast()) {
             let message = format!("`next-server` cannot be {}", next_server.value);
             findings.error(next_server.at, message);
         }
-        let value = |placed: PositionedValue<Ipv4Addr>| placed.value;
+        let value = |setting: PositionedValue<Ipv4Addr>| setting.value;
         Reserved4 {
             address: address.map(value),
             // Kea's hosts have 0.0.0.0 when nothing is set.

@@ -59,7 +59,7 @@ impl Scoped for Dhcp4Family {
         }
     }
 
-    fn own(scope: &Scope) -> OwnScopeKeys4 {
+    fn own_keys(scope: &Scope) -> OwnScopeKeys4 {
         OwnScopeKeys4 { valid: scope.terms.valid, authoritative: scope.authoritative }
     }
 
@@ -76,8 +76,8 @@ impl Scoped for Dhcp4Family {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys4, findings: &mut ParseContext) {
-        scope.terms.valid.valid_lifetime(own.valid, findings);
+    fn check_lifetimes(scope: &Scope, own_keys: OwnScopeKeys4, findings: &mut ParseContext) {
+        scope.terms.valid.valid_lifetime(own_keys.valid, findings);
     }
 
     fn read_interface_id(
@@ -118,34 +118,34 @@ impl Scoped for Dhcp4Family {
 
     /// Checks that members give unknown clients the same answer: `authoritative`.
     fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseContext) -> bool {
-        let authoritative = network.authoritative.is_some_and(|placed| placed.value);
-        for own in members.iter().filter_map(|own| own.authoritative) {
-            if own.value != authoritative {
+        let authoritative = network.authoritative.is_some_and(|setting| setting.value);
+        for setting in members.iter().filter_map(|member| member.authoritative) {
+            if setting.value != authoritative {
                 let message = format!("`authoritative` is {authoritative} for the shared network");
-                findings.error_help(own.at, message, "its subnets have to agree with it");
+                findings.error_help(setting.at, message, "its subnets have to agree with it");
             }
         }
         authoritative
     }
 
     fn subnet(
-        place: SubnetProperties<Self>,
+        properties: SubnetProperties<Self>,
         scope: Scope,
-        own: OwnScopeKeys4,
+        own_keys: OwnScopeKeys4,
         findings: &mut ParseContext,
     ) -> Subnet4 {
-        let valid_lifetime = scope.terms.valid.valid_lifetime(own.valid, findings);
+        let valid_lifetime = scope.terms.valid.valid_lifetime(own_keys.valid, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
         let policy = scope.terms.policy;
         let value =
-            |placed: Option<PositionedValue<bool>>, default| placed.map_or(default, |p| p.value);
+            |setting: Option<PositionedValue<bool>>, default| setting.map_or(default, |p| p.value);
         Subnet4 {
-            id: place.id,
-            prefix: place.prefix,
-            network: place.network,
-            pools: place.pools,
-            relay_addresses: place.link.relay_addresses,
-            interface: place.link.interface.map(|placed| placed.value),
+            id: properties.id,
+            prefix: properties.prefix,
+            network: properties.network,
+            pools: properties.pools,
+            relay_addresses: properties.link.relay_addresses,
+            interface: properties.link.interface.map(|setting| setting.value),
             valid_lifetime,
             renew_timer_s: times.renew_timer_s,
             rebind_timer_s: times.rebind_timer_s,
@@ -154,16 +154,16 @@ impl Scoped for Dhcp4Family {
             t2_percent: times.t2_percent,
             cache_threshold: times.cache_threshold,
             cache_max_age_s: times.cache_max_age_s,
-            offer_lifetime_s: scope.offer_lifetime.map_or(0, |placed| placed.value),
+            offer_lifetime_s: scope.offer_lifetime.map_or(0, |setting| setting.value),
             authoritative: value(scope.authoritative, false),
             match_client_id: value(scope.match_client_id, true),
-            next_server: scope.next_server.map_or(Ipv4Addr::UNSPECIFIED, |placed| placed.value),
+            next_server: scope.next_server.map_or(Ipv4Addr::UNSPECIFIED, |setting| setting.value),
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
             names: scope.terms.names.settled(),
             options: scope.terms.options,
-            guards: place.link.guards,
-            reservations: place.reservations,
+            guards: properties.link.guards,
+            reservations: properties.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             adaptive_lease_time_threshold: policy.adaptive_threshold(),
@@ -178,7 +178,7 @@ impl Scoped for Dhcp4Family {
         scope: Scope,
         authoritative: bool,
     ) -> Network4 {
-        let interface = link.interface.map(|placed| placed.value);
+        let interface = link.interface.map(|setting| setting.value);
         let relay_addresses = link.relay_addresses;
         Network4 {
             name,
@@ -208,7 +208,7 @@ impl Classified for Dhcp4Family {
                 .filter(|address| !address.is_unspecified()),
             server_hostname: name(fields, "server-hostname", MAX_SERVER_HOSTNAME, findings),
             boot_file_name: name(fields, "boot-file-name", MAX_BOOT_FILE_NAME, findings),
-            offer_lifetime_s: fields.u32("offer-lifetime", findings).map(|placed| placed.value),
+            offer_lifetime_s: fields.u32("offer-lifetime", findings).map(|setting| setting.value),
         }
     }
 

@@ -46,7 +46,6 @@ impl ConfigFamily for Dhcp6Family {
     };
     const HOST_IDENTIFIERS: &'static [IdentifierKind] =
         &[IdentifierKind::HardwareAddress, IdentifierKind::Duid, IdentifierKind::FlexId];
-    const COMPATIBILITY: &'static [&'static str] = &["lenient-option-parsing"];
     const ELSEWHERE: &'static [(&'static str, &'static str)] = other_keys::ELSEWHERE;
 
     fn set_by_server(code: u16) -> Option<&'static str> {

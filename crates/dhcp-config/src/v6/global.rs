@@ -43,8 +43,10 @@ pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option
 
 fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 {
     let scope = Scope::read_global(&mut fields, findings);
-    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own(&scope), findings);
-    let common = global::common::<Dhcp6Family>(&mut fields, findings);
+    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own_keys(&scope), findings);
+    let mut global = global::read::<Dhcp6Family>(&mut fields, findings);
+    let [lenient_option_parsing] =
+        global::compatibility(["lenient-option-parsing"], &mut fields, findings);
     let interfaces = interfaces(&mut fields, findings);
     let server_id = fields.take("server-id");
     let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
@@ -58,7 +60,7 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 
     }
     let client_classes = class_list::classes::<Dhcp6Family>(&mut fields, findings);
     let reservations = fields.list("reservations", findings);
-    let is_address_unique = common.hosts.ip_unique;
+    let is_address_unique = global.ip_reservations_unique;
     let networks = fields.list("shared-networks", findings);
     let subnets = fields.list(Dhcp6Family::SUBNETS, findings);
     crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
@@ -66,37 +68,21 @@ fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 
     let (mut subnets, mut networks) =
         Subnets::<Dhcp6Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
     sort_by_id(&mut subnets, &mut networks);
-    let everywhere = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<Dhcp6Family>(reservations, &everywhere, findings);
+    let global_scope = HostScope { prefix: None, is_address_unique };
+    let reservations = hosts::read::<Dhcp6Family>(reservations, &global_scope, findings);
+    global.inactive = findings.inactive_features();
     Dhcp6 {
+        global,
         subnets,
         networks,
         interfaces,
-        lease_database: common.lease_database,
-        hosts_databases: common.hosts_databases,
-        godwit: common.godwit,
         reservation_modes: scope.terms.policy.reservation_modes(),
         options: scope.terms.options,
         server_id: server_id.unwrap_or_default(),
         relay_supplied_options,
-        decline_probation_period_s: common.decline_probation_period_s,
-        expired_leases: common.expired_leases,
-        lease_checks: common.lease_checks,
-        lenient_option_parsing: common.compatibility[0],
-        loggers: common.loggers,
+        lenient_option_parsing,
         client_classes,
         reservations,
-        host_identifiers: common.hosts.identifiers,
-        early_global_reservations_lookup: common.hosts.early_global_lookup,
-        ip_reservations_unique: common.hosts.ip_unique,
-        control_sockets: common.control_sockets,
-        hooks: common.hooks.active,
-        flex_id: common.hooks.flex_id,
-        statistic_sample_count: common.samples.count,
-        statistic_sample_age_s: common.samples.age_s,
-        server_tag: common.server_tag,
-        extended_info_checks: common.extended_info_checks,
-        inactive: findings.inactive_features(),
         allow_address_registration: allow_registration.is_none_or(|allow| allow.value),
         mac_sources,
         data_directory: data_directory.map(|folder| folder.value.to_owned()),
@@ -123,8 +109,8 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContex
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
         let Some(text) = text_of(item, "relay-supplied-options", findings) else { continue };
-        let named = || definitions::by_name(text.value).map(|definition| definition.code);
-        match text.value.parse().ok().filter(|code| *code != 0).or_else(named) {
+        let by_name = || definitions::by_name(text.value).map(|definition| definition.code);
+        match text.value.parse().ok().filter(|code| *code != 0).or_else(by_name) {
             Some(code) => codes.push(code),
             None => {
                 let message = format!("`{}` is neither an option code nor a name", text.value);
@@ -139,23 +125,23 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContex
 
 /// Reads `mac-sources`.
 fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<MacSource> {
-    let everything = || {
+    let all_sources = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
         all.dedup();
         all
     };
-    let Some(entry) = fields.take("mac-sources") else { return everything() };
+    let Some(entry) = fields.take("mac-sources") else { return all_sources() };
     let items = fields.list("mac-sources", findings);
     if entry.value.kind == JsonContent::List(Box::default()) {
         findings.error_help(entry.value.at, "`mac-sources` is empty", "`\"any\"` is Kea's default");
     }
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut words: BTreeSet<&str> = BTreeSet::new();
     let mut sources = Vec::new();
     for item in items {
         let Some(text) = text_of(item, "mac-sources", findings) else { continue };
-        let named: Vec<MacSource> = match MAC_SOURCES.iter().find(|(name, _)| *name == text.value) {
+        let sources_of_word = match MAC_SOURCES.iter().find(|(name, _)| *name == text.value) {
             Some((_, source)) => vec![*source],
-            None if text.value == "any" => everything(),
+            None if text.value == "any" => all_sources(),
             None => {
                 let names: Vec<&str> = MAC_SOURCES.iter().map(|(name, _)| *name).collect();
                 let message = format!("`mac-sources` cannot hold `{}`", text.value);
@@ -167,12 +153,15 @@ fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<M
                 continue;
             }
         };
-        if !seen.insert(text.value) {
+        if !words.insert(text.value) {
             findings.error(text.at, format!("`{}` is in this list already", text.value));
         }
         // A source after `any`, or under a second name, changes nothing.
         sources.extend(
-            named.into_iter().filter(|source| !sources.contains(source)).collect::<Vec<_>>(),
+            sources_of_word
+                .into_iter()
+                .filter(|source| !sources.contains(source))
+                .collect::<Vec<_>>(),
         );
     }
     sources

@@ -1,6 +1,6 @@
 //! Keys that belong elsewhere in a DHCPv6 configuration.
 
-/// Keys that belong elsewhere, each with the place.
+/// Keys that belong elsewhere, each with advice on where to write it.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp6", "there is one `Dhcp6`, at the top of the file"),
     ("authoritative", "`authoritative` is a key of DHCPv4"),

@@ -18,7 +18,7 @@ use crate::source::PositionedValue;
 /// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[JsonValue],
-    around: &EnclosingSubnet<Dhcp6Family>,
+    enclosing: &EnclosingSubnet<Dhcp6Family>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
     findings: &mut ParseContext,
 ) -> Vec<PdPool> {
@@ -27,7 +27,7 @@ pub(super) fn read(
         let Some(pool) = pd_pool(item, findings) else { continue };
         let (first, length) = pool.prefix;
         let last = last_of(first, length);
-        let (length, subnet, at) = (Some(length), around.subnet, item.at);
+        let (length, subnet, at) = (Some(length), enclosing.subnet, item.at);
         ranges.push(PlacedRange { first, last, length, subnet, at });
         pools.push(pool);
     }
@@ -62,8 +62,8 @@ fn pd_pool(item: &JsonValue, findings: &mut ParseContext) -> Option<PdPool> {
         findings.error_with_second_position(delegated.at, message, "`prefix-len` is at", length.at);
         return None;
     }
-    let whole = PositionedValue { value: (prefix.value, length.value), at: prefix.at };
-    let network = clear_host_bits(whole, findings);
+    let prefix = PositionedValue { value: (prefix.value, length.value), at: prefix.at };
+    let network = clear_host_bits(prefix, findings);
     let excluded = match excluded {
         Some(excluded) => Some(check_excluded(excluded, network, delegated.value, findings)?),
         None => None,
@@ -106,9 +106,9 @@ fn excluded(
 ) -> Option<PositionedValue<(Ipv6Addr, u8)>> {
     let prefix = address(fields, "excluded-prefix", findings);
     let length = length(fields, "excluded-prefix-len", 0, findings);
-    let given = |fields: &mut MapReader<'_>, key| fields.take(key).is_some();
+    let is_set = |fields: &mut MapReader<'_>, key| fields.take(key).is_some();
     let (has_prefix, has_length) =
-        (given(fields, "excluded-prefix"), given(fields, "excluded-prefix-len"));
+        (is_set(fields, "excluded-prefix"), is_set(fields, "excluded-prefix-len"));
     if has_prefix && prefix.is_none() || has_length && length.is_none() {
         // Reported.
         return None;

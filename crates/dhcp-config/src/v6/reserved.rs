@@ -22,7 +22,7 @@ impl ReservationFamily for Dhcp6Family {
 
     fn read_reserved(
         fields: &mut MapReader<'_>,
-        taken: &mut ReservedAddresses<'_, Self>,
+        reserved_addresses: &mut ReservedAddresses<'_, Self>,
         findings: &mut ParseContext,
     ) -> Reserved6 {
         let mut addresses = Vec::new();
@@ -32,10 +32,10 @@ impl ReservationFamily for Dhcp6Family {
             let Some(address) = address.filter(|address| is_no_group(*address, findings)) else {
                 continue;
             };
-            taken.address(address, findings);
+            reserved_addresses.address(address, findings);
             addresses.push(address.value);
         }
-        let prefixes = prefixes(fields, taken, findings);
+        let prefixes = prefixes(fields, reserved_addresses, findings);
         Reserved6 { addresses, prefixes }
     }
 }
@@ -50,7 +50,7 @@ fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseContext) 
 /// Reads `prefixes`, with `excluded-prefixes` at the same indexes; an empty one is none.
 fn prefixes(
     fields: &mut MapReader<'_>,
-    taken: &mut ReservedAddresses<'_, Dhcp6Family>,
+    reserved_addresses: &mut ReservedAddresses<'_, Dhcp6Family>,
     findings: &mut ParseContext,
 ) -> Vec<ReservedPrefix> {
     let items = fields.list("prefixes", findings);
@@ -71,7 +71,7 @@ fn prefixes(
         if !is_no_group(PositionedValue { value: prefix.value.0, at: prefix.at }, findings) {
             continue;
         }
-        taken.prefix(PositionedValue { value: prefix.value.0, at: prefix.at });
+        reserved_addresses.prefix(PositionedValue { value: prefix.value.0, at: prefix.at });
         let excluded = excluded
             .get(index)
             .filter(|item| item.kind != crate::json::JsonContent::Text(Box::default()))

@@ -52,17 +52,21 @@ impl Scope {
 
     /// Returns the preferred and the valid lifetime that hold, checked. A preferred lifetime that
     /// is above the valid one stays so: a class may set a longer valid one.
-    fn lifetimes(&self, own: OwnScopeKeys6, findings: &mut ParseContext) -> (Lifetime, Lifetime) {
-        let valid = self.terms.valid.valid_lifetime(own.valid, findings);
+    fn lifetimes(
+        &self,
+        own_keys: OwnScopeKeys6,
+        findings: &mut ParseContext,
+    ) -> (Lifetime, Lifetime) {
+        let valid = self.terms.valid.valid_lifetime(own_keys.valid, findings);
         let part_s = five_eighths(valid.default_s);
-        let preferred = self.preferred.lifetime(own.preferred, PREFERRED, part_s, findings);
+        let preferred = self.preferred.lifetime(own_keys.preferred, PREFERRED, part_s, findings);
         if self.preferred.is_unset() {
             // Kea 3 takes the part of the valid lifetime that a client is granted.
             return (Lifetime { default_s: 0, min_s: 0, max_s: 0 }, valid);
         }
         if !(1..=valid.default_s).contains(&preferred.default_s) {
-            let own = own.preferred.value.or(own.valid.value);
-            if let (Some(_), Some(placed)) = (self.preferred.value, own) {
+            let own_setting = own_keys.preferred.value.or(own_keys.valid.value);
+            if let (Some(_), Some(setting)) = (self.preferred.value, own_setting) {
                 let message = match preferred.default_s {
                     0 => "`preferred-lifetime` is 0 s".to_owned(),
                     above_s => format!(
@@ -71,7 +75,7 @@ impl Scope {
                     ),
                 };
                 let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
-                findings.warn_help(placed.at, message, help);
+                findings.warn_help(setting.at, message, help);
             }
         }
         (preferred, valid)
@@ -95,7 +99,7 @@ impl Scoped for Dhcp6Family {
         Scope { rapid_commit, ..Scope::read_global(fields, findings) }
     }
 
-    fn own(scope: &Scope) -> OwnScopeKeys6 {
+    fn own_keys(scope: &Scope) -> OwnScopeKeys6 {
         let Scope { preferred, rapid_commit, .. } = *scope;
         OwnScopeKeys6 { valid: scope.terms.valid, preferred, rapid_commit }
     }
@@ -109,8 +113,8 @@ impl Scoped for Dhcp6Family {
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own: OwnScopeKeys6, findings: &mut ParseContext) {
-        scope.lifetimes(own, findings);
+    fn check_lifetimes(scope: &Scope, own_keys: OwnScopeKeys6, findings: &mut ParseContext) {
+        scope.lifetimes(own_keys, findings);
     }
 
     fn read_interface_id(
@@ -125,11 +129,11 @@ impl Scoped for Dhcp6Family {
 
     fn read_delegated(
         items: &[JsonValue],
-        around: &EnclosingSubnet<Self>,
+        enclosing: &EnclosingSubnet<Self>,
         ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
         findings: &mut ParseContext,
     ) -> Vec<PdPool> {
-        pd_pools::read(items, around, ranges, findings)
+        pd_pools::read(items, enclosing, ranges, findings)
     }
 
     fn delegated_items<'v>(
@@ -141,40 +145,40 @@ impl Scoped for Dhcp6Family {
 
     /// Checks that members agree on `rapid-commit`. The first subnet decides, as in Kea.
     fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseContext) -> bool {
-        let effective = |own: Option<PositionedValue<bool>>| {
-            own.or(network.rapid_commit).is_some_and(|placed| placed.value)
+        let effective = |rapid_commit: Option<PositionedValue<bool>>| {
+            rapid_commit.or(network.rapid_commit).is_some_and(|setting| setting.value)
         };
-        let Some(first) = members.first().map(|own| own.rapid_commit) else {
+        let Some(first) = members.first().map(|member| member.rapid_commit) else {
             return effective(None);
         };
-        for own in members.iter().map(|own| own.rapid_commit) {
-            if effective(own) != effective(first) {
-                let placed = own.or(first).expect("inherited ones do not differ");
+        for rapid_commit in members.iter().map(|member| member.rapid_commit) {
+            if effective(rapid_commit) != effective(first) {
+                let setting = rapid_commit.or(first).expect("inherited ones do not differ");
                 let message = "subnets of a shared network differ in `rapid-commit`";
-                findings.error_help(placed.at, message, "all of them have to agree");
+                findings.error_help(setting.at, message, "all of them have to agree");
             }
         }
         effective(first)
     }
 
     fn subnet(
-        place: SubnetProperties<Self>,
+        properties: SubnetProperties<Self>,
         scope: Scope,
-        own: OwnScopeKeys6,
+        own_keys: OwnScopeKeys6,
         findings: &mut ParseContext,
     ) -> Subnet6 {
-        let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own, findings);
+        let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own_keys, findings);
         let times = scope.terms.times::<Self>(valid_lifetime, findings);
         let policy = scope.terms.policy;
         Subnet6 {
-            id: place.id,
-            prefix: place.prefix,
-            network: place.network,
-            pools: place.pools,
-            pd_pools: place.delegated,
-            relay_addresses: place.link.relay_addresses,
-            interface: place.link.interface.map(|placed| placed.value),
-            interface_id: place.link.interface_id.map(|placed| placed.value),
+            id: properties.id,
+            prefix: properties.prefix,
+            network: properties.network,
+            pools: properties.pools,
+            pd_pools: properties.delegated,
+            relay_addresses: properties.link.relay_addresses,
+            interface: properties.link.interface.map(|setting| setting.value),
+            interface_id: properties.link.interface_id.map(|setting| setting.value),
             preferred_lifetime,
             valid_lifetime,
             renew_timer_s: times.renew_timer_s,
@@ -184,11 +188,11 @@ impl Scoped for Dhcp6Family {
             t2_percent: times.t2_percent,
             cache_threshold: times.cache_threshold,
             cache_max_age_s: times.cache_max_age_s,
-            rapid_commit: scope.rapid_commit.is_some_and(|placed| placed.value),
+            rapid_commit: scope.rapid_commit.is_some_and(|setting| setting.value),
             names: scope.terms.names.settled(),
             options: scope.terms.options,
-            guards: place.link.guards,
-            reservations: place.reservations,
+            guards: properties.link.guards,
+            reservations: properties.reservations,
             reservation_modes: policy.reservation_modes(),
             allocator: policy.allocator(),
             pd_allocator: scope.pd_allocator.unwrap_or_default(),
@@ -207,8 +211,8 @@ impl Scoped for Dhcp6Family {
         Network6 {
             name,
             subnets,
-            interface: link.interface.map(|placed| placed.value),
-            interface_id: link.interface_id.map(|placed| placed.value),
+            interface: link.interface.map(|setting| setting.value),
+            interface_id: link.interface_id.map(|setting| setting.value),
             relay_addresses: link.relay_addresses,
             rapid_commit,
             options: scope.terms.options,

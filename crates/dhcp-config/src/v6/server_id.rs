@@ -33,13 +33,13 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdCo
     if let Some(persist) = fields.boolean("persist", findings) {
         config.persist = persist.value;
     }
-    for (key, given, used) in [
+    for (key, setting, is_used) in [
         ("time", time, config.kind == ServerIdType::Llt),
         ("htype", hardware_type, config.kind != ServerIdType::En),
         ("enterprise-id", enterprise, config.kind == ServerIdType::En),
     ] {
-        if let Some(given) = given.filter(|given| given.value != 0 && !used) {
-            findings.warn(given.at, format!("`{key}` means nothing to this type of `server-id`"));
+        if let Some(setting) = setting.filter(|setting| setting.value != 0 && !is_used) {
+            findings.warn(setting.at, format!("`{key}` means nothing to this type of `server-id`"));
         }
     }
     godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);

@@ -4,9 +4,8 @@ use core::net::Ipv6Addr;
 
 use crate::shared::options::data::OptionData;
 use crate::shared::{
-    AllocatorKind, ClassGuards, ClientClass, ControlSocket, ExpiredLeases, ExtendedInfoChecks,
-    FlexId, GodwitSettings, Hook, IdentifierKind, InactiveFeature, InterfaceSelection, LeaseChecks,
-    LeaseDatabase, Lifetime, Logger, NameKeys, Pool, Reservation, ReservationModes, SqlDatabase,
+    AllocatorKind, ClassGuards, ClientClass, GlobalSettings, InterfaceSelection, Lifetime,
+    NameKeys, Pool, Reservation, ReservationModes,
 };
 
 /// Option of DHCPv6.
@@ -70,34 +69,22 @@ pub enum MacSource {
 /// Whole configuration of a DHCPv6 server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp6 {
+    /// Settings that both families have.
+    pub global: GlobalSettings,
     /// All subnets, those of shared networks first, as Kea numbers them.
     pub subnets: Vec<Subnet6>,
     /// Shared networks, in the order of the file.
     pub networks: Vec<Network6>,
     /// Interfaces to listen on.
     pub interfaces: InterfacesConfig6,
-    /// Database of leases.
-    pub lease_database: LeaseDatabase,
-    /// `hosts-databases`, or the single `hosts-database`, in the order of the look-up.
-    pub hosts_databases: Vec<SqlDatabase>,
-    /// Settings that only Godwit has, from `user-context.godwit`.
-    pub godwit: GodwitSettings,
     /// Global options, ordered by space and code.
     pub options: Vec<OptionData6>,
     /// Source of the server's own identifier.
     pub server_id: ServerIdConfig,
     /// Options that relay agents may supply for the client (RFC 6422), ascending. Default only 65.
     pub relay_supplied_options: Vec<u16>,
-    /// Time for which a declined address is set aside, in seconds. Default 86400.
-    pub decline_probation_period_s: u32,
-    /// Reclamation of expired leases.
-    pub expired_leases: ExpiredLeases,
-    /// Treatment of loaded leases that do not fit the configuration.
-    pub lease_checks: LeaseChecks,
     /// `compatibility.lenient-option-parsing`. Default false.
     pub lenient_option_parsing: bool,
-    /// Loggers, in the order of the file.
-    pub loggers: Vec<Logger>,
     /// Folder of the lease file and of the stored server identifier; the server's own when `None`.
     pub data_directory: Option<String>,
     /// `client-classes`, in the order of the file, which is that of evaluation.
@@ -106,28 +93,6 @@ pub struct Dhcp6 {
     pub reservations: Vec<Reservation6>,
     /// Reservations that count for clients that belong to no subnet yet.
     pub reservation_modes: ReservationModes,
-    /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
-    pub host_identifiers: Vec<IdentifierKind>,
-    /// True if global reservations are looked up before the subnet is selected. Default false.
-    pub early_global_reservations_lookup: bool,
-    /// True if an address is reserved for one host only. Default true.
-    pub ip_reservations_unique: bool,
-    /// Sockets for control commands.
-    pub control_sockets: Vec<ControlSocket>,
-    /// Hook libraries that are built in, in the order of the file.
-    pub hooks: Vec<Hook>,
-    /// Parameters of the flex-id hook.
-    pub flex_id: FlexId,
-    /// Number of samples that each statistic keeps: `statistic-default-sample-count`. Default 20.
-    pub statistic_sample_count: u32,
-    /// `statistic-default-sample-age`, in seconds; 0 (the default) is no limit.
-    pub statistic_sample_age_s: u32,
-    /// `server-tag`: the server's name in configuration databases; empty when not set.
-    pub server_tag: String,
-    /// Treatment of relay agent information in loaded leases.
-    pub extended_info_checks: ExtendedInfoChecks,
-    /// Unsupported features that are configured, ordered by name.
-    pub inactive: Vec<InactiveFeature>,
     /// True if clients may register addresses of their own (RFC 9686). Default true.
     pub allow_address_registration: bool,
     /// `mac-sources`: sources of a client's hardware address, in order.

@@ -69,8 +69,8 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
 
 /// Returns the expression that makes the flex-id hook's identifiers, when the hook is active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
-    let expression = config.flex_id.expression.as_ref();
-    let is_active = config.hooks.contains(&Hook::FlexId);
+    let expression = config.global.flex_id.expression.as_ref();
+    let is_active = config.global.hooks.contains(&Hook::FlexId);
     expression.filter(|_| is_active).map(|text| StringProgram::compile(text, classes))
 }
 

@@ -172,20 +172,20 @@ impl Snapshot {
             has_guards: config.subnets.iter().any(|subnet| is_guarded(config, subnet)),
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             hosts: scopes::hosts_of(config, &classes),
-            host_identifiers: config.host_identifiers.clone(),
-            looks_up_global_host_early: config.early_global_reservations_lookup,
+            host_identifiers: config.global.host_identifiers.clone(),
+            looks_up_global_host_early: config.global.early_global_reservations_lookup,
             class_terms: config
                 .client_classes
                 .iter()
                 .map(|class| CompiledClassTerms4::compile(class, &classes))
                 .collect(),
             flex_id: scopes::flex_id_of(config, &classes),
-            flex_id_replaces_client_id: config.flex_id.replaces_client_id,
-            flex_id_is_like_a_duid: config.flex_id.is_like_a_duid,
+            flex_id_replaces_client_id: config.global.flex_id.replaces_client_id,
+            flex_id_is_like_a_duid: config.global.flex_id.is_like_a_duid,
             classes,
-            serves_bootp: config.hooks.contains(&Hook::Bootp),
-            hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
-            decline_probation_s: config.decline_probation_period_s,
+            serves_bootp: config.global.hooks.contains(&Hook::Bootp),
+            hold_ns: u64::from(config.global.godwit.hold_time_ms) * base::time::NS_PER_MS,
+            decline_probation_s: config.global.decline_probation_period_s,
             echo_client_id: config.echo_client_id,
             is_authoritative: config.authoritative,
             parsing: parsing_of(config.compatibility.lenient_option_parsing),
@@ -444,8 +444,8 @@ fn compile_subnet(config: &Dhcp4, subnet: &Subnet4, classes: &Classes) -> Subnet
         repeat: RepeatPolicy::new(
             subnet.cache_threshold,
             subnet.cache_max_age_s,
-            &config.lease_database,
-            &config.godwit,
+            &config.global.lease_database,
+            &config.global.godwit,
         ),
         is_authoritative: subnet.authoritative,
         match_client_id: subnet.match_client_id,

@@ -191,14 +191,14 @@ impl Snapshot {
             options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
             relay_supplied: config.relay_supplied_options.clone(),
             mac_sources: config.mac_sources.clone(),
-            host_identifiers: config.host_identifiers.clone(),
-            looks_up_global_host_early: config.early_global_reservations_lookup,
+            host_identifiers: config.global.host_identifiers.clone(),
+            looks_up_global_host_early: config.global.early_global_reservations_lookup,
             flex_id: compile_flex_id(config, &classes),
             allows_registration: config.allow_address_registration,
             default_names: NameTerms::default(),
             parsing: parsing_of(config.lenient_option_parsing),
-            hold_ns: u64::from(config.godwit.hold_time_ms) * base::time::NS_PER_MS,
-            decline_probation_s: config.decline_probation_period_s,
+            hold_ns: u64::from(config.global.godwit.hold_time_ms) * base::time::NS_PER_MS,
+            decline_probation_s: config.global.decline_probation_period_s,
             preference: preference(config),
             prefix_preference: preference(config),
             subnets: config
@@ -495,8 +495,8 @@ fn compile_subnet(config: &Dhcp6, subnet: &Subnet6, classes: &Classes) -> Subnet
         repeat: RepeatPolicy::new(
             subnet.cache_threshold,
             subnet.cache_max_age_s,
-            &config.lease_database,
-            &config.godwit,
+            &config.global.lease_database,
+            &config.global.godwit,
         ),
         allows_rapid_commit: subnet.rapid_commit,
         stores_relay_info: subnet.store_extended_info,
@@ -516,7 +516,7 @@ fn compile_class(class: &ClientClass6, classes: &Classes) -> CompiledClassTerms6
 }
 
 fn compile_flex_id(config: &Dhcp6, classes: &Classes) -> FlexIdTerms {
-    let FlexId { expression, replaces_client_id, ignores_iaid, .. } = &config.flex_id;
+    let FlexId { expression, replaces_client_id, ignores_iaid, .. } = &config.global.flex_id;
     FlexIdTerms {
         program: expression.as_ref().map(|text| StringProgram::compile(text, classes)),
         replaces_client_id: *replaces_client_id,

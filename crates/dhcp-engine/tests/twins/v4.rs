@@ -153,7 +153,7 @@ impl ComparableProtocol for V4 {
     }
 
     fn expired(config: &Dhcp4) -> ExpiredLeases {
-        config.expired_leases
+        config.global.expired_leases
     }
 
     fn reserved(config: &Dhcp4) -> BTreeSet<IpAddr> {

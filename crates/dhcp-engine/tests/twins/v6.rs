@@ -148,7 +148,7 @@ impl ComparableProtocol for V6 {
     }
 
     fn expired(config: &Dhcp6) -> ExpiredLeases {
-        config.expired_leases
+        config.global.expired_leases
     }
 
     fn reserved(config: &Dhcp6) -> BTreeSet<IpAddr> {

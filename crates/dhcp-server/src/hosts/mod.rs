@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use base::Now;
 use base::time::NS_PER_MS;
-use dhcp_config::SqlDatabase;
+use dhcp_config::{GlobalSettings, SqlDatabase};
 use dhcp_engine::hosts::{
     CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, ReservationScope,
 };
@@ -25,7 +25,7 @@ use crate::ServerError;
 use crate::leases;
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 pub(crate) use row_reports::HostRowCounts;
 use row_reports::RowReports;
 
@@ -62,7 +62,7 @@ impl<P: DaemonFamily> HostsDatabases<P> {
     /// Connects to the databases of `config` and starts the thread; returns `None` if there are
     /// none. The thread calls `wake` with the number of a shard that has an answer.
     pub(crate) fn open(
-        config: &CommonServerSettings<'_>,
+        config: &GlobalSettings,
         document: &Value,
         shards: usize,
         wake: impl Fn(usize) + Send + Sync + 'static,
@@ -119,9 +119,9 @@ impl<P: DaemonFamily> HostsDatabases<P> {
 }
 
 /// Connects to all databases.
-fn connect<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> Result<SqlHosts, ServerError> {
+fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerError> {
     let mut places = Vec::new();
-    for database in config.hosts_databases {
+    for database in &config.hosts_databases {
         let settings = leases::settings(config, database)?;
         let id = "DHCPSRV_HOSTS_DATABASE_OPEN";
         tracing::info!(target: DHCPSRV, id, "opening the {settings} for reservations");

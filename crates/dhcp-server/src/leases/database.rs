@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dhcp_config::{Durability, OnFail, SecretSource, SqlDatabase, SqlKind};
+use dhcp_config::{Durability, GlobalSettings, OnFail, SecretSource, SqlDatabase, SqlKind};
 use dhcp_lease::LeaseTable;
 use dhcp_store::database::{
     DatabaseError, DatabaseThread, DatabaseThreadOptions, LeaseDatabaseConnection, OnLoss,
@@ -19,7 +19,7 @@ use crate::ServerError;
 use crate::loading::LeaseTableIntake;
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Path of the socket of Debian's MariaDB servers. Kea's client library uses the socket when the
 /// host is `localhost`, which it does not treat as the name of an address.
@@ -28,7 +28,7 @@ const LOCALHOST: &str = "localhost";
 
 /// Connects to `database` and loads its leases.
 pub(super) fn open<P: DaemonFamily>(
-    config: &CommonServerSettings<'_>,
+    config: &GlobalSettings,
     database: &SqlDatabase,
     loading: LeaseTableIntake<'_, P>,
 ) -> Result<SharedLeases, ServerError> {
@@ -79,7 +79,7 @@ fn failed(error: &DatabaseError) -> ServerError {
 
 /// Starts the writer's thread.
 pub(super) fn start<P: DaemonFamily>(
-    config: &CommonServerSettings<'_>,
+    config: &GlobalSettings,
     database: &SqlDatabase,
     leases: SharedLeases,
     shards: Arc<SharedLogState>,
@@ -102,7 +102,7 @@ pub(super) fn start<P: DaemonFamily>(
 
 /// Converts `database` to connection settings.
 pub(crate) fn settings(
-    config: &CommonServerSettings<'_>,
+    config: &GlobalSettings,
     database: &SqlDatabase,
 ) -> Result<SqlSettings, ServerError> {
     let backend = match database.kind {

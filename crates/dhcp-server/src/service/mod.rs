@@ -4,13 +4,10 @@ pub(crate) mod v4;
 mod v6;
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_config::{
-    CheckedConfig, ConfigProblem, ControlSocket, ExpiredLeases, ExtendedInfoChecks, GodwitSettings,
-    Hook, InactiveFeature, LeaseChecks, LeaseDatabase, Logger, Reservation, SqlDatabase,
-};
+use dhcp_config::{CheckedConfig, ConfigProblem, GlobalSettings, Reservation};
 use dhcp_control::{CommandFamily, Selector, SubnetFacts};
 use dhcp_engine::hosts::ReservationProtocol;
 use dhcp_engine::protocol::Protocol;
@@ -25,6 +22,7 @@ use crate::frames::FrameCounters;
 use crate::listeners::{
     ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
 };
+use crate::policy;
 use crate::reload::ConfigurationReadOptions;
 
 /// A reservation of a family as configured.
@@ -67,7 +65,15 @@ pub(crate) trait DaemonFamily:
     ) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
 
     /// Returns the settings that both families have.
-    fn common_settings(config: &Self::Config) -> CommonServerSettings<'_>;
+    fn global(config: &Self::Config) -> &GlobalSettings;
+
+    /// Returns the listeners that `config` requires.
+    fn listening(config: &Self::Config) -> ListenerSettings;
+
+    /// Returns the data folder: that of `config`, else of the environment, else Kea's.
+    fn data_folder(_config: &Self::Config) -> PathBuf {
+        policy::DATA.path()
+    }
 
     /// Makes the values that stay.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
@@ -138,26 +144,6 @@ pub(crate) trait DaemonFamily:
         door: u16,
         counters: &FrameCounters,
     ) -> Option<(&'p [u8], Self::Ingress)>;
-}
-
-/// Settings that both families have.
-pub(crate) struct CommonServerSettings<'c> {
-    pub(crate) listening: ListenerSettings,
-    pub(crate) godwit: &'c GodwitSettings,
-    pub(crate) lease_database: &'c LeaseDatabase,
-    pub(crate) hosts_databases: &'c [SqlDatabase],
-    pub(crate) lease_checks: LeaseChecks,
-    pub(crate) extended_info_checks: ExtendedInfoChecks,
-    pub(crate) loggers: &'c [Logger],
-    pub(crate) decline_probation_period_s: u32,
-    pub(crate) control_sockets: &'c [ControlSocket],
-    pub(crate) expired: &'c ExpiredLeases,
-    pub(crate) hooks: &'c [Hook],
-    pub(crate) inactive: &'c [InactiveFeature],
-    /// `statistic-default-sample-count` and `statistic-default-sample-age`.
-    pub(crate) samples: (u32, u32),
-    /// `data-directory`.
-    pub(crate) data_directory: Option<&'c str>,
 }
 
 /// A subnet as commands and statistics show it.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Subnet4};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, GlobalSettings, Subnet4};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
@@ -14,7 +14,7 @@ use netio::InboundDatagram;
 use netio::packet::ReceivedPacket;
 use netio::steer::{ExchangeStartTest, SteeringKey};
 
-use super::{CommonServerSettings, DaemonFamily, HostOf, SubnetSummary};
+use super::{DaemonFamily, HostOf, SubnetSummary};
 use crate::ServerError;
 use crate::frames::{self, FrameCounters};
 use crate::listeners::{
@@ -63,23 +63,12 @@ impl DaemonFamily for V4 {
         parse_dhcp4(name, text, configuration, terms)
     }
 
-    fn common_settings(config: &Dhcp4) -> CommonServerSettings<'_> {
-        CommonServerSettings {
-            listening: ListenerSettings::v4(&config.interfaces),
-            godwit: &config.godwit,
-            lease_database: &config.lease_database,
-            hosts_databases: &config.hosts_databases,
-            lease_checks: config.lease_checks,
-            extended_info_checks: config.extended_info_checks,
-            loggers: &config.loggers,
-            decline_probation_period_s: config.decline_probation_period_s,
-            expired: &config.expired_leases,
-            hooks: &config.hooks,
-            inactive: &config.inactive,
-            samples: (config.statistic_sample_count, config.statistic_sample_age_s),
-            control_sockets: &config.control_sockets,
-            data_directory: None,
-        }
+    fn global(config: &Dhcp4) -> &GlobalSettings {
+        &config.global
+    }
+
+    fn listening(config: &Dhcp4) -> ListenerSettings {
+        ListenerSettings::v4(&config.interfaces)
     }
 
     fn constants(_config: &Dhcp4) -> Result<(), ServerError> {

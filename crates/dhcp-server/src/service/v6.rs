@@ -1,10 +1,10 @@
 //! The DHCPv6 daemon.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp6, Subnet6};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp6, GlobalSettings, Subnet6};
 use dhcp_control::{Selector, SubnetFacts};
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{Lease, LeaseTable, Resource, ResourceKind, V6};
@@ -14,13 +14,13 @@ use netio::packet::ReceivedPacket;
 use netio::steer::{ExchangeStartTest, SteeringKey};
 use netio::{Clock, InboundDatagram};
 
-use super::{CommonServerSettings, DaemonFamily, HostOf, SubnetSummary};
+use super::{DaemonFamily, HostOf, SubnetSummary};
 use crate::ServerError;
 use crate::frames::FrameCounters;
-use crate::leases::data_folder;
 use crate::listeners::{
     ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
 };
+use crate::policy;
 use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
@@ -64,28 +64,20 @@ impl DaemonFamily for V6 {
         parse_dhcp6(name, text, configuration, terms)
     }
 
-    fn common_settings(config: &Dhcp6) -> CommonServerSettings<'_> {
-        CommonServerSettings {
-            listening: ListenerSettings::v6(&config.interfaces),
-            godwit: &config.godwit,
-            lease_database: &config.lease_database,
-            hosts_databases: &config.hosts_databases,
-            lease_checks: config.lease_checks,
-            extended_info_checks: config.extended_info_checks,
-            loggers: &config.loggers,
-            decline_probation_period_s: config.decline_probation_period_s,
-            expired: &config.expired_leases,
-            hooks: &config.hooks,
-            inactive: &config.inactive,
-            samples: (config.statistic_sample_count, config.statistic_sample_age_s),
-            control_sockets: &config.control_sockets,
-            data_directory: config.data_directory.as_deref(),
-        }
+    fn global(config: &Dhcp6) -> &GlobalSettings {
+        &config.global
+    }
+
+    fn listening(config: &Dhcp6) -> ListenerSettings {
+        ListenerSettings::v6(&config.interfaces)
+    }
+
+    fn data_folder(config: &Dhcp6) -> PathBuf {
+        config.data_directory.as_ref().map_or_else(|| policy::DATA.path(), PathBuf::from)
     }
 
     fn constants(config: &Dhcp6) -> Result<Vec<u8>, ServerError> {
-        let folder = data_folder(config.data_directory.as_deref());
-        server_duid(&config.server_id, &folder, Clock::now().wall_s())
+        server_duid(&config.server_id, &Self::data_folder(config), Clock::now().wall_s())
     }
 
     fn compile(config: &Dhcp6, duid: &Vec<u8>, table: &LeaseTable) -> Arc<Snapshot> {

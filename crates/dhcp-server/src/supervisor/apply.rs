@@ -40,7 +40,7 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
 
     /// Returns the labels for the names of kea-exporter, if its metrics are configured.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
-        let is_wanted = P::common_settings(&self.config).godwit.kea_exporter_metrics;
+        let is_wanted = P::global(&self.config).godwit.kea_exporter_metrics;
         is_wanted.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
@@ -130,14 +130,14 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     fn use_checked(&mut self, checked: CheckedConfig<P::Config>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
-        let new = P::common_settings(&checked.config);
-        admit(&new, &self.settings.accept_inactive).map_err(refused)?;
-        let sockets = new.control_sockets.to_vec();
+        admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
+        let new = P::global(&checked.config);
+        let sockets = new.control_sockets.clone();
         self.parts
             .control
             .configure(sockets)
             .map_err(|reasons| refused(ServerError::Control(reasons)))?;
-        let old = P::common_settings(&self.parts.in_force.config);
+        let old = P::global(&self.parts.in_force.config);
         if new.lease_database != old.lease_database
             || new.hosts_databases != old.hosts_databases
             || new.godwit != old.godwit
@@ -150,11 +150,11 @@ impl<P: DaemonFamily> Supervisor<P> {
             );
         }
         let is_heard_elsewhere = new.loggers != old.loggers;
-        log::configure(new.loggers);
+        log::configure(&new.loggers);
         let known: &[ConfigProblem] =
             if is_heard_elsewhere { &[] } else { &self.parts.in_force.warnings };
         new_problems(&checked.warnings, known).for_each(log::problem);
-        narrate::set_terms(new.decline_probation_period_s, new.expired);
+        narrate::set_terms(new.decline_probation_period_s, &new.expired_leases);
         if let Err(error) = self.parts.narration.start_if_wanted() {
             tracing::error!(
                 target: DAEMON,
@@ -163,8 +163,8 @@ impl<P: DaemonFamily> Supervisor<P> {
             );
         }
         let samples = new.samples;
-        let listening = new.listening;
-        reclaim::apply_expiry(&self.parts.table, &self.settings.expired(new.expired));
+        let listening = P::listening(&checked.config);
+        reclaim::apply_expiry(&self.parts.table, &self.settings.expired(&new.expired_leases));
         self.disable_for_repair();
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = ActiveConfiguration::new(checked, Arc::clone(&snapshot));
@@ -210,8 +210,8 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Records the files that are in use now. The lease file stays that of the start.
     fn note_files(&mut self) {
-        let common = P::common_settings(&self.parts.in_force.config);
-        let files = FilesInUse::from_settings::<P>(&common, &self.settings.configuration);
+        let config = &self.parts.in_force.config;
+        let files = FilesInUse::from_config::<P>(config, &self.settings.configuration);
         self.administration.in_use.follow(files);
     }
 

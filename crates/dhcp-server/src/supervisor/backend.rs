@@ -33,11 +33,11 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn hooks(&self) -> &[Hook] {
-        P::common_settings(&self.parts.in_force.config).hooks
+        &P::global(&self.parts.in_force.config).hooks
     }
 
     fn extended_info_checks(&self) -> ExtendedInfoChecks {
-        P::common_settings(&self.parts.in_force.config).extended_info_checks
+        P::global(&self.parts.in_force.config).extended_info_checks
     }
 
     fn version(&self) -> ServerVersion {

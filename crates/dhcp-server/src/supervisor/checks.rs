@@ -81,6 +81,6 @@ pub(super) fn check_document<P: DaemonFamily>(
     let checked = P::parse_text(COMMAND_SOURCE, &text, &settings.configuration, settings.terms)
         .map_err(ApplyFailure::Invalid)?;
     // Kea's `config-test` accepts a configuration without an interface.
-    refuse_dangerous(P::common_settings(&checked.config).inactive, &settings.accept_inactive)
+    refuse_dangerous(&P::global(&checked.config).inactive, &settings.accept_inactive)
         .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

@@ -79,7 +79,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
         let mut checked = self.parse(&document).ok()?;
-        admit(&P::common_settings(&checked.config), &self.settings.accept_inactive).ok()?;
+        admit::<P>(&checked.config, &self.settings.accept_inactive).ok()?;
         let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
         let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
         new_problems(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);

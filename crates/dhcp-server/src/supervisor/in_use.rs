@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use dhcp_config::{ControlSocket, LogDestination, SecretSource, SqlDatabase};
 
-use crate::leases::{data_folder, lease_file};
+use crate::leases::lease_file;
 use crate::pid_file;
 use crate::policy;
 use crate::server_id;
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Files in use. A file that has the name of one of them and a suffix is in use, too: lease files
 /// have `.1`, `.2`, `.completed`, `.output`, `.pid` and `.lock` next to them, sockets `.lock`, logs
@@ -26,27 +26,24 @@ pub(super) struct FilesInUse {
 }
 
 impl FilesInUse {
-    /// Collects the files of a server with the configuration file `configuration` and the settings
-    /// `common`.
-    pub(super) fn from_settings<P: DaemonFamily>(
-        common: &CommonServerSettings<'_>,
-        configuration: &Path,
-    ) -> Self {
-        let lease_file = common.lease_database.persist.then(|| lease_file::<P>(common));
+    /// Collects the files of a server with the configuration `config` in the file `configuration`.
+    pub(super) fn from_config<P: DaemonFamily>(config: &P::Config, configuration: &Path) -> Self {
+        let global = P::global(config);
+        let lease_file = global.lease_database.persist.then(|| lease_file::<P>(config));
         let mut files = vec![
             pid_file::path(P::NAME, configuration),
-            data_folder(common.data_directory).join(server_id::FILE),
+            P::data_folder(config).join(server_id::FILE),
         ];
-        let databases = common.lease_database.sql.iter().chain(common.hosts_databases);
+        let databases = global.lease_database.sql.iter().chain(&global.hosts_databases);
         databases.for_each(|database| of_database(database, &mut files));
-        for logger in common.loggers {
+        for logger in &global.loggers {
             for output in &logger.outputs {
                 if let LogDestination::File(name) = &output.destination {
                     files.push(policy::LOGS.path().join(name));
                 }
             }
         }
-        common.control_sockets.iter().for_each(|socket| of_socket(socket, &mut files));
+        global.control_sockets.iter().for_each(|socket| of_socket(socket, &mut files));
         Self { lease_file, files, configuration: configuration.to_owned() }
     }
 

@@ -18,7 +18,7 @@ use netio::Clock;
 use super::files::{keep_backup, path_next_to, replace};
 use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
-use crate::service::{CommonServerSettings, DaemonFamily};
+use crate::service::DaemonFamily;
 
 /// Time that a command may wait for changes to be durable, and the interval between checks.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -44,13 +44,13 @@ impl<P: DaemonFamily> Administration<P> {
         leases: &leases::LeaseBackend<P>,
         table: &Arc<LeaseTable<P>>,
         shards: usize,
-        common: &CommonServerSettings<'_>,
+        config: &P::Config,
     ) -> Self {
         Self {
             table: Arc::clone(table),
             store: leases.store(shards),
             unsettled: Vec::new(),
-            file: lease_file::<P>(common),
+            file: lease_file::<P>(config),
             in_use: FilesInUse::default(),
         }
     }

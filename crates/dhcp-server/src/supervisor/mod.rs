@@ -128,10 +128,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         shared: Arc<SharedDaemonState<P>>,
         parts: SupervisedParts<P>,
     ) -> Self {
-        let common = P::common_settings(&parts.in_force.config);
+        let config = &parts.in_force.config;
         let mut administration =
-            Administration::new(&parts.leases, &parts.table, parts.wakers.len(), &common);
-        administration.in_use = FilesInUse::from_settings::<P>(&common, &settings.configuration);
+            Administration::new(&parts.leases, &parts.table, parts.wakers.len(), config);
+        administration.in_use = FilesInUse::from_config::<P>(config, &settings.configuration);
         let started = Clock::now();
         let tally = CounterSources {
             table: Arc::clone(&parts.table),
@@ -208,7 +208,7 @@ impl<P: DaemonFamily> Supervisor<P> {
     ///
     /// Other errors that end the server.
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
-        let samples = P::common_settings(&self.parts.in_force.config).samples;
+        let samples = P::global(&self.parts.in_force.config).samples;
         self.statistics = Some(StatisticsThread::start(self.counters.clone(), samples)?);
         self.checks = Some(ChecksThread::start::<P>(&self.settings)?);
         let mut now_ns = Clock::mono_ns();
@@ -331,7 +331,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
-        let database = P::common_settings(&self.parts.in_force.config).lease_database;
+        let database = &P::global(&self.parts.in_force.config).lease_database;
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
     }
 

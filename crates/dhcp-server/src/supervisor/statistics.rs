@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use base::time::NS_PER_S;
+use dhcp_config::SampleLimits;
 use dhcp_control::statistics::{StatisticCommand, Statistics};
 use dhcp_control::{CommandAnswer, ExporterLabels, kea_json};
 use dhcp_engine::contain::run_contained;
@@ -49,8 +50,7 @@ pub(super) struct StatisticsConfiguration {
     pub(super) subnets: Arc<[SubnetSummary]>,
     /// Labels for the names of kea-exporter, if its metrics are configured.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
-    /// Number of samples to keep, and seconds to keep them.
-    pub(super) samples: (u32, u32),
+    pub(super) samples: SampleLimits,
 }
 
 /// Handle of the running thread.
@@ -61,19 +61,18 @@ pub(super) struct StatisticsThread {
 }
 
 impl StatisticsThread {
-    /// Starts the thread. `samples` are the number of samples to keep, and the seconds to keep
-    /// them.
+    /// Starts the thread.
     ///
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread.
     pub(super) fn start<P: DaemonFamily>(
         tally: CounterSources<P>,
-        samples: (u32, u32),
+        samples: SampleLimits,
     ) -> Result<Self, ServerError> {
         let (work, todo) = mpsc::channel();
         let mut statistics = Statistics::new(P::VERSION);
-        statistics.set_default_limits(samples.0, samples.1);
+        statistics.set_default_limits(samples.count, samples.age_s);
         let thread = thread::Builder::new()
             .name("statistics".to_owned())
             .spawn(move || run_statistics(&todo, tally, statistics))
@@ -139,7 +138,7 @@ fn run_statistics<P: DaemonFamily>(
             Ok(StatisticsTask::Follow(configuration)) => {
                 let StatisticsConfiguration { subnets, exporter, samples } = configuration;
                 (tally.outlines, tally.exporter) = (subnets, exporter);
-                statistics.set_default_limits(samples.0, samples.1);
+                statistics.set_default_limits(samples.count, samples.age_s);
             }
             Ok(StatisticsTask::Restart) => {
                 sample(&mut statistics, &tally);

@@ -51,7 +51,7 @@ impl EngineTestFamily for V4 {
             dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = dhcp_engine::v4::Snapshot::compile(&checked.config, configure);
-        Ok((snapshot, checked.config.expired_leases))
+        Ok((snapshot, checked.config.global.expired_leases))
     }
 
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState> {
@@ -76,7 +76,7 @@ impl EngineTestFamily for V6 {
             dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure);
-        Ok((snapshot, checked.config.expired_leases))
+        Ok((snapshot, checked.config.global.expired_leases))
     }
 
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState> {

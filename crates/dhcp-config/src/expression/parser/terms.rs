@@ -109,10 +109,10 @@ impl ExpressionParser<'_> {
     }
 
     /// Parses `[code]`, or `[name]` where names are known.
-    fn code(&mut self, named: bool) -> Result<u16, ExpressionError> {
+    fn code(&mut self, has_names: bool) -> Result<u16, ExpressionError> {
         self.expect("[")?;
         let code = match self.peek().clone() {
-            (at, ExpressionToken::OptionName(name)) if named => {
+            (at, ExpressionToken::OptionName(name)) if has_names => {
                 self.next += 1;
                 match self.vocabulary.option_code(&name) {
                     Some(code) => code,
@@ -132,17 +132,17 @@ impl ExpressionParser<'_> {
     }
 
     /// Parses the tokens after an option: further options inside of it, then the part used.
-    /// `named`: the inner options may have names.
+    /// `has_names`: the inner options may have names.
     fn chain(
         &mut self,
         mut codes: Vec<u16>,
-        named: bool,
+        has_names: bool,
         term: impl FnOnce(OptionPath) -> Term,
     ) -> Result<ParsedExpression, ExpressionError> {
-        let asked = loop {
+        let accessor = loop {
             self.expect(".")?;
             match self.take() {
-                (_, ExpressionToken::Word("option")) => codes.push(self.code(named)?),
+                (_, ExpressionToken::Word("option")) => codes.push(self.code(has_names)?),
                 (_, ExpressionToken::Word("exists")) => break OptionAccessor::Exists,
                 (_, ExpressionToken::Word("hex")) => break OptionAccessor::Octets,
                 (_, ExpressionToken::Word("text")) => break OptionAccessor::Text,
@@ -153,13 +153,13 @@ impl ExpressionParser<'_> {
             }
         };
         let characters = self.holds_characters(&codes);
-        let form = match asked {
+        let form = match accessor {
             _ if characters => OptionValueForm::Characters,
             OptionAccessor::Text => OptionValueForm::Printed(self.printed(&codes)),
             OptionAccessor::Exists | OptionAccessor::Octets => OptionValueForm::Octets,
         };
         let term = term(OptionPath { codes, form });
-        Ok(match asked {
+        Ok(match accessor {
             OptionAccessor::Exists => ParsedExpression::Condition(Condition::Exists(term)),
             OptionAccessor::Octets | OptionAccessor::Text => value(term),
         })

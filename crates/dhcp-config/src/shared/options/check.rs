@@ -8,53 +8,56 @@ use super::text::{EncodedOptionBytes, UnsentText, trim_zeros};
 /// are the types of which a list without elements can be sent.
 pub(super) fn octets(
     definition: &Definition,
-    mut given: Vec<u8>,
+    mut value: Vec<u8>,
     may_be_empty: &[Field],
 ) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_octets(field, &given).map(EncodedOptionBytes::whole);
+        return resolvers::from_octets(field, &value).map(EncodedOptionBytes::from_octets);
     }
-    let is_empty_list = given.is_empty()
+    let is_empty_list = value.is_empty()
         && definition.array
         && matches!(&*definition.fields, [field] if may_be_empty.contains(field));
     if is_empty_list {
-        return Ok(EncodedOptionBytes::whole(given));
+        return Ok(EncodedOptionBytes::from_octets(value));
     }
     let mut used = 0;
     for &field in &*definition.fields {
-        used += field_length(field, &given[used..], &given)?;
+        used += field_length(field, &value[used..], &value)?;
     }
     while let Some(&last) = definition.fields.last()
         && definition.array
-        && used < given.len()
+        && used < value.len()
     {
-        let rest = &given[used..];
-        let is_whole_only = definition.fields.len() == 1 && last != Field::Psid;
-        if !is_whole_only && last.fixed_len().is_some_and(|len| rest.len() < len) {
+        let rest = &value[used..];
+        let must_be_whole = definition.fields.len() == 1 && last != Field::Psid;
+        if !must_be_whole && last.fixed_len().is_some_and(|len| rest.len() < len) {
             break;
         }
-        used += field_length(last, rest, &given)?;
+        used += field_length(last, rest, &value)?;
     }
     if *definition.fields == [Field::Text] {
-        let length = trim_zeros(&given, true)?.len();
-        given.truncate(length);
+        let length = trim_zeros(&value, true)?.len();
+        value.truncate(length);
         used = length;
     }
     if definition.encapsulates.is_some() {
         // The remaining bytes are sub-options.
-        return Ok(EncodedOptionBytes { fields_len: used, ..EncodedOptionBytes::whole(given) });
+        return Ok(EncodedOptionBytes {
+            fields_len: used,
+            ..EncodedOptionBytes::from_octets(value)
+        });
     }
-    let unused = (used < given.len()).then_some(UnsentText::Octets(given.len() - used));
-    given.truncate(used);
-    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(given) })
+    let unused = (used < value.len()).then_some(UnsentText::Octets(value.len() - used));
+    value.truncate(used);
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::from_octets(value) })
 }
 
-/// Returns the number of bytes at the start of `rest` that a field takes up. `whole` is the option,
-/// which compressed names may point back into.
-fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String> {
+/// Returns the number of bytes at the start of `rest` that a field takes up. `option` has all bytes
+/// of the option, which compressed names may point back into.
+fn field_length(field: Field, rest: &[u8], option: &[u8]) -> Result<usize, String> {
     let need = |length: usize| {
         if rest.len() < length {
-            Err(format!("a value of length {} does not fit its type", whole.len()))
+            Err(format!("a value of length {} does not fit its type", option.len()))
         } else {
             Ok(length)
         }
@@ -90,7 +93,7 @@ fn field_length(field: Field, rest: &[u8], whole: &[u8]) -> Result<usize, String
             }
             need(at.max(1))
         }
-        Field::Name => name_length(rest, whole.len() - rest.len()),
+        Field::Name => name_length(rest, option.len() - rest.len()),
         _ => unreachable!("of a fixed length"),
     }
 }

@@ -69,13 +69,13 @@ fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseContext
         return;
     }
     let standard = F::SPACES.iter().find(|standard| standard.name == space);
-    let taken = keys.into_iter().find(|&key| {
+    let standard_key = keys.into_iter().find(|&key| {
         standard.is_some_and(|space| {
             let mut others = space.definitions.iter();
             others.any(|other| key.is_of(other) && !is_redefinable::<F>(space.name, other.code))
         })
     });
-    if let Some(key) = taken {
+    if let Some(key) = standard_key {
         let message = format!("{} of space `{space}` is a standard option", described(key));
         if space.starts_with("vendor-") {
             findings.warn_help(*at, message, "this definition of it does not count");
@@ -129,10 +129,14 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
     });
     let (fields, name, code) = (fields?, name?, code?);
     let has_room = !matches!(*fields, [Field::Binary | Field::Text]);
-    if !has_room && let Some(inner) = encapsulates {
-        let message = format!("`{}` is not added to an option of this type", inner.value);
-        findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
-    }
+    let encapsulates = match encapsulates {
+        Some(inner) if !has_room => {
+            let message = format!("`{}` is not added to an option of this type", inner.value);
+            findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
+            None
+        }
+        other => other,
+    };
     is_good.then(|| Custom {
         space: space.value.to_owned(),
         definition: Definition {
@@ -140,9 +144,7 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
             name: Cow::Owned(name.value.to_owned()),
             fields: Cow::Owned(fields),
             array: array.is_some(),
-            encapsulates: encapsulates
-                .filter(|_| has_room)
-                .map(|inner| Cow::Owned(inner.value.to_owned())),
+            encapsulates: encapsulates.map(|inner| Cow::Owned(inner.value.to_owned())),
         },
         at: item.at,
     })
@@ -204,13 +206,13 @@ fn kind<F: ConfigFamily>(
         ("uint32", OptionType::Field(Field::U32)),
         ("uint8", OptionType::Field(Field::U8)),
     ];
-    let found = kinds.iter().find(|(name, _)| *name == text.value);
-    if found.is_none() {
+    let kind = kinds.iter().find(|(name, _)| *name == text.value);
+    if kind.is_none() {
         let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
         let message = format!("`{}` is not a type of options", text.value);
         findings.error_help(text.at, message, format!("types are: {}", names.join(", ")));
     }
-    found.map(|&(_, value)| PositionedValue { value, at: text.at })
+    kind.map(|&(_, value)| PositionedValue { value, at: text.at })
 }
 
 /// Reads the fields of an option.

@@ -141,8 +141,8 @@ pub(crate) struct StandardSpace {
 impl StandardSpace {
     /// Returns the definition of a code.
     pub(crate) fn by_code(self, code: u16) -> Option<&'static Definition> {
-        let place = self.definitions.binary_search_by_key(&code, |definition| definition.code);
-        place.ok().map(|place| &self.definitions[place])
+        let index = self.definitions.binary_search_by_key(&code, |definition| definition.code);
+        index.ok().map(|index| &self.definitions[index])
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct OptionDataEntry {
 impl OptionDataEntry {
     /// Returns the key that must differ from that of other options in the list, with a last part
     /// that is true for an option without class tags.
-    pub(super) fn place(&self) -> impl Ord + '_ {
+    pub(super) fn list_key(&self) -> impl Ord + '_ {
         (&self.space, self.code, self.enterprise, self.tags.is_empty())
     }
 
@@ -62,17 +62,18 @@ pub(super) fn read<F: ConfigFamily>(
     let space = space.unwrap_or(PositionedValue { value: F::SPACE, at: item.at });
     let name = fields.text("name", findings);
     let code = fields.integer("code", define::codes::<F>(space.value), findings);
-    let code_given = fields.take("code").is_some();
+    let has_code = fields.take("code").is_some();
     let data = fields.take("data").map(|entry| &entry.value);
     let csv = fields.boolean("csv-format", findings).is_none_or(|csv| csv.value);
-    let flag = |placed: Option<PositionedValue<bool>>| placed.is_some_and(|placed| placed.value);
+    let flag =
+        |setting: Option<PositionedValue<bool>>| setting.is_some_and(|setting| setting.value);
     let always_send = flag(fields.boolean("always-send", findings));
     let never_send = flag(fields.boolean("never-send", findings));
     let tags = tags(&mut fields, findings);
     godwit::refuse_inside::<F>(fields.context(findings), findings);
     other_keys::finish(fields, F::ELSEWHERE, findings);
 
-    if !is_space::<F>(space, findings) || code_given && code.is_none() {
+    if !is_space::<F>(space, findings) || has_code && code.is_none() {
         return None;
     }
     // Without a value it can only prevent other options from being sent, and needs none.
@@ -99,7 +100,7 @@ pub(super) fn read<F: ConfigFamily>(
         at: item.at,
         space: space.value.to_owned(),
         code: number,
-        enterprise: octets.first_chunk().filter(|_| has_enterprise).copied(),
+        enterprise: if has_enterprise { octets.first_chunk().copied() } else { None },
         octets,
         fields_len,
         encapsulates: definition.and_then(|d| d.encapsulates.as_deref()).map(str::to_owned),
@@ -225,9 +226,9 @@ fn octets<F: ConfigFamily>(
     let result = match definition {
         Some(definition) if csv => text::octets(definition, text, may_be_empty),
         Some(definition) => {
-            hex::value(text).and_then(|given| check::octets(definition, given, may_be_empty))
+            hex::value(text).and_then(|octets| check::octets(definition, octets, may_be_empty))
         }
-        None => hex::value(text).map(EncodedOptionBytes::whole),
+        None => hex::value(text).map(EncodedOptionBytes::from_octets),
     };
     match result {
         Ok(encoded) => {

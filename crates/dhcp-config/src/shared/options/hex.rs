@@ -52,9 +52,12 @@ fn number(digits: &[u8]) -> Option<u8> {
 /// Returns the bytes of a binary field inside text: pairs of digits, blanks anywhere.
 pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    let good = digits.len().is_multiple_of(2);
-    let octets = digits.chunks(2).map(number).collect::<Option<Vec<u8>>>();
-    octets.filter(|_| good).ok_or_else(|| {
+    let octets = if digits.len().is_multiple_of(2) {
+        digits.chunks(2).map(number).collect::<Option<Vec<u8>>>()
+    } else {
+        None
+    };
+    octets.ok_or_else(|| {
         let text = String::from_utf8_lossy(text);
         format!("`{text}` is not pairs of hexadecimal digits")
     })

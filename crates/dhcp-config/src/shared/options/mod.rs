@@ -39,14 +39,14 @@ pub(crate) fn list<F: ConfigFamily>(
     let items = fields.list("option-data", findings).iter();
     let mut entries: Vec<OptionDataEntry> =
         items.filter_map(|item| entry::read::<F>(item, findings)).collect();
-    entries.sort_by(|one, two| one.place().cmp(&two.place()));
+    entries.sort_by(|one, two| one.list_key().cmp(&two.list_key()));
     // Of two options without class tags, Kea sends the later one.
     entries.reverse();
     entries.dedup_by(|earlier, last| {
-        let same = earlier.place() == last.place()
+        let is_same = earlier.list_key() == last.list_key()
             && earlier.tags.is_empty()
             && earlier.reply_space::<F>().is_some();
-        if same {
+        if is_same {
             let of_space = match &*last.space {
                 space if space == F::SPACE => String::new(),
                 space => format!(" of space `{space}`"),
@@ -54,7 +54,7 @@ pub(crate) fn list<F: ConfigFamily>(
             let message = format!("option {}{of_space} is set again later in this list", last.code);
             findings.warn_help(earlier.at, message, "the later one is sent");
         }
-        same
+        is_same
     });
     entries.reverse();
     sent::<F>(&entries, findings)
@@ -98,8 +98,8 @@ fn sent<F: ConfigFamily>(
         findings.warn_help(entry.at, message, help);
     }
     options.sort_by(|one, two| {
-        let place = |option: &OptionData<F::Code>| (option.space, option.code);
-        place(one).cmp(&place(two))
+        let key = |option: &OptionData<F::Code>| (option.space, option.code);
+        key(one).cmp(&key(two))
     });
     options
 }

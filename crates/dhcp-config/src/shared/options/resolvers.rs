@@ -104,11 +104,11 @@ pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Checks bytes given as such and returns them as they are sent: with names in lower case.
-pub(super) fn from_octets(field: Field, given: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn from_octets(field: Field, value: &[u8]) -> Result<Vec<u8>, String> {
     match field {
-        Field::Resolver => checked(ResolverFormat::V6, given),
+        Field::Resolver => checked(ResolverFormat::V6, value),
         _ => {
-            let mut rest = given;
+            let mut rest = value;
             let instances = core::iter::from_fn(|| (!rest.is_empty()).then(|| take(&mut rest, 2)));
             numbered(instances, |instance| checked(ResolverFormat::V4, instance?))
         }
@@ -143,10 +143,10 @@ fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
 /// Takes bytes that follow their length of `width` bytes.
 fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
     let cut = || "it ends inside of a field".to_owned();
-    let (length, behind) = core::mem::take(rest).split_at_checked(width).ok_or_else(cut)?;
+    let (length, tail) = core::mem::take(rest).split_at_checked(width).ok_or_else(cut)?;
     let length = length.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
-    let (value, behind) = behind.split_at_checked(length).ok_or_else(cut)?;
-    *rest = behind;
+    let (value, tail) = tail.split_at_checked(length).ok_or_else(cut)?;
+    *rest = tail;
     Ok(value)
 }
 
@@ -201,15 +201,15 @@ fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
         let [key, value] = words(pair.trim_ascii(), b'=').collect::<Vec<_>>()[..] else {
             return Err(format!("`{}` is not a parameter (`key=value`)", quoted(pair)));
         };
-        let known = PARAMETERS.iter().position(|(name, _)| name.as_bytes() == key);
-        let place = known.ok_or_else(|| {
+        let index = PARAMETERS.iter().position(|(name, _)| name.as_bytes() == key);
+        let index = index.ok_or_else(|| {
             let key = quoted(key);
             format!("`{key}` is no parameter of this option: `alpn`, `port` and `dohpath` are")
         })?;
-        if values[place].is_some() {
+        if values[index].is_some() {
             return Err(format!("parameter `{}` is given twice", quoted(key)));
         }
-        values[place] = Some(match PARAMETERS[place].0 {
+        values[index] = Some(match PARAMETERS[index].0 {
             "alpn" => {
                 is_http |= words(value, b',').any(|protocol| protocol.starts_with(b"h"));
                 protocols(value)?
@@ -235,7 +235,7 @@ fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
 fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     for protocol in words(value, b',') {
-        if PROTOCOLS.binary_search_by(|known| known.as_bytes().cmp(protocol)).is_err() {
+        if PROTOCOLS.binary_search_by(|name| name.as_bytes().cmp(protocol)).is_err() {
             return Err(format!("`{}` is not the name of a protocol (ALPN)", quoted(protocol)));
         }
         put(&mut octets, 1, protocol)?;
@@ -254,8 +254,8 @@ fn template(value: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Checks one resolver given as bytes.
-fn checked(shape: ResolverFormat, given: &[u8]) -> Result<Vec<u8>, String> {
-    let Some((priority, mut rest)) = given.split_at_checked(2) else {
+fn checked(shape: ResolverFormat, value: &[u8]) -> Result<Vec<u8>, String> {
+    let Some((priority, mut rest)) = value.split_at_checked(2) else {
         return Err("it ends inside of a field".to_owned());
     };
     let mut octets = priority.to_vec();
@@ -278,13 +278,13 @@ fn checked(shape: ResolverFormat, given: &[u8]) -> Result<Vec<u8>, String> {
     }
     let mut last = 0;
     while !rest.is_empty() {
-        let Some((&key, behind)) = rest.split_first_chunk() else {
+        let Some((&key, tail)) = rest.split_first_chunk() else {
             return Err("it ends inside of a field".to_owned());
         };
         let key = u16::from_be_bytes(key);
-        rest = behind;
+        rest = tail;
         take(&mut rest, 2)?;
-        if !PARAMETERS.iter().any(|&(_, known)| known == key) {
+        if !PARAMETERS.iter().any(|&(_, number)| number == key) {
             return Err(format!("{key} is no parameter of this option: 1, 3 and 7 are"));
         }
         if key <= last {

@@ -23,7 +23,7 @@ pub(super) struct EncodedOptionBytes {
 }
 
 impl EncodedOptionBytes {
-    pub(super) const fn whole(octets: Vec<u8>) -> Self {
+    pub(super) const fn from_octets(octets: Vec<u8>) -> Self {
         Self { fields_len: octets.len(), octets, unused: None }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn octets(
     may_be_empty: &[Field],
 ) -> Result<EncodedOptionBytes, String> {
     if let [field @ (Field::Resolver | Field::Resolvers)] = *definition.fields {
-        return resolvers::from_text(field, text).map(EncodedOptionBytes::whole);
+        return resolvers::from_text(field, text).map(EncodedOptionBytes::from_octets);
     }
     let (values, unused) =
         if is_of_names(definition) { split_names(split(text)) } else { (split(text), None) };
@@ -77,7 +77,7 @@ pub(super) fn octets(
     };
     if matches!(fields, [] | [Field::Opaque]) {
         return if values.is_empty() {
-            Ok(EncodedOptionBytes::whole(Vec::new()))
+            Ok(EncodedOptionBytes::from_octets(Vec::new()))
         } else if fields.is_empty() && definition.encapsulates.is_none() {
             Err("it takes no value".to_owned())
         } else {
@@ -86,7 +86,7 @@ pub(super) fn octets(
         };
     }
     if fields == [Field::Routes] {
-        return routes(&values).map(EncodedOptionBytes::whole);
+        return routes(&values).map(EncodedOptionBytes::from_octets);
     }
     let may_be_empty =
         definition.array && matches!(fields, [field] if may_be_empty.contains(field));
@@ -104,11 +104,14 @@ pub(super) fn octets(
             Some(&field) => encode(field, value, &mut octets)?,
             None => {
                 let unused = Some(UnsentText::ValuesFrom(index + 1));
-                return Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(octets) });
+                return Ok(EncodedOptionBytes {
+                    unused,
+                    ..EncodedOptionBytes::from_octets(octets)
+                });
             }
         }
     }
-    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::whole(octets) })
+    Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::from_octets(octets) })
 }
 
 /// Returns true if the option is a list of domain names and nothing else.

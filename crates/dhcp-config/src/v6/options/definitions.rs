@@ -4,7 +4,9 @@
 //! `vendor-opts` given as text is an enterprise number without options (RFC 9915 §21.17).
 
 pub use crate::shared::options::definition::{Definition, Field};
-use crate::shared::options::definition::{StandardSpace, array, by_name as named, container, one};
+use crate::shared::options::definition::{
+    StandardSpace, array, by_name as find_by_name, container, one,
+};
 use Field::{
     Binary, I32, Ipv4, Ipv6, Ipv6Prefix, Name, Opaque, Psid, Resolver, SubOptions, Text, Tuple, U8,
     U16, U32,
@@ -161,7 +163,7 @@ const S46_RULE: Definition = container(89, "s46-rule", &[U8, U8, U8, Ipv4, Ipv6P
 /// Returns the definition of an option name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Definition> {
-    named(DEFINITIONS, name)
+    find_by_name(DEFINITIONS, name)
 }
 
 /// Returns true for options that the server sets itself; configured values of them are not sent.
