@@ -144,7 +144,7 @@ fn http<F: ConfigFamily>(
         security::open_socket(fields.at, findings);
     }
     if is_valid && authentication.is_none() && tls.is_none() && !address.is_loopback() {
-        let message = format!("everyone who can reach {address} may give commands");
+        let message = format!("every client that can reach {address} may send commands");
         findings.warn_help(fields.at, message, "set `authentication`, or `https` with its files");
     }
     let port = port.and_then(|port| u16::try_from(port.value).ok()).unwrap_or(DEFAULT_PORT);
