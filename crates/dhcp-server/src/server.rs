@@ -24,7 +24,7 @@ use crate::leases::LeaseBackend;
 use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
-use crate::narrate::{self, MessageLog, NoticeRecorder};
+use crate::message_log::{self, MessageLog, NoticeRecorder};
 use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
@@ -101,12 +101,12 @@ where
 {
     netio::process::restrict_umask();
     panics::install();
-    let made = policy::make_folders();
+    let new_folders = policy::make_folders();
     // This needs a process with one thread.
     let restricted = restrict(settings);
     log::start(P::NAME);
     warn_of_flags(P::NAME, settings);
-    for folder in made {
+    for folder in new_folders {
         tracing::info!(
             target: DAEMON,
             id = "DHCPX_FOLDER_MADE",
@@ -176,7 +176,7 @@ where
     let checked = checked::<P>(settings)?;
     let common = P::common_settings(&checked.config);
     log::configure(common.loggers);
-    narrate::set_terms(common.decline_probation_period_s, common.expired);
+    message_log::set_terms(common.decline_probation_period_s, common.expired);
     let shards = shard_count(common.godwit.shards);
     let sockets = ListenerSocketOptions {
         port: settings.port,
@@ -186,7 +186,7 @@ where
         receive_buffer_bytes: (common.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let tending = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
+    let listener_keeper = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -201,14 +201,14 @@ where
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
-        listeners: tending.published(),
+        listeners: listener_keeper.published(),
         table: Arc::clone(&table),
     });
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
-    let mut narration = MessageLog::new(wakers.len());
-    narration.start_if_wanted()?;
+    let mut message_log = MessageLog::new(wakers.len());
+    message_log.start_if_enabled()?;
     let parts = SupervisedParts {
-        tending,
+        listener_keeper,
         table,
         leases,
         hosts,
@@ -216,7 +216,7 @@ where
         in_force,
         constants,
         control,
-        narration,
+        message_log,
     };
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
@@ -296,7 +296,7 @@ where
         latencies: Arc::clone(&latencies),
     };
     let godwit = P::common_settings(&in_force.config).godwit;
-    let desk = ShardThread {
+    let shard_thread = ShardThread {
         index,
         shard,
         waker: Arc::clone(&supervisor.wakers()[index]),
@@ -316,7 +316,7 @@ where
     let shared = supervisor.shared();
     thread::Builder::new()
         .name(format!("{}-{index}", P::NAME))
-        .spawn(move || serve(desk, &shared))
+        .spawn(move || serve(shard_thread, &shared))
         .map_err(system("start a shard's thread"))
 }
 
