@@ -21,16 +21,16 @@ pub(crate) fn remaining_lifetime_s<F: Family>(
     lifetime_s: u32,
 ) -> u32 {
     let is_running = slot.occupancy == SlotOccupancy::Leased
-        && slot.owner == SlotOwner::Asking
+        && slot.owner == SlotOwner::Requester
         && !slot.is_available(now);
     let age_s = if is_running { now.wall_s().checked_sub(slot.cltt_s) } else { None };
     age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
 }
 
-/// Returns the shortest lifetime within `limits` that is not below `left_s`, the seconds left,
+/// Returns the shortest lifetime within `limits` that is not below `remaining_s`, the seconds left,
 /// whatever lifetime the client requests.
-pub(crate) fn shortest(limits: Lifetime, left_s: u32) -> Lifetime {
-    let lifetime_s = limits.min_s.max(left_s);
+pub(crate) fn shortest(limits: Lifetime, remaining_s: u32) -> Lifetime {
+    let lifetime_s = limits.min_s.max(remaining_s);
     Lifetime { default_s: lifetime_s, min_s: lifetime_s, max_s: lifetime_s }
 }
 

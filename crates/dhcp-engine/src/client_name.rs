@@ -54,7 +54,7 @@ impl NameTerms {
     }
 
     /// Returns true if a name that a client sends is replaced.
-    pub(crate) const fn replaces_given(&self) -> bool {
+    pub(crate) const fn replaces_client_name(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenPresent)
     }
 
@@ -213,9 +213,9 @@ mod tests {
             (r"a\", &[r"a\"]),
             ("a..b", &["a", "b"]),
         ] {
-            let mut found = Vec::new();
-            labels(name, |label| found.push(String::from_utf8(label.to_vec()).unwrap()));
-            assert_eq!(found, expected, "{name}");
+            let mut found_labels = Vec::new();
+            labels(name, |label| found_labels.push(String::from_utf8(label.to_vec()).unwrap()));
+            assert_eq!(found_labels, expected, "{name}");
         }
     }
 }

@@ -169,37 +169,38 @@ impl<P: Protocol> ShardCounters<P> {
     #[must_use]
     pub fn statistics(&self) -> Vec<(String, u64)> {
         let packets = P::PACKETS;
-        let mut told = Vec::new();
-        told.push((format!("{packets}-received"), self.received_total() + self.malformed_total()));
+        let mut statistics = Vec::new();
+        statistics
+            .push((format!("{packets}-received"), self.received_total() + self.malformed_total()));
         for (index, kind) in P::RECEIVED_STATISTICS.iter().enumerate() {
-            told.push((format!("{packets}-{kind}-received"), self.received_as(index)));
+            statistics.push((format!("{packets}-{kind}-received"), self.received_as(index)));
         }
-        told.push((format!("{packets}-sent"), self.sent_total()));
+        statistics.push((format!("{packets}-sent"), self.sent_total()));
         for (kind, count) in P::SENT_STATISTICS.iter().zip(self.sent.snapshot()) {
-            told.push((format!("{packets}-{kind}-sent"), count));
+            statistics.push((format!("{packets}-{kind}-sent"), count));
         }
         let mut dropped = 0;
         for statistic in DropStatistic::ALL {
             let count = self.dropped_as(statistic);
-            told.push((format!("{packets}-{}", statistic.name()), count));
+            statistics.push((format!("{packets}-{}", statistic.name()), count));
             dropped += count;
         }
-        told.push((format!("{packets}-receive-drop"), dropped));
+        statistics.push((format!("{packets}-receive-drop"), dropped));
         for (event, name) in P::EVENTS.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-            told.push(((*name).to_owned(), self.events.totals()[event]));
+            statistics.push(((*name).to_owned(), self.events.totals()[event]));
         }
-        told
+        statistics
     }
 
     /// Returns Kea's statistics of the configured subnets: `id`, name after `subnet[id].`, and
     /// value.
     #[must_use]
     pub fn subnet_statistics(&self) -> Vec<(u32, &'static str, u64)> {
-        let named = |(id, counts): (u32, [u64; StatisticEvent::COUNT])| {
+        let with_names = |(id, counts): (u32, [u64; StatisticEvent::COUNT])| {
             let counts = P::EVENTS.iter().copied().zip(counts);
             counts.filter(|(name, _)| !name.is_empty()).map(move |(name, count)| (id, name, count))
         };
-        self.events.by_subnet().into_iter().flat_map(named).collect()
+        self.events.by_subnet().into_iter().flat_map(with_names).collect()
     }
 
     /// Returns every reason for which messages are dropped or not read, by Godwit's name for it,
@@ -218,14 +219,14 @@ impl<P: Protocol> ShardCounters<P> {
 
     /// Returns every counter that is not zero, with its name.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let named = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {
+        let with_names = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {
             names.iter().copied().zip(counters.snapshot())
         };
         let dropped = DropReason::ALL.iter().map(|reason| reason.name());
-        named(P::RECEIVED, &self.received)
-            .chain(named(P::SENT, &self.sent))
-            .chain(named(P::REFUSALS, &self.refusals))
-            .chain(named(P::MALFORMED, &self.malformed))
+        with_names(P::RECEIVED, &self.received)
+            .chain(with_names(P::SENT, &self.sent))
+            .chain(with_names(P::REFUSALS, &self.refusals))
+            .chain(with_names(P::MALFORMED, &self.malformed))
             .chain(dropped.zip(self.dropped.snapshot()))
             .chain(self.omissions())
             .filter(|&(_, value)| value > 0)

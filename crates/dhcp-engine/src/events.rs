@@ -44,8 +44,8 @@ impl EventCounters {
         let subnets = ids
             .map(|id| {
                 let counts = Counters::default();
-                let kept = before.get(&id).copied().unwrap_or_default();
-                for (event, count) in kept.into_iter().enumerate() {
+                let earlier_counts = before.get(&id).copied().unwrap_or_default();
+                for (event, count) in earlier_counts.into_iter().enumerate() {
                     counts.add(event, count);
                 }
                 (id, counts)

@@ -72,7 +72,7 @@ impl<I> HeldMessages<I> {
 
     /// Holds a copy of `octets`; returns false when the queue is full.
     #[must_use]
-    pub fn push(&mut self, held: HeldMessage<I>, octets: &[u8]) -> bool {
+    pub fn push(&mut self, message: HeldMessage<I>, octets: &[u8]) -> bool {
         let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
         if octets.len() > BUFFER_LEN && self.buffers.iter().filter(is_long).count() >= LONG_MAX {
             return false;
@@ -81,7 +81,7 @@ impl<I> HeldMessages<I> {
         let buffer = &mut self.buffers[index as usize];
         buffer.clear();
         buffer.extend_from_slice(octets);
-        self.queue.push_back((held, index));
+        self.queue.push_back((message, index));
         true
     }
 
@@ -91,8 +91,8 @@ impl<I> HeldMessages<I> {
     }
 
     /// Puts a message back at the end.
-    pub fn put_back(&mut self, held: HeldMessage<I>, index: u32) {
-        self.queue.push_back((held, index));
+    pub fn put_back(&mut self, message: HeldMessage<I>, index: u32) {
+        self.queue.push_back((message, index));
     }
 
     /// Returns the bytes of a taken message; the caller must give the buffer back.
@@ -128,10 +128,10 @@ impl<I> HeldMessages<I> {
     /// Removes every message held since before `oldest_ns`; `u64::MAX` empties the queue.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&HeldMessage<I>)) {
         let (free, buffers) = (&mut self.free, &mut self.buffers);
-        self.queue.retain(|(held, index)| {
-            let stays = held.since_ns >= oldest_ns;
+        self.queue.retain(|(message, index)| {
+            let stays = message.since_ns >= oldest_ns;
             if !stays {
-                dropped(held);
+                dropped(message);
                 shorten(&mut buffers[*index as usize]);
                 free.push(*index);
             }
@@ -151,7 +151,7 @@ fn shorten(buffer: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn held(since_ns: u64) -> HeldMessage<()> {
+    fn message(since_ns: u64) -> HeldMessage<()> {
         HeldMessage {
             keys: None,
             ingress: (),
@@ -164,15 +164,15 @@ mod tests {
     #[test]
     fn it_is_bounded_and_gives_buffers_back() {
         let mut queue = HeldMessages::new(2);
-        assert!(queue.push(held(1), b"one"));
-        assert!(queue.push(held(2), b"two"));
-        assert!(!queue.push(held(3), b"three"));
+        assert!(queue.push(message(1), b"one"));
+        assert!(queue.push(message(2), b"two"));
+        assert!(!queue.push(message(3), b"three"));
         let (first, index) = queue.take_first().unwrap();
         assert_eq!(first.since_ns, 1);
         let octets = queue.take_octets(index);
         assert_eq!(octets, b"one");
         queue.give_octets_back(index, octets);
-        assert!(queue.push(held(3), b"three"));
+        assert!(queue.push(message(3), b"three"));
         let mut dropped = 0;
         queue.abandon(u64::MAX, |_| dropped += 1);
         assert_eq!((dropped, queue.len()), (2, 0));
@@ -181,12 +181,12 @@ mod tests {
     #[test]
     fn buffers_that_were_taken_and_lost_are_made_anew() {
         let mut queue = HeldMessages::new(2);
-        assert!(queue.push(held(1), b"one") && queue.push(held(2), b"two"));
+        assert!(queue.push(message(1), b"one") && queue.push(message(2), b"two"));
         let (_, index) = queue.take_first().unwrap();
         drop(queue.take_octets(index));
-        assert!(!queue.push(held(3), b"three"));
+        assert!(!queue.push(message(3), b"three"));
         queue.restore();
-        assert!(queue.push(held(3), b"three") && !queue.push(held(4), b"four"));
+        assert!(queue.push(message(3), b"three") && !queue.push(message(4), b"four"));
     }
 
     #[test]
@@ -194,12 +194,12 @@ mod tests {
         let mut queue = HeldMessages::new(LONG_MAX as u32 + 2);
         let long = [7; 60_000];
         for _ in 0..2 {
-            let mut held_count = 0;
-            while queue.push(held(1), &long) {
-                held_count += 1;
+            let mut message_count = 0;
+            while queue.push(message(1), &long) {
+                message_count += 1;
             }
-            assert_eq!(held_count, LONG_MAX);
-            assert!(queue.push(held(1), &[0; BUFFER_LEN]));
+            assert_eq!(message_count, LONG_MAX);
+            assert!(queue.push(message(1), &[0; BUFFER_LEN]));
             let (_, index) = queue.take_first().unwrap();
             let octets = queue.take_octets(index);
             assert_eq!(octets, long);

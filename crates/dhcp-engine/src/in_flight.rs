@@ -69,9 +69,9 @@ struct InFlightClients {
 impl InFlightClients {
     fn find_mut(&mut self, key: u64) -> Option<&mut InFlightClient> {
         let mut few = self.few[..self.few_count].iter_mut();
-        let found = few.find(|occupant| occupant.has_key(key));
-        if found.is_some() || self.more.is_empty() {
-            return found;
+        let occupant = few.find(|occupant| occupant.has_key(key));
+        if occupant.is_some() || self.more.is_empty() {
+            return occupant;
         }
         self.more.find_mut(InFlightClient::from_key(key).hash(), |occupant| occupant.has_key(key))
     }
@@ -93,10 +93,10 @@ impl InFlightClients {
             self.few[at] = self.few[self.few_count];
             return;
         }
-        let found =
+        let entry =
             self.more.find_entry(InFlightClient::from_key(key).hash(), |one| one.has_key(key));
-        if let Ok(found) = found {
-            found.remove();
+        if let Ok(entry) = entry {
+            entry.remove();
         }
     }
 
@@ -161,9 +161,9 @@ impl InFlight {
 
     /// Enters a message, or returns that the caller holds or drops it.
     pub fn enter(&self, keys: ClientKeys) -> InFlightAdmission {
-        self.with_tables(keys, |tables, places| {
+        self.with_tables(keys, |tables, positions| {
             let mut entry = InFlightAdmission::Entered;
-            for &(table, key) in places {
+            for &(table, key) in positions {
                 if let Some(occupant) = tables[table].find_mut(key) {
                     entry = match (entry, occupant.holds_one()) {
                         (InFlightAdmission::Duplicate, _) | (_, true) => {
@@ -173,7 +173,7 @@ impl InFlight {
                     };
                 }
             }
-            for &(table, key) in places {
+            for &(table, key) in positions {
                 match entry {
                     InFlightAdmission::Entered => tables[table].insert(key),
                     InFlightAdmission::Hold => {
@@ -190,8 +190,8 @@ impl InFlight {
 
     /// Ends a client's transaction.
     pub fn leave(&self, keys: ClientKeys) {
-        self.with_tables(keys, |tables, places| {
-            for &(table, key) in places {
+        self.with_tables(keys, |tables, positions| {
+            for &(table, key) in positions {
                 tables[table].remove(key);
             }
         });
@@ -208,24 +208,25 @@ impl InFlight {
     fn with_tables<R>(
         &self,
         keys: ClientKeys,
-        body: impl FnOnce(&mut [Table<'_>], &[Place]) -> R,
+        body: impl FnOnce(&mut [Table<'_>], &[KeyPosition]) -> R,
     ) -> R {
         let ClientKeys([a, b]) = keys;
         let (stripe_a, stripe_b) = (a as usize % STRIPES, b as usize % STRIPES);
         if stripe_a == stripe_b {
-            let places = [(0, a), (0, b)];
-            let distinct = if a == b { &places[..1] } else { &places[..] };
+            let positions = [(0, a), (0, b)];
+            let distinct = if a == b { &positions[..1] } else { &positions[..] };
             return body(&mut [lock(&self.stripes[stripe_a])], distinct);
         }
         let (low, high) = (stripe_a.min(stripe_b), stripe_a.max(stripe_b));
         let mut tables = [lock(&self.stripes[low]), lock(&self.stripes[high])];
-        let places = [(usize::from(stripe_a > stripe_b), a), (usize::from(stripe_b > stripe_a), b)];
-        body(&mut tables, &places)
+        let positions =
+            [(usize::from(stripe_a > stripe_b), a), (usize::from(stripe_b > stripe_a), b)];
+        body(&mut tables, &positions)
     }
 }
 
 type Table<'a> = MutexGuard<'a, InFlightClients>;
-type Place = (usize, u64);
+type KeyPosition = (usize, u64);
 
 fn lock(stripe: &InFlightStripe) -> Table<'_> {
     stripe.0.lock().unwrap_or_else(PoisonError::into_inner)

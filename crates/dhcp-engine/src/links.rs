@@ -19,7 +19,7 @@ pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_le
 pub struct Links<A> {
     links: Vec<LinkPools<A>>,
     /// Position of each subnet.
-    places: Vec<LinkPosition>,
+    positions: Vec<LinkPosition>,
     /// Subnets of each link in their order, the whole list twice.
     members: Vec<Vec<SubnetIndex>>,
 }
@@ -53,7 +53,7 @@ impl<A> LinkPools<A> {
 
 /// Pool and subnet of an address within a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolPlace {
+pub struct PoolLocation {
     /// Pool that contains the address.
     pub pool: PoolIndex,
     /// Subnet of the pool.
@@ -67,7 +67,7 @@ impl<A: AddressBits> Links<A> {
         let empty = || LinkPools { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
         let mut members: Vec<Vec<SubnetIndex>> = vec![Vec::new(); network_count];
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for (network, subnet) in networks.zip(0..) {
             let link = network.unwrap_or_else(|| {
                 links.push(empty());
@@ -75,21 +75,21 @@ impl<A: AddressBits> Links<A> {
                 links.len() - 1
             });
             let member_at = members[link].len() as u32;
-            places.push(LinkPosition { link: link as u32, member_at, pools_before: 0 });
+            positions.push(LinkPosition { link: link as u32, member_at, pools_before: 0 });
             members[link].push(subnet);
         }
         members.iter_mut().for_each(|subnets| subnets.extend_from_within(..));
-        Self { links, places, members }
+        Self { links, positions, members }
     }
 
     /// Adds a pool of `subnet`, with the addresses from `first` to `last`, after those that
     /// allocation tries before it. Callers add pools in the order of their subnets.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, first: A, last: A) {
-        let place = self.places[subnet as usize];
-        let behind = &self.members[place.link as usize];
-        let behind = &behind[place.member_at as usize + 1..behind.len() / 2];
-        behind.iter().for_each(|&member| self.places[member as usize].pools_before += 1);
-        let link = &mut self.links[place.link as usize];
+        let position = self.positions[subnet as usize];
+        let members = &self.members[position.link as usize];
+        let later_members = &members[position.member_at as usize + 1..members.len() / 2];
+        later_members.iter().for_each(|&member| self.positions[member as usize].pools_before += 1);
+        let link = &mut self.links[position.link as usize];
         link.pool_order.insert(link.pool_count, pool);
         link.pool_order.push(pool);
         link.pool_count += 1;
@@ -101,7 +101,7 @@ impl<A: AddressBits> Links<A> {
     /// those before it.
     #[must_use]
     pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
-        let LinkPosition { link, member_at, .. } = self.places[first as usize];
+        let LinkPosition { link, member_at, .. } = self.positions[first as usize];
         let members = &self.members[link as usize];
         let once = members.len() / 2;
         let start = member_at as usize;
@@ -118,23 +118,23 @@ impl<A: AddressBits> Links<A> {
     #[must_use]
     pub fn pool_order_from(&self, first: SubnetIndex) -> &[PoolIndex] {
         let link = self.link(first);
-        let start = self.places[first as usize].pools_before as usize;
+        let start = self.positions[first as usize].pools_before as usize;
         &link.pool_order[start..start + link.pool_count]
     }
 
     /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn find_pool(&self, subnet: SubnetIndex, address: A) -> Option<PoolPlace> {
+    pub fn find_pool(&self, subnet: SubnetIndex, address: A) -> Option<PoolLocation> {
         let ranges = &self.link(subnet).ranges;
         let after = ranges.partition_point(|&(first, ..)| first <= address);
         let &(_, last, pool, subnet) = ranges.get(after.checked_sub(1)?)?;
-        (address <= last).then_some(PoolPlace { pool, subnet })
+        (address <= last).then_some(PoolLocation { pool, subnet })
     }
 
     /// Returns the position in [`Self::pool_orders`] of the link that `subnet` is on.
     #[must_use]
     pub fn link_of(&self, subnet: SubnetIndex) -> usize {
-        self.places[subnet as usize].link as usize
+        self.positions[subnet as usize].link as usize
     }
 
     /// Returns the orders of allocation of all links.
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(links.pool_order(1), [PoolIndex(0), PoolIndex(1)]);
         assert_eq!(links.pool_order_from(0), [PoolIndex(0), PoolIndex(1)]);
         assert_eq!(links.pool_order_from(1), [PoolIndex(1), PoolIndex(0)]);
-        assert_eq!(links.find_pool(1, 250), Some(PoolPlace { pool: PoolIndex(0), subnet: 0 }));
+        assert_eq!(links.find_pool(1, 250), Some(PoolLocation { pool: PoolIndex(0), subnet: 0 }));
         assert_eq!(links.subnets_from(1), [1, 0]);
         assert_eq!(links.subnets_from(2), [2]);
         assert_eq!(links.find_pool(0, 99), None);

@@ -75,8 +75,11 @@ impl NameCharacters {
             return false;
         }
         // As in Kea, a label that ended in a dot leaves a name that needs no suffix.
-        let loses_dot = is_partial && !ends_in_dot;
-        let octets = octets.strip_suffix(b".").filter(|_| loses_dot).unwrap_or(octets);
+        let octets = if is_partial && !ends_in_dot {
+            octets.strip_suffix(b".").unwrap_or(octets)
+        } else {
+            octets
+        };
         push_text(octets, name);
         true
     }
@@ -96,22 +99,22 @@ impl NameCharacters {
     /// Appends `text` to `target` with the replacement for each match, empty matches included.
     fn replace(&self, text: &[u8], target: &mut NameOctets) {
         let (mut from, mut copied) = (0, 0);
-        while let Some(found) = self.set.find(text, from) {
-            target.push(text.get(copied..found.start).unwrap_or_default());
-            self.put_replacement(text, &found, target);
-            copied = found.end;
-            from = if found.is_empty() { found.end + 1 } else { found.end };
+        while let Some(matched) = self.set.find(text, from) {
+            target.push(text.get(copied..matched.start).unwrap_or_default());
+            self.put_replacement(text, &matched, target);
+            copied = matched.end;
+            from = if matched.is_empty() { matched.end + 1 } else { matched.end };
         }
         target.push(text.get(copied..).unwrap_or_default());
     }
 
-    fn put_replacement(&self, text: &[u8], found: &Range<usize>, target: &mut NameOctets) {
+    fn put_replacement(&self, text: &[u8], matched: &Range<usize>, target: &mut NameOctets) {
         for piece in &self.replacement {
             target.push(match piece {
                 ReplacementPart::Text(octets) => octets,
-                ReplacementPart::Match => text.get(found.clone()).unwrap_or_default(),
-                ReplacementPart::Before => text.get(..found.start).unwrap_or_default(),
-                ReplacementPart::After => text.get(found.end..).unwrap_or_default(),
+                ReplacementPart::Match => text.get(matched.clone()).unwrap_or_default(),
+                ReplacementPart::Before => text.get(..matched.start).unwrap_or_default(),
+                ReplacementPart::After => text.get(matched.end..).unwrap_or_default(),
             });
         }
     }
@@ -208,7 +211,10 @@ impl NameOctets {
 
     /// Returns the bytes, unless some did not fit.
     pub(crate) fn get(&self) -> Option<&[u8]> {
-        self.octets.get(..self.len).filter(|_| !self.is_too_long)
+        if self.is_too_long {
+            return None;
+        }
+        self.octets.get(..self.len)
     }
 }
 

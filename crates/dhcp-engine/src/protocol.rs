@@ -10,7 +10,7 @@ use dhcp_wire::OptionParsing;
 use crate::classify::Classes;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::hosts::{HostCache, HostTerms, HostTrails, Hosts, ReservationProtocol};
+use crate::hosts::{HostCache, HostHashes, HostTerms, Hosts, ReservationProtocol};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
@@ -108,7 +108,7 @@ pub trait Protocol: ReservationProtocol {
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
-        desk: ServeContext<'_, Self, S>,
+        context: ServeContext<'_, Self, S>,
     ) -> MessageOutcome<Self::Destination>;
 }
 
@@ -116,7 +116,7 @@ pub trait Protocol: ReservationProtocol {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LookupGuess {
     /// Look-ups of hosts for the message, when there are any.
-    pub host_hashes: Option<HostTrails>,
+    pub host_hashes: Option<HostHashes>,
     /// Pool from which the message will get a candidate, unless something is reserved for its
     /// client; `None` when the message has named the slot that it wants.
     pub pool: Option<PoolIndex>,

@@ -71,7 +71,7 @@ pub enum DropReason {
     /// The reply waited too long for its row to be durable.
     GateDeadline,
     /// Another server, which shares the database, has leased the address to another client.
-    GivenElsewhere,
+    LeasedElsewhere,
     /// The store refused the lease: a value of it does not fit there, or the stored row of the
     /// address cannot be read.
     LeaseRefused,
@@ -123,7 +123,7 @@ impl DropReason {
         Self::HeldFull,
         Self::StoreFailed,
         Self::GateDeadline,
-        Self::GivenElsewhere,
+        Self::LeasedElsewhere,
         Self::LeaseRefused,
         Self::HostsUnavailable,
         Self::OutboxFull,
@@ -172,7 +172,7 @@ impl DropReason {
             Self::HeldFull => "held-full",
             Self::StoreFailed => "store-failed",
             Self::GateDeadline => "gate-deadline",
-            Self::GivenElsewhere => "given-elsewhere",
+            Self::LeasedElsewhere => "given-elsewhere",
             Self::LeaseRefused => "lease-refused",
             Self::HostsUnavailable => "hosts-unavailable",
             Self::OutboxFull => "outbox-full",
@@ -216,7 +216,7 @@ impl DropReason {
             | Self::Contention
             | Self::StoreFailed
             | Self::GateDeadline
-            | Self::GivenElsewhere
+            | Self::LeasedElsewhere
             | Self::LeaseRefused
             | Self::HostsUnavailable
             | Self::ReplyTooLarge

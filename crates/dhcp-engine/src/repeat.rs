@@ -32,12 +32,14 @@ impl RepeatPolicy {
     }
 
     /// Returns the seconds since the lease in `slot` was written, when the lease is the requesting
-    /// client's, runs, was given for `wanted_s` and is young enough.
+    /// client's, runs, was given for `lifetime_s` and is young enough.
     #[must_use]
-    pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, wanted_s: u32) -> Option<u32> {
-        let is_running = slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Asking;
+    pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, lifetime_s: u32) -> Option<u32> {
+        let is_running =
+            slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Requester;
         let is_on = 0.0 < self.threshold && self.threshold <= 1.0;
-        if !is_running || !is_on || slot.valid_lifetime_s != wanted_s || self.max_age_s == Some(0) {
+        if !is_running || !is_on || slot.valid_lifetime_s != lifetime_s || self.max_age_s == Some(0)
+        {
             return None;
         }
         let age_s = u32::try_from(now.wall_s().checked_sub(slot.cltt_s)?).ok()?;

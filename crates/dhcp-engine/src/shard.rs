@@ -86,7 +86,7 @@ pub struct Shard<P: Protocol, S> {
     in_flight: Arc<InFlight>,
     counters: Arc<ShardCounters<P>>,
     outbox: Outbox<P::Destination, P::Ingress>,
-    held: HeldMessages<P::Ingress>,
+    held_messages: HeldMessages<P::Ingress>,
     work: Box<P::Work>,
     /// Buffer of [`Protocol::REPLY_LEN_MAX`] bytes for the reply.
     scratch: Box<[u8]>,
@@ -112,7 +112,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             in_flight,
             counters,
             outbox: Outbox::new(OUTBOX_CAPACITY),
-            held: HeldMessages::new(HELD_CAPACITY),
+            held_messages: HeldMessages::new(HELD_CAPACITY),
             work: Box::default(),
             scratch: vec![0; P::REPLY_LEN_MAX].into(),
             is_disabled: false,
@@ -177,7 +177,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 
     /// Counts replies that were transmitted but that the kernel did not accept in the end.
-    pub fn count_given_up(&self, count: usize) {
+    pub fn count_unsent(&self, count: usize) {
         for _ in 0..count {
             self.counters.count_dropped(DropReason::SendFailed);
         }
@@ -186,7 +186,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Returns true if no reply waits and no message is held.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.outbox.is_empty() && self.held.is_empty()
+        self.outbox.is_empty() && self.held_messages.is_empty()
     }
 
     /// Processes one datagram. The reply, if any, is transmitted now or when its row is durable.
@@ -249,7 +249,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.snapshot = Some(Arc::clone(&self.in_force));
         self.counters.count_dropped(DropReason::InternalError);
         leave(&self.in_flight, self.served.take());
-        self.held.restore();
+        self.held_messages.restore();
     }
 
     /// Prefetches the memory that `messages` will need, in steps. Memory that a step reads was
@@ -258,21 +258,21 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
         let hosts = P::host_tables(snapshot);
-        let mut ahead = [LookupGuess::default(); GROUP_SIZE];
-        for (ahead, read) in ahead.iter_mut().zip(messages) {
+        let mut guesses = [LookupGuess::default(); GROUP_SIZE];
+        for (guess, read) in guesses.iter_mut().zip(messages) {
             if let Some(read) = read {
-                *ahead = P::prefetch(snapshot, &read.message, read.ingress, store, prefetch);
-                if let Some(host_hashes) = ahead.host_hashes {
+                *guess = P::prefetch(snapshot, &read.message, read.ingress, store, prefetch);
+                if let Some(host_hashes) = guess.host_hashes {
                     host_hashes.prefetch(hosts, prefetch);
                 }
             }
         }
-        for host_hashes in ahead.iter().filter_map(|ahead| ahead.host_hashes) {
+        for host_hashes in guesses.iter().filter_map(|guess| guess.host_hashes) {
             host_hashes.prefetch_records(hosts, prefetch);
         }
-        for LookupGuess { host_hashes: trails, pool } in ahead {
+        for LookupGuess { host_hashes, pool } in guesses {
             let Some(pool) = pool else { continue };
-            let expected = match trails.and_then(|trails| trails.reserved(hosts)) {
+            let expected = match host_hashes.and_then(|host_hashes| host_hashes.reserved(hosts)) {
                 Some(address) => ExpectedSlot::Address(address),
                 None => ExpectedSlot::Candidate(P::pool_set(snapshot), pool),
             };
@@ -304,19 +304,19 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
         };
         report(transmit, Notice::Received, octets, ingress);
-        let asked = MeasuredRequest { kind: P::received_index(&message), since_ns, number: 0 };
-        self.counters.count_received(asked.kind);
+        let request = MeasuredRequest { kind: P::received_index(&message), since_ns, number: 0 };
+        self.counters.count_received(request.kind);
         let keys = P::client(&self.in_flight, &message);
         if let Ok(Some(keys)) = keys {
             self.in_flight.prefetch(keys, self.prefetch);
         }
-        Some(Read { octets, message, ingress, request: asked, keys })
+        Some(Read { octets, message, ingress, request, keys })
     }
 
     fn enter(&mut self, now: Now, read: &Read<'_, P>, transmit: &mut impl ReplySink<P>) {
-        let &Read { octets, ref message, ingress, request: asked, keys } = read;
+        let &Read { octets, ref message, ingress, request, keys } = read;
         self.last_number += 1;
-        let asked = MeasuredRequest { number: self.last_number, ..asked };
+        let request = MeasuredRequest { number: self.last_number, ..request };
         if P::begins_exchange(message) && self.outbox.is_crowded() {
             // Clients that already have an offer go first.
             return self.drop_unread(DropReason::OutboxFull, octets, ingress, transmit);
@@ -327,8 +327,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         };
         match keys.map_or(InFlightAdmission::Entered, |keys| self.in_flight.enter(keys)) {
             InFlightAdmission::Entered => {
-                let entered =
-                    EnteredMessage { keys, ingress, request: asked, since_ns: now.mono_ns };
+                let entered = EnteredMessage { keys, ingress, request, since_ns: now.mono_ns };
                 self.run(now, octets, message, entered, transmit);
             }
             InFlightAdmission::Duplicate => {
@@ -336,9 +335,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
             InFlightAdmission::Hold => {
                 let waits_for = WaitsFor::Client;
-                let held =
-                    HeldMessage { keys, ingress, request: asked, waits_for, since_ns: now.mono_ns };
-                if !self.held.push(held, octets) {
+                let held_message =
+                    HeldMessage { keys, ingress, request, waits_for, since_ns: now.mono_ns };
+                if !self.held_messages.push(held_message, octets) {
                     self.drop_unread(DropReason::HeldFull, octets, ingress, transmit);
                 }
             }
@@ -366,7 +365,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
             self.hosts.take_answers(now, P::classes(snapshot));
         }
-        if !self.held.is_empty() {
+        if !self.held_messages.is_empty() {
             if run_contained(|| self.retry_held(now, transmit)).is_none() {
                 self.recover_from_panic();
             }
@@ -378,20 +377,20 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     /// Handles expiry, deadlines and failed stores, at most `budget` slots of work.
     pub fn housekeeping(&mut self, now: Now, budget: u32) -> SweepCounts {
-        let is_lost = self.store.has_failed();
+        let has_failed = self.store.has_failed();
         let oldest_ns =
-            if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(GATE_DEADLINE_NS) };
-        let reason = if is_lost { DropReason::StoreFailed } else { DropReason::GateDeadline };
+            if has_failed { u64::MAX } else { now.mono_ns.saturating_sub(GATE_DEADLINE_NS) };
+        let reason = if has_failed { DropReason::StoreFailed } else { DropReason::GateDeadline };
         let (in_flight, counters) = (&*self.in_flight, &self.counters);
         self.outbox.abandon(oldest_ns, |reply| {
             leave(in_flight, reply.keys);
             counters.count_dropped(reason);
         });
         let oldest_held_ns =
-            if is_lost { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
-        self.held.abandon(oldest_held_ns, |held| {
-            if held.waits_for != WaitsFor::Client {
-                leave(in_flight, held.keys);
+            if has_failed { u64::MAX } else { now.mono_ns.saturating_sub(HELD_DEADLINE_NS) };
+        self.held_messages.abandon(oldest_held_ns, |held_message| {
+            if held_message.waits_for != WaitsFor::Client {
+                leave(in_flight, held_message.keys);
             }
             counters.count_dropped(reason);
         });
@@ -416,7 +415,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let settled = self.store.settled_epoch();
         self.store.begin_message(request.number);
         self.hosts.begin(now);
-        let desk = ServeContext {
+        let context = ServeContext {
             store: &mut self.store,
             work: &mut *self.work,
             buffer: &mut self.scratch[..],
@@ -426,7 +425,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             hosts: &self.hosts,
         };
         self.served = keys;
-        let served = P::serve(now, &snapshot, message, ingress, desk);
+        let served = P::serve(now, &snapshot, message, ingress, context);
         self.snapshot = Some(snapshot);
         match served {
             MessageOutcome::Reply(reply) => {
@@ -461,12 +460,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &impl ReplySink<P>,
     ) {
         let EnteredMessage { keys, ingress, request, since_ns } = entered;
-        let held = HeldMessage { keys, ingress, request, waits_for, since_ns };
+        let held_message = HeldMessage { keys, ingress, request, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
         let reason = match is_in_vain {
             // The shard requested the hosts nevertheless: the client's next message may find them.
             true => DropReason::HostsUnavailable,
-            false if self.held.push(held, octets) => return,
+            false if self.held_messages.push(held_message, octets) => return,
             false => DropReason::HeldFull,
         };
         self.finish_dropped(keys, reason);
@@ -516,24 +515,24 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
 
     fn retry_held(&mut self, now: Now, transmit: &mut impl ReplySink<P>) {
         let settled = self.store.settled_epoch();
-        for _ in 0..self.held.len() {
-            let Some((held, index)) = self.held.take_first() else { break };
-            let may_run = match held.waits_for {
+        for _ in 0..self.held_messages.len() {
+            let Some((held_message, index)) = self.held_messages.take_first() else { break };
+            let may_run = match held_message.waits_for {
                 WaitsFor::Epoch(epoch) => epoch <= settled,
                 WaitsFor::Hosts(batch) => batch <= self.hosts.answered_batch(),
-                WaitsFor::Client => held
+                WaitsFor::Client => held_message
                     .keys
                     .is_none_or(|keys| self.in_flight.enter(keys) == InFlightAdmission::Entered),
             };
             if !may_run {
-                self.held.put_back(held, index);
+                self.held_messages.put_back(held_message, index);
                 continue;
             }
-            let octets = self.held.take_octets(index);
-            self.served = held.keys;
+            let octets = self.held_messages.take_octets(index);
+            self.served = held_message.keys;
             match P::parse(self.snapshot(), &octets) {
                 Ok(message) => {
-                    let HeldMessage { keys, request, since_ns, ingress, .. } = held;
+                    let HeldMessage { keys, request, since_ns, ingress, .. } = held_message;
                     let entered = EnteredMessage { keys, ingress, request, since_ns };
                     self.run(now, &octets[..], &message, entered, transmit);
                 }
@@ -544,7 +543,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                     leave(&self.in_flight, self.served.take());
                 }
             }
-            self.held.give_octets_back(index, octets);
+            self.held_messages.give_octets_back(index, octets);
         }
     }
 }
@@ -558,17 +557,17 @@ fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
     octets: &[u8],
     transmit: &mut impl ReplySink<P>,
 ) {
-    let Envelope { destination, ingress, request: asked, kind, .. } = *reply;
+    let Envelope { destination, ingress, request, kind, .. } = *reply;
     let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
         if store.is_refused_for_data(epoch, octets) {
             DropReason::LeaseRefused
         } else {
-            DropReason::GivenElsewhere
+            DropReason::LeasedElsewhere
         }
     } else if transmit.transmit(destination, ingress, octets) {
-        transmit.on_transmitted(asked);
+        transmit.on_transmitted(request);
         counters.count_sent(kind);
-        return report(transmit, Notice::Sent { destination, request: asked }, octets, ingress);
+        return report(transmit, Notice::Sent { destination, request }, octets, ingress);
     } else {
         DropReason::SendFailed
     };

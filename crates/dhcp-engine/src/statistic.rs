@@ -103,17 +103,17 @@ impl StatisticEvent {
 /// client.
 #[must_use]
 pub const fn failed_allocation(is_in_network: bool, was_any_searched: bool) -> [StatisticEvent; 3] {
-    let place = if is_in_network {
+    let scope_event = if is_in_network {
         StatisticEvent::AllocationFailSharedNetwork
     } else {
         StatisticEvent::AllocationFailSubnet
     };
-    let search = if was_any_searched {
+    let pool_event = if was_any_searched {
         StatisticEvent::AllocationFail
     } else {
         StatisticEvent::AllocationFailNoPools
     };
-    [place, search, StatisticEvent::AllocationFailClasses]
+    [scope_event, pool_event, StatisticEvent::AllocationFailClasses]
 }
 
 #[cfg(test)]

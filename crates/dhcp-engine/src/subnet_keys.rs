@@ -33,10 +33,10 @@ impl<K: Ord> SubnetKeys<K> {
     where
         K: Borrow<Q>,
     {
-        let at = self.0.partition_point(|(known, _)| known.borrow() < key);
+        let at = self.0.partition_point(|(other, _)| other.borrow() < key);
         self.0[at..]
             .iter()
-            .take_while(|(known, _)| known.borrow() == key)
+            .take_while(|(other, _)| other.borrow() == key)
             .map(|&(_, subnet)| subnet)
             .find(|&subnet| admits(subnet))
     }

@@ -80,10 +80,10 @@ fn dhcpv6_in_batches() {
         let kind = kinds[random.below(3) as usize];
         let client = random.below(12) as u16;
         let address = v6::address(random.below(20) as u16);
-        let wish = [address];
+        let hints = [address];
         let build = v6::Dhcp6MessageBuilder::new(kind, client);
         let build = if kind == MessageType::Solicit { build } else { build.for_us() };
-        build.na(1, if random.chance(1, 2) { &wish } else { &[] }).octets()
+        build.na(1, if random.chance(1, 2) { &hints } else { &[] }).octets()
     });
 }
 
@@ -123,8 +123,8 @@ fn what_came_too_early_is_left_unread() {
         server.shards[0].handle_all(now, arrived, &mut sink);
         server.shards[0].end_batch(now, &mut sink);
         let counters = &server.counters[0];
-        let left = counters.dropped_for(DropReason::WaitedTooLong);
-        (sink.0.len(), left, counters.received_total())
+        let dropped_count = counters.dropped_for(DropReason::WaitedTooLong);
+        (sink.0.len(), dropped_count, counters.received_total())
     };
     assert_eq!(take(now.mono_ns), (1, 1, 2));
     assert_eq!(take(0), (2, 1, 4));

@@ -8,7 +8,7 @@ use dhcp_config::{
     HostIdentifier, IdentifierKind, NoIncludes, ReservationModes, Reserved4, Reserved6,
     ReservedPrefix, parse_dhcp4,
 };
-use dhcp_engine::hosts::{HostIndex, HostTrails, HostsBuilder, Identifiers, ReservationScope};
+use dhcp_engine::hosts::{HostHashes, HostIndex, HostsBuilder, Identifiers, ReservationScope};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
@@ -65,8 +65,9 @@ fn hosts_are_found_as_in_a_model() {
             let key = (scope, identifier.kind, identifier.octets.clone());
             let found = hosts.find(scope, identifier.kind, &identifier.octets);
             let found = found.map(|index| hosts.get(index));
-            let seen = found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
-            assert_eq!(seen, model.get(&key).copied(), "seed {seed}, {key:?}");
+            let found_host =
+                found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
+            assert_eq!(found_host, model.get(&key).copied(), "seed {seed}, {key:?}");
             let identifiers = Identifiers::new(&KINDS, |kind| {
                 (kind == identifier.kind).then_some(&identifier.octets[..])
             });
@@ -75,29 +76,31 @@ fn hosts_are_found_as_in_a_model() {
                 ReservationScope::Subnet(id) => (id, false),
             };
             let modes = ReservationModes { global, in_subnet: !global, out_of_pool: false };
-            let trails = HostTrails::new(&hosts, id, modes, &identifiers);
+            let host_hashes = HostHashes::new(&hosts, id, modes, &identifiers);
             let reserved = found.as_ref().and_then(|host| host.addresses().next());
-            assert_eq!(trails.reserved(&hosts), reserved, "seed {seed}, {key:?}");
+            assert_eq!(host_hashes.reserved(&hosts), reserved, "seed {seed}, {key:?}");
             if let Some(host) = found {
                 assert_eq!((host.scope, host.kind), (scope, identifier.kind));
                 assert_eq!(host.identifier, identifier.octets);
                 assert!(hosts.kinds(scope).contains(host.kind));
             }
 
-            let wanted = address(&mut random);
+            let reserved_address = address(&mut random);
             let mut owners: Vec<_> = hosts
-                .owners_of(scope, wanted)
+                .owners_of(scope, reserved_address)
                 .map(|index| hosts.get(index))
                 .map(|host| (host.kind, host.identifier.to_vec()))
                 .collect();
             owners.sort();
             let expected: Vec<_> = model
                 .iter()
-                .filter(|((of, ..), (address, _))| *of == scope && *address == Some(wanted))
+                .filter(|((of, ..), (address, _))| {
+                    *of == scope && *address == Some(reserved_address)
+                })
                 .map(|((_, kind, octets), _)| (*kind, octets.clone()))
                 .collect();
-            assert_eq!(owners, expected, "seed {seed}, {wanted}");
-            assert_eq!(hosts.owner_of(scope, wanted).is_some(), !expected.is_empty());
+            assert_eq!(owners, expected, "seed {seed}, {reserved_address}");
+            assert_eq!(hosts.owner_of(scope, reserved_address).is_some(), !expected.is_empty());
         }
         let mut reserved: Vec<_> = hosts.reserved().collect();
         reserved.sort();

@@ -5,13 +5,13 @@
 mod batches;
 mod classes;
 mod common;
+mod counterparts;
 mod elsewhere;
 mod hosts;
 mod instructions;
 mod option_choice;
 mod overload;
 mod panics;
-mod twins;
 mod v4_classes;
 mod v4_corners;
 mod v4_direct;

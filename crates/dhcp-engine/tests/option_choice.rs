@@ -17,8 +17,8 @@ use dhcp_wire::v6::MessageType as MessageType6;
 /// Computes the options of a reply slowly: every code, looked for in every scope.
 fn expected<C: OptionCode>(
     scopes: &[Vec<OptionData<C>>],
-    asked: &[C],
-    unasked: &[u16],
+    requested: &[C],
+    unconditional: &[u16],
     withheld: &[u16],
     classes: &[&str],
 ) -> BTreeMap<u16, Vec<u8>> {
@@ -30,8 +30,10 @@ fn expected<C: OptionCode>(
             continue;
         }
         let all: Vec<_> = scopes.iter().flatten().filter(of_code).collect();
-        let is_asked = asked.iter().any(|&asked| asked.into() == code) || unasked.contains(&code);
-        if all.iter().any(|o| o.never_send) || !(is_asked || all.iter().any(|o| o.always_send)) {
+        let is_requested = requested.iter().any(|&requested| requested.into() == code)
+            || unconditional.contains(&code);
+        if all.iter().any(|o| o.never_send) || !(is_requested || all.iter().any(|o| o.always_send))
+        {
             continue;
         }
         let has_class =
@@ -96,34 +98,34 @@ fn choice_is_that_of_the_model<C: OptionCode>(seed: u64, codes: &[C]) {
         let some = |random: &mut Random, count| -> Vec<C> {
             (0..random.below(count)).filter_map(|_| random.pick(codes).copied()).collect()
         };
-        let asked = some(&mut random, 6);
+        let requested = some(&mut random, 6);
         let low = |codes: Vec<C>| -> Vec<u16> {
             codes.into_iter().map(Into::into).filter(|&code| CodeSet::can_hold(code)).collect()
         };
-        let (unasked, withheld) = (low(some(&mut random, 3)), low(some(&mut random, 3)));
+        let (unconditional, withheld) = (low(some(&mut random, 3)), low(some(&mut random, 3)));
         let mut classes = ClassSet::default();
         let names: Vec<&str> = CLASSES.into_iter().filter(|_| random.chance(1, 2)).collect();
         for name in &names {
             classes.insert(class(name).expect("it is one"));
         }
-        let wanted = OptionSelection {
-            requested: asked.iter().copied(),
-            unconditional: CodeSet::from_codes(&unasked),
+        let selection = OptionSelection {
+            requested: requested.iter().copied(),
+            unconditional: CodeSet::from_codes(&unconditional),
             withheld: CodeSet::from_codes(&withheld),
             classes: &classes,
         };
         let lists = || compiled.iter().map(ScopeOptions::standard);
         let mut carried = Vec::new();
-        select_options(lists, &wanted, |code: C, octets| {
+        select_options(lists, &selection, |code: C, octets| {
             carried.push((code.into(), octets.to_vec()))
         });
-        let expected = expected(&scopes, &asked, &unasked, &withheld, &names);
+        let expected = expected(&scopes, &requested, &unconditional, &withheld, &names);
         assert_eq!(carried.len(), expected.len(), "each code once: {scopes:?}");
         carried_in_all += carried.len();
         let carried: BTreeMap<u16, Vec<u8>> = carried.into_iter().collect();
-        assert_eq!(carried, expected, "{scopes:?} {names:?} {asked:?}");
+        assert_eq!(carried, expected, "{scopes:?} {names:?} {requested:?}");
         for &code in codes {
-            let octets = selected_entry(lists, &wanted, code).map(|entry| entry.octets.to_vec());
+            let octets = selected_entry(lists, &selection, code).map(|entry| entry.octets.to_vec());
             assert_eq!(octets, expected.get(&code.into()).cloned(), "{code:?} of {scopes:?}");
         }
     }
@@ -149,14 +151,14 @@ fn options_come_in_the_order_in_which_they_are_asked_for() {
     let scope =
         ScopeOptions::compile(&[option(3, true), option(6, false), option(42, true)], |_| None);
     let classes = ClassSet::default();
-    let wanted = OptionSelection {
+    let selection = OptionSelection {
         requested: [42, 6, 42, 7].into_iter(),
         unconditional: CodeSet::default(),
         withheld: CodeSet::default(),
         classes: &classes,
     };
     let mut codes = Vec::new();
-    select_options(|| [scope.standard()].into_iter(), &wanted, |code, _| codes.push(code));
+    select_options(|| [scope.standard()].into_iter(), &selection, |code, _| codes.push(code));
     assert_eq!(codes, [42, 6, 3]);
 }
 
@@ -267,14 +269,14 @@ fn each_vendor_class_is_sent_once() {
 }
 
 /// Returns options 17 of the advertisement to a client that sends these options.
-fn vendor_options6(options: &str, asked: &[(u16, &[u8])]) -> Vec<Vec<u8>> {
+fn vendor_options6(options: &str, requested: &[(u16, &[u8])]) -> Vec<Vec<u8>> {
     let mut server = v6::Server::new(&format!(
         r#"{{ "Dhcp6": {{ "option-data": [ {options} ],
             "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64",
                 "pools": [ {{ "pool": "2001:db8:1::/80" }} ] }} ] }} }}"#
     ));
     let mut solicit = v6::Dhcp6MessageBuilder::new(MessageType6::Solicit, 1).na(1, &[]);
-    for (code, octets) in asked {
+    for (code, octets) in requested {
         solicit = solicit.option(*code, octets);
     }
     let answer = server.ask(&solicit);
@@ -316,9 +318,9 @@ fn check_vectors(
         let sent = sent.split(' ').filter_map(|sent| sent.split_once(':'));
         let sent: OfClient = sent.map(|(code, digits)| of_client(code, digits)).collect();
         let expected = if godwit == "=" { kea } else { godwit };
-        let found = answer(keys, code.parse().expect("a code"), &sent);
-        if found != expected {
-            wrong.push(format!("{found} instead of {expected}: {sent:?} {keys}"));
+        let actual = answer(keys, code.parse().expect("a code"), &sent);
+        if actual != expected {
+            wrong.push(format!("{actual} instead of {expected}: {sent:?} {keys}"));
         }
         if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
     }
@@ -374,7 +376,7 @@ fn vendor_options_of_dhcpv6_are_those_that_kea_sends() {
             solicit = solicit.option(*code, octets);
         }
         let answer = v6::Server::new(&text).ask(&solicit);
-        let of_code = answer.options.iter().filter(|(found, _)| *found == code);
+        let of_code = answer.options.iter().filter(|(other, _)| *other == code);
         let values: Vec<String> = of_code.map(|(_, octets)| spelled(octets)).collect();
         if values.is_empty() { "none".to_owned() } else { values.join(" ") }
     });

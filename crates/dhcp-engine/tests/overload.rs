@@ -31,8 +31,8 @@ fn discover(client: u16) -> Vec<u8> {
 
 fn request_4(client: u16) -> Vec<u8> {
     let [high, low] = (client + 100).to_be_bytes();
-    let wanted = Ipv4Addr::new(10, 0, high, low);
-    message_4(wire4::MessageType::Request, client).requested(wanted).server(v4::SERVER).octets()
+    let requested = Ipv4Addr::new(10, 0, high, low);
+    message_4(wire4::MessageType::Request, client).requested(requested).server(v4::SERVER).octets()
 }
 
 fn solicit(client: u16) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn request_6(client: u16) -> Vec<u8> {
 }
 
 /// Returns Kea's statistics of the messages of the only shard.
-fn told<P: TestProtocol>(server: &EngineTestServer<P>, names: &[&str]) -> Vec<u64> {
+fn statistics_of<P: TestProtocol>(server: &EngineTestServer<P>, names: &[&str]) -> Vec<u64> {
     let all: BTreeMap<String, u64> = server.counters[0].statistics().into_iter().collect();
     names.iter().map(|name| all[&format!("{}-{name}", P::PACKETS)]).collect()
 }
@@ -59,7 +59,7 @@ fn sheds_and_counts<P: TestProtocol>(
     const DROPS: [&str; 4] = ["duplicate", "queue-full", "processing-failed", "receive-drop"];
     let mut server: EngineTestServer<P> = EngineTestServer::new(config);
     server.auto_settle = false;
-    let held = HELD_CAPACITY as u16;
+    let held_count = HELD_CAPACITY as u16;
     let room = OUTBOX_CAPACITY as u16;
     let mut sent = 0;
     let mut send = |server: &mut EngineTestServer<P>, octets: Vec<u8>| {
@@ -67,30 +67,30 @@ fn sheds_and_counts<P: TestProtocol>(
         sent += 1;
     };
     // Each client waits for its row, and so does its second message; one of these is too many.
-    for client in (0..=held).chain(0..=held) {
+    for client in (0..=held_count).chain(0..=held_count) {
         send(&mut server, end(client));
     }
-    assert_eq!(told(&server, &DROPS), [0, 1, 0, 1]);
+    assert_eq!(statistics_of(&server, &DROPS), [0, 1, 0, 1]);
     send(&mut server, end(0));
-    assert_eq!(told(&server, &DROPS), [1, 1, 0, 2]);
+    assert_eq!(statistics_of(&server, &DROPS), [1, 1, 0, 2]);
     // With a quarter of the room left, only messages that begin an exchange are dropped.
-    for client in held + 1..=room / 4 * 3 {
+    for client in held_count + 1..=room / 4 * 3 {
         send(&mut server, end(client));
     }
     send(&mut server, begin(room));
-    assert_eq!(told(&server, &DROPS), [1, 2, 0, 3]);
+    assert_eq!(statistics_of(&server, &DROPS), [1, 2, 0, 3]);
     for client in room / 4 * 3 + 1..room {
         send(&mut server, end(client));
     }
-    assert_eq!(told(&server, &DROPS), [1, 2, 0, 3]);
+    assert_eq!(statistics_of(&server, &DROPS), [1, 2, 0, 3]);
     send(&mut server, end(room));
-    assert_eq!(told(&server, &DROPS), [1, 3, 0, 4]);
+    assert_eq!(statistics_of(&server, &DROPS), [1, 3, 0, 4]);
     // The rows never settle: all waiting messages are dropped when no client waits for them any
     // more.
     server.pass_s(5);
-    let waited = u64::from(room + held);
-    assert_eq!(told(&server, &DROPS), [1, 3, waited, waited + 4]);
-    assert_eq!(told(&server, &["received", "sent"]), [sent, 0]);
+    let waiting_count = u64::from(room + held_count);
+    assert_eq!(statistics_of(&server, &DROPS), [1, 3, waiting_count, waiting_count + 4]);
+    assert_eq!(statistics_of(&server, &["received", "sent"]), [sent, 0]);
     assert!(server.shards[0].is_idle());
 }
 

@@ -39,7 +39,7 @@ fn request(n: u8, class: &str) -> Dhcp4MessageBuilder {
     message(MessageType::Request, n, class)
 }
 
-fn given(octets: &[u8]) -> Ipv4Addr {
+fn leased_address(octets: &[u8]) -> Ipv4Addr {
     Message::parse(octets).expect("a reply parses").yiaddr()
 }
 
@@ -54,7 +54,7 @@ const GOLD: &str = r#"{ "name": "gold", "test": "option[60].text == 'gold'" }"#;
 fn guards_turn_selection_and_pools_to_what_is_open() {
     let guarded = r#""client-classes": [ "gold" ],"#;
     let mut server = Server::new(&configuration(GOLD, guarded, "", ""));
-    assert_eq!(given(&server.ask(&discover(1, "gold"))), Ipv4Addr::new(10, 0, 0, 10));
+    assert_eq!(leased_address(&server.ask(&discover(1, "gold"))), Ipv4Addr::new(10, 0, 0, 10));
     // The relay agent is in the first subnet, which is not for other clients: no subnet contains
     // it.
     server.tell(&discover(2, "tin"));
@@ -62,7 +62,8 @@ fn guards_turn_selection_and_pools_to_what_is_open() {
 
     let pool = r#", "client-classes": [ "gold" ]"#;
     let mut server = Server::new(&configuration(GOLD, "", "", pool));
-    let order: Vec<Ipv4Addr> = (1..=5).map(|n| given(&server.ask(&discover(n, "tin")))).collect();
+    let order: Vec<Ipv4Addr> =
+        (1..=5).map(|n| leased_address(&server.ask(&discover(n, "tin")))).collect();
     let expected = [[0, 10], [0, 11], [1, 20], [1, 21]].map(|[s, n]| Ipv4Addr::new(10, 0, s, n));
     assert_eq!(order[..4], expected);
     // All addresses are held now, and the oldest hold is broken, but the pool of other clients
@@ -95,7 +96,7 @@ fn a_client_of_no_open_pool_fails_for_lack_of_pools() {
     let mut server = Server::new(&text);
     server.tell(&discover(1, "tin"));
     let events = server.counters[0].statistics();
-    let count = |name: &str| events.iter().find(|(told, _)| told == name).unwrap().1;
+    let count = |name: &str| events.iter().find(|(other, _)| other == name).unwrap().1;
     assert_eq!(count("v4-allocation-fail-no-pools"), 1);
     assert_eq!(count("v4-allocation-fail"), 0);
     assert_eq!(count("v4-allocation-fail-shared-network"), 1);
@@ -111,8 +112,9 @@ fn members_get_the_lifetimes_options_and_fields_of_the_first_class_that_has_any(
           "option-data": [ { "name": "ntp-servers", "data": "10.2.2.2" },
                            { "name": "log-servers", "data": "10.2.2.3", "always-send": true } ] }"#;
     let mut server = Server::new(&configuration(classes, "", "", ""));
-    let wanted = [option::NETWORK_TIME_PROTOCOL_SERVERS];
-    let asking = |class| discover(1, class).option(option::PARAMETER_REQUEST_LIST, &wanted);
+    let requested_codes = [option::NETWORK_TIME_PROTOCOL_SERVERS];
+    let asking =
+        |class| discover(1, class).option(option::PARAMETER_REQUEST_LIST, &requested_codes);
     let octets = server.ask(&asking("gold"));
     let offer = Message::parse(&octets).unwrap();
     assert_eq!(offer.lease_time(), Some(300));
@@ -138,18 +140,18 @@ fn additional_classes_come_last_and_only_where_they_are_named() {
           "option-data": [ { "name": "ntp-servers", "data": "10.4.4.4" } ] }"#;
     let first = r#""evaluate-additional-classes": [ "extra" ],"#;
     let mut server = Server::new(&configuration(classes, first, "", ""));
-    let wanted = [option::NETWORK_TIME_PROTOCOL_SERVERS];
-    let mut asked = |n, class| {
-        let octets =
-            server.ask(&discover(n, class).option(option::PARAMETER_REQUEST_LIST, &wanted));
+    let requested_codes = [option::NETWORK_TIME_PROTOCOL_SERVERS];
+    let mut answer_of = |n, class| {
+        let octets = server
+            .ask(&discover(n, class).option(option::PARAMETER_REQUEST_LIST, &requested_codes));
         let offer = Message::parse(&octets).unwrap();
         assert_eq!(offer.lease_time(), Some(1000));
         (offer.file().to_vec(), value(&octets, option::NETWORK_TIME_PROTOCOL_SERVERS).unwrap())
     };
-    assert_eq!(asked(1, "tin"), (b"extra.bin".to_vec(), vec![10, 3, 3, 3]));
-    assert_eq!(asked(2, "gold"), (b"gold.bin".to_vec(), vec![10, 4, 4, 4]));
+    assert_eq!(answer_of(1, "tin"), (b"extra.bin".to_vec(), vec![10, 3, 3, 3]));
+    assert_eq!(answer_of(2, "gold"), (b"gold.bin".to_vec(), vec![10, 4, 4, 4]));
     // The first subnet is full, and the second has no such class.
-    assert_eq!(asked(3, "tin"), (b"subnet.bin".to_vec(), vec![10, 9, 9, 9]));
+    assert_eq!(answer_of(3, "tin"), (b"subnet.bin".to_vec(), vec![10, 9, 9, 9]));
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn drop_and_reject_are_classes() {
     let nak = server.ask(&request(1, "foe").requested(Ipv4Addr::new(10, 0, 0, 10)).server(SERVER));
     assert_eq!(kind(&nak), Some(MessageType::Nak));
     let statistics = server.counters[0].statistics();
-    let count = |name: &str| statistics.iter().find(|(told, _)| told == name).unwrap().1;
+    let count = |name: &str| statistics.iter().find(|(other, _)| other == name).unwrap().1;
     assert_eq!((count("pkt4-admin-filtered"), count("pkt4-receive-drop")), (4, 4));
 }
 
@@ -182,13 +184,13 @@ fn offers_may_be_leases() {
     assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(1000));
     let rows = server.log.take_rows();
     assert_eq!((rows.len(), rows[0].valid_lifetime_s), (1, 50));
-    let ack = server.ask(&request(1, "slow").requested(given(&octets)).server(SERVER));
+    let ack = server.ask(&request(1, "slow").requested(leased_address(&octets)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
     let rows = server.log.take_rows();
     assert_eq!((rows.len(), rows[0].valid_lifetime_s), (1, 1000));
     // A lease that runs longer than the offer would is not shortened.
     let again = server.ask(&discover(1, "slow"));
-    assert_eq!(given(&again), given(&octets));
+    assert_eq!(leased_address(&again), leased_address(&octets));
     assert!(server.log.take_rows().is_empty());
     server.ask(&discover(2, "quick"));
     assert!(server.log.take_rows().is_empty());
@@ -233,8 +235,9 @@ fn bootp_clients_are_served_when_the_hook_is_there() {
 fn clients_may_do_without_ipv4() {
     let second = r#""option-data": [ { "name": "v6-only-preferred", "data": "1800" } ],"#;
     let mut server = Server::new(&configuration("", "", second, ""));
-    let wanted = [option::IPV6_ONLY_PREFERRED];
-    let octets = server.ask(&discover(1, "phone").option(option::PARAMETER_REQUEST_LIST, &wanted));
+    let requested_codes = [option::IPV6_ONLY_PREFERRED];
+    let octets =
+        server.ask(&discover(1, "phone").option(option::PARAMETER_REQUEST_LIST, &requested_codes));
     let offer = Message::parse(&octets).unwrap();
     assert_eq!(offer.message_type(), Some(MessageType::Offer));
     assert!(offer.yiaddr().is_unspecified() && offer.lease_time().is_none());
@@ -242,17 +245,17 @@ fn clients_may_do_without_ipv4() {
     assert!(value(&octets, option::SUBNET_MASK).is_none());
     let octets = server.ask(
         &request(1, "phone")
-            .option(option::PARAMETER_REQUEST_LIST, &wanted)
+            .option(option::PARAMETER_REQUEST_LIST, &requested_codes)
             .requested(Ipv4Addr::new(10, 0, 0, 10))
             .server(SERVER),
     );
     assert_eq!(kind(&octets), Some(MessageType::Ack));
-    assert!(given(&octets).is_unspecified());
+    assert!(leased_address(&octets).is_unspecified());
     assert!(server.log.take_rows().is_empty());
     // An option that is never sent is of no use to the client.
     let hidden = second.replacen("\"data\"", "\"never-send\": true, \"data\"", 1);
     server.reload(&configuration("", "", &hidden, ""));
-    server.tell(&discover(1, "phone").option(option::PARAMETER_REQUEST_LIST, &wanted));
+    server.tell(&discover(1, "phone").option(option::PARAMETER_REQUEST_LIST, &requested_codes));
     assert_eq!(server.dropped(DropReason::NoIpv6OnlyTime), 1);
 }
 
@@ -266,7 +269,8 @@ fn the_first_and_last_address_of_a_24_are_left_out_when_asked() {
     let text = text.replacen("10.0.0.10 - 10.0.0.11", "10.0.0.254 - 10.0.0.255", 1);
     let text = text.replacen("10.0.1.10 - 10.0.1.11", "10.0.1.0 - 10.0.1.1", 1);
     let mut server = Server::new(&text);
-    let order: Vec<Ipv4Addr> = (1..=3).map(|n| given(&server.ask(&discover(n, "x")))).collect();
+    let order: Vec<Ipv4Addr> =
+        (1..=3).map(|n| leased_address(&server.ask(&discover(n, "x")))).collect();
     assert_eq!(order, [[0, 254], [1, 1], [1, 20]].map(|[s, n]| Ipv4Addr::new(10, 0, s, n)));
     // Kea gives these addresses to clients that request them.
     let ack = server.ask(&request(9, "x").requested(Ipv4Addr::new(10, 0, 0, 255)).server(SERVER));

@@ -26,17 +26,18 @@ fn small_with(keys: &str) -> String {
 }
 
 fn statistic(server: &Server, name: &str) -> u64 {
-    let told = server.counters.iter().flat_map(|counters| counters.statistics());
-    let values: Vec<u64> = told.filter(|(told, _)| told == name).map(|(_, value)| value).collect();
+    let statistics = server.counters.iter().flat_map(|counters| counters.statistics());
+    let values: Vec<u64> =
+        statistics.filter(|(other, _)| other == name).map(|(_, value)| value).collect();
     assert!(!values.is_empty(), "{name} is told");
     values.iter().sum()
 }
 
 fn of_subnet(server: &Server, id: u32, name: &str) -> u64 {
-    let told = server.counters.iter().flat_map(|counters| counters.subnet_statistics());
-    let values: Vec<u64> = told
-        .filter(|&(told_id, told, _)| (told_id, told) == (id, name))
-        .map(|told| told.2)
+    let statistics = server.counters.iter().flat_map(|counters| counters.subnet_statistics());
+    let values: Vec<u64> = statistics
+        .filter(|&(other_id, other, _)| (other_id, other) == (id, name))
+        .map(|statistic| statistic.2)
         .collect();
     assert!(!values.is_empty(), "{name} of {id} is told");
     values.iter().sum()
@@ -66,7 +67,7 @@ fn what_was_refused_once_is_not_refused_for_good() {
     server.log.refuse(server.log.closed_epoch());
     server.auto_settle = true;
     server.tell(&request(2).requested(address(99)).server(SERVER));
-    assert_eq!(server.dropped(DropReason::GivenElsewhere), 1);
+    assert_eq!(server.dropped(DropReason::LeasedElsewhere), 1);
     // The lease exists, and its row has the epoch that was refused.
     for _ in 0..3 {
         let offer = server.ask(&discover(1));
@@ -87,9 +88,9 @@ fn an_address_in_no_pool_is_left_to_other_servers() {
 #[test]
 fn a_wish_of_no_time_is_no_wish_and_an_infinite_one_is_cut() {
     let mut server = Server::new(SMALL);
-    for (wish, given) in [(0_u32, 1000), (1, 500), (u32::MAX, 2000)] {
-        let offer = server.ask(&discover(1).option(option::LEASE_TIME, &wish.to_be_bytes()));
-        assert_eq!(Message::parse(&offer).unwrap().lease_time(), Some(given));
+    for (requested_s, expected) in [(0_u32, 1000), (1, 500), (u32::MAX, 2000)] {
+        let offer = server.ask(&discover(1).option(option::LEASE_TIME, &requested_s.to_be_bytes()));
+        assert_eq!(Message::parse(&offer).unwrap().lease_time(), Some(expected));
     }
 }
 
@@ -137,8 +138,8 @@ fn timers_are_sent_when_they_are_in_order() {
     for (keys, lifetime_s, renew_s, rebind_s) in cases {
         let text = SMALL.replacen(r#""renew-timer": 400, "rebind-timer": 800"#, keys, 1);
         let mut server = Server::new(&text);
-        let wish = lifetime_s.to_be_bytes();
-        let octets = server.ask(&discover(1).option(option::LEASE_TIME, &wish));
+        let requested_s = lifetime_s.to_be_bytes();
+        let octets = server.ask(&discover(1).option(option::LEASE_TIME, &requested_s));
         let offer = Message::parse(&octets).unwrap();
         let seconds = |code| offer.option(code).and_then(|value| value.u32());
         assert_eq!(seconds(option::RENEWAL_TIME), renew_s, "{keys}");
@@ -184,12 +185,12 @@ fn nobody_is_refused_by_whom_no_subnet_serves_unless_kea_refuses() {
     assert_eq!(ack.message_type(), Some(MessageType::Ack));
     assert!(ack.option(option::DOMAIN_NAME_SERVER).is_none());
     // A client that asks all servers to renew its lease may be another server's.
-    let heard = Ingress {
+    let ingress = Ingress {
         is_broadcast: true,
         ..Ingress::routed(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68), SERVER)
     };
     let rebinding = request(1).from(address(10)).direct();
-    assert!(server.send_by(0, &rebinding.octets(), heard).is_empty());
+    assert!(server.send_by(0, &rebinding.octets(), ingress).is_empty());
     assert_eq!(server.dropped(DropReason::NoSubnet), 3);
 
     let mut server = Server::new(&small_with("\"authoritative\": true"));
@@ -220,22 +221,24 @@ fn a_lease_is_given_up_from_anywhere_with_or_without_a_server_identifier() {
 
 #[test]
 fn client_identifiers_are_kept_only_where_they_count() {
-    for (keys, is_kept) in
+    for (keys, is_stored) in
         [("\"match-client-id\": true", true), ("\"match-client-id\": false", false)]
     {
         let mut server = Server::new(&small_with(keys));
-        let named = |message: Dhcp4MessageBuilder, id: &[u8]| message.option(option::CLIENT_ID, id);
-        let octets = server.ask(&named(request(1).requested(address(10)).server(SERVER), b"\x00a"));
+        let with_id =
+            |message: Dhcp4MessageBuilder, id: &[u8]| message.option(option::CLIENT_ID, id);
+        let octets =
+            server.ask(&with_id(request(1).requested(address(10)).server(SERVER), b"\x00a"));
         let ack = Message::parse(&octets).unwrap();
         // The server echoes the identifier in any case (RFC 6842).
         assert_eq!(ack.client_id().unwrap(), *b"\x00a");
         let rows = server.log.take_rows();
-        assert_eq!(rows[0].client_id.is_some(), is_kept, "{keys}");
+        assert_eq!(rows[0].client_id.is_some(), is_stored, "{keys}");
         // Another identifier from the same interface is another client only where identifiers
         // count.
-        let offer = server.ask(&named(discover(1), b"\x00b"));
+        let offer = server.ask(&with_id(discover(1), b"\x00b"));
         let same = Message::parse(&offer).unwrap().yiaddr() == address(10);
-        assert_eq!(same, !is_kept, "{keys}");
+        assert_eq!(same, !is_stored, "{keys}");
     }
     let mut server = Server::new(&small_with("\"echo-client-id\": false"));
     let octets = server.ask(&discover(1).option(option::CLIENT_ID, b"\x00a"));
@@ -357,12 +360,12 @@ fn a_network_gives_from_the_subnet_that_gave_last() {
         message.header.giaddr = Ipv4Addr::new(10, 0, 1, 1);
         message
     };
-    let given = |octets: &[u8]| Message::parse(octets).unwrap().yiaddr().octets()[2];
+    let third_octet = |octets: &[u8]| Message::parse(octets).unwrap().yiaddr().octets()[2];
     // The relay agent's own subnet comes first, and then its neighbors in turn.
-    let order: Vec<u8> = (1..=2).map(|n| given(&server.ask(&second(discover(n))))).collect();
+    let order: Vec<u8> = (1..=2).map(|n| third_octet(&server.ask(&second(discover(n))))).collect();
     assert_eq!(order, [1, 1]);
     // A client of the first subnet continues where the last one ended.
-    let order: Vec<u8> = (3..=6).map(|n| given(&server.ask(&discover(n)))).collect();
+    let order: Vec<u8> = (3..=6).map(|n| third_octet(&server.ask(&discover(n)))).collect();
     assert_eq!(order, [2, 2, 0, 0]);
     for n in 1..=6 {
         server.lease(n);
@@ -449,12 +452,12 @@ fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
         lease.hardware = HardwareAddress::default();
         lease.client_id = None;
         server.table.load(lease);
-        let asked = [
+        let messages = [
             request(1).from(leased),
             request(1).requested(leased),
             request(1).requested(leased).server(SERVER),
         ];
-        for (at, message) in (1..).zip(asked) {
+        for (at, message) in (1..).zip(messages) {
             server.tell(&message);
             assert_eq!(server.dropped(DropReason::LeaseRefused), at, "{keys}");
         }

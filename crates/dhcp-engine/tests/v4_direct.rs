@@ -31,7 +31,7 @@ fn server() -> Server {
 }
 
 /// Returns the ingress of a broadcast from a client without an address, over interface `interface`.
-fn heard(interface: u32, local: Ipv4Addr) -> Ingress {
+fn ingress_at(interface: u32, local: Ipv4Addr) -> Ingress {
     let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
     Ingress { source: nowhere, local, interface, is_broadcast: true, listener_index: 0, mac: None }
 }
@@ -75,7 +75,7 @@ fn reply(
 fn a_client_without_an_address_is_answered_in_a_frame_or_by_broadcast_as_it_asks() {
     let mut server = server();
     let offer = Some(MessageType::Offer);
-    let ingress = heard(2, ON_ETH0);
+    let ingress = ingress_at(2, ON_ETH0);
     let quiet = direct(MessageType::Discover, 1);
     let expected = (in_frame(1, address(0, 10)), offer, address(0, 10));
     assert_eq!(reply(&mut server, &quiet, ingress), expected);
@@ -93,13 +93,13 @@ fn a_client_without_an_address_is_answered_in_a_frame_or_by_broadcast_as_it_asks
 #[test]
 fn an_exchange_names_the_interfaces_address_as_the_server() {
     let mut server = server();
-    let ingress = heard(3, ON_ETH1);
+    let ingress = ingress_at(3, ON_ETH1);
     let offers = server.send_by(0, &direct(MessageType::Discover, 1).octets(), ingress);
     let offer = Message::parse(&offers[0].1).unwrap();
     assert_eq!(offer.server_identifier(), Some(ON_ETH1));
-    let wanted = direct(MessageType::Request, 1).requested(offer.yiaddr()).server(ON_ETH1);
+    let request_message = direct(MessageType::Request, 1).requested(offer.yiaddr()).server(ON_ETH1);
     let expected = (in_frame(1, address(1, 10)), Some(MessageType::Ack), address(1, 10));
-    assert_eq!(reply(&mut server, &wanted, ingress), expected);
+    assert_eq!(reply(&mut server, &request_message, ingress), expected);
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn the_interface_tells_the_subnet_of_whoever_has_no_address() {
         [(2, ON_ETH0, 0), (3, ON_ETH1, 1), (4, ON_ETH1, 2), (9, ON_ETH0, 0)]
     {
         let discover = direct(MessageType::Discover, 10 + interface as u8);
-        let (_, _, yiaddr) = reply(&mut server, &discover, heard(interface, local));
+        let (_, _, yiaddr) = reply(&mut server, &discover, ingress_at(interface, local));
         assert_eq!(yiaddr.octets()[2], subnet, "interface {interface}");
     }
-    let elsewhere = heard(2, Ipv4Addr::new(192, 0, 2, 1));
+    let elsewhere = ingress_at(2, Ipv4Addr::new(192, 0, 2, 1));
     assert!(server.send_by(0, &direct(MessageType::Discover, 9).octets(), elsewhere).is_empty());
     assert_eq!(server.dropped(DropReason::NoSubnet), 1);
 }
@@ -130,7 +130,8 @@ fn a_datagram_to_our_address_tells_its_subnet_by_its_own() {
     assert_eq!(yiaddr.octets()[2], 1);
     // In a broadcast the address proves nothing: the client may come from another link.
     let rebinding = direct(MessageType::Request, 3).from(address(1, 13));
-    let ingress = Ingress { source: SocketAddrV4::new(address(1, 13), 68), ..heard(2, ON_ETH0) };
+    let ingress =
+        Ingress { source: SocketAddrV4::new(address(1, 13), 68), ..ingress_at(2, ON_ETH0) };
     assert!(server.send_by(0, &rebinding.octets(), ingress).is_empty());
     assert_eq!(server.dropped(DropReason::UnknownClient), 1);
 }
@@ -138,7 +139,7 @@ fn a_datagram_to_our_address_tells_its_subnet_by_its_own() {
 #[test]
 fn a_client_keeps_its_lease_by_unicast_and_by_broadcast_and_gives_it_up() {
     let mut server = server();
-    let ingress = heard(2, ON_ETH0);
+    let ingress = ingress_at(2, ON_ETH0);
     let boot = direct(MessageType::Request, 1).requested(address(0, 12));
     assert_eq!(reply(&mut server, &boot, ingress).1, Some(MessageType::Nak));
     let select = direct(MessageType::Request, 1).requested(address(0, 12)).server(ON_ETH0);
@@ -164,7 +165,7 @@ fn a_client_keeps_its_lease_by_unicast_and_by_broadcast_and_gives_it_up() {
 #[test]
 fn a_refusal_is_for_all_stations_even_when_the_client_names_an_address() {
     let mut server = server();
-    let ingress = heard(2, ON_ETH0);
+    let ingress = ingress_at(2, ON_ETH0);
     let first = direct(MessageType::Request, 1).requested(address(0, 12)).server(ON_ETH0);
     reply(&mut server, &first, ingress);
     let other = direct(MessageType::Request, 2).from(address(0, 12));
@@ -182,14 +183,14 @@ fn parameters_go_to_the_address_that_the_client_has() {
     let ack = Some(MessageType::Ack);
     let nothing = Ipv4Addr::UNSPECIFIED;
     let inform = direct(MessageType::Inform, 1);
-    let named = inform.clone().from(address(0, 77));
-    for ingress in [heard(2, ON_ETH0), sent_from(address(0, 76))] {
+    let with_address = inform.clone().from(address(0, 77));
+    for ingress in [ingress_at(2, ON_ETH0), sent_from(address(0, 76))] {
         let expected = (at_client(address(0, 77)), ack, nothing);
-        assert_eq!(reply(&mut server, &named, ingress), expected);
+        assert_eq!(reply(&mut server, &with_address, ingress), expected);
     }
     let expected = (at_client(address(0, 76)), ack, nothing);
     assert_eq!(reply(&mut server, &inform, sent_from(address(0, 76))), expected);
-    assert!(server.send_by(0, &inform.octets(), heard(2, ON_ETH0)).is_empty());
+    assert!(server.send_by(0, &inform.octets(), ingress_at(2, ON_ETH0)).is_empty());
     assert_eq!(server.dropped(DropReason::NoAddress), 1);
 }
 
@@ -198,7 +199,7 @@ fn a_named_link_counts_more_than_the_interface() {
     let mut server = server();
     let link = address(1, 0).octets();
     let discover = direct(MessageType::Discover, 1).option(option::SUBNET_SELECTION, &link);
-    assert_eq!(reply(&mut server, &discover, heard(2, ON_ETH0)).2, address(1, 10));
+    assert_eq!(reply(&mut server, &discover, ingress_at(2, ON_ETH0)).2, address(1, 10));
 }
 
 /// Returns messages of every type that a client sends.
@@ -223,12 +224,12 @@ fn a_broadcast_from_a_client_that_no_subnet_fits_is_dropped_without_a_word() {
         "client-classes": [ { "name": "mine", "test": "option[60].text == 'mine'" } ],
         "subnet4": [ { "id": 1, "subnet": "10.0.0.0/24", "client-classes": [ "mine" ],
                        "pools": [ { "pool": "10.0.0.10 - 10.0.0.13" } ] } ] } }"#;
-    let elsewhere = heard(2, Ipv4Addr::new(192, 0, 2, 1));
+    let elsewhere = ingress_at(2, Ipv4Addr::new(192, 0, 2, 1));
     // The last client names a link that has no subnet.
     let cases = [
         (TWO_LINKS, elsewhere, false),
-        (GUARDED, heard(2, ON_ETH0), false),
-        (TWO_LINKS, heard(2, ON_ETH0), true),
+        (GUARDED, ingress_at(2, ON_ETH0), false),
+        (TWO_LINKS, ingress_at(2, ON_ETH0), true),
     ];
     for (config, ingress, names_link) in cases {
         let mut server = Server::new(config);
@@ -268,7 +269,7 @@ fn a_relayed_inform_without_a_subnet_is_answered_with_what_classes_say_of_bootin
 #[test]
 fn nothing_is_said_where_we_have_no_address_to_be_known_by() {
     let mut server = server();
-    let ingress = heard(4, Ipv4Addr::UNSPECIFIED);
+    let ingress = ingress_at(4, Ipv4Addr::UNSPECIFIED);
     let messages = of_every_type(1, ON_ETH0);
     for message in &messages {
         assert!(server.send_by(0, &message.octets(), ingress).is_empty());
@@ -295,13 +296,13 @@ fn verbose_server() -> (Server, Vec<u8>) {
         data.join(", ")
     ));
     // The client requests the most important options last.
-    let asked = codes.into_iter().rev().chain([3, 6, 1]).collect();
-    (server, asked)
+    let requested_codes = codes.into_iter().rev().chain([3, 6, 1]).collect();
+    (server, requested_codes)
 }
 
 #[test]
 fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() {
-    let (mut server, asked) = verbose_server();
+    let (mut server, requested_codes) = verbose_server();
     let mut shortened = 0;
     for (n, maximum) in
         [None, Some(0), Some(576), Some(800), Some(1200), Some(9000)].iter().enumerate()
@@ -315,7 +316,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
                 } else {
                     discover = discover.direct();
                 }
-                discover = discover.option(option::PARAMETER_REQUEST_LIST, &asked);
+                discover = discover.option(option::PARAMETER_REQUEST_LIST, &requested_codes);
                 if let Some(maximum) = maximum {
                     let maximum: u16 = *maximum;
                     discover = discover.option(57, &maximum.to_be_bytes());
@@ -327,7 +328,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
                     let circuit: Vec<u8> = [1, 60].into_iter().chain([9; 60]).collect();
                     discover = discover.option(option::RELAY_AGENT_INFORMATION, &circuit);
                 }
-                let ingress = if is_relayed { ingress } else { heard(2, ON_ETH0) };
+                let ingress = if is_relayed { ingress } else { ingress_at(2, ON_ETH0) };
                 let replies = server.send_by(0, &discover.octets(), ingress);
                 let case = format!("{maximum:?} {is_relayed} {id_len}");
                 let octets = &replies.first().expect(&case).1;
@@ -341,7 +342,7 @@ fn where_not_all_options_fit_those_that_matter_go_out_and_the_rest_is_counted() 
                 assert_eq!(reply.option(61).is_some(), id_len > 0, "{case}");
                 // The other options in the reply are the first that fit, in the client's order.
                 let has = |code: &u8| reply.option(*code).is_some();
-                let missing = asked.iter().filter(|code| !has(code)).count();
+                let missing = requested_codes.iter().filter(|code| !has(code)).count();
                 assert!(missing > 0, "{case}");
                 shortened += 1;
             }
@@ -385,7 +386,7 @@ fn of_subnets_that_fit_the_lowest_id_is_taken() {
             let mut server = Server::new(&text);
             server.shards[0].set_interfaces(Arc::new(InterfaceNames::new([(2, "eth0")])));
             let discover = direct(MessageType::Discover, 1).octets();
-            let sent = server.send_by(0, &discover, heard(2, ON_ETH0));
+            let sent = server.send_by(0, &discover, ingress_at(2, ON_ETH0));
             let offer = Message::parse(&sent[0].1).expect("an offer");
             assert_eq!(offer.yiaddr(), address(3, 10), "{subnets}");
         }

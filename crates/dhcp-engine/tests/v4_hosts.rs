@@ -40,15 +40,15 @@ fn address(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, last)
 }
 
-fn given(octets: &[u8]) -> Ipv4Addr {
+fn leased_address(octets: &[u8]) -> Ipv4Addr {
     Message::parse(octets).expect("a reply parses").yiaddr()
 }
 
 fn conflicts(server: &Server) -> (u64, u64) {
     let name = "v4-reservation-conflicts";
     let counters = &server.counters[0];
-    let all = counters.statistics().iter().find(|(told, _)| told == name).expect("it is told").1;
-    let of_first = |&&(id, told, _): &&(u32, &str, u64)| (id, told) == (1, name);
+    let all = counters.statistics().iter().find(|(other, _)| other == name).expect("it is told").1;
+    let of_first = |&&(id, other, _): &&(u32, &str, u64)| (id, other) == (1, name);
     (all, counters.subnet_statistics().iter().find(of_first).expect("it is told").2)
 }
 
@@ -60,10 +60,10 @@ fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
     assert_eq!(server.lease(3), address(11));
     assert_eq!(server.lease(4), Ipv4Addr::new(10, 0, 1, 10));
     let offer = server.ask(&discover(5).requested(address(10)));
-    assert_eq!(given(&offer), Ipv4Addr::new(10, 0, 1, 11));
-    for wanted in [address(10), address(200)] {
-        let nak = server.ask(&request(5).requested(wanted).server(SERVER));
-        assert_eq!(kind(&nak), Some(MessageType::Nak), "{wanted}");
+    assert_eq!(leased_address(&offer), Ipv4Addr::new(10, 0, 1, 11));
+    for requested in [address(10), address(200)] {
+        let nak = server.ask(&request(5).requested(requested).server(SERVER));
+        assert_eq!(kind(&nak), Some(MessageType::Nak), "{requested}");
     }
     assert_eq!((server.lease(1), server.lease(2)), (address(10), address(200)));
     let rows = server.log.take_rows();
@@ -71,7 +71,7 @@ fn the_owner_has_its_address_in_and_out_of_pools_and_nobody_else() {
     assert_eq!((pooled.subnet_id, pooled.pool_id), (1, 0));
     // The client renews, releases and gets it again like any other.
     let ack = server.ask(&request(2).from(address(200)));
-    assert_eq!(given(&ack), address(200));
+    assert_eq!(leased_address(&ack), address(200));
     server.tell(&Dhcp4MessageBuilder::new(MessageType::Release, 2).from(address(200)));
     server.pass_s(1);
     assert_eq!(server.lease(2), address(200));
@@ -103,7 +103,7 @@ fn who_has_a_reserved_address_keeps_it_until_it_renews() {
     assert_eq!(server.lease(2), address(10));
     server.reload(&configuration("", &reserve(1, "10.0.0.10")));
     let offer = server.ask(&discover(1));
-    assert_eq!(given(&offer), address(11));
+    assert_eq!(leased_address(&offer), address(11));
     assert_eq!(conflicts(&server), (1, 1));
     let ack = server.ask(&request(1).requested(address(11)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
@@ -171,7 +171,7 @@ fn identifiers_are_tried_in_their_order() {
     ];
     for (keys, message, last) in cases {
         let mut server = Server::new(&configuration(keys, hosts));
-        assert_eq!(given(&server.ask(&message)), address(last), "{keys}");
+        assert_eq!(leased_address(&server.ask(&message)), address(last), "{keys}");
     }
 }
 
@@ -188,10 +188,10 @@ fn hosts_have_names_options_fields_and_classes() {
         "client-classes": [ "given" ],
         "option-data": [ { "name": "ntp-servers", "data": "10.6.6.6" } ] }"#;
     let mut server = Server::new(&configuration(keys, host));
-    let wanted = [option::NETWORK_TIME_PROTOCOL_SERVERS, option::LOG_SERVER];
+    let requested_codes = [option::NETWORK_TIME_PROTOCOL_SERVERS, option::LOG_SERVER];
     let asking = |n| {
         discover(n)
-            .option(option::PARAMETER_REQUEST_LIST, &wanted)
+            .option(option::PARAMETER_REQUEST_LIST, &requested_codes)
             .option(option::HOST_NAME, b"Own_Name")
     };
     let octets = server.ask(&asking(1));
@@ -235,11 +235,11 @@ fn a_reservation_without_an_address_hides_none_of_another_subnet() {
         r#"{ "client-id": "01:aa:bb", "ip-address": "10.0.1.77" }"#.to_owned(),
     ] {
         let mut server = Server::new(&second(&hosts));
-        let named =
+        let with_name =
             |message: Dhcp4MessageBuilder| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
-        assert_eq!(given(&server.ask(&named(discover(1)))), reserved);
-        let ack = server.ask(&named(request(1).requested(reserved).server(SERVER)));
-        assert_eq!((kind(&ack), given(&ack)), (Some(MessageType::Ack), reserved));
+        assert_eq!(leased_address(&server.ask(&with_name(discover(1)))), reserved);
+        let ack = server.ask(&with_name(request(1).requested(reserved).server(SERVER)));
+        assert_eq!((kind(&ack), leased_address(&ack)), (Some(MessageType::Ack), reserved));
     }
 }
 
@@ -247,7 +247,8 @@ fn a_reservation_without_an_address_hides_none_of_another_subnet() {
 /// reservations.
 #[test]
 fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
-    let named = |message: Dhcp4MessageBuilder| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
+    let with_name =
+        |message: Dhcp4MessageBuilder| message.option(option::CLIENT_ID, &[1, 0xaa, 0xbb]);
     for (bare, holds) in [
         (r#""hw-address": "02:00:00:00:00:01""#, r#""client-id": "01:aa:bb""#),
         (r#""circuit-id": "'port7'""#, r#""client-id": "01:aa:bb""#),
@@ -262,26 +263,26 @@ fn what_a_further_reservation_of_a_client_holds_is_not_kept_from_it() {
             1,
         );
         let with_port = |message: Dhcp4MessageBuilder| {
-            named(message).option(option::RELAY_AGENT_INFORMATION, b"\x01\x05port7")
+            with_name(message).option(option::RELAY_AGENT_INFORMATION, b"\x01\x05port7")
         };
         // The client may have the address if it requests it.
         let mut server = Server::new(&text);
         let offer = server.ask(&with_port(discover(1)).requested(address(11)));
-        assert_eq!(given(&offer), address(11), "{hosts}");
+        assert_eq!(leased_address(&offer), address(11), "{hosts}");
         // For this client only this address is left, for other clients none at all.
         let mut server = Server::new(&text);
         assert_eq!(server.lease(2), address(10));
         server.tell(&discover(3));
         assert_eq!(server.dropped(DropReason::PoolExhausted), 1);
         let offer = server.ask(&with_port(discover(1)));
-        assert_eq!(given(&offer), address(11), "{hosts}");
+        assert_eq!(leased_address(&offer), address(11), "{hosts}");
         let ack = server.ask(&with_port(request(1).requested(address(11)).server(SERVER)));
         assert_eq!(kind(&ack), Some(MessageType::Ack));
         let ack = server.ask(&with_port(request(1).from(address(11))));
         assert_eq!(kind(&ack), Some(MessageType::Ack));
         // The second reservation does not count otherwise.
         let mut server = Server::new(&text);
-        assert_eq!(given(&server.ask(&with_port(discover(1)))), address(10), "{hosts}");
+        assert_eq!(leased_address(&server.ask(&with_port(discover(1)))), address(10), "{hosts}");
     }
 }
 
@@ -302,7 +303,7 @@ fn early_global_hosts_choose_subnets_and_are_dropped_before() {
         text.replacen(r#""id": 1,"#, r#""id": 1, "client-classes": [ "second" ],"#, 1)
     };
     let mut server = Server::new(&guarded(true));
-    assert_eq!(given(&server.ask(&discover(1))), address(10));
+    assert_eq!(leased_address(&server.ask(&discover(1))), address(10));
     server.tell(&discover(2));
     assert_eq!(server.dropped(DropReason::Filtered), 1);
     server.tell(&discover(3));
@@ -316,20 +317,20 @@ fn early_global_hosts_choose_subnets_and_are_dropped_before() {
 fn leases_keep_what_the_relay_agent_said() {
     let keys = r#""store-extended-info": true, "cache-threshold": 0.25,"#;
     let mut server = Server::new(&configuration(keys, ""));
-    let said = [relay::CIRCUIT_ID, 1, 7, relay::REMOTE_ID, 2, 0xab, 0xcd];
-    let relayed = |message: Dhcp4MessageBuilder, said: &[u8]| {
-        message.option(option::RELAY_AGENT_INFORMATION, said)
+    let relay_information = [relay::CIRCUIT_ID, 1, 7, relay::REMOTE_ID, 2, 0xab, 0xcd];
+    let relayed = |message: Dhcp4MessageBuilder, relay_information: &[u8]| {
+        message.option(option::RELAY_AGENT_INFORMATION, relay_information)
     };
-    server.ask(&relayed(request(1).requested(address(10)).server(SERVER), &said));
+    server.ask(&relayed(request(1).requested(address(10)).server(SERVER), &relay_information));
     let context = r#"{ "ISC": { "relay-agent-info": { "remote-id": "ABCD", "sub-options": "0x0101070202ABCD" } } }"#;
     assert_eq!(&*server.log.take_rows()[0].user_context, context);
     // The same information is not written again; other information is, and a message without any
     // keeps it.
-    server.ask(&relayed(request(1).from(address(10)), &said));
+    server.ask(&relayed(request(1).from(address(10)), &relay_information));
     assert!(server.log.take_rows().is_empty());
     server.ask(&request(1).from(address(10)));
     assert!(server.log.take_rows().is_empty());
-    server.ask(&relayed(request(1).from(address(10)), &said[..3]));
+    server.ask(&relayed(request(1).from(address(10)), &relay_information[..3]));
     let context = r#"{ "ISC": { "relay-agent-info": { "sub-options": "0x010107" } } }"#;
     assert_eq!(&*server.log.take_rows()[0].user_context, context);
 }
@@ -345,7 +346,7 @@ fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() 
         )
     };
     let host = r#"{ "circuit-id": "07", "hostname": "seven" }"#;
-    let said = [relay::CIRCUIT_ID, 1, 7];
+    let relay_information = [relay::CIRCUIT_ID, 1, 7];
     let renew = |n| request(n).from(address(10)).direct();
     // The answer shows class and host, and if it has the agent's information.
     let answer = |server: &mut Server, message: &Dhcp4MessageBuilder| {
@@ -359,12 +360,12 @@ fn a_client_that_renews_past_its_relay_agent_is_still_known_by_what_that_said() 
     for stashes in [true, false] {
         let mut server = Server::new(&configuration(&keys(stashes), host));
         let first = request(1).requested(address(10)).server(SERVER);
-        let first = first.option(option::RELAY_AGENT_INFORMATION, &said);
-        let (is_in_class, is_named, is_echoed, row) = answer(&mut server, &first);
-        assert!(is_in_class && is_named && is_echoed);
+        let first = first.option(option::RELAY_AGENT_INFORMATION, &relay_information);
+        let (is_in_class, has_name, is_echoed, row) = answer(&mut server, &first);
+        assert!(is_in_class && has_name && is_echoed);
         for again in [renew(1), renew(1).option(option::RELAY_AGENT_INFORMATION, &[])] {
-            let (is_in_class, is_named, is_echoed, now) = answer(&mut server, &again);
-            assert_eq!((is_in_class, is_named, is_echoed), (stashes, stashes, false));
+            let (is_in_class, has_name, is_echoed, now) = answer(&mut server, &again);
+            assert_eq!((is_in_class, has_name, is_echoed), (stashes, stashes, false));
             if stashes {
                 assert_eq!(now.user_context, row.user_context);
             }
@@ -399,14 +400,15 @@ fn what_a_lease_keeps_of_a_relay_agent_is_for_its_client_alone() {
 #[test]
 fn a_changed_name_is_written_and_the_same_is_repeated() {
     let mut server = Server::new(&configuration("\"cache-threshold\": 0.25,", ""));
-    let named = |message: Dhcp4MessageBuilder, name: &[u8]| message.option(option::HOST_NAME, name);
-    server.ask(&named(request(1).requested(address(10)).server(SERVER), b"one"));
+    let with_name =
+        |message: Dhcp4MessageBuilder, name: &[u8]| message.option(option::HOST_NAME, name);
+    server.ask(&with_name(request(1).requested(address(10)).server(SERVER), b"one"));
     assert_eq!(server.log.take_rows().len(), 1);
     server.pass_s(100);
-    let octets = server.ask(&named(request(1).from(address(10)), b"One"));
+    let octets = server.ask(&with_name(request(1).from(address(10)), b"One"));
     assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(900));
     assert!(server.log.take_rows().is_empty());
-    let octets = server.ask(&named(request(1).from(address(10)), b"two"));
+    let octets = server.ask(&with_name(request(1).from(address(10)), b"two"));
     assert_eq!(Message::parse(&octets).unwrap().lease_time(), Some(1000));
     assert_eq!(&*server.log.take_rows()[0].hostname, "two");
 }
@@ -427,7 +429,7 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
     };
     let mut server = Server::new(&configuration(&keys(false), host));
     let octets = server.ask(&from_port(request(1).requested(address(77)).server(SERVER)));
-    assert_eq!(given(&octets), address(77));
+    assert_eq!(leased_address(&octets), address(77));
     let row = server.log.take_rows().remove(0);
     assert_eq!(row.client_id.unwrap().octets(), b"\x00own");
     let mut server = Server::new(&configuration(&keys(true), host));
@@ -436,9 +438,9 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
     let row = server.log.take_rows().remove(0);
     assert_eq!(row.client_id.unwrap().octets(), b"\x00port7");
     // Another device at the port is the same client, and the old one elsewhere is not.
-    assert_eq!(given(&server.ask(&from_port(discover(2)))), address(77));
+    assert_eq!(leased_address(&server.ask(&from_port(discover(2)))), address(77));
     let moved = discover(1).option(option::CLIENT_ID, b"\x00own");
-    assert_eq!(given(&server.ask(&moved)), address(10));
+    assert_eq!(leased_address(&server.ask(&moved)), address(10));
 }
 
 /// Firmware, boot loader and system send requests within seconds, each with another client
@@ -451,7 +453,7 @@ fn an_offer_of_a_reserved_address_binds_no_other_identifier_of_its_owner() {
         for id in [&[0, 1, 2, 3][..], &[1, 2, 0, 0, 0, 0, 1], &[255, 9, 9, 9, 9, 0, 3]] {
             let offer =
                 server.ask_octets(&discover(1).option(option::CLIENT_IDENTIFIER, id).octets());
-            assert_eq!(given(&offer), expected, "{id:?}");
+            assert_eq!(leased_address(&offer), expected, "{id:?}");
         }
     }
 }

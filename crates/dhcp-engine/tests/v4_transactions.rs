@@ -23,10 +23,10 @@ fn address(last: u8) -> Ipv4Addr {
 #[test]
 fn an_offer_carries_terms_and_options() {
     let mut server = Server::new(SMALL);
-    let wanted = [option::ROUTER, 42, 66];
+    let requested_codes = [option::ROUTER, 42, 66];
     let octets = server.ask(
         &discover(1)
-            .option(option::PARAMETER_REQUEST_LIST, &wanted)
+            .option(option::PARAMETER_REQUEST_LIST, &requested_codes)
             .option(option::CLIENT_ID, b"\x00me")
             .option(option::RELAY_AGENT_INFORMATION, &[1, 2, 9, 9]),
     );
@@ -78,7 +78,7 @@ fn options_58_and_59_are_sent_to_those_that_ask() {
                             "pools": [ {{ "pool": "10.0.0.10 - 10.0.0.13" }} ] }} ] }} }}"#
         )
     };
-    let asked = |message: Dhcp4MessageBuilder| {
+    let requesting_times = |message: Dhcp4MessageBuilder| {
         message
             .option(option::PARAMETER_REQUEST_LIST, &[option::RENEWAL_TIME, option::REBINDING_TIME])
     };
@@ -89,15 +89,17 @@ fn options_58_and_59_are_sent_to_those_that_ask() {
             .map(|code| reply.option(code).map(|value| value.u32().expect("four octets, once")))
     };
     let inform = Dhcp4MessageBuilder::new(MessageType::Inform, 1).from(address(99));
-    for message in [asked(discover(1)), asked(request(1)), asked(inform)] {
+    for message in
+        [requesting_times(discover(1)), requesting_times(request(1)), requesting_times(inform)]
+    {
         assert_eq!(times("", false, &message), [Some(77), Some(88)]);
     }
     assert_eq!(times("", false, &discover(1)), [None, None]);
     assert_eq!(times("", true, &discover(1)), [Some(77), None]);
     let own = r#""renew-timer": 100,"#;
-    assert_eq!(times(own, true, &asked(discover(1))), [Some(100), Some(88)]);
+    assert_eq!(times(own, true, &requesting_times(discover(1))), [Some(100), Some(88)]);
     let calculated = r#""calculate-tee-times": true,"#;
-    assert_eq!(times(calculated, true, &asked(discover(1))), [Some(500), Some(875)]);
+    assert_eq!(times(calculated, true, &requesting_times(discover(1))), [Some(500), Some(875)]);
 }
 
 #[test]
@@ -115,8 +117,8 @@ fn a_client_keeps_its_address_and_a_wish_is_granted_when_free() {
     assert_eq!(server.lease(1), address(10));
     let offer = server.ask(&discover(3).requested(address(13)));
     assert_eq!(Message::parse(&offer).unwrap().yiaddr(), address(13));
-    let taken = server.ask(&discover(4).requested(address(10)));
-    assert_eq!(Message::parse(&taken).unwrap().yiaddr(), address(12));
+    let other_offer = server.ask(&discover(4).requested(address(10)));
+    assert_eq!(Message::parse(&other_offer).unwrap().yiaddr(), address(12));
     let foreign = server.ask(&discover(4).requested(Ipv4Addr::new(172, 16, 0, 1)));
     assert_eq!(Message::parse(&foreign).unwrap().yiaddr(), address(12));
 }
@@ -124,9 +126,9 @@ fn a_client_keeps_its_address_and_a_wish_is_granted_when_free() {
 #[test]
 fn lease_times_are_kept_within_the_limits() {
     let mut server = Server::new(SMALL);
-    for (wish, given) in [(10_u32, 500), (700, 700), (u32::MAX, 2000)] {
-        let offer = server.ask(&discover(1).option(option::LEASE_TIME, &wish.to_be_bytes()));
-        assert_eq!(Message::parse(&offer).unwrap().lease_time(), Some(given));
+    for (requested_s, expected_s) in [(10_u32, 500), (700, 700), (u32::MAX, 2000)] {
+        let offer = server.ask(&discover(1).option(option::LEASE_TIME, &requested_s.to_be_bytes()));
+        assert_eq!(Message::parse(&offer).unwrap().lease_time(), Some(expected_s));
     }
 }
 
@@ -286,11 +288,11 @@ fn no_acknowledgment_leaves_before_its_row_is_safe() {
     let offer = server.ask(&discover(1));
     assert_eq!(kind(&offer), Some(MessageType::Offer));
     server.auto_settle = false;
-    let asked = request(1).requested(address(10)).server(SERVER).octets();
-    assert!(server.send_to(0, &asked).is_empty());
+    let request_octets = request(1).requested(address(10)).server(SERVER).octets();
+    assert!(server.send_to(0, &request_octets).is_empty());
     // The client sends again meanwhile: the server holds the message, then the next is a duplicate.
-    assert!(server.send_to(0, &asked).is_empty());
-    assert!(server.send_to(0, &asked).is_empty());
+    assert!(server.send_to(0, &request_octets).is_empty());
+    assert!(server.send_to(0, &request_octets).is_empty());
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();
     server.settle(&mut sink);
@@ -326,10 +328,10 @@ fn a_client_is_in_flight_across_shards() {
     let mut server = Server::with_shards(SMALL, 2);
     server.ask(&discover(1));
     server.auto_settle = false;
-    let asked = request(1).requested(address(10)).server(SERVER).octets();
-    assert!(server.send_to(0, &asked).is_empty());
-    assert!(server.send_to(1, &asked).is_empty());
-    assert!(server.send_to(1, &asked).is_empty());
+    let request_octets = request(1).requested(address(10)).server(SERVER).octets();
+    assert!(server.send_to(0, &request_octets).is_empty());
+    assert!(server.send_to(1, &request_octets).is_empty());
+    assert!(server.send_to(1, &request_octets).is_empty());
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();
     server.settle(&mut sink);

@@ -44,14 +44,16 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, last: &LastReplyRe
     let levels = RelayWriter::forward(buffer).level(0, RELAY, RELAY);
     let mut writer = levels.option(option::INTERFACE_ID, b"port").message(kind, client);
     writer.option(option::CLIENTID, &duid).option(option::ORO, &[0, 23, 0, 24]);
-    let known = Packet::parse(&last.octets[..last.len]).ok().map(|packet| packet.message());
-    let known = known.filter(|_| kind != MessageType::Solicit);
-    if known.is_some() {
+    let last_reply = Packet::parse(&last.octets[..last.len]).ok().map(|packet| packet.message());
+    let last_reply = last_reply.filter(|_| kind != MessageType::Solicit);
+    if last_reply.is_some() {
         writer.option(option::SERVERID, &SERVER_DUID);
     }
     for ia_kind in [IaKind::Na, IaKind::Pd] {
         let mark = writer.ia(ia_kind, 1, 0, 0);
-        for ia in known.iter().flat_map(|message| message.ias()).filter(|ia| ia.kind == ia_kind) {
+        for ia in
+            last_reply.iter().flat_map(|message| message.ias()).filter(|ia| ia.kind == ia_kind)
+        {
             for address in ia.addresses() {
                 writer.ia_address(address.address, 0, 0);
             }

@@ -39,8 +39,8 @@ fn pools_are_open_to_those_in_their_classes() {
     assert_eq!(server.ask(&gold(solicit(2))).leased(0), address(0x10));
     // A requested address in a pool that is not open is not granted, and a lease of it is not
     // extended.
-    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[address(0x10)]);
-    assert_eq!(server.ask(&wish).leased(0), address(0x20));
+    let solicitation = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[address(0x10)]);
+    assert_eq!(server.ask(&solicitation).leased(0), address(0x20));
     let request =
         Dhcp6MessageBuilder::new(MessageType::Request, 2).for_us().na(1, &[address(0x10)]);
     assert_eq!(server.ask(&gold(request)).leased(0), address(0x10));
@@ -117,12 +117,12 @@ fn the_first_class_with_a_lifetime_gives_it() {
     };
     assert_eq!(lifetimes(server.ask(&gold(solicit(1)))), (300, 500));
     assert_eq!(lifetimes(server.ask(&solicit(2))), (600, 1000));
-    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(
+    let solicitation = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(
         IaKind::Na,
         1,
         &[(address(0x10), 128, 0, 9000)],
     );
-    assert_eq!(lifetimes(server.ask(&gold(wish))), (300, 550));
+    assert_eq!(lifetimes(server.ask(&gold(solicitation))), (300, 550));
 }
 
 /// Returns option 23 of an answer, by the last group of its one address.
@@ -143,24 +143,24 @@ fn options_come_from_the_nearest_scope_and_classes_from_the_first() {
         dns(3),
         dns(4)
     );
-    let asked = |n| solicit(n).wants(&[option::DNS_SERVERS]);
+    let requesting = |n| solicit(n).wants(&[option::DNS_SERVERS]);
     let additional = r#""evaluate-additional-classes": [ "late" ]"#;
 
     let mut server = Server::new(&config(&classes, POOL));
-    assert_eq!(resolver(&server.ask(&asked(1))), Some(1));
-    assert_eq!(resolver(&server.ask(&gold(asked(2)))), Some(2));
+    assert_eq!(resolver(&server.ask(&requesting(1))), Some(1));
+    assert_eq!(resolver(&server.ask(&gold(requesting(2)))), Some(2));
     assert_eq!(resolver(&server.ask(&gold(solicit(2)))), None);
 
     let mut server = Server::new(&config(&classes, &format!("{additional}, {POOL}")));
-    assert_eq!(resolver(&server.ask(&asked(1))), Some(4));
-    assert_eq!(resolver(&server.ask(&gold(asked(2)))), Some(2));
+    assert_eq!(resolver(&server.ask(&requesting(1))), Some(4));
+    assert_eq!(resolver(&server.ask(&gold(requesting(2)))), Some(2));
 
     let mut server = Server::new(&config(&classes, &format!("{}, {POOL}", dns(5))));
-    assert_eq!(resolver(&server.ask(&gold(asked(1)))), Some(5));
+    assert_eq!(resolver(&server.ask(&gold(requesting(1)))), Some(5));
     let pool = r#""pools": [ { "pool": "2001:db8:1::10/128", "option-data": [
         { "name": "dns-servers", "data": "2001:db8::6" } ] } ]"#;
     let mut server = Server::new(&config(&classes, &format!("{}, {pool}", dns(5))));
-    assert_eq!(resolver(&server.ask(&gold(asked(1)))), Some(6));
+    assert_eq!(resolver(&server.ask(&gold(requesting(1)))), Some(6));
 }
 
 #[test]
@@ -170,16 +170,22 @@ fn vendors_options_go_to_their_clients() {
         { "space": "vendor-4491", "code": 2000, "csv-format": false, "data": "0a0b" },
         { "space": "vendor-4491", "code": 2001, "csv-format": false, "data": "0c", "always-send": true } ]"#;
     let mut server = Server::new(&config("", &format!("{options}, {POOL}")));
-    let told = |server: &mut Server, build: Dhcp6MessageBuilder| {
+    let vendor_options = |server: &mut Server, build: Dhcp6MessageBuilder| {
         server.ask(&build).option(option::VENDOR_OPTS).map(<[u8]>::to_vec)
     };
-    assert_eq!(told(&mut server, solicit(1)), None);
+    assert_eq!(vendor_options(&mut server, solicit(1)), None);
     let always = [0, 0, 0x11, 0x8b, 7, 0xd1, 0, 1, 0x0c];
-    assert_eq!(told(&mut server, solicit(1).wants(&[option::VENDOR_OPTS])).unwrap(), always);
+    assert_eq!(
+        vendor_options(&mut server, solicit(1).wants(&[option::VENDOR_OPTS])).unwrap(),
+        always
+    );
     // A CableLabs device requests options inside of its own vendor options.
     let asking = [0, 0, 0x11, 0x8b, 0, 1, 0, 2, 7, 0xd0];
     let both = [&always[..4], &[7, 0xd0, 0, 2, 0x0a, 0x0b], &always[4..]].concat();
-    assert_eq!(told(&mut server, solicit(1).option(option::VENDOR_OPTS, &asking)).unwrap(), both);
+    assert_eq!(
+        vendor_options(&mut server, solicit(1).option(option::VENDOR_OPTS, &asking)).unwrap(),
+        both
+    );
 }
 
 #[test]

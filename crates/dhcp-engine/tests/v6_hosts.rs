@@ -46,13 +46,13 @@ fn renew(n: u16, address: Ipv6Addr) -> Dhcp6MessageBuilder {
 }
 
 fn lease(server: &Server, address: Ipv6Addr) -> Lease {
-    let mut found = None;
+    let mut stored = None;
     server.table.for_each_lease(|lease| {
         if lease.resource == Resource::address(address) {
-            found = Some(lease);
+            stored = Some(lease);
         }
     });
-    found.expect("it is leased")
+    stored.expect("it is leased")
 }
 
 #[test]
@@ -63,8 +63,9 @@ fn a_host_gets_its_address_inside_and_outside_of_pools_and_nobody_else_does() {
     );
     let mut server = Server::new(&reserved(&hosts));
     for n in 3..6 {
-        let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[address(0x10)]);
-        assert_ne!(server.ask(&wish).leased(0), address(0x10));
+        let solicitation =
+            Dhcp6MessageBuilder::new(MessageType::Solicit, n).na(1, &[address(0x10)]);
+        assert_ne!(server.ask(&solicitation).leased(0), address(0x10));
         assert_ne!(server.lease(n), address(0x10));
     }
     let exhausted = server.ask(&solicit(6));
@@ -85,8 +86,8 @@ fn a_hosts_lease_moves_to_what_is_reserved_for_it() {
     assert_eq!(server.ask(&solicit(1)).leased(0), address(0x77));
     let moved = server.ask(&renew(1, old));
     assert_eq!(moved.ias[0].leased, [(address(0x77), 128, 600, 1000), (old, 128, 0, 0)]);
-    let wish = Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(1, &[old]);
-    assert_eq!(server.ask(&wish).leased(0), old);
+    let solicitation = Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(1, &[old]);
+    assert_eq!(server.ask(&solicitation).leased(0), old);
 }
 
 #[test]
@@ -110,8 +111,9 @@ fn associations_share_out_what_a_host_has() {
               "prefixes": [ "3000:1::/48" ] }}"#
     );
     let mut server = Server::new(&reserved(&host));
-    let asked = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]).na(2, &[]).na(3, &[]);
-    let answer = server.ask(&asked.pd(4, &[]).pd(5, &[]));
+    let solicitation =
+        Dhcp6MessageBuilder::new(MessageType::Solicit, 1).na(1, &[]).na(2, &[]).na(3, &[]);
+    let answer = server.ask(&solicitation.pd(4, &[]).pd(5, &[]));
     let leased: Vec<Ipv6Addr> = (0..5).map(|at| answer.leased(at)).collect();
     let expected = [address(0x71), address(0x72), address(0x10), ip("3000:1::")];
     assert_eq!(leased[..4], expected);
@@ -192,8 +194,8 @@ fn leases_may_be_kept_under_the_flexible_identifier() {
         |build: Dhcp6MessageBuilder| build.through(&[(RELAY, &[(option::INTERFACE_ID, b"port")])]);
     let first = server.ask(&port(request(1, address(0x12))));
     assert_eq!((first.leased(0), first.ias[0].iaid), (address(0x12), 1));
-    let kept = lease(&server, address(0x12));
-    assert_eq!((kept.duid.octets(), kept.iaid), (&b"\0\0port"[..], 0));
+    let stored_lease = lease(&server, address(0x12));
+    assert_eq!((stored_lease.duid.octets(), stored_lease.iaid), (&b"\0\0port"[..], 0));
     // Another device at the same port has the same lease, and the reply has its own identifiers.
     let second = server.ask(&port(Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(9, &[])));
     assert_eq!((second.leased(0), second.ias[0].iaid), (address(0x12), 9));
@@ -213,10 +215,10 @@ fn a_host_has_options_classes_and_a_name() {
     let mut server = Server::new(&config(class, &host));
     let wants = [option::DNS_SERVERS, option::SNTP_SERVERS];
     let last = |answer: &ParsedDhcp6Reply, code| answer.option(code).map(|octets| octets[15]);
-    let known = server.ask(&request(1, address(0x10)).wants(&wants));
-    assert_eq!(last(&known, option::DNS_SERVERS), Some(8));
-    assert_eq!(last(&known, option::SNTP_SERVERS), Some(7));
-    assert_eq!(&*lease(&server, known.leased(0)).hostname, "Host.example");
+    let reply = server.ask(&request(1, address(0x10)).wants(&wants));
+    assert_eq!(last(&reply, option::DNS_SERVERS), Some(8));
+    assert_eq!(last(&reply, option::SNTP_SERVERS), Some(7));
+    assert_eq!(&*lease(&server, reply.leased(0)).hostname, "Host.example");
     let stranger = server.ask(&solicit(2).wants(&wants));
     assert_eq!(last(&stranger, option::DNS_SERVERS), Some(9));
     assert_eq!(last(&stranger, option::SNTP_SERVERS), None);
@@ -225,15 +227,16 @@ fn a_host_has_options_classes_and_a_name() {
 #[test]
 fn names_of_clients_are_answered_and_kept() {
     let mut server = Server::new(&config("", ""));
-    let named = |build: Dhcp6MessageBuilder, fqdn: &[u8]| build.option(option::CLIENT_FQDN, fqdn);
-    let offer = server.ask(&named(solicit(1), b"\x01\x03Foo\x02b!"));
+    let with_fqdn =
+        |build: Dhcp6MessageBuilder, fqdn: &[u8]| build.option(option::CLIENT_FQDN, fqdn);
+    let offer = server.ask(&with_fqdn(solicit(1), b"\x01\x03Foo\x02b!"));
     assert_eq!(offer.option(option::CLIENT_FQDN), Some(&b"\x06\x03foo\x01b\0"[..]));
-    let leased = server.ask(&named(request(1, address(0x10)), b"\x00\x03foo\x01b\0"));
+    let leased = server.ask(&with_fqdn(request(1, address(0x10)), b"\x00\x03foo\x01b\0"));
     assert_eq!(leased.option(option::CLIENT_FQDN), Some(&b"\x04\x03foo\x01b\0"[..]));
     assert_eq!(&*lease(&server, address(0x10)).hostname, "foo.b.");
-    server.ask(&named(request(2, address(0x11)), b"\x01"));
+    server.ask(&with_fqdn(request(2, address(0x11)), b"\x01"));
     assert_eq!(&*lease(&server, address(0x11)).hostname, "myhost-2001-db8-1--11.");
-    server.tell(&named(solicit(3), b"\x05\x03foo"));
+    server.tell(&with_fqdn(solicit(3), b"\x05\x03foo"));
 }
 
 #[test]

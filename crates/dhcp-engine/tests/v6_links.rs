@@ -109,20 +109,22 @@ fn agents_that_name_no_link_leave_the_message_to_the_interface_and_their_own_add
             };
             let answer =
                 ask(Dhcp6MessageBuilder::new(MessageType::Solicit, *n).na(1, &[])).expect(&case);
-            let given = answer.ias[0].leased.first().map(|(address, ..)| *address);
-            let on_pool = given.map(|address| address.segments()[2]);
+            let leased_address = answer.ias[0].leased.first().map(|(address, ..)| *address);
+            let on_pool = leased_address.map(|address| address.segments()[2]);
             // Subnets 1 and 2 share a network, and have an address each.
             let is_expected = match (on_pool, expected) {
                 (Some(2) | None, Some(1)) => true,
-                (found, wanted) => found == wanted,
+                (on_pool, expected) => on_pool == expected,
             };
             assert!(is_expected, "{case}: {on_pool:?}");
             let subnet = expected.unwrap_or(3);
-            let known = Ipv6Addr::new(0x2001, 0xdb8, subnet, 0, 0, 0, 0, 0x77);
-            let confirm = ask(Dhcp6MessageBuilder::new(MessageType::Confirm, *n).na(1, &[known]));
+            let link_address = Ipv6Addr::new(0x2001, 0xdb8, subnet, 0, 0, 0, 0, 0x77);
+            let confirm =
+                ask(Dhcp6MessageBuilder::new(MessageType::Confirm, *n).na(1, &[link_address]));
             let status = confirm.and_then(|answer| answer.status);
             assert_eq!(status, expected.map(|_| StatusCode::Success), "{case}");
-            let rebind = ask(Dhcp6MessageBuilder::new(MessageType::Rebind, *n).na(1, &[known]));
+            let rebind =
+                ask(Dhcp6MessageBuilder::new(MessageType::Rebind, *n).na(1, &[link_address]));
             assert_eq!(rebind.is_some(), expected.is_some(), "{case}");
         }
     }
@@ -143,11 +145,16 @@ fn a_shared_network_offers_what_any_of_its_subnets_has() {
 fn a_prefix_of_the_length_asked_for_is_preferred() {
     let mut server = server();
     let relays: &[Agent<'_>] = &[(ip("2001:db8:4::1"), &[])];
-    for (n, (wanted, given)) in [(0, 64), (56, 56), (64, 64), (60, 56), (48, 56)].iter().enumerate()
+    for (n, (requested_len, expected_len)) in
+        [(0, 64), (56, 56), (64, 64), (60, 56), (48, 56)].iter().enumerate()
     {
-        let solicit =
-            Dhcp6MessageBuilder::new(MessageType::Solicit, n as u16).pd(1, &[(NOWHERE, *wanted)]);
-        assert_eq!(server.ask(&solicit.through(relays)).ias[0].leased[0].1, *given, "{wanted}");
+        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, n as u16)
+            .pd(1, &[(NOWHERE, *requested_len)]);
+        assert_eq!(
+            server.ask(&solicit.through(relays)).ias[0].leased[0].1,
+            *expected_len,
+            "{requested_len}"
+        );
     }
 }
 
@@ -213,17 +220,17 @@ fn an_answer_of_a_relay_agent_is_no_question() {
 #[test]
 fn without_a_subnet_a_client_learns_that_there_is_nothing_for_it() {
     let mut server = server();
-    let lost: &[Agent<'_>] = &[(ip("2001:db8:99::1"), &[])];
+    let foreign_relays: &[Agent<'_>] = &[(ip("2001:db8:99::1"), &[])];
     let mut ask = |kind: MessageType| {
-        let mut asked =
-            Dhcp6MessageBuilder::new(kind, 1).wants(&[option::DNS_SERVERS]).through(lost);
+        let mut message =
+            Dhcp6MessageBuilder::new(kind, 1).wants(&[option::DNS_SERVERS]).through(foreign_relays);
         if !matches!(kind, MessageType::Solicit | MessageType::InformationRequest) {
-            asked = asked.for_us();
+            message = message.for_us();
         }
         if kind != MessageType::InformationRequest {
-            asked = asked.na(1, &[address(0x10)]).pd(2, &[]);
+            message = message.na(1, &[address(0x10)]).pd(2, &[]);
         }
-        server.ask(&asked)
+        server.ask(&message)
     };
     let none = [Some(StatusCode::NoAddrsAvail), Some(StatusCode::NoPrefixAvail)];
     assert_eq!(ask(MessageType::Solicit).statuses(), none);
@@ -233,7 +240,9 @@ fn without_a_subnet_a_client_learns_that_there_is_nothing_for_it() {
     }
     assert!(ask(MessageType::InformationRequest).option(option::DNS_SERVERS).is_some());
     for kind in [MessageType::Confirm, MessageType::Rebind] {
-        server.tell(&Dhcp6MessageBuilder::new(kind, 1).na(1, &[address(0x10)]).through(lost));
+        server.tell(
+            &Dhcp6MessageBuilder::new(kind, 1).na(1, &[address(0x10)]).through(foreign_relays),
+        );
     }
     assert_eq!(server.dropped(DropReason::NoSubnet), 2);
 }
@@ -318,10 +327,13 @@ fn the_length_of_a_hint_goes_before_its_prefix() {
             "subnet6": [ {{ "id": 1, "subnet": "2001:db8:1::/64", "pd-pools": [ {} ] }} ] }} }}"#,
         pools.join(",")
     );
-    let named: Ipv6Addr = "2001:db8:0:0:3::".parse().unwrap();
-    for (asked, given) in [(92, 88), (96, 96), (100, 96), (64, 88), (104, 104), (120, 104)] {
+    let address: Ipv6Addr = "2001:db8:0:0:3::".parse().unwrap();
+    for (requested_len, expected_len) in
+        [(92, 88), (96, 96), (100, 96), (64, 88), (104, 104), (120, 104)]
+    {
         let mut server = Server::new(&text);
-        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).pd(1, &[(named, asked)]);
-        assert_eq!(server.ask(&solicit).ias[0].leased[0].1, given, "/{asked}");
+        let solicit =
+            Dhcp6MessageBuilder::new(MessageType::Solicit, 1).pd(1, &[(address, requested_len)]);
+        assert_eq!(server.ask(&solicit).ias[0].leased[0].1, expected_len, "/{requested_len}");
     }
 }

@@ -61,12 +61,15 @@ fn nobody_is_given_a_part_of_a_reserved_prefix_nor_what_holds_it() {
     for (reserved, len) in [("2001:db8:f000::/60", 60), ("2001:db8:f000:1::/64", 64)] {
         let hosts = host(9, reserved);
         let mut server = Server::new(&config(&pool("2001:db8:f000::", 58, 61), &hosts));
-        let kept = prefix("2001:db8:f000:1::", len);
+        let reserved_prefix = prefix("2001:db8:f000:1::", len);
         for n in 1..=6 {
-            let given = delegated(&mut server, n, Some(prefix("2001:db8:f000::", 61)));
-            assert!(given.is_some_and(|given| !given.overlaps(kept)), "{n} in {reserved}");
+            let leased_prefix = delegated(&mut server, n, Some(prefix("2001:db8:f000::", 61)));
+            assert!(
+                leased_prefix.is_some_and(|leased_prefix| !leased_prefix.overlaps(reserved_prefix)),
+                "{n} in {reserved}"
+            );
         }
-        assert_eq!(delegated(&mut server, 9, None), Some(kept));
+        assert_eq!(delegated(&mut server, 9, None), Some(reserved_prefix));
         check(&server);
     }
 }
@@ -93,19 +96,20 @@ fn a_lease_of_another_length_keeps_its_prefix_after_a_reload() {
 #[test]
 fn a_command_adds_no_lease_that_overlaps_one() {
     let mut server = Server::new(&config(&pool("2001:db8:f000::", 52, 56), ""));
-    let given = delegated(&mut server, 1, None).expect("the pool is not used up");
+    let leased_prefix = delegated(&mut server, 1, None).expect("the pool is not used up");
     let mut store = MemoryStore::new(Arc::clone(&server.table));
-    let mut known = None;
-    server.table.for_each_lease(|lease| known = Some(lease));
-    let known = known.expect("one is leased");
+    let mut existing = None;
+    server.table.for_each_lease(|lease| existing = Some(lease));
+    let existing = existing.expect("one is leased");
     for len in [48, 55, 57, 64, 128] {
-        let other = Resource::prefix(given.address, len);
-        let lease = dhcp_lease::v6::Lease { resource: other, ..known.clone() };
+        let other = Resource::prefix(leased_prefix.address, len);
+        let lease = dhcp_lease::v6::Lease { resource: other, ..existing.clone() };
         for mode in [PutMode::Add, PutMode::Force] {
             assert_eq!(store.put(&lease, mode), Err(PutRefusal::Overlaps), "{other}");
         }
     }
-    let inside = dhcp_lease::v6::Lease { resource: Resource::address(given.address), ..known };
+    let inside =
+        dhcp_lease::v6::Lease { resource: Resource::address(leased_prefix.address), ..existing };
     assert_eq!(store.put(&inside, PutMode::Add), Err(PutRefusal::Overlaps));
     check(&server);
 }
@@ -116,18 +120,21 @@ fn no_two_delegations_overlap_whatever_is_configured_and_asked_for() {
     for seed in 0..60 {
         let mut random = Random::from_seed(seed);
         let mut server = Server::new(&any_config(&mut random));
-        let mut known = BTreeSet::new();
+        let mut all_leased = BTreeSet::new();
         for step in 0..40 {
             if random.chance(1, 8) {
                 server.reload(&any_config(&mut random));
             }
             let hint = random.chance(1, 2).then(|| any_prefix(&mut random));
-            let given = delegated(&mut server, 1 + random.below(9) as u16, hint);
-            known.extend(given);
+            let leased_prefix = delegated(&mut server, 1 + random.below(9) as u16, hint);
+            all_leased.extend(leased_prefix);
             let leased = check(&server);
-            assert!(given.is_none_or(|given| leased.contains(&given)), "seed {seed}, {step}");
+            assert!(
+                leased_prefix.is_none_or(|leased_prefix| leased.contains(&leased_prefix)),
+                "seed {seed}, {step}"
+            );
         }
-        assert!(!known.is_empty(), "seed {seed} gives something");
+        assert!(!all_leased.is_empty(), "seed {seed} gives something");
     }
 }
 

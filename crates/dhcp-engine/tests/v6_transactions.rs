@@ -22,9 +22,9 @@ fn request(n: u16) -> Dhcp6MessageBuilder {
 #[test]
 fn an_advertise_carries_terms_and_options() {
     let mut server = Server::new(SMALL);
-    let wanted = [option::DNS_SERVERS, option::PD_EXCLUDE, 999];
-    let asked = solicit(1).wants(&wanted).na(7, &[]).pd(8, &[]);
-    let advertise = server.ask(&asked);
+    let requested_codes = [option::DNS_SERVERS, option::PD_EXCLUDE, 999];
+    let solicitation = solicit(1).wants(&requested_codes).na(7, &[]).pd(8, &[]);
+    let advertise = server.ask(&solicitation);
     assert_eq!((advertise.kind, advertise.transaction_id), (MessageType::Advertise, 0x1001));
     assert_eq!(advertise.option(option::CLIENTID), Some(&*duid(1)));
     assert_eq!(advertise.option(option::SERVERID), Some(&SERVER_DUID[..]));
@@ -61,12 +61,12 @@ fn an_exchange_leases_what_was_offered_and_a_client_keeps_it() {
 #[test]
 fn a_wish_is_granted_when_it_is_free_and_in_a_pool() {
     let mut server = Server::new(SMALL);
-    let wish = |n, last| solicit(n).na(1, &[address(last)]);
-    assert_eq!(server.ask(&wish(1, 0x12)).leased(0), address(0x12));
-    assert_eq!(server.ask(&wish(2, 0x12)).leased(0), address(0x10));
-    assert_eq!(server.ask(&wish(3, 0x99)).leased(0), address(0x11));
-    let prefix_wish = solicit(4).pd(1, &[(prefix(2), 56)]);
-    assert_eq!(server.ask(&prefix_wish).leased(0), prefix(2));
+    let solicit_address = |n, last| solicit(n).na(1, &[address(last)]);
+    assert_eq!(server.ask(&solicit_address(1, 0x12)).leased(0), address(0x12));
+    assert_eq!(server.ask(&solicit_address(2, 0x12)).leased(0), address(0x10));
+    assert_eq!(server.ask(&solicit_address(3, 0x99)).leased(0), address(0x11));
+    let solicit_prefix = solicit(4).pd(1, &[(prefix(2), 56)]);
+    assert_eq!(server.ask(&solicit_prefix).leased(0), prefix(2));
     let length_only = solicit(5).pd(1, &[("::".parse().unwrap(), 60)]);
     assert_eq!(server.ask(&length_only).ias[0].leased[0].1, 56);
     // The offer of another address does not prevent a REQUEST from naming a free one.
@@ -77,16 +77,17 @@ fn a_wish_is_granted_when_it_is_free_and_in_a_pool() {
 #[test]
 fn lifetimes_are_kept_within_the_limits() {
     let mut server = Server::new(SMALL);
-    for (wish, given) in [
+    for (requested, expected) in [
         ((0, 0), (600, 1000)),
         ((1, 1), (300, 500)),
         ((400, 700), (400, 700)),
         ((1000, 600), (375, 600)),
         ((u32::MAX, u32::MAX), (1200, 2000)),
     ] {
-        let asked = solicit(1).ia(IaKind::Na, 1, &[(address(0x10), 128, wish.0, wish.1)]);
-        let (.., preferred_s, valid_s) = server.ask(&asked).ias[0].leased[0];
-        assert_eq!((preferred_s, valid_s), given, "{wish:?}");
+        let solicitation =
+            solicit(1).ia(IaKind::Na, 1, &[(address(0x10), 128, requested.0, requested.1)]);
+        let (.., preferred_s, valid_s) = server.ask(&solicitation).ias[0].leased[0];
+        assert_eq!((preferred_s, valid_s), expected, "{requested:?}");
     }
 }
 
@@ -103,14 +104,14 @@ fn leases_of_prefixes_are_short_while_their_pool_is_nearly_full() {
     // Kea does not consider how full address pools are.
     assert_eq!(lifetimes(&mut server, 2), [(600, 1000), (300, 500)]);
     server.pass_s(280);
-    let left = lifetimes(&mut server, 1);
-    assert_eq!(left, [(600, 1000), (320, 720)], "what is left is not taken away");
+    let remaining = lifetimes(&mut server, 1);
+    assert_eq!(remaining, [(600, 1000), (320, 720)], "what is left is not taken away");
 }
 
 #[test]
 fn renewals_of_short_leases_do_not_shorten_the_preferred_lifetime_each_time() {
     // Leases are short from the first on. The part of the valid lifetime results each time.
-    for (keys, wish, valid_s) in [
+    for (keys, requested, valid_s) in [
         (r#""valid-lifetime": 7200"#, (0, 0), 7200),
         (r#""valid-lifetime": 7200"#, (1000, 2000), 7200),
         (r#""valid-lifetime": 7200, "min-valid-lifetime": 800"#, (0, 0), 800),
@@ -135,8 +136,8 @@ fn renewals_of_short_leases_do_not_shorten_the_preferred_lifetime_each_time() {
         assert_eq!((first.2, first.3), (part_s, valid_s), "{keys}");
         for renewal in 1..=5 {
             server.pass_s(u64::from(part_s / 2));
-            let asked = [(first.0, first.1, wish.0, wish.1)];
-            let renew = message(MessageType::Renew, 1).ia(IaKind::Pd, 1, &asked);
+            let hints = [(first.0, first.1, requested.0, requested.1)];
+            let renew = message(MessageType::Renew, 1).ia(IaKind::Pd, 1, &hints);
             let (.., preferred_s, valid) = server.ask(&renew).ias[0].leased[0];
             assert_eq!((preferred_s, valid), (part_s, valid_s), "{keys}, renewal {renewal}");
         }
@@ -150,8 +151,8 @@ fn what_is_left_of_a_preferred_lifetime_is_kept_when_leases_get_short() {
     let usual = r#""preferred-lifetime": 600, "min-preferred-lifetime": 300"#;
     let text = SMALL.replace(usual, long);
     let mut server = Server::new(&text.replace(r#""rapid-commit": true"#, keys));
-    let lifetimes = |server: &mut Server, asked: Dhcp6MessageBuilder| {
-        let (.., preferred_s, valid_s) = server.ask(&asked).ias[0].leased[0];
+    let lifetimes = |server: &mut Server, build: Dhcp6MessageBuilder| {
+        let (.., preferred_s, valid_s) = server.ask(&build).ias[0].leased[0];
         (preferred_s, valid_s)
     };
     assert_eq!(lifetimes(&mut server, request(1).pd(1, &[])), (900, 1000));
@@ -180,8 +181,8 @@ fn timers_are_explicit_or_calculated_or_left_to_the_client() {
 fn an_offered_address_is_held_and_then_lapses() {
     let mut server = Server::new(SMALL);
     assert_eq!(server.ask(&solicit(1).na(1, &[])).leased(0), address(0x10));
-    let taken = server.ask(&request(2).na(1, &[address(0x10)]));
-    assert_eq!(taken.leased(0), address(0x11));
+    let other_reply = server.ask(&request(2).na(1, &[address(0x10)]));
+    assert_eq!(other_reply.leased(0), address(0x11));
     server.pass_s(11);
     let lapsed = server.ask(&request(3).na(1, &[address(0x10)]));
     assert_eq!(lapsed.leased(0), address(0x10));
@@ -194,11 +195,11 @@ fn an_exhausted_pool_is_told_in_the_association() {
         server.lease(n);
     }
     for kind in [MessageType::Advertise, MessageType::Reply] {
-        let asked = match kind {
+        let build = match kind {
             MessageType::Advertise => solicit(5),
             _ => request(5),
         };
-        let answer = server.ask(&asked.na(1, &[]).pd(2, &[]));
+        let answer = server.ask(&build.na(1, &[]).pd(2, &[]));
         assert_eq!(answer.kind, kind);
         assert_eq!(answer.statuses(), [Some(StatusCode::NoAddrsAvail), None]);
         assert_eq!(answer.leased(1), prefix(0));
@@ -249,8 +250,8 @@ fn a_request_for_an_address_of_another_link_is_told_so() {
 fn associations_of_one_message_get_different_addresses() {
     let mut server = Server::new(SMALL);
     let same = [address(0x12)];
-    let asked = solicit(1).rapidly().na(1, &same).na(2, &same).na(3, &[]).na(1, &[]);
-    let reply = server.ask(&asked);
+    let build = solicit(1).rapidly().na(1, &same).na(2, &same).na(3, &[]).na(1, &[]);
+    let reply = server.ask(&build);
     let mut addresses: Vec<_> = reply.ias.iter().map(|ia| ia.leased[0].0).collect();
     assert_eq!(addresses.len(), 3, "an association that is named twice is answered once");
     assert_eq!(addresses[0], address(0x12));
@@ -262,11 +263,11 @@ fn associations_of_one_message_get_different_addresses() {
 #[test]
 fn too_many_associations_are_refused_by_kind() {
     let mut server = Server::new(SMALL);
-    let mut asked = solicit(1);
+    let mut build = solicit(1);
     for iaid in 0..6 {
-        asked = asked.na(iaid, &[]).pd(iaid, &[]);
+        build = build.na(iaid, &[]).pd(iaid, &[]);
     }
-    let answer = server.ask(&asked.ia(IaKind::Ta, 9, &[]));
+    let answer = server.ask(&build.ia(IaKind::Ta, 9, &[]));
     let count = |code| answer.statuses().iter().filter(|status| **status == code).count();
     assert_eq!(answer.ias.len(), 13);
     // Four of each kind fit, and the pools have four of each kind.
@@ -305,9 +306,9 @@ fn a_renewal_of_nothing_known_is_served_and_what_is_wrong_comes_back_with_no_tim
         let mut server = Server::new(SMALL);
         let renewed = server.ask(&build(1).na(1, &[address(0x12)]));
         assert_eq!(renewed.ias[0].leased, [(address(0x12), 128, 600, 1000)]);
-        let taken = server.ask(&build(2).na(1, &[address(0x12)]));
+        let other_reply = server.ask(&build(2).na(1, &[address(0x12)]));
         let expected = [(address(0x10), 128, 600, 1000), (address(0x12), 128, 0, 0)];
-        assert_eq!(taken.ias[0].leased, expected);
+        assert_eq!(other_reply.ias[0].leased, expected);
         let foreign = [(prefix(9), 56), (prefix(1), 56)];
         let prefixes = server.ask(&build(3).pd(1, &foreign));
         let expected = [(prefix(1), 56, 600, 1000), (prefix(9), 56, 0, 0)];
@@ -368,10 +369,10 @@ fn a_declined_address_rests_until_its_probation_ends() {
     for n in 1..=3 {
         assert_ne!(server.lease(n), address(0x10));
     }
-    let wish = solicit(4).na(1, &[address(0x10)]);
-    assert_eq!(server.ask(&wish).statuses(), [Some(StatusCode::NoAddrsAvail)]);
+    let solicitation = solicit(4).na(1, &[address(0x10)]);
+    assert_eq!(server.ask(&solicitation).statuses(), [Some(StatusCode::NoAddrsAvail)]);
     server.pass_s(101);
-    assert_eq!(server.ask(&wish).leased(0), address(0x10));
+    assert_eq!(server.ask(&solicitation).leased(0), address(0x10));
 }
 
 #[test]
@@ -402,10 +403,11 @@ fn a_preferred_lifetime_that_is_set_nowhere_follows_from_the_valid_one() {
         (bounds, 1600, (1600, 1000), (500, 800)),
         (bounds, 80, (80, 50), (25, 40)),
     ];
-    for (valid, wish_s, (valid_s, preferred_s), timers_s) in cases {
+    for (valid, requested_s, (valid_s, preferred_s), timers_s) in cases {
         let mut server = Server::new(&text(valid));
-        let wished = [(address(0x10), 128, 0, wish_s)];
-        let solicit = Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &wished);
+        let requested = [(address(0x10), 128, 0, requested_s)];
+        let solicit =
+            Dhcp6MessageBuilder::new(MessageType::Solicit, 1).ia(IaKind::Na, 1, &requested);
         let advertise = server.ask(&solicit);
         assert_eq!(advertise.ias[0].leased, [(address(0x10), 128, preferred_s, valid_s)]);
         assert_eq!(advertise.ias[0].timers_s, timers_s, "{valid}");
@@ -432,7 +434,7 @@ fn a_confirmation_looks_at_the_link_only() {
 fn parameters_are_given_to_anyone() {
     let mut server = Server::new(SMALL);
     let wants = [option::DNS_SERVERS];
-    for asked in [
+    for build in [
         Dhcp6MessageBuilder::anonymous(MessageType::InformationRequest, 1),
         Dhcp6MessageBuilder::new(MessageType::InformationRequest, 1),
         message(MessageType::InformationRequest, 1),
@@ -441,7 +443,7 @@ fn parameters_are_given_to_anyone() {
             .na(1, &[address(0x10)])
             .pd(2, &[]),
     ] {
-        let reply = server.ask(&asked.wants(&wants));
+        let reply = server.ask(&build.wants(&wants));
         assert_eq!(reply.kind, MessageType::Reply);
         assert!(reply.ias.is_empty());
         let resolver: std::net::Ipv6Addr = "2001:db8::53".parse().unwrap();
@@ -492,11 +494,11 @@ fn what_must_be_discarded_is_discarded_and_counted() {
 fn no_acknowledgment_leaves_before_its_rows_are_safe() {
     let mut server = Server::new(SMALL);
     server.auto_settle = false;
-    let asked = request(1).na(1, &[]).pd(1, &[]).octets();
-    assert!(server.send_to(0, &asked).is_empty());
+    let octets = request(1).na(1, &[]).pd(1, &[]).octets();
+    assert!(server.send_to(0, &octets).is_empty());
     // The client sends again meanwhile: the server holds the message, then the next is a duplicate.
-    assert!(server.send_to(0, &asked).is_empty());
-    assert!(server.send_to(0, &asked).is_empty());
+    assert!(server.send_to(0, &octets).is_empty());
+    assert!(server.send_to(0, &octets).is_empty());
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();
     server.settle(&mut sink);
@@ -536,9 +538,9 @@ fn a_failed_store_acknowledges_nothing() {
 fn a_client_is_in_flight_across_shards() {
     let mut server = Server::with_shards(SMALL, 2);
     server.auto_settle = false;
-    let asked = request(1).na(1, &[]).octets();
+    let octets = request(1).na(1, &[]).octets();
     for shard in [0, 1, 1] {
-        assert!(server.send_to(shard, &asked).is_empty());
+        assert!(server.send_to(shard, &octets).is_empty());
     }
     assert_eq!(server.dropped(DropReason::DuplicateInFlight), 1);
     let mut sink = Sink::default();

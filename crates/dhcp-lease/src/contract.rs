@@ -34,9 +34,9 @@ pub enum SlotOccupancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOwner {
     /// No client so far.
-    Nobody,
+    NoClient,
     /// The requesting client; for a free slot: the client that had it last.
-    Asking,
+    Requester,
     /// Another client; for a free slot: another client had it last.
     Other,
 }

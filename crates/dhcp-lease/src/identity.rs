@@ -33,9 +33,9 @@ impl HardwareAddress {
     #[must_use]
     pub fn new(htype: u8, octets: &[u8]) -> Self {
         let len = octets.len().min(HARDWARE_ADDRESS_MAX);
-        let mut kept = [0; HARDWARE_ADDRESS_MAX];
-        kept[..len].copy_from_slice(&octets[..len]);
-        Self { htype, len: len as u8, octets: kept }
+        let mut stored = [0; HARDWARE_ADDRESS_MAX];
+        stored[..len].copy_from_slice(&octets[..len]);
+        Self { htype, len: len as u8, octets: stored }
     }
 
     /// Returns the first `len` bytes of `octets` as an address of type `htype`; `None` when `len`
@@ -91,9 +91,9 @@ impl ClientId {
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
         if octets.len() <= CLIENT_ID_INLINE_MAX {
-            let mut kept = [0; CLIENT_ID_INLINE_MAX];
-            kept[..octets.len()].copy_from_slice(octets);
-            Self::Inline { len: octets.len() as u8, octets: kept }
+            let mut stored = [0; CLIENT_ID_INLINE_MAX];
+            stored[..octets.len()].copy_from_slice(octets);
+            Self::Inline { len: octets.len() as u8, octets: stored }
         } else {
             Self::Heap(octets.into())
         }

@@ -9,11 +9,11 @@ use base::Firsts;
 use crate::contract::{SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
 use crate::table::order::FreeQueue;
-use crate::table::table_family::{PlaceMap, TableFamily};
+use crate::table::table_family::{SlotNumberMap, TableFamily};
 use crate::table::tally::PoolTally;
 
-/// Place at which a pool's search for a free address starts; alone in its cache lines, since every
-/// shard that leases addresses from the pool writes it.
+/// Slot number at which a pool's search for a free address starts; alone in its cache lines, since
+/// every shard that leases addresses from the pool writes it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PoolCursor(AtomicU32);
@@ -34,7 +34,7 @@ pub enum Allocator {
 /// for its next address starts.
 pub struct PoolSet<F: TableFamily> {
     specs: Vec<F::Spec>,
-    runs: Vec<<F::Places as PlaceMap<F>>::Run>,
+    runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
     /// First addresses, ascending.
     firsts: Firsts<F::Address>,
     /// Position in `specs` of each pool of `firsts`.
@@ -49,11 +49,11 @@ pub struct PoolSet<F: TableFamily> {
 }
 
 impl<F: TableFamily> PoolSet<F> {
-    /// Creates a set of the pools `specs`, whose places are `runs`. A pool that `before` had with
-    /// the same bounds keeps its position.
+    /// Creates a set of the pools `specs`, whose slot numbers are `runs`. A pool that `before` had
+    /// with the same bounds keeps its position.
     pub(crate) fn new(
         specs: &[F::Spec],
-        runs: Vec<<F::Places as PlaceMap<F>>::Run>,
+        runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
         before: Option<&Self>,
     ) -> Self {
         let mut by_first: Vec<u32> = (0..specs.len() as u32).collect();
@@ -68,15 +68,15 @@ impl<F: TableFamily> PoolSet<F> {
         let mut cursors = Vec::with_capacity(specs.len());
         let mut queues = Vec::with_capacity(specs.len());
         for (spec, run) in specs.iter().zip(&runs) {
-            let known = before.and_then(|before| Some((before, before.same_as(spec)?)));
+            let same_pool = before.and_then(|before| Some((before, before.same_as(spec)?)));
             let allocator = F::allocator(spec);
             let start = || match allocator {
-                Allocator::Iterative => F::Places::start(spec, run),
+                Allocator::Iterative => F::SlotNumbers::start(spec, run),
                 Allocator::Random | Allocator::FreeLeaseQueue => 0,
             };
-            let position = known.map(|(before, pool)| before.cursor(pool));
+            let position = same_pool.map(|(before, pool)| before.cursor(pool));
             cursors.push(PoolCursor(AtomicU32::new(position.unwrap_or_else(start))));
-            let queue = known.and_then(|(before, pool)| before.queue(pool).cloned());
+            let queue = same_pool.and_then(|(before, pool)| before.queue(pool).cloned());
             let is_queued = allocator == Allocator::FreeLeaseQueue;
             queues.push(is_queued.then(|| queue.unwrap_or_default()));
         }
@@ -118,15 +118,19 @@ impl<F: TableFamily> PoolSet<F> {
     #[must_use]
     pub fn occupancy(&self, pools: impl Iterator<Item = PoolIndex>, slot: &SlotView<F>) -> f64 {
         let is_counted = matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined);
-        let (mut total, mut taken, mut is_inside) = (0_u128, u64::from(!is_counted), false);
+        let (mut total, mut in_use_count, mut is_inside) = (0_u128, u64::from(!is_counted), false);
         for pool in pools {
             let at = pool.0 as usize;
             total = total.saturating_add(F::capacity(&self.specs[at]));
             let tally = self.tallies.get().map(|tallies| &tallies[at]);
-            taken = taken.wrapping_add(tally.map_or(0, |tally| tally.assigned()));
+            in_use_count = in_use_count.wrapping_add(tally.map_or(0, |tally| tally.assigned()));
             is_inside |= self.contains(pool, slot.address);
         }
-        if !is_inside || total >= u64::MAX.into() { 0.0 } else { taken as f64 / total as f64 }
+        if !is_inside || total >= u64::MAX.into() {
+            0.0
+        } else {
+            in_use_count as f64 / total as f64
+        }
     }
 
     /// Sets the counters that [`PoolSet::occupancy`] reads, one for each pool.
@@ -135,8 +139,8 @@ impl<F: TableFamily> PoolSet<F> {
         let _ = self.tallies.set(tallies);
     }
 
-    /// Returns the places of the addresses of `pool`.
-    pub(crate) fn run(&self, pool: PoolIndex) -> &<F::Places as PlaceMap<F>>::Run {
+    /// Returns the slot numbers of the addresses of `pool`.
+    pub(crate) fn run(&self, pool: PoolIndex) -> &<F::SlotNumbers as SlotNumberMap<F>>::Run {
         &self.runs[pool.0 as usize]
     }
 
@@ -146,21 +150,21 @@ impl<F: TableFamily> PoolSet<F> {
         first <= address && address <= last
     }
 
-    /// Returns the place at which the search in `pool` starts.
+    /// Returns the slot number at which the search in `pool` starts.
     pub(crate) fn cursor(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.load(Ordering::Relaxed)
     }
 
-    /// Sets the start of the next search in `pool` to the place after `given`. Two shards may set
-    /// it at the same time and the earlier address win: the search then skips the address that the
-    /// other shard has taken.
-    pub(crate) fn advance(&self, pool: PoolIndex, given: u32) {
-        self.cursors[pool.0 as usize].0.store(given.wrapping_add(1), Ordering::Relaxed);
+    /// Sets the start of the next search in `pool` to the slot number after `slot_number`. Two
+    /// shards may set it at the same time and the earlier address win: the search then skips the
+    /// address that the other shard has taken.
+    pub(crate) fn advance(&self, pool: PoolIndex, slot_number: u32) {
+        self.cursors[pool.0 as usize].0.store(slot_number.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Sets the start of the next search in `pool` to `place`.
-    pub(crate) fn turn_to(&self, pool: PoolIndex, place: u32) {
-        self.cursors[pool.0 as usize].0.store(place, Ordering::Relaxed);
+    /// Sets the start of the next search in `pool` to `slot_number`.
+    pub(crate) fn turn_to(&self, pool: PoolIndex, slot_number: u32) {
+        self.cursors[pool.0 as usize].0.store(slot_number, Ordering::Relaxed);
     }
 
     /// Returns the next step in `pool`'s order, for allocators that go step by step.
@@ -225,14 +229,14 @@ mod tests {
     #[test]
     fn an_address_finds_its_pool_also_behind_a_nested_one() {
         let set = set(&[spec(500, 600), spec(100, 400), spec(150, 160)], None);
-        let found = |address: u32| set.find(address.into()).map(|PoolIndex(index)| index);
-        assert_eq!(found(99), None);
-        assert_eq!(found(100), Some(1));
-        assert_eq!(found(155), Some(2));
-        assert_eq!(found(161), Some(1));
-        assert_eq!(found(450), None);
-        assert_eq!(found(600), Some(0));
-        assert_eq!(found(601), None);
+        let pool_index = |address: u32| set.find(address.into()).map(|PoolIndex(index)| index);
+        assert_eq!(pool_index(99), None);
+        assert_eq!(pool_index(100), Some(1));
+        assert_eq!(pool_index(155), Some(2));
+        assert_eq!(pool_index(161), Some(1));
+        assert_eq!(pool_index(450), None);
+        assert_eq!(pool_index(600), Some(0));
+        assert_eq!(pool_index(601), None);
     }
 
     #[test]
@@ -260,11 +264,11 @@ mod tests {
         ];
         let runs = (0..specs.len()).map(|_| Default::default()).collect();
         let set = PoolSet::<V6>::new(&specs, runs, None);
-        let found = |resource| set.find(resource).map(|PoolIndex(index)| index);
-        assert_eq!(found(Resource::address(Ipv6Addr::from_bits(0x150))), Some(1));
-        assert_eq!(found(Resource::address(Ipv6Addr::from_bits(0x200))), None);
-        assert_eq!(found(Resource::prefix(Ipv6Addr::from_bits(0x900), 120)), Some(0));
-        assert_eq!(found(Resource::prefix(Ipv6Addr::from_bits(0x150), 124)), Some(2));
-        assert_eq!(found(Resource::prefix(Ipv6Addr::from_bits(0x150), 128)), None);
+        let pool_index = |resource| set.find(resource).map(|PoolIndex(index)| index);
+        assert_eq!(pool_index(Resource::address(Ipv6Addr::from_bits(0x150))), Some(1));
+        assert_eq!(pool_index(Resource::address(Ipv6Addr::from_bits(0x200))), None);
+        assert_eq!(pool_index(Resource::prefix(Ipv6Addr::from_bits(0x900), 120)), Some(0));
+        assert_eq!(pool_index(Resource::prefix(Ipv6Addr::from_bits(0x150), 124)), Some(2));
+        assert_eq!(pool_index(Resource::prefix(Ipv6Addr::from_bits(0x150), 128)), None);
     }
 }

@@ -26,7 +26,7 @@ const PREFETCHED_PER_POOL: u32 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct AnnouncedCandidates {
     pool: u32,
-    /// Place at which the search in the pool started when they were announced.
+    /// Slot number at which the search in the pool started when they were announced.
     start: u32,
     count: u32,
 }
@@ -100,31 +100,31 @@ impl<F: TableFamily> TableShard<F> {
         if let Some(identity) = identity {
             self.table.prefetch_client(identity, prefetch);
         }
-        let place = match expected {
+        let slot_number = match expected {
             ExpectedSlot::Nothing => None,
-            ExpectedSlot::Address(address) => self.table.place_of(address),
-            ExpectedSlot::Candidate(pools, pool) => self.next_prefetched_place(pools, pool),
+            ExpectedSlot::Address(address) => self.table.slot_number_of(address),
+            ExpectedSlot::Candidate(pools, pool) => self.next_prefetched_slot_number(pools, pool),
         };
-        if let Some(place) = place {
-            self.table.prefetch_slot(place, prefetch);
+        if let Some(slot_number) = slot_number {
+            self.table.prefetch_slot(slot_number, prefetch);
         }
     }
 
-    /// Returns the place at which the search in `pool` will end after the candidates announced
-    /// before, if the places up to it are free.
-    fn next_prefetched_place(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
+    /// Returns the slot number at which the search in `pool` will end after the candidates
+    /// announced before, if the slot numbers up to it are free.
+    fn next_prefetched_slot_number(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
         if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
             return None;
         }
         let start = pools.cursor(pool);
-        let foreseen = &mut self.prefetched[pool.0 as usize % PREFETCHED_POOLS];
-        if (foreseen.pool, foreseen.start) != (pool.0, start) {
-            *foreseen = AnnouncedCandidates { pool: pool.0, start, count: 0 };
+        let announced = &mut self.prefetched[pool.0 as usize % PREFETCHED_POOLS];
+        if (announced.pool, announced.start) != (pool.0, start) {
+            *announced = AnnouncedCandidates { pool: pool.0, start, count: 0 };
         }
-        let place = start.wrapping_add(foreseen.count);
+        let slot_number = start.wrapping_add(announced.count);
         // A client that had a lease already took no candidate.
-        foreseen.count = (foreseen.count + 1) % PREFETCHED_PER_POOL;
-        Some(place)
+        announced.count = (announced.count + 1) % PREFETCHED_PER_POOL;
+        Some(slot_number)
     }
 
     /// Calls [`LeaseTable::apply`] and ends the claims on the changed addresses.
@@ -281,7 +281,7 @@ mod tests {
     }
 
     /// Checks that the slots of clients of two pools, in turn, are prefetched.
-    fn foresees<F: SampleFamily>() {
+    fn check_prefetch_order<F: SampleFamily>() {
         const FIRST: u32 = 0x0a00_0000;
         let table = Arc::new(LeaseTable::<F>::new(1));
         let specs = [F::pool(FIRST, FIRST + 99), F::pool(FIRST + 700, FIRST + 799)];
@@ -296,7 +296,7 @@ mod tests {
             for pool in turns {
                 shard.prefetch_message(None, ExpectedSlot::Candidate(pools, pool), note);
             }
-            let asked_for = ASKED_FOR.take();
+            let prefetched_addresses = ASKED_FOR.take();
             for (at, pool) in turns.into_iter().enumerate() {
                 let keys = FetchKeys {
                     identity: F::borrow(F::client(100 * round + at as u32)),
@@ -306,17 +306,21 @@ mod tests {
                     is_candidate_spare: false,
                 };
                 shard.fetch(now, 0, &keys, &mut facts);
-                let given = facts.candidate.expect("the pools are not used up").address;
+                let candidate = facts.candidate.expect("the pools are not used up").address;
                 ASKED_FOR.take();
-                shard.prefetch_message(None, ExpectedSlot::Address(given), note);
-                assert_eq!(ASKED_FOR.take(), asked_for[2 * at..2 * at + 2], "round {round}, {at}");
+                shard.prefetch_message(None, ExpectedSlot::Address(candidate), note);
+                assert_eq!(
+                    ASKED_FOR.take(),
+                    prefetched_addresses[2 * at..2 * at + 2],
+                    "round {round}, {at}"
+                );
             }
         }
     }
 
     #[test]
     fn what_pools_give_next_is_foreseen() {
-        foresees::<V4>();
-        foresees::<V6>();
+        check_prefetch_order::<V4>();
+        check_prefetch_order::<V6>();
     }
 }

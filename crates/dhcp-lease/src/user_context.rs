@@ -54,8 +54,8 @@ pub fn push_without_zeros(context: &str, target: &mut String) {
 fn next_zero(context: &str, mut at: usize) -> Option<(usize, usize)> {
     let octets = context.as_bytes();
     loop {
-        let found = octets.get(at..)?.iter().position(|octet| matches!(octet, 0 | b'\\'))?;
-        let start = at + found;
+        let offset = octets.get(at..)?.iter().position(|octet| matches!(octet, 0 | b'\\'))?;
+        let start = at + offset;
         if octets[start] == 0 {
             return Some((start, start + 1));
         }

@@ -89,30 +89,30 @@ fn message(buffer: &mut [u8], kind: MessageType, client: u32, address: Option<Ip
 /// Runs complete exchanges of all clients from number `first` on and repeats lost messages.
 fn exchange(socket: &UdpSocket, server: SocketAddrV4, first: u32) {
     for first in (first..first + EXCHANGES).step_by(WINDOW as usize) {
-        let mut wanted: BTreeMap<u32, Option<Ipv4Addr>> =
+        let mut pending: BTreeMap<u32, Option<Ipv4Addr>> =
             (first..first + WINDOW).map(|client| (client, None)).collect();
         let mut buffer = [0; 1_500];
-        while !wanted.is_empty() {
-            for (&client, &offered) in &wanted {
+        while !pending.is_empty() {
+            for (&client, &offered) in &pending {
                 let kind =
                     if offered.is_some() { MessageType::Request } else { MessageType::Discover };
                 let len = message(&mut buffer, kind, client, offered);
                 socket.send_to(&buffer[..len], server).expect("the loopback interface takes it");
             }
-            let mut left = wanted.len();
-            while left > 0
+            let mut remaining = pending.len();
+            while remaining > 0
                 && let Ok(len) = socket.recv(&mut buffer)
             {
                 let reply = Message::parse(&buffer[..len]).expect("the server sent it");
                 match reply.message_type() {
                     Some(MessageType::Offer) => {
-                        wanted.insert(reply.xid(), Some(reply.yiaddr()));
+                        pending.insert(reply.xid(), Some(reply.yiaddr()));
                     }
                     _ => {
-                        wanted.remove(&reply.xid());
+                        pending.remove(&reply.xid());
                     }
                 }
-                left -= 1;
+                remaining -= 1;
             }
         }
     }

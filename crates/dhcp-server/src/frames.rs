@@ -31,8 +31,8 @@ impl FrameCounters {
 /// `None`.
 pub(crate) fn open<'p>(
     packet: &ReceivedPacket<'p>,
-    doors: &ListenerSet,
-    door: u16,
+    listeners: &ListenerSet,
+    listener_id: u16,
     counters: &FrameCounters,
 ) -> Option<(&'p [u8], Ingress)> {
     let datagram = match frame::open_packet(packet.octets) {
@@ -50,14 +50,14 @@ pub(crate) fn open<'p>(
     let is_broadcast = datagram.destination.ip().is_broadcast();
     // The sockets' filter lets only broadcasts and messages for an address of ours pass.
     let own =
-        if is_broadcast { doors.address(interface) } else { Some(*datagram.destination.ip()) };
+        if is_broadcast { listeners.address(interface) } else { Some(*datagram.destination.ip()) };
     let Some(local) = own else {
         counters.no_address.add(0, 1);
         return None;
     };
     Some((
         datagram.payload,
-        Ingress { source, local, interface, is_broadcast, listener_index: door, mac },
+        Ingress { source, local, interface, is_broadcast, listener_index: listener_id, mac },
     ))
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_sound_packet_opens_and_others_are_counted() {
-        let doors = ListenerSet::with_address(3, LOCAL);
+        let listeners = ListenerSet::with_address(3, LOCAL);
         let counters = FrameCounters::default();
         let good = sealed(b"DHCP");
         let packet = ReceivedPacket {
@@ -100,35 +100,37 @@ mod tests {
             kernel_wall_ns: None,
             is_checksum_settled: false,
         };
-        let (octets, ingress) = open(&packet, &doors, 7, &counters).unwrap();
+        let (octets, ingress) = open(&packet, &listeners, 7, &counters).unwrap();
         assert_eq!(octets, b"DHCP");
         assert_eq!((ingress.local, ingress.interface, ingress.listener_index), (LOCAL, 3, 7));
         assert!(ingress.is_broadcast && ingress.source.ip().is_unspecified());
         assert_eq!(ingress.mac, Some(STATION));
         assert!(counted(&counters).is_empty());
 
-        assert!(open(&ReceivedPacket { interface: 4, ..packet }, &doors, 7, &counters).is_none());
+        assert!(
+            open(&ReceivedPacket { interface: 4, ..packet }, &listeners, 7, &counters).is_none()
+        );
         let mut bad = good.clone();
         bad[frame::PACKET_HEADROOM] ^= 1;
         let packet = ReceivedPacket { octets: &bad, ..packet };
-        assert!(open(&packet, &doors, 7, &counters).is_none());
+        assert!(open(&packet, &listeners, 7, &counters).is_none());
         let expected = [("frame-checksum".to_owned(), 1), ("frame-no-address".to_owned(), 1)];
         assert_eq!(counted(&counters), expected);
         // A packet for one of our addresses needs no address of the interface.
         let other = Ipv4Addr::new(10, 0, 0, 2);
         let unicast = sealed_for(other, b"DHCP");
         let packet = ReceivedPacket { octets: &unicast, interface: 4, ..packet };
-        let (_, ingress) = open(&packet, &doors, 7, &counters).unwrap();
+        let (_, ingress) = open(&packet, &listeners, 7, &counters).unwrap();
         assert_eq!((ingress.local, ingress.is_broadcast), (other, false));
         let packet = ReceivedPacket { octets: &bad, interface: 3, ..packet };
         // The kernel vouches for the packet: its checksum was never computed.
         let packet = ReceivedPacket { is_checksum_settled: true, ..packet };
-        assert!(open(&packet, &doors, 7, &counters).is_some());
+        assert!(open(&packet, &listeners, 7, &counters).is_some());
     }
 
     #[test]
     fn any_octets_open_or_are_counted() {
-        let doors = ListenerSet::with_address(3, LOCAL);
+        let listeners = ListenerSet::with_address(3, LOCAL);
         let counters = FrameCounters::default();
         let mut random = Random::from_seed(4);
         let mut opened = 0;
@@ -148,7 +150,7 @@ mod tests {
                 kernel_wall_ns: None,
                 is_checksum_settled,
             };
-            opened += u64::from(open(&packet, &doors, 0, &counters).is_some());
+            opened += u64::from(open(&packet, &listeners, 0, &counters).is_some());
         }
         let refused: u64 = counted(&counters).iter().map(|(_, count)| count).sum();
         assert_eq!(opened + refused, 100_000);

@@ -95,17 +95,17 @@ pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, Command
 
 /// Connects to the server, sends `request` and returns the answer.
 async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
-    let place = format!("{}:{}", request.host, request.port);
+    let authority = format!("{}:{}", request.host, request.port);
     let stream = TcpStream::connect((request.host.as_str(), request.port))
         .await
-        .map_err(|error| format!("cannot connect to {place}: {error}"))?;
+        .map_err(|error| format!("cannot connect to {authority}: {error}"))?;
     let Some(tls) = &request.tls else { return sent(stream, request).await };
     let name = ServerName::try_from(request.host.clone())
         .map_err(|_| format!("`{}` is no name that a certificate could have", request.host))?;
     let stream = TlsConnector::from(Arc::new(client_config(tls)?))
         .connect(name, stream)
         .await
-        .map_err(|error| format!("cannot use TLS with {place}: {error}"))?;
+        .map_err(|error| format!("cannot use TLS with {authority}: {error}"))?;
     sent(stream, request).await
 }
 

@@ -77,15 +77,15 @@ impl Latencies {
             let mut counts = [0; BOUNDS + 1];
             let mut sum_us = 0;
             for shard in shards.clone() {
-                let own = &shard.kinds[kind];
-                for (count, more) in counts.iter_mut().zip(own.buckets.snapshot()) {
+                let shard_latencies = &shard.kinds[kind];
+                for (count, more) in counts.iter_mut().zip(shard_latencies.buckets.snapshot()) {
                     *count += more;
                 }
-                sum_us += own.sum_us.value(0);
+                sum_us += shard_latencies.sum_us.value(0);
             }
             let buckets = (0..BOUNDS).map(|index| (bound_us(index), counts[index])).collect();
-            let is_seen = counts.iter().any(|&count| count > 0);
-            is_seen.then_some(Latency { message, buckets, beyond: counts[BOUNDS], sum_us })
+            let is_nonempty = counts.iter().any(|&count| count > 0);
+            is_nonempty.then_some(Latency { message, buckets, beyond: counts[BOUNDS], sum_us })
         };
         P::RECEIVED_STATISTICS.iter().enumerate().filter_map(of_kind).collect()
     }
@@ -112,21 +112,21 @@ impl Stopwatch {
         Self { waiting: Vec::with_capacity(WAITING_MAX), latencies, last_ns: 0 }
     }
 
-    /// Records that a reply to `asked` has just been sent.
-    pub(crate) fn note(&mut self, asked: MeasuredRequest) {
+    /// Records that a reply to `request` has just been sent.
+    pub(crate) fn note(&mut self, request: MeasuredRequest) {
         if self.waiting.len() == WAITING_MAX {
             // The times are too short by less than a batch, which is better than growing.
             self.settle(self.last_ns);
         }
-        self.waiting.push(asked);
+        self.waiting.push(request);
     }
 
     /// Uses the reading `now_ns` of the monotonic clock as the end of all recorded replies.
     pub(crate) fn settle(&mut self, now_ns: u64) {
         self.last_ns = now_ns;
-        for asked in self.waiting.drain(..) {
-            let us = now_ns.saturating_sub(asked.since_ns) / 1_000;
-            self.latencies.record(asked.kind, us);
+        for request in self.waiting.drain(..) {
+            let us = now_ns.saturating_sub(request.since_ns) / 1_000;
+            self.latencies.record(request.kind, us);
         }
     }
 }

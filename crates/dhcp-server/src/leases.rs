@@ -173,8 +173,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     }
 
     /// Returns true while the server has lost its lease database and tries to reconnect.
-    pub(crate) fn is_lost(&self) -> bool {
-        matches!(self, Self::Database(thread) if thread.is_lost())
+    pub(crate) fn is_disconnected(&self) -> bool {
+        matches!(self, Self::Database(thread) if thread.is_disconnected())
     }
 
     /// Writes and flushes all submitted rows. Shards must have ended.

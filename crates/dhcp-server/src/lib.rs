@@ -18,7 +18,7 @@ mod listeners;
 mod loading;
 mod log;
 mod loggers;
-mod narrate;
+mod message_log;
 mod panics;
 mod pid_file;
 mod policy;

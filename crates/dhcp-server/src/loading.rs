@@ -48,8 +48,8 @@ impl LoadLogSchedule {
         is_time.then(|| {
             let LeaseLoadProgress { octets, octets_done, rows } = progress;
             let percent = u128::from(octets_done) * 100 / u128::from(octets.max(1));
-            let taken_ns = u128::from((now.mono_ns - self.began_ns).max(1));
-            let rows_per_s = u128::from(rows) * u128::from(NS_PER_S) / taken_ns;
+            let elapsed_ns = u128::from((now.mono_ns - self.began_ns).max(1));
+            let rows_per_s = u128::from(rows) * u128::from(NS_PER_S) / elapsed_ns;
             format!("loading: {percent} % of the lease files, {rows} rows, {rows_per_s} rows/s")
         })
     }
@@ -61,7 +61,7 @@ pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     snapshot: &'l P::Snapshot,
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
-    pace: LoadLogSchedule,
+    log_schedule: LoadLogSchedule,
     /// Number of leases in the table.
     leases: AtomicI64,
     /// Rows with a subnet that does not contain their address, rows dropped for that reason, and
@@ -82,9 +82,9 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         Self {
             table,
             snapshot,
-            checks,
-            extended_checks,
-            pace: LoadLogSchedule::new(now),
+            checks: config.lease_checks,
+            extended_checks: config.extended_info_checks,
+            log_schedule: LoadLogSchedule::new(now),
             leases: AtomicI64::new(0),
             wrong: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -94,13 +94,13 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
 
     /// Returns true if `lease` stays; corrects its subnet if the configuration says so.
     fn correct_subnet(&self, lease: &mut P::Lease) -> bool {
-        let (named, fitting) = P::subnets_of_lease(self.snapshot, lease);
-        if fitting == Some(*named) {
+        let (subnet_id, fitting) = P::subnets_of_lease(self.snapshot, lease);
+        if fitting == Some(*subnet_id) {
             return true;
         }
         self.wrong.fetch_add(1, Ordering::Relaxed);
         match (self.checks, fitting) {
-            (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *named = id,
+            (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *subnet_id = id,
             (LeaseChecks::Del, _) | (LeaseChecks::FixDel, None) => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 return false;
@@ -166,7 +166,7 @@ impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     }
 
     fn progress(&self, progress: LeaseLoadProgress) {
-        if let Some(line) = self.pace.line(Clock::now(), progress) {
+        if let Some(line) = self.log_schedule.line(Clock::now(), progress) {
             tracing::info!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_FILE_PROGRESS", "{line}");
         }
     }
@@ -194,18 +194,18 @@ mod tests {
     fn a_line_comes_every_five_seconds_of_loading_and_once() {
         let start = Now { mono_ns: 7 * NS_PER_S, wall_us: 0 };
         let at_s = |s: u64| start.after_ns(s * NS_PER_S);
-        let pace = LoadLogSchedule::new(start);
+        let log_schedule = LoadLogSchedule::new(start);
         let half = LeaseLoadProgress { octets: 1_000, octets_done: 505, rows: 10_000 };
-        assert_eq!(pace.line(at_s(4), half), None);
+        assert_eq!(log_schedule.line(at_s(4), half), None);
         let line = "loading: 50 % of the lease files, 10000 rows, 2000 rows/s";
-        assert_eq!(pace.line(at_s(5), half).as_deref(), Some(line));
-        assert_eq!(pace.line(at_s(5), half), None);
-        assert_eq!(pace.line(at_s(9), half), None);
+        assert_eq!(log_schedule.line(at_s(5), half).as_deref(), Some(line));
+        assert_eq!(log_schedule.line(at_s(5), half), None);
+        assert_eq!(log_schedule.line(at_s(9), half), None);
         // A chunk that took long is not followed by a line for each missed interval.
-        assert!(pace.line(at_s(23), half).is_some());
-        assert_eq!(pace.line(at_s(27), half), None);
+        assert!(log_schedule.line(at_s(23), half).is_some());
+        assert_eq!(log_schedule.line(at_s(27), half), None);
         let all = LeaseLoadProgress { octets: 1_000, octets_done: 1_000, rows: 20_000 };
         let line = "loading: 100 % of the lease files, 20000 rows, 500 rows/s";
-        assert_eq!(pace.line(at_s(40), all).as_deref(), Some(line));
+        assert_eq!(log_schedule.line(at_s(40), all).as_deref(), Some(line));
     }
 }

@@ -53,11 +53,11 @@ pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     .await;
 }
 
-/// Panics in tests: the first time that the process reaches `place`, if its environment names it in
+/// Panics in tests: the first time that the process reaches `site`, if its environment names it in
 /// [`tests::PLANTED`].
 #[cfg(test)]
-pub(crate) fn planted(place: &str) {
-    tests::plant(place);
+pub(crate) fn planted(site: &str) {
+    tests::plant(site);
 }
 
 fn describe(panic: &PanicHookInfo<'_>) -> String {
@@ -65,7 +65,7 @@ fn describe(panic: &PanicHookInfo<'_>) -> String {
     let thread = thread.name().unwrap_or("without a name").to_owned();
     let message = panic.payload_as_str().unwrap_or("no message");
     match panic.location() {
-        Some(place) => format!("thread {thread} panicked at {place}: {message}"),
+        Some(location) => format!("thread {thread} panicked at {location}: {message}"),
         None => format!("thread {thread} panicked: {message}"),
     }
 }

@@ -34,7 +34,7 @@ impl PidFile {
         let path = path(name, configuration);
         match Self::claim_at(&path) {
             Ok(claimed) => Ok(Some(claimed)),
-            Err(PidFileError::Taken(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
+            Err(PidFileError::InUse(pid)) => Err(ServerError::AlreadyRunning { path, pid }),
             Err(PidFileError::Io(cause)) => {
                 let cause = explained(&path, &cause);
                 let path = path.display();
@@ -62,16 +62,17 @@ impl PidFile {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 file.take(NUMBER_MAX_BYTES).read_to_string(&mut text)?;
-                return Err(PidFileError::Taken(text.trim().to_owned()));
+                return Err(PidFileError::InUse(text.trim().to_owned()));
             }
             Err(TryLockError::Error(cause)) => return Err(cause.into()),
         }
         // Kea locks nothing: its number counts as long as a server has that number.
         let is_text = (&file).take(NUMBER_MAX_BYTES).read_to_string(&mut text).is_ok();
-        if let Some(pid) = text.trim().parse().ok().filter(|_| is_text)
+        if is_text
+            && let Ok(pid) = text.trim().parse::<u32>()
             && is_server(pid)
         {
-            return Err(PidFileError::Taken(pid.to_string()));
+            return Err(PidFileError::InUse(pid.to_string()));
         }
         file.set_len(0)?;
         file.rewind()?;
@@ -99,7 +100,7 @@ impl Drop for PidFile {
 
 enum PidFileError {
     /// The process with this number has the file.
-    Taken(String),
+    InUse(String),
     Io(io::Error),
 }
 
@@ -136,10 +137,10 @@ mod tests {
     #[test]
     fn a_folder_that_is_missing_is_named() {
         let cause = io::Error::from(io::ErrorKind::PermissionDenied);
-        let told = |path: &str| explained(Path::new(path), &cause);
-        assert_eq!(told("/nowhere/kea/x.pid"), "/nowhere/kea does not exist");
-        assert_eq!(told("/proc/x.pid"), cause.to_string());
-        assert_eq!(told("x.pid"), cause.to_string());
+        let explanation = |path: &str| explained(Path::new(path), &cause);
+        assert_eq!(explanation("/nowhere/kea/x.pid"), "/nowhere/kea does not exist");
+        assert_eq!(explanation("/proc/x.pid"), cause.to_string());
+        assert_eq!(explanation("x.pid"), cause.to_string());
     }
 
     #[test]
@@ -165,9 +166,9 @@ mod tests {
 
     #[test]
     fn the_name_is_keas() {
-        let named = |path: &str| file_name("dhcp4", Path::new(path));
-        assert_eq!(named("/etc/kea/kea-dhcp4.conf"), "kea-dhcp4.kea-dhcp4.pid");
-        assert_eq!(named("site.a.json"), "site.a.kea-dhcp4.pid");
-        assert_eq!(named("plain"), "plain.kea-dhcp4.pid");
+        let name_of = |path: &str| file_name("dhcp4", Path::new(path));
+        assert_eq!(name_of("/etc/kea/kea-dhcp4.conf"), "kea-dhcp4.kea-dhcp4.pid");
+        assert_eq!(name_of("site.a.json"), "site.a.kea-dhcp4.pid");
+        assert_eq!(name_of("plain"), "plain.kea-dhcp4.pid");
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
 /// Returns true if `folder` has more permissions than the folder of control sockets may have. As in
 /// Kea, a missing folder has not.
 fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
-    let mode = fs::metadata(Path::new(&folder)).map_or(0, |found| found.permissions().mode());
+    let mode = fs::metadata(Path::new(&folder)).map_or(0, |metadata| metadata.permissions().mode());
     mode & 0o777 & !SOCKETS_MODE != 0
 }
 

@@ -37,16 +37,16 @@ impl<T> PublishedValue<T> {
         VersionedValue { version, value }
     }
 
-    /// Returns true if a newer value than `seen` is published.
-    pub(crate) fn has_changed(&self, seen: &VersionedValue<T>) -> bool {
-        self.version.load(Ordering::Acquire) != seen.version
+    /// Returns true if a newer value than `used_value` is published.
+    pub(crate) fn has_changed(&self, used_value: &VersionedValue<T>) -> bool {
+        self.version.load(Ordering::Acquire) != used_value.version
     }
 
     /// Replaces the value that shard number `shard` uses by the current one.
-    pub(crate) fn catch_up(&self, shard: usize, seen: &mut VersionedValue<T>) {
-        (seen.value, seen.version) = self.current();
+    pub(crate) fn catch_up(&self, shard: usize, used_value: &mut VersionedValue<T>) {
+        (used_value.value, used_value.version) = self.current();
         // Only after the old value is dropped.
-        self.used[shard].store(seen.version, Ordering::Release);
+        self.used[shard].store(used_value.version, Ordering::Release);
     }
 
     /// Returns true if every shard uses the newest version and has dropped all older ones.

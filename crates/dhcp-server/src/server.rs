@@ -25,7 +25,7 @@ use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
 use crate::loading::LeaseTableIntake;
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
-use crate::narrate::{self, MessageLog, NoticeRecorder};
+use crate::message_log::{self, MessageLog, NoticeRecorder};
 use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
@@ -102,12 +102,12 @@ where
 {
     netio::process::restrict_umask();
     panics::install();
-    let made = policy::make_folders();
+    let new_folders = policy::make_folders();
     // This needs a process with one thread.
     let restricted = restrict(settings);
     log::start(P::NAME);
     warn_of_flags(P::NAME, settings);
-    for folder in made {
+    for folder in new_folders {
         tracing::info!(
             target: DAEMON,
             id = "DHCPX_FOLDER_MADE",
@@ -175,10 +175,10 @@ where
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
-    let global = P::global(&checked.config);
-    log::configure(&global.loggers);
-    narrate::set_terms(global.decline_probation_period_s, &global.expired_leases);
-    let shards = shard_count(global.godwit.shards);
+    let common = P::common_settings(&checked.config);
+    log::configure(common.loggers);
+    message_log::set_terms(common.decline_probation_period_s, common.expired);
+    let shards = shard_count(common.godwit.shards);
     let sockets = ListenerSocketOptions {
         port: settings.port,
         shards,
@@ -187,7 +187,7 @@ where
         receive_buffer_bytes: (global.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let tending = ListenerKeeper::start(P::listening(&checked.config), sockets, Clock::mono_ns())?;
+    let listener_keeper = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -202,14 +202,14 @@ where
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
-        listeners: tending.published(),
+        listeners: listener_keeper.published(),
         table: Arc::clone(&table),
     });
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
-    let mut narration = MessageLog::new(wakers.len());
-    narration.start_if_wanted()?;
+    let mut message_log = MessageLog::new(wakers.len());
+    message_log.start_if_enabled()?;
     let parts = SupervisedParts {
-        tending,
+        listener_keeper,
         table,
         leases,
         hosts,
@@ -217,7 +217,7 @@ where
         in_force,
         constants,
         control,
-        narration,
+        message_log,
     };
     let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
     let threads = spawn_shards(&mut supervisor)?;
@@ -296,8 +296,8 @@ where
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
-    let godwit = &P::global(&in_force.config).godwit;
-    let desk = ShardThread {
+    let godwit = P::common_settings(&in_force.config).godwit;
+    let shard_thread = ShardThread {
         index,
         shard,
         waker: Arc::clone(&supervisor.wakers()[index]),
@@ -317,7 +317,7 @@ where
     let shared = supervisor.shared();
     thread::Builder::new()
         .name(format!("{}-{index}", P::NAME))
-        .spawn(move || serve(desk, &shared))
+        .spawn(move || serve(shard_thread, &shared))
         .map_err(system("start a shard's thread"))
 }
 

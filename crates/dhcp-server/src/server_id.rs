@@ -79,12 +79,13 @@ fn make(
     }
     let stored_type = stored.map(|stored| u16::from_be_bytes([stored[2], stored[3]]));
     let address_at = if config.kind == ServerIdType::Llt { 8 } else { 4 };
-    let known = config.identifier.clone().or_else(|| stored.map(|old| old[address_at..].to_vec()));
-    let (found_type, address) = match known {
+    let identifier =
+        config.identifier.clone().or_else(|| stored.map(|old| old[address_at..].to_vec()));
+    let (default_type, address) = match identifier {
         Some(address) => (1, address),
         None => link_layer().ok_or(ServerError::NoLinkLayer)?,
     };
-    let hardware_type = config.hardware_type.or(stored_type).unwrap_or(found_type);
+    let hardware_type = config.hardware_type.or(stored_type).unwrap_or(default_type);
     duid.extend(hardware_type.to_be_bytes());
     if config.kind == ServerIdType::Llt {
         let stored_time = stored.and_then(|stored| number(stored, 4));
@@ -168,7 +169,7 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
 fn link_layer_address() -> Option<LinkLayer> {
     let of = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
     let entries = fs::read_dir("/sys/class/net").ok()?;
-    let mut found: Vec<(u32, LinkLayer)> = entries
+    let mut link_layers: Vec<(u32, LinkLayer)> = entries
         .filter_map(|entry| {
             let folder = entry.ok()?.path();
             let index = of(&folder, "ifindex")?.trim().parse().ok()?;
@@ -177,8 +178,8 @@ fn link_layer_address() -> Option<LinkLayer> {
             Some((index, (kind, address)))
         })
         .collect();
-    found.sort_unstable();
-    found.into_iter().next().map(|(_, link_layer)| link_layer)
+    link_layers.sort_unstable();
+    link_layers.into_iter().next().map(|(_, link_layer)| link_layer)
 }
 
 /// Parses an address that identifies a machine: long enough and not all zero.
@@ -198,14 +199,14 @@ mod tests {
         Some((1, vec![2, 0, 0, 0, 0, 9]))
     }
 
-    fn made(config: &ServerIdConfig, stored: Option<&[u8]>) -> Vec<u8> {
+    fn make_at_now(config: &ServerIdConfig, stored: Option<&[u8]>) -> Vec<u8> {
         make(config, stored, NOW_S, &some_link).unwrap()
     }
 
     #[test]
     fn the_default_is_a_link_layer_address_and_a_time_that_then_stays() {
         let config = ServerIdConfig::default();
-        let first = made(&config, None);
+        let first = make_at_now(&config, None);
         assert_eq!(ColonHex(&first).to_string(), "00:01:00:01:01:02:03:04:02:00:00:00:00:09");
         let later = make(&config, Some(&first), NOW_S + 1000, &|| None).unwrap();
         assert_eq!(later, first);
@@ -216,12 +217,12 @@ mod tests {
         let stored = parse("00:01:00:06:00:00:00:05:0a:0a:0a:0a:0a:0a").unwrap();
         let config = ServerIdConfig { time_s: Some(7), ..ServerIdConfig::default() };
         assert_eq!(
-            ColonHex(&made(&config, Some(&stored))).to_string(),
+            ColonHex(&make_at_now(&config, Some(&stored))).to_string(),
             "00:01:00:06:00:00:00:07:0a:0a:0a:0a:0a:0a"
         );
         let link = ServerIdConfig { kind: ServerIdType::Ll, ..ServerIdConfig::default() };
         assert_eq!(
-            ColonHex(&made(&link, Some(&stored))).to_string(),
+            ColonHex(&make_at_now(&link, Some(&stored))).to_string(),
             "00:03:00:01:02:00:00:00:00:09"
         );
         let enterprise = ServerIdConfig {
@@ -230,7 +231,7 @@ mod tests {
             ..ServerIdConfig::default()
         };
         assert_eq!(
-            ColonHex(&made(&enterprise, Some(&stored))).to_string(),
+            ColonHex(&make_at_now(&enterprise, Some(&stored))).to_string(),
             "00:02:00:00:09:bf:01:02"
         );
     }
@@ -238,9 +239,9 @@ mod tests {
     #[test]
     fn a_generated_enterprise_identifier_stays() {
         let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
-        let first = made(&config, None);
+        let first = make_at_now(&config, None);
         assert_eq!(first.len(), 12);
-        assert_eq!(made(&config, Some(&first)), first);
+        assert_eq!(make_at_now(&config, Some(&first)), first);
     }
 
     #[test]
@@ -268,8 +269,8 @@ mod tests {
         }
         fs::write(folder.join(FILE), [0xff; 40]).unwrap();
         let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
-        let made = server_duid(&config, &folder, NOW_S).unwrap();
-        assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), made, "it is made once");
+        let duid = server_duid(&config, &folder, NOW_S).unwrap();
+        assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), duid, "it is made once");
         // The content of an unreadable file may be valid.
         fs::remove_file(folder.join(FILE)).unwrap();
         fs::create_dir(folder.join(FILE)).unwrap();

@@ -29,7 +29,7 @@ use crate::listeners::{
     BURST_BYTES, ListenerSet, ListenerSocket, ListenerSocketRole, ShardListener, SocketQueueState,
     SocketReadResult,
 };
-use crate::narrate::NoticeRecorder;
+use crate::message_log::NoticeRecorder;
 use crate::published::{PublishedValue, VersionedValue};
 use crate::service::DaemonFamily;
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
@@ -86,14 +86,14 @@ struct ShardLoopState {
 
 /// Serves until the daemon is to end, then until the outbox is empty or [`DRAIN_NS`] have passed.
 pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
-    mut desk: ShardThread<P, S>,
+    mut thread: ShardThread<P, S>,
     shared: &SharedDaemonState<P>,
 ) where
     for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let now = Clock::now();
-    let mut course = ShardLoopState {
-        datagrams: if desk.batches.segmentation() {
+    let mut state = ShardLoopState {
+        datagrams: if thread.batches.segmentation() {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
         } else {
             RecvBatch::new(DEFAULT_SLOTS, SLOT_BYTES)
@@ -103,83 +103,96 @@ pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
         housekeeping_due_ns: now.mono_ns,
         drain_until_ns: None,
     };
-    let mut snapshot = shared.snapshot.use_current(desk.index);
+    let mut snapshot = shared.snapshot.use_current(thread.index);
     // A command may have changed the configuration since the shard was made.
-    desk.shard.reload(Arc::clone(&snapshot.value));
-    let mut doors = shared.listeners.use_current(desk.index);
+    thread.shard.reload(Arc::clone(&snapshot.value));
+    let mut listeners = shared.listeners.use_current(thread.index);
     loop {
-        desk.shard.set_interfaces(Arc::clone(&doors.value.names));
-        desk.batches.follow(doors.value.of_shard(desk.index));
-        if !serve_at(&doors, &mut desk, &mut course, &mut snapshot, shared) {
+        thread.shard.set_interfaces(Arc::clone(&listeners.value.names));
+        thread.batches.follow(listeners.value.of_shard(thread.index));
+        if !serve_at(&listeners, &mut thread, &mut state, &mut snapshot, shared) {
             return;
         }
-        shared.listeners.catch_up(desk.index, &mut doors);
+        shared.listeners.catch_up(thread.index, &mut listeners);
     }
 }
 
-/// Serves at `doors` until they are replaced; returns false when it is time to end.
+/// Serves at `listeners` until they are replaced; returns false when it is time to end.
 fn serve_at<P: DaemonFamily, S: LeaseStore<P>>(
-    doors: &VersionedValue<ListenerSet>,
-    desk: &mut ShardThread<P, S>,
-    course: &mut ShardLoopState,
+    listeners: &VersionedValue<ListenerSet>,
+    thread: &mut ShardThread<P, S>,
+    state: &mut ShardLoopState,
     snapshot: &mut VersionedValue<P::Snapshot>,
     shared: &SharedDaemonState<P>,
 ) -> bool
 where
     for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
-    let (shard, own) = (&mut desk.shard, doors.value.of_shard(desk.index));
-    let addressing = Addressing { is_routed: doors.value.is_routed, ..desk.addressing };
-    let (batches, stopwatch) = (&mut desk.batches, &mut desk.stopwatch);
-    desk.recorder.set_names(Arc::clone(&doors.value.names));
-    let mut replies =
-        ReplyTransmitter::new(own, batches, addressing, stopwatch, &mut desk.recorder);
-    let mut fds: Vec<PollFd<'_>> = own.iter().map(|door| PollFd::readable(&door.socket)).collect();
-    fds.extend(own.iter().filter_map(|door| door.express.as_ref()).map(PollFd::readable));
-    fds.push(PollFd::readable(&*desk.waker));
-    let fixed = desk.has_fixed_room.then_some(SocketQueueState::FIXED);
-    let mut rooms: Vec<SocketQueueState> =
-        own.iter().map(|door| fixed.unwrap_or_else(|| enlarge_burst_queue(door))).collect();
-    while !shared.listeners.has_changed(doors) {
+    let (shard, shard_listeners) = (&mut thread.shard, listeners.value.of_shard(thread.index));
+    let addressing = Addressing { is_routed: listeners.value.is_routed, ..thread.addressing };
+    let (batches, stopwatch) = (&mut thread.batches, &mut thread.stopwatch);
+    thread.recorder.set_names(Arc::clone(&listeners.value.names));
+    let mut replies = ReplyTransmitter::new(
+        shard_listeners,
+        batches,
+        addressing,
+        stopwatch,
+        &mut thread.recorder,
+    );
+    let mut fds: Vec<PollFd<'_>> =
+        shard_listeners.iter().map(|listener| PollFd::readable(&listener.socket)).collect();
+    fds.extend(
+        shard_listeners
+            .iter()
+            .filter_map(|listener| listener.express.as_ref())
+            .map(PollFd::readable),
+    );
+    fds.push(PollFd::readable(&*thread.waker));
+    let fixed = thread.has_fixed_room.then_some(SocketQueueState::FIXED);
+    let mut rooms: Vec<SocketQueueState> = shard_listeners
+        .iter()
+        .map(|listener| fixed.unwrap_or_else(|| enlarge_burst_queue(listener)))
+        .collect();
+    while !shared.listeners.has_changed(listeners) {
         shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
         replies.read_topic_levels();
         if shared.snapshot.has_changed(snapshot) {
-            shared.snapshot.catch_up(desk.index, snapshot);
+            shared.snapshot.catch_up(thread.index, snapshot);
             shard.reload(Arc::clone(&snapshot.value));
         }
         let mut received = 0;
-        if course.drain_until_ns.is_none() {
-            for (door, room) in own.iter().zip(&mut rooms) {
-                let frame_counters = &desk.frame_counters;
-                let context = ListenerContext { doors: &doors.value, frame_counters };
-                received += course.receive(door, room, context, shard, &mut replies);
+        if state.drain_until_ns.is_none() {
+            for (listener, room) in shard_listeners.iter().zip(&mut rooms) {
+                let frame_counters = &thread.frame_counters;
+                let context = ListenerContext { listeners: &listeners.value, frame_counters };
+                received += state.receive(listener, room, context, shard, &mut replies);
             }
         }
         if received == 0 {
-            course.now = Clock::now();
-            replies.settle(course.now);
+            state.now = Clock::now();
+            replies.settle(state.now);
         }
-        shard.end_batch(course.now, &mut replies);
-        shard.count_given_up(replies.flush());
-        course.do_housekeeping(shard, shared);
-        if course.is_over(shard) {
+        shard.end_batch(state.now, &mut replies);
+        shard.count_unsent(replies.flush());
+        state.do_housekeeping(shard, shared);
+        if state.is_over(shard) {
             return false;
         }
         if received == 0 {
             // A failed wait only means that the next iteration comes early.
-            let timeout_ns = course.housekeeping_due_ns.saturating_sub(course.now.mono_ns);
+            let timeout_ns = state.housekeeping_due_ns.saturating_sub(state.now.mono_ns);
             netio::poll(&mut fds, Some(timeout_ns)).ok();
-            desk.waker.drain();
-            course.now = Clock::now();
-            replies.settle(course.now);
+            thread.waker.drain();
+            state.now = Clock::now();
+            replies.settle(state.now);
         }
     }
     true
 }
 
-/// Returns the state of the queue in the lane that has room for bursts.
-fn enlarge_burst_queue(door: &ShardListener) -> SocketQueueState {
-    if let Some(socket) = door.socket_of(door.burst_socket_role()) {
+/// Returns the state of the queue at the socket that has room for bursts.
+fn enlarge_burst_queue(listener: &ShardListener) -> SocketQueueState {
+    if let Some(socket) = listener.socket_of(listener.burst_socket_role()) {
         socket.set_receive_buffer(BURST_BYTES);
     }
     SocketQueueState::default()
@@ -188,7 +201,7 @@ fn enlarge_burst_queue(door: &ShardListener) -> SocketQueueState {
 /// Listeners of all shards, and the counters of the frames that their packet sockets receive.
 #[derive(Clone, Copy)]
 struct ListenerContext<'l> {
-    doors: &'l ListenerSet,
+    listeners: &'l ListenerSet,
     frame_counters: &'l FrameCounters,
 }
 
@@ -197,16 +210,16 @@ struct ListenerContext<'l> {
 struct ReadableSocket<'l, S> {
     socket: &'l S,
     /// Listener of the socket.
-    door: &'l ShardListener,
+    listener: &'l ShardListener,
     /// Role of the socket in the listener.
-    lane: ListenerSocketRole,
+    role: ListenerSocketRole,
 }
 
 impl ShardLoopState {
-    /// Receives and handles the messages that wait at `door`, and returns their number.
+    /// Receives and handles the messages that wait at `listener`, and returns their number.
     fn receive<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        door: &ShardListener,
+        listener: &ShardListener,
         room: &mut SocketQueueState,
         context: ListenerContext<'_>,
         shard: &mut Shard<P, S>,
@@ -216,17 +229,17 @@ impl ShardLoopState {
         for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         let mut received = 0;
-        for lane in [ListenerSocketRole::Express, ListenerSocketRole::First] {
-            let Some(socket) = door.socket_of(lane) else { continue };
-            let has_room = lane == door.burst_socket_role();
+        for role in [ListenerSocketRole::Express, ListenerSocketRole::First] {
+            let Some(socket) = listener.socket_of(role) else { continue };
+            let has_room = role == listener.burst_socket_role();
             let patience_ns = if has_room { room.max_age_ns() } else { None };
             let read = match socket {
                 ListenerSocket::Udp(socket) => {
-                    let at = ReadableSocket { socket, door, lane };
-                    self.receive_udp(at, context.doors, patience_ns, shard, replies)
+                    let at = ReadableSocket { socket, listener, role };
+                    self.receive_udp(at, context.listeners, patience_ns, shard, replies)
                 }
                 ListenerSocket::Packet(socket) => {
-                    let at = ReadableSocket { socket, door, lane };
+                    let at = ReadableSocket { socket, listener, role };
                     self.receive_packets(at, context, patience_ns, shard, replies)
                 }
             };
@@ -258,8 +271,8 @@ impl ShardLoopState {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.packets.iter().filter_map(|packet| {
                 let since_ns = since_ns(now, packet.kernel_wall_ns);
-                let ListenerContext { doors, frame_counters } = context;
-                let opened = P::open(&packet, doors, at.door.id, frame_counters);
+                let ListenerContext { listeners, frame_counters } = context;
+                let opened = P::open(&packet, listeners, at.listener.id, frame_counters);
                 opened.map(|(octets, ingress)| ArrivedDatagram { since_ns, octets, ingress })
             });
             shard.handle_all(now, arrived, replies);
@@ -272,7 +285,7 @@ impl ShardLoopState {
     fn receive_udp<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         at: ReadableSocket<'_, UdpSocket>,
-        doors: &ListenerSet,
+        listeners: &ListenerSet,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
         replies: &mut ReplyTransmitter<'_>,
@@ -286,7 +299,7 @@ impl ShardLoopState {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.datagrams.iter().filter_map(|datagram| {
                 let since_ns = since_ns(now, datagram.kernel_wall_ns);
-                let ingress = P::ingress(&datagram, doors, at.door, at.lane)?;
+                let ingress = P::ingress(&datagram, listeners, at.listener, at.role)?;
                 Some(ArrivedDatagram { since_ns, octets: datagram.octets, ingress })
             });
             shard.handle_all(now, arrived, replies);

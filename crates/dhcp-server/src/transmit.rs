@@ -16,7 +16,7 @@ use packet_wire::frame;
 use crate::latency::Stopwatch;
 use crate::listeners::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::log;
-use crate::narrate::NoticeRecorder;
+use crate::message_log::NoticeRecorder;
 
 /// Replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
@@ -69,13 +69,13 @@ impl Batches {
         self.segmentation
     }
 
-    /// Keeps one batch for each of `doors`. Batches of closed listeners must have been flushed.
-    pub(crate) fn follow(&mut self, doors: &[Arc<ShardListener>]) {
+    /// Keeps one batch for each of `listeners`. Batches of closed listeners must have been flushed.
+    pub(crate) fn follow(&mut self, listeners: &[Arc<ShardListener>]) {
         let mut old = std::mem::take(&mut self.batches);
-        for door in doors {
-            let batch = match old.iter().position(|&(id, _)| id == door.id) {
+        for listener in listeners {
+            let batch = match old.iter().position(|&(id, _)| id == listener.id) {
                 Some(at) => old.swap_remove(at),
-                None => (door.id, self.make(&door.socket)),
+                None => (listener.id, self.make(&listener.socket)),
             };
             self.batches.push(batch);
         }
@@ -128,24 +128,24 @@ impl Batch {
     /// bounded number of times, then given up: a full send buffer means that the link is the
     /// bottleneck, and clients send again. Returns the number of replies given up.
     fn flush(&mut self, socket: &ListenerSocket) -> usize {
-        let mut given_up = 0;
+        let mut unsent = 0;
         for _ in 0..STALLS_MAX {
             if self.is_empty() {
-                return given_up;
+                return unsent;
             }
-            let sent = self.flush_once(socket);
-            given_up += sent.refused;
-            if sent.left == 0 {
-                return given_up;
+            let result = self.flush_once(socket);
+            unsent += result.refused;
+            if result.left == 0 {
+                return unsent;
             }
             // A failed wait only means that the next flush comes early.
             netio::poll(&mut [PollFd::writable(socket)], Some(STALL_WAIT_NS)).ok();
         }
-        given_up + self.discard()
+        unsent + self.discard()
     }
 }
 
-/// Parts of a message's ingress that choose the way of its reply.
+/// Parts of a message's ingress that choose the route of its reply.
 #[derive(Clone, Copy)]
 struct ReplyRoute {
     listener_id: u16,
@@ -158,8 +158,8 @@ struct ReplyRoute {
 
 impl From<v4::Ingress> for ReplyRoute {
     fn from(ingress: v4::Ingress) -> Self {
-        let (door, interface) = (ingress.listener_index, ingress.interface);
-        Self { listener_id: door, interface, local: ingress.local.into(), is_on_link: false }
+        let (listener_id, interface) = (ingress.listener_index, ingress.interface);
+        Self { listener_id, interface, local: ingress.local.into(), is_on_link: false }
     }
 }
 
@@ -171,19 +171,19 @@ pub(crate) struct ReplyTransmitter<'d> {
     stopwatch: &'d mut Stopwatch,
     /// Recorder of notices about single messages, as far as a logger takes them.
     recorder: &'d mut NoticeRecorder,
-    given_up: usize,
+    unsent: usize,
 }
 
 impl<'d> ReplyTransmitter<'d> {
-    /// Creates an empty set of replies through `doors`, which `batches` follows.
+    /// Creates an empty set of replies through `listeners`, which `batches` follows.
     pub(crate) const fn new(
-        doors: &'d [Arc<ShardListener>],
+        listeners: &'d [Arc<ShardListener>],
         batches: &'d mut Batches,
         addressing: Addressing,
         stopwatch: &'d mut Stopwatch,
         recorder: &'d mut NoticeRecorder,
     ) -> Self {
-        Self { listeners: doors, batches, addressing, stopwatch, recorder, given_up: 0 }
+        Self { listeners, batches, addressing, stopwatch, recorder, unsent: 0 }
     }
 
     /// Reads which notices about messages of the next batch loggers take.
@@ -201,27 +201,29 @@ impl<'d> ReplyTransmitter<'d> {
     /// Passes all replies to the kernel. Returns the number of replies given up since the last
     /// call.
     pub(crate) fn flush(&mut self) -> usize {
-        for (door, (_, batch)) in self.listeners.iter().zip(&mut self.batches.batches) {
-            self.given_up += batch.flush(&door.socket);
+        for (listener, (_, batch)) in self.listeners.iter().zip(&mut self.batches.batches) {
+            self.unsent += batch.flush(&listener.socket);
         }
-        std::mem::take(&mut self.given_up)
+        std::mem::take(&mut self.unsent)
     }
 
-    /// Returns the listener of `kind` for a reply to a message that came by `way`: the same if it
+    /// Returns the listener of `kind` for a reply to a message that came by `route`: the same if it
     /// is of that kind, else one that reaches the same interface, preferably with the same address.
-    fn listener_index(&self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<usize> {
-        let own = self.listeners.iter().position(|door| door.id == way.listener_id);
-        if own.is_some_and(|at| self.listeners[at].endpoint.kind == kind) {
-            return own;
+    fn listener_index(&self, kind: ListenerSocketKind, route: ReplyRoute) -> Option<usize> {
+        let same = self.listeners.iter().position(|listener| listener.id == route.listener_id);
+        if same.is_some_and(|at| self.listeners[at].endpoint.kind == kind) {
+            return same;
         }
-        let fits = |door: &ShardListener| {
-            door.endpoint.kind == kind && door.endpoint.reaches(way.interface)
+        let fits = |listener: &ShardListener| {
+            listener.endpoint.kind == kind && listener.endpoint.reaches(route.interface)
         };
-        let position = |wanted: &dyn Fn(&ShardListener) -> bool| {
-            self.listeners.iter().position(|door| fits(door) && wanted(door))
+        let position = |is_preferred: &dyn Fn(&ShardListener) -> bool| {
+            self.listeners.iter().position(|listener| fits(listener) && is_preferred(listener))
         };
-        position(&|door| door.endpoint.address == way.local)
-            .or_else(|| position(&|door| is_link_local(door.endpoint.address) == way.is_on_link))
+        position(&|listener| listener.endpoint.address == route.local)
+            .or_else(|| {
+                position(&|listener| is_link_local(listener.endpoint.address) == route.is_on_link)
+            })
             .or_else(|| position(&|_| true))
     }
 
@@ -229,19 +231,19 @@ impl<'d> ReplyTransmitter<'d> {
         &mut self,
         destination: SocketAddr,
         source: Option<SendSource>,
-        way: ReplyRoute,
+        route: ReplyRoute,
         octets: &[u8],
     ) -> bool {
         if octets.len() > SLOT_BYTES {
-            return self.transmit_udp_fragmented(destination, source, way, octets);
+            return self.transmit_udp_fragmented(destination, source, route, octets);
         }
-        let Some(Batch::Udp(batch)) = self.batch_with_room(ListenerSocketKind::Udp, way) else {
+        let Some(Batch::Udp(batch)) = self.batch_with_room(ListenerSocketKind::Udp, route) else {
             return false;
         };
-        let Some(place) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
+        let Some(slot) = batch.slot().and_then(|slot| slot.get_mut(..octets.len())) else {
             return false;
         };
-        place.copy_from_slice(octets);
+        slot.copy_from_slice(octets);
         batch.commit(octets.len(), destination, source);
         true
     }
@@ -251,10 +253,10 @@ impl<'d> ReplyTransmitter<'d> {
         &mut self,
         destination: SocketAddr,
         source: Option<SendSource>,
-        way: ReplyRoute,
+        route: ReplyRoute,
         octets: &[u8],
     ) -> bool {
-        let Some(at) = self.listener_index(ListenerSocketKind::Udp, way) else { return false };
+        let Some(at) = self.listener_index(ListenerSocketKind::Udp, route) else { return false };
         let make = || Batch::Udp(SendBatch::new(1, LONG_SLOT_BYTES, false));
         let long = self.batches.long.get_or_insert_with(make);
         let Batch::Udp(batch) = long else { return false };
@@ -263,7 +265,7 @@ impl<'d> ReplyTransmitter<'d> {
         };
         slot.copy_from_slice(octets);
         batch.commit(octets.len(), destination, source);
-        self.given_up += long.flush(&self.listeners[at].socket);
+        self.unsent += long.flush(&self.listeners[at].socket);
         true
     }
 
@@ -290,11 +292,15 @@ impl<'d> ReplyTransmitter<'d> {
         true
     }
 
-    fn batch_with_room(&mut self, kind: ListenerSocketKind, way: ReplyRoute) -> Option<&mut Batch> {
-        let at = self.listener_index(kind, way)?;
+    fn batch_with_room(
+        &mut self,
+        kind: ListenerSocketKind,
+        route: ReplyRoute,
+    ) -> Option<&mut Batch> {
+        let at = self.listener_index(kind, route)?;
         let batch = &mut self.batches.batches[at].1;
         if batch.is_full() {
-            self.given_up += batch.flush(&self.listeners[at].socket);
+            self.unsent += batch.flush(&self.listeners[at].socket);
         }
         Some(batch)
     }
@@ -325,12 +331,12 @@ impl<'d> ReplyTransmitter<'d> {
 }
 
 impl ReplySink<V4> for ReplyTransmitter<'_> {
-    fn on_transmitted(&mut self, asked: MeasuredRequest) {
-        self.stopwatch.note(asked);
+    fn on_transmitted(&mut self, request: MeasuredRequest) {
+        self.stopwatch.note(request);
     }
 
     fn is_listening(&self) -> bool {
-        self.recorder.is_wanted()
+        self.recorder.is_enabled()
     }
 
     fn on_notice(&self, notice: Notice<Destination>, octets: &[u8], ingress: v4::Ingress) {
@@ -373,12 +379,12 @@ impl ReplySink<V4> for ReplyTransmitter<'_> {
 }
 
 impl ReplySink<V6> for ReplyTransmitter<'_> {
-    fn on_transmitted(&mut self, asked: MeasuredRequest) {
-        self.stopwatch.note(asked);
+    fn on_transmitted(&mut self, request: MeasuredRequest) {
+        self.stopwatch.note(request);
     }
 
     fn is_listening(&self) -> bool {
-        self.recorder.is_wanted()
+        self.recorder.is_enabled()
     }
 
     fn on_notice(&self, notice: Notice<SocketAddrV6>, octets: &[u8], ingress: v6::Ingress) {
@@ -395,10 +401,10 @@ impl ReplySink<V6> for ReplyTransmitter<'_> {
         // The reply to a multicast message comes from the address of the listener.
         let interface = if to.ip().is_unicast_link_local() { ingress.interface } else { 0 };
         let source = SendSource { address: ingress.local.into(), interface };
-        let (door, local) = (ingress.listener_index, ingress.local.into());
+        let (listener_id, local) = (ingress.listener_index, ingress.local.into());
         let is_on_link = to.ip().is_unicast_link_local();
-        let way = ReplyRoute { listener_id: door, interface: ingress.interface, local, is_on_link };
-        self.transmit_udp(to.into(), Some(source), way, octets)
+        let route = ReplyRoute { listener_id, interface: ingress.interface, local, is_on_link };
+        self.transmit_udp(to.into(), Some(source), route, octets)
     }
 }
 
@@ -416,32 +422,32 @@ mod tests {
     use super::*;
     use crate::latency::Latencies;
     use crate::listeners::ListenerEndpoint;
-    use crate::narrate::MessageLog;
+    use crate::message_log::MessageLog;
 
     #[test]
     fn where_the_packet_socket_is_gone_an_address_is_answered_by_udp() {
         let open = || UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let (socket, peer) = (ListenerSocket::Udp(open()), open());
         let SocketAddr::V4(to) = peer.local_address().unwrap() else { unreachable!() };
-        let place = ListenerEndpoint {
+        let endpoint = ListenerEndpoint {
             kind: ListenerSocketKind::Udp,
             device: None,
             address: Ipv4Addr::LOCALHOST.into(),
         };
-        let doors = [Arc::new(ShardListener {
-            id: 1,
-            endpoint: place,
-            socket,
-            express: None,
-            shard: (0, 1),
-        })];
+        let listeners =
+            [Arc::new(ShardListener { id: 1, endpoint, socket, express: None, shard: (0, 1) })];
         let mut batches = Batches::new(false);
-        batches.follow(&doors);
+        batches.follow(&listeners);
         let mut stopwatch = Stopwatch::new(Arc::new(Latencies::new::<V4>()));
         let addressing = Addressing::default();
         let mut recorder = NoticeRecorder::new(MessageLog::new(1).mailbox(0));
-        let mut replies =
-            ReplyTransmitter::new(&doors, &mut batches, addressing, &mut stopwatch, &mut recorder);
+        let mut replies = ReplyTransmitter::new(
+            &listeners,
+            &mut batches,
+            addressing,
+            &mut stopwatch,
+            &mut recorder,
+        );
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
         // The message came through a packet socket of another number on the loopback interface.
         let ingress = v4::Ingress {
@@ -455,15 +461,15 @@ mod tests {
         }
         assert_eq!(replies.flush(), 0, "none is given up");
         let mut batch = RecvBatch::default();
-        let mut seen = Vec::new();
-        while seen.len() < 3 {
+        let mut received = Vec::new();
+        while received.len() < 3 {
             let mut fds = [PollFd::readable(&peer)];
-            assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "{seen:?}");
+            assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "{received:?}");
             batch.receive(&peer).unwrap();
-            seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+            received.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
         }
         // Where the sender changes processors, loopback may change the order.
-        seen.sort_unstable();
-        assert_eq!(seen, [b"1", b"2", b"3"]);
+        received.sort_unstable();
+        assert_eq!(received, [b"1", b"2", b"3"]);
     }
 }

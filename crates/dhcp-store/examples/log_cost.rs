@@ -110,26 +110,26 @@ fn main() {
     timed.print("round by the shard itself", BATCHES, "batch");
     drop(core);
 
-    for (name, durability, left_to_thread, batches) in [
+    for (name, durability, written_by_thread, batches) in [
         ("none, with the thread beside", RowDurability::None, false, BATCHES),
         ("interval of 100 ms", RowDurability::Interval(100), false, BATCHES),
         ("always", RowDurability::Always, false, 200),
         ("none, rounds left to the thread", RowDurability::None, true, BATCHES),
     ] {
-        let timed = with_thread(&folder, &hardware, durability, left_to_thread, batches);
+        let timed = with_thread(&folder, &hardware, durability, written_by_thread, batches);
         timed.print(name, batches, "batch");
     }
     let _ = std::fs::remove_file(folder.join("log-cost.csv"));
     let _ = std::fs::remove_file(folder.join("log-cost.csv.lock"));
 }
 
-/// Sends batches through the log thread and waits for each; with `left_to_thread` the thread does
-/// the rounds.
+/// Sends batches through the log thread and waits for each; with `written_by_thread` the thread
+/// does the rounds.
 fn with_thread(
     folder: &Path,
     hardware: &HardwareAddress,
     durability: RowDurability,
-    left_to_thread: bool,
+    written_by_thread: bool,
     batches: u32,
 ) -> WorkTimer {
     let woken = Arc::new((Mutex::new(false), Condvar::new()));
@@ -152,7 +152,7 @@ fn with_thread(
         let epoch = (0..ROWS).map(|number| log_row(&log, hardware, number)).max();
         let epoch = epoch.expect("a batch has rows");
         log.await_epoch(epoch);
-        if left_to_thread {
+        if written_by_thread {
             thread.wake();
         } else {
             log.submit(Now { mono_ns: origin.elapsed().as_nanos() as u64, wall_us: 0 });

@@ -60,11 +60,11 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         format!("cannot read certificates from {}: {cause}", path.display())
     };
     let octets = regular_file::read(path).map_err(|cause| wrong(&cause))?;
-    let found: Vec<_> = CertificateDer::pem_slice_iter(&octets)
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&octets)
         .collect::<Result<_, _>>()
         .map_err(|cause| wrong(&cause))?;
-    if found.is_empty() {
+    if certificates.is_empty() {
         return Err(format!("{} holds no certificate", path.display()));
     }
-    Ok(found)
+    Ok(certificates)
 }

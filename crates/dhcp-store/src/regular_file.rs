@@ -40,8 +40,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
 
-fn refuse_other_kinds(found: &Metadata) -> io::Result<()> {
-    if found.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) }
+fn refuse_other_kinds(metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) }
 }
 
 #[cfg(test)]

@@ -44,14 +44,14 @@ fn acknowledged(
         tries_max,
     };
     let core = CoreOptions { durability: RowDurability::Always, lfc_interval_s: 0 };
-    let (thread, bell) = start(storage, 1, LogThreadOptions { core, on_fail });
+    let (thread, wakeup) = start(storage, 1, LogThreadOptions { core, on_fail });
     let log = thread.shard(0);
     for number in 0..leases {
         let lease = lease(number, 3);
         table.lock().unwrap().push(lease.clone());
         let epoch = log_row(&log, &lease);
         log.submit(at_ms(1));
-        bell.wait_until(|| log.settled() >= epoch);
+        wakeup.wait_until(|| log.settled() >= epoch);
     }
     (thread, table)
 }
@@ -100,15 +100,15 @@ const DISTURBANCES: [(&str, Disturb); 7] = [
 
 #[test]
 fn files_changed_by_another_program_are_written_anew_from_memory() {
-    for (told, disturb) in DISTURBANCES {
+    for (problem_text, disturb) in DISTURBANCES {
         let storage = disk(StorageFaults::default());
         let (thread, table) = acknowledged(&storage, 20, Some(0));
         disturb(&storage);
         let problems = problems_until(&thread, "written anew");
-        assert!(problems[0].contains(told), "{problems:?}");
+        assert!(problems[0].contains(problem_text), "{problems:?}");
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(!thread.has_given_up());
-        assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap(), "{told}");
+        assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap(), "{problem_text}");
         thread.stop().unwrap();
     }
 }
@@ -242,14 +242,14 @@ fn damaged_files_next_to_the_live_one_are_set_aside_too() {
     let mut header = Vec::new();
     newest::<V4>().encode_header(&RowFileFormat::for_family::<V4>(), &mut header);
     let rows: Vec<u8> = [lease(1, 5), lease(2, 6)].iter().flat_map(row).collect();
-    let found = [lease(1, 5), lease(2, 6), lease(9, 7)];
+    let expected_leases = [lease(1, 5), lease(2, 6), lease(9, 7)];
     let garbage: Vec<u8> = (0..3_000_u32).map(|n| ((n * n) >> 3) as u8).collect();
     let cases: [(Vec<u8>, &[Lease]); 5] = [
-        (vec![0; 5_000], &found[2..]),
-        ([vec![0; 1_000], rows.clone()].concat(), &found),
-        (rows.clone(), &found),
-        (garbage, &found[2..]),
-        (b"{ \"Dhcp4\": {\n} }\n".to_vec(), &found[2..]),
+        (vec![0; 5_000], &expected_leases[2..]),
+        ([vec![0; 1_000], rows.clone()].concat(), &expected_leases),
+        (rows.clone(), &expected_leases),
+        (garbage, &expected_leases[2..]),
+        (b"{ \"Dhcp4\": {\n} }\n".to_vec(), &expected_leases[2..]),
     ];
     for suffix in [".1", ".2", ".completed"] {
         for (octets, expected) in &cases {
@@ -288,8 +288,8 @@ fn a_damaged_file_is_set_aside_and_its_sound_rows_are_loaded() {
         ([&header[9..], &rows[..]].concat(), &leases),
     ];
     for (octets, expected) in cases {
-        let (found, copy, storage) = load(&octets);
-        assert_eq!(found, expected);
+        let (expected_leases, copy, storage) = load(&octets);
+        assert_eq!(expected_leases, expected);
         let copy = copy.expect("the file is set aside");
         assert_eq!(copy, beside(".broken-77"));
         assert_eq!(storage.contents(&copy).unwrap(), octets);

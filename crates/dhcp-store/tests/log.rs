@@ -311,8 +311,8 @@ pub(crate) fn start(
     shards: usize,
     options: LogThreadOptions,
 ) -> (LogThread, Arc<ShardWakeup>) {
-    let bell = Arc::new(ShardWakeup::default());
-    let ringer = bell.clone();
+    let wakeup = Arc::new(ShardWakeup::default());
+    let ringer = wakeup.clone();
     let shards = SharedLogState::new(shards, move |_| {
         *ringer.rings.lock().expect("no panic") += 1;
         ringer.rung.notify_all();
@@ -320,7 +320,7 @@ pub(crate) fn start(
     let ticks = AtomicU64::new(0);
     let clock: Clock = Box::new(move || at_ms(ticks.fetch_add(1, Ordering::Relaxed)));
     let thread = LogThread::start(shards, open(storage).0, options, clock);
-    (thread.expect("a thread starts"), bell)
+    (thread.expect("a thread starts"), wakeup)
 }
 
 #[test]
@@ -329,10 +329,10 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
         let storage = disk(StorageFaults { short_writes: true, ..StorageFaults::default() });
         let core = CoreOptions { durability, lfc_interval_s: 0 };
         let options = LogThreadOptions { core, on_fail: LogFailureReaction::Stop };
-        let (thread, bell) = start(&storage, 3, options);
+        let (thread, wakeup) = start(&storage, 3, options);
         std::thread::scope(|scope| {
             for shard in 0..3 {
-                let (log, bell, thread) = (thread.shard(shard), &bell, &thread);
+                let (log, wakeup, thread) = (thread.shard(shard), &wakeup, &thread);
                 scope.spawn(move || {
                     for batch in 0..200 {
                         let mut epoch = 0;
@@ -344,7 +344,7 @@ fn all_that_shards_log_at_once_settles_and_is_there_after_a_clean_end() {
                             thread.request_cleanup();
                         }
                         log.submit(at_ms(u64::from(batch)));
-                        bell.wait_until(|| log.settled() >= epoch);
+                        wakeup.wait_until(|| log.settled() >= epoch);
                     }
                     log_row(&log, &lease(shard as u32 * 10_000 + 5_000, 7));
                 });
@@ -393,8 +393,8 @@ fn a_file_that_has_outgrown_the_table_is_cleaned_up_before_its_time() {
 fn a_log_that_failed_goes_on_from_a_snapshot() {
     for durability in [RowDurability::None, RowDurability::Always] {
         let storage = disk(StorageFaults { failing_writes: vec![5], ..StorageFaults::default() });
-        let kept = Arc::new(Mutex::new(Vec::<Lease>::new()));
-        let table = kept.clone();
+        let leases = Arc::new(Mutex::new(Vec::<Lease>::new()));
+        let table = leases.clone();
         let on_fail = LogFailureReaction::Restart {
             snapshot: Box::new(move |sink| {
                 table.lock().unwrap().iter().for_each(|lease| sink(&row(lease)));
@@ -403,14 +403,14 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             tries_max: None,
         };
         let core = CoreOptions { durability, lfc_interval_s: 0 };
-        let (thread, bell) = start(&storage, 1, LogThreadOptions { core, on_fail });
+        let (thread, wakeup) = start(&storage, 1, LogThreadOptions { core, on_fail });
         let log = thread.shard(0);
         for number in 0..50 {
             let lease = lease(number, 3);
-            kept.lock().unwrap().push(lease.clone());
+            leases.lock().unwrap().push(lease.clone());
             let epoch = log_row(&log, &lease);
             log.submit(at_ms(1));
-            bell.wait_until(|| log.settled() >= epoch);
+            wakeup.wait_until(|| log.settled() >= epoch);
         }
         assert_eq!(
             thread.take_problems(),
@@ -420,6 +420,6 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             ]
         );
         thread.stop().unwrap();
-        assert_eq!(reopened(&storage).0, *kept.lock().unwrap());
+        assert_eq!(reopened(&storage).0, *leases.lock().unwrap());
     }
 }

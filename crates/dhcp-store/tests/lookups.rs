@@ -7,15 +7,15 @@ use std::sync::{Arc, mpsc};
 
 use base::{Now, Random};
 use dhcp_store::database::{DatabaseError, DatabaseFault};
-use dhcp_store::hosts::{Directory, LookupDesk, LookupThread, LookupTurnResult, Lookups};
+use dhcp_store::hosts::{Directory, LookupThread, LookupTurnResult, Lookups, ShardLookups};
 
 const NOW: Now = Now { mono_ns: 5, wall_us: 7 };
 
 /// Directory with several values for every number that three divides.
 #[derive(Default)]
 struct Thirds {
-    asked: Vec<Vec<u32>>,
-    is_gone: bool,
+    requests: Vec<Vec<u32>>,
+    is_failing: bool,
 }
 
 fn truth(key: u32) -> Vec<u32> {
@@ -27,28 +27,29 @@ impl Directory<u32, u32> for Thirds {
         &mut self,
         _now: Now,
         keys: &[u32],
-        found: &mut dyn FnMut(usize, u32),
+        visit: &mut dyn FnMut(usize, u32),
     ) -> Result<(), DatabaseError> {
-        self.asked.push(keys.to_vec());
+        self.requests.push(keys.to_vec());
         for (at, &key) in keys.iter().enumerate() {
-            truth(key).into_iter().for_each(|value| found(at, value));
+            truth(key).into_iter().for_each(|value| visit(at, value));
         }
         let cause = String::new();
-        let error = DatabaseError { fault: DatabaseFault::Lost, operation: "look", cause };
-        if self.is_gone { Err(error) } else { Ok(()) }
+        let error =
+            DatabaseError { fault: DatabaseFault::ConnectionLost, operation: "look", cause };
+        if self.is_failing { Err(error) } else { Ok(()) }
     }
 }
 
 #[test]
 fn what_several_want_is_asked_once_and_each_gets_its_own() {
     let lookups = Lookups::new(2, |_| {});
-    let [mut one, mut two] = [0, 1].map(|shard| LookupDesk::new(Arc::clone(&lookups), shard));
+    let [mut one, mut two] = [0, 1].map(|shard| ShardLookups::new(Arc::clone(&lookups), shard));
     let mut directory = Thirds::default();
     assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Idle);
     assert_eq!((one.request(vec![3, 1]), one.request(vec![9]), two.request(vec![1, 9])), (1, 2, 1));
     assert_eq!(one.take_result(), None);
     assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Answered(3));
-    assert_eq!(directory.asked, [[1, 3, 9]]);
+    assert_eq!(directory.requests, [[1, 3, 9]]);
     let first = one.take_result().unwrap();
     assert_eq!((first.batch, first.results), (1, Some(vec![(3, vec![4, 3]), (1, vec![])])));
     let second = one.take_result().unwrap();
@@ -60,23 +61,24 @@ fn what_several_want_is_asked_once_and_each_gets_its_own() {
 #[test]
 fn a_failure_is_answered_at_once_and_the_next_question_tries_again() {
     let lookups = Lookups::new(1, |_| {});
-    let mut desk = LookupDesk::new(Arc::clone(&lookups), 0);
-    let mut directory = Thirds { is_gone: true, ..Thirds::default() };
-    desk.request(vec![3]);
+    let mut shard_lookups = ShardLookups::new(Arc::clone(&lookups), 0);
+    let mut directory = Thirds { is_failing: true, ..Thirds::default() };
+    shard_lookups.request(vec![3]);
     assert!(matches!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Failed(_)));
-    assert_eq!(desk.take_result().unwrap().results, None);
+    assert_eq!(shard_lookups.take_result().unwrap().results, None);
     assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Idle);
-    directory.is_gone = false;
-    assert_eq!(desk.request(vec![3]), 2);
+    directory.is_failing = false;
+    assert_eq!(shard_lookups.request(vec![3]), 2);
     assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Answered(1));
-    assert_eq!(desk.take_result().unwrap().results, Some(vec![(3, vec![4, 3])]));
+    assert_eq!(shard_lookups.take_result().unwrap().results, Some(vec![(3, vec![4, 3])]));
 }
 
 #[test]
 fn every_batch_is_answered_once_and_in_order_whatever_the_turns() {
     let mut random = Random::from_seed(31);
     let lookups = Lookups::new(3, |_| {});
-    let mut desks: Vec<_> = (0..3).map(|at| LookupDesk::new(Arc::clone(&lookups), at)).collect();
+    let mut shards_lookups: Vec<_> =
+        (0..3).map(|at| ShardLookups::new(Arc::clone(&lookups), at)).collect();
     let mut directory = Thirds::default();
     let mut open: [BTreeMap<u64, Vec<u32>>; 3] = Default::default();
     let mut answered = 0;
@@ -87,11 +89,11 @@ fn every_batch_is_answered_once_and_in_order_whatever_the_turns() {
             1 => {
                 let keys: Vec<u32> =
                     (0..random.below(5)).map(|_| random.below(20) as u32).collect();
-                let batch = desks[shard].request(keys.clone());
+                let batch = shards_lookups[shard].request(keys.clone());
                 assert_eq!(open[shard].insert(batch, keys), None);
             }
             _ => {
-                let Some(answer) = desks[shard].take_result() else { continue };
+                let Some(answer) = shards_lookups[shard].take_result() else { continue };
                 let (batch, keys) = open[shard].pop_first().unwrap();
                 assert_eq!(answer.batch, batch);
                 let expected: Vec<_> = keys.into_iter().map(|key| (key, truth(key))).collect();
@@ -107,15 +109,15 @@ fn every_batch_is_answered_once_and_in_order_whatever_the_turns() {
 fn the_thread_answers_and_wakes_whoever_asked() {
     let (woken, wakes) = mpsc::channel();
     let lookups = Lookups::new(2, move |shard| woken.send(shard).unwrap());
-    let mut desk = LookupDesk::new(Arc::clone(&lookups), 1);
+    let mut shard_lookups = ShardLookups::new(Arc::clone(&lookups), 1);
     let clock = AtomicU64::new(0);
     let clock = move || Now { mono_ns: clock.fetch_add(1, Ordering::Relaxed), wall_us: 0 };
     let directory = Thirds::default();
     let thread = LookupThread::start(lookups, directory, Box::new(clock)).unwrap();
     for batch in 1..=200 {
-        assert_eq!(desk.request(vec![6]), batch);
+        assert_eq!(shard_lookups.request(vec![6]), batch);
         assert_eq!(wakes.recv().unwrap(), 1);
-        assert_eq!(desk.take_result().unwrap().results, Some(vec![(6, vec![7, 6])]));
+        assert_eq!(shard_lookups.take_result().unwrap().results, Some(vec![(6, vec![7, 6])]));
     }
     assert_eq!(thread.take_problem(), None);
 }

@@ -7,7 +7,7 @@ use crate::simulated_protocol::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
 /// Seconds by which a client's lease can end before the server's. Clients count a lease from their
 /// request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to 800 ms in
-/// any world, and seconds are truncated.
+/// any simulation, and seconds are truncated.
 const REQUEST_LEAD_S: u64 = 2;
 
 /// Violation of an invariant, with all data needed to understand it.
@@ -49,16 +49,16 @@ impl<P: SimulatedProtocol> Default for Checker<P> {
 
 impl<P: SimulatedProtocol> Checker<P> {
     /// Checks a lease that the server acknowledges at `now_s`.
-    pub fn on_ack(&mut self, given: Acknowledgment<P::Address>, now_s: u64) {
+    pub fn on_ack(&mut self, acknowledgment: Acknowledgment<P::Address>, now_s: u64) {
         self.acknowledged += 1;
-        let Acknowledgment { owner, address, lifetime_s } = given;
-        if let Some(known) = self.owners.get(&address)
-            && known.owner != owner
-            && known.until_s > now_s
+        let Acknowledgment { owner, address, lifetime_s } = acknowledgment;
+        if let Some(record) = self.owners.get(&address)
+            && record.owner != owner
+            && record.until_s > now_s
         {
             self.violations.push(Violation(format!(
                 "at {now_s} s {address} was acknowledged to {owner:?}, but {:?} owns it until {} s",
-                known.owner, known.until_s
+                record.owner, record.until_s
             )));
         }
         let until_s = (now_s + u64::from(lifetime_s)).saturating_sub(REQUEST_LEAD_S);
@@ -83,24 +83,24 @@ impl<P: SimulatedProtocol> Checker<P> {
     /// lease that it acknowledged.
     pub(crate) fn on_crash(&mut self, disk: &Disk<P>, now_s: u64) {
         self.commits.clear();
-        let mut lost = Vec::new();
-        for (&address, known) in self.owners.iter().filter(|(_, known)| known.until_s > now_s) {
+        let mut missing = Vec::new();
+        for (&address, record) in self.owners.iter().filter(|(_, record)| record.until_s > now_s) {
             self.survived += 1;
             let stored = disk.row(address).and_then(P::stored);
-            let is_kept = stored.is_some_and(|(owner, _, expires_s)| {
-                owner == known.owner && expires_s >= known.until_s
+            let is_stored = stored.is_some_and(|(owner, _, expires_s)| {
+                owner == record.owner && expires_s >= record.until_s
             });
-            if !is_kept {
-                lost.push(format!(
-                    "at {now_s} s {known:?} of {address} is not on disk: {stored:?}"
+            if !is_stored {
+                missing.push(format!(
+                    "at {now_s} s {record:?} of {address} is not on disk: {stored:?}"
                 ));
             }
         }
-        self.violations.extend(lost.into_iter().map(Violation));
+        self.violations.extend(missing.into_iter().map(Violation));
     }
 
     /// Records that the server accepted a RELEASE or DECLINE: `address` has no owner.
-    pub fn on_given_up(&mut self, address: P::Address) {
+    pub fn on_lease_end(&mut self, address: P::Address) {
         self.owners.remove(&address);
     }
 
@@ -136,7 +136,7 @@ mod tests {
         assert!(checker.violations().is_empty());
         checker.on_ack(to(3), 120);
         assert_eq!(checker.violations().len(), 1);
-        checker.on_given_up(address);
+        checker.on_lease_end(address);
         checker.on_ack(to(4), 121);
         assert_eq!(checker.violations().len(), 1);
     }

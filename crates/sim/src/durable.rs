@@ -1,4 +1,4 @@
-//! Disk of the world: durable rows, and rows that a crash may lose.
+//! Disk of the simulation: durable rows, and rows that a crash may lose.
 
 use std::collections::{BTreeMap, VecDeque};
 

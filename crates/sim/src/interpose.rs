@@ -1,6 +1,6 @@
-//! Messages of other shards in the middle of a transaction: before a shard's commit, the world may
-//! run a whole message on the other shard. The facts that were fetched before are stale then, as
-//! with real threads.
+//! Messages of other shards in the middle of a transaction: before a shard's commit, the simulation
+//! may run a whole message on the other shard. The facts that were fetched before are stale then,
+//! as with real threads.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -11,9 +11,9 @@ use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, SweepCounts};
 
 use crate::simulated_protocol::SimulatedProtocol;
-use crate::world::{ShardAction, ShardActionLog};
+use crate::simulation::{ShardAction, ShardActionLog};
 
-/// Shard that the world and the stores of other shards can run.
+/// Shard that the simulation and the stores of other shards can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
 type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
 /// Shard with the message that it will run.
@@ -32,11 +32,11 @@ pub struct DueMessage<P: SimulatedProtocol> {
 
 /// State that all interposed stores share.
 #[derive(Debug)]
-pub struct Junction<P: SimulatedProtocol, S> {
+pub struct InterposerState<P: SimulatedProtocol, S> {
     /// Shards; the one that runs is borrowed.
     pub shards: Vec<WeakShard<P, S>>,
     /// Messages that may run early.
-    pub due: Vec<DueMessage<P>>,
+    pub due_messages: Vec<DueMessage<P>>,
     /// Source of the random choice of these messages.
     pub random: Random,
     /// List to which the shards' actions are added.
@@ -49,35 +49,37 @@ pub struct Junction<P: SimulatedProtocol, S> {
 #[derive(Debug)]
 pub struct Interposed<P: SimulatedProtocol, S> {
     inner: S,
-    junction: Rc<RefCell<Junction<P, S>>>,
+    interposer: Rc<RefCell<InterposerState<P, S>>>,
 }
 
 impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
     /// Wraps `inner`.
-    pub const fn new(inner: S, junction: Rc<RefCell<Junction<P, S>>>) -> Self {
-        Self { inner, junction }
+    pub const fn new(inner: S, interposer: Rc<RefCell<InterposerState<P, S>>>) -> Self {
+        Self { inner, interposer }
     }
 
     fn run_due_messages(&self, now: Now) {
         loop {
-            let Some((shard, due, mut deeds)) = self.next_due() else { return };
-            shard.borrow_mut().handle(now, &due.octets, due.ingress, &mut deeds);
+            let Some((shard, message, mut actions)) = self.next_due() else { return };
+            shard.borrow_mut().handle(now, &message.octets, message.ingress, &mut actions);
         }
     }
 
     /// Returns, at random, a due message of a shard that is not running.
     fn next_due(&self) -> Option<NextDue<P, S>> {
-        let mut junction = self.junction.borrow_mut();
-        if junction.due.is_empty() || junction.random.chance(1, 2) {
+        let mut interposer = self.interposer.borrow_mut();
+        if interposer.due_messages.is_empty() || interposer.random.chance(1, 2) {
             return None;
         }
-        let at = junction.due.iter().position(|due| {
-            junction.shards[due.shard].upgrade().is_some_and(|shard| shard.try_borrow_mut().is_ok())
+        let at = interposer.due_messages.iter().position(|message| {
+            interposer.shards[message.shard]
+                .upgrade()
+                .is_some_and(|shard| shard.try_borrow_mut().is_ok())
         })?;
-        let due = junction.due.remove(at);
-        junction.interposed += 1;
-        let shard = junction.shards[due.shard].upgrade()?;
-        Some((shard, due, junction.actions.clone()))
+        let message = interposer.due_messages.remove(at);
+        interposer.interposed += 1;
+        let shard = interposer.shards[message.shard].upgrade()?;
+        Some((shard, message, interposer.actions.clone()))
     }
 }
 
@@ -113,14 +115,14 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, CommitRefusal> {
         self.run_due_messages(now);
         let receipt = self.inner.commit(now, changes)?;
-        let actions = self.junction.borrow().actions.clone();
+        let actions = self.interposer.borrow().actions.clone();
         let mut actions = actions.0.borrow_mut();
         if let Some(change) = changes.first() {
             actions.push(ShardAction::Committed(P::client_number(&change.identity)));
         }
         for change in changes {
             if matches!(change.action, Action::Release | Action::Decline { .. }) {
-                actions.push(ShardAction::TookBack(change.address));
+                actions.push(ShardAction::Ended(change.address));
             }
         }
         Ok(receipt)

@@ -1,10 +1,10 @@
-//! Deterministic world for the DHCP server: two shards over one lease table; clients that
+//! Deterministic simulation for the DHCP server: two shards over one lease table; clients that
 //! retransmit, race, reboot, decline, release and vanish; a network that loses, delays and repeats;
 //! rows that settle late; crashes that lose rows that have not settled; reloads in between. All of
 //! it follows from one seed on a virtual clock.
 //!
 //! The shards are the server's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
-//! replaced. Checkers verify every acknowledgment. The world is written once; a
+//! replaced. Checkers verify every acknowledgment. The simulation is written once; a
 //! [`SimulatedProtocol`] provides the behaviour of a protocol's clients. RFCs to have read: 2131,
 //! 9915.
 
@@ -14,11 +14,11 @@ pub mod hostile;
 pub mod interpose;
 pub mod settings;
 pub mod simulated_protocol;
+pub mod simulation;
 pub mod v4;
 pub mod v6;
-pub mod world;
 
 pub use checker::{Checker, Violation};
 pub use settings::DhcpSimulationSettings;
 pub use simulated_protocol::SimulatedProtocol;
-pub use world::{DhcpSimulation, DhcpSimulationReport};
+pub use simulation::{DhcpSimulation, DhcpSimulationReport};

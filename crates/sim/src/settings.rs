@@ -1,8 +1,9 @@
-//! Settings of a world, drawn from its seed so that a thousand seeds are a thousand worlds.
+//! Settings of a simulation, drawn from its seed so that a thousand seeds are a thousand
+//! simulations.
 
 use base::Random;
 
-/// Settings of one world.
+/// Settings of one simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DhcpSimulationSettings {
     /// Seed of all random decisions.
@@ -40,12 +41,12 @@ pub struct DhcpSimulationSettings {
 }
 
 impl DhcpSimulationSettings {
-    /// Returns the settings of the world of `seed`.
+    /// Returns the settings of the simulation of `seed`.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed);
         let pool_size = 1 + random.below(24) as u32;
-        // Half the worlds have too few addresses.
+        // Half the simulations have too few addresses.
         let clients = 2 + random.below(u64::from(pool_size) * 2 + 4) as usize;
         Self {
             seed,

@@ -1,4 +1,5 @@
-//! Interface between the world and a protocol: its clients, and the content of replies for them.
+//! Interface between the simulation and a protocol: its clients, and the content of replies for
+//! them.
 
 use core::fmt::Debug;
 
@@ -33,11 +34,11 @@ pub struct Acknowledgment<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyReception {
     /// The client gets the reply.
-    Hears,
+    Received,
     /// The client has left that address meanwhile.
-    Misses,
+    Missed,
     /// No client could get the reply at that destination: the server is wrong.
-    CannotHear,
+    Unreachable,
 }
 
 /// Index of the interface, `eth0`, over which clients on the server's own link send.
@@ -109,7 +110,7 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
     fn address(lease: &Self::Lease) -> Self::Address;
 }
 
-/// Include resolver of a world without files.
+/// Include resolver of a simulation without files.
 pub(crate) struct SimulationIncludes;
 
 impl IncludeResolver for SimulationIncludes {

@@ -1,4 +1,4 @@
-//! Many lives of two shards. `GODWIT_SIM_SEEDS=n` runs more, `GODWIT_SIM_SEED=s` runs one.
+//! Many simulations of two shards. `GODWIT_SIM_SEEDS=n` runs more, `GODWIT_SIM_SEED=s` runs one.
 
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -10,19 +10,19 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-fn live<P: SimulatedProtocol>(seed: u64) -> DhcpSimulationReport {
+fn run_seed<P: SimulatedProtocol>(seed: u64) -> DhcpSimulationReport {
     DhcpSimulation::<P>::new(DhcpSimulationSettings::from_seed(seed)).run_to_end()
 }
 
-/// Runs `count` lives, each without a violation, and returns the sum of their reports.
-fn live_many<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
+/// Runs `count` simulations, each without a violation, and returns the sum of their reports.
+fn run_seeds<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
     let seeds: Vec<u64> = match number("GODWIT_SIM_SEED") {
         Some(seed) => vec![seed],
         None => (1..=number("GODWIT_SIM_SEEDS").unwrap_or(count)).collect(),
     };
     let mut total = DhcpSimulationReport::default();
     for &seed in &seeds {
-        let report = live::<P>(seed);
+        let report = run_seed::<P>(seed);
         assert!(
             report.violations.is_empty(),
             "seed {seed}: {:#?}\nrepeat with: GODWIT_SIM_SEED={seed} {COMMAND}",
@@ -37,7 +37,7 @@ fn live_many<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
     }
     println!("{} lives: {total:?}", seeds.len());
     if seeds.len() > 100 {
-        // Worlds without events prove nothing.
+        // Simulations without events prove nothing.
         assert!(total.acknowledged > 10_000, "{total:?}");
         assert!(total.interposed > 10_000, "{total:?}");
         assert!(total.dropped > 1_000, "{total:?}");
@@ -49,18 +49,18 @@ fn live_many<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
 
 #[test]
 fn no_v4_address_has_two_owners_and_nothing_acknowledged_is_lost() {
-    live_many::<V4>(1_000);
+    run_seeds::<V4>(1_000);
 }
 
 #[test]
 fn no_v6_resource_has_two_owners_and_nothing_acknowledged_is_lost() {
-    live_many::<V6>(300);
+    run_seeds::<V6>(300);
 }
 
 #[test]
 fn the_same_seed_lives_the_same_life() {
     for seed in [3, 77, 501] {
-        assert_eq!(live::<V4>(seed), live::<V4>(seed), "seed {seed}");
-        assert_eq!(live::<V6>(seed), live::<V6>(seed), "seed {seed}");
+        assert_eq!(run_seed::<V4>(seed), run_seed::<V4>(seed), "seed {seed}");
+        assert_eq!(run_seed::<V6>(seed), run_seed::<V6>(seed), "seed {seed}");
     }
 }

@@ -81,8 +81,10 @@ fn main() {
     if let [once, family, name] = &arguments[..]
         && once == "--once"
     {
-        let wanted = |feature: &MeasuredFeature| feature.family == family && feature.name == name;
-        let feature = all().find(wanted).unwrap_or_else(|| panic!("no feature {family} {name}"));
+        let is_requested =
+            |feature: &MeasuredFeature| feature.family == family && feature.name == name;
+        let feature =
+            all().find(is_requested).unwrap_or_else(|| panic!("no feature {family} {name}"));
         let mut bench = (feature.make)();
         bench.exchange(WARM_UP);
         measured(&mut *bench, EXCHANGES);
@@ -90,9 +92,9 @@ fn main() {
     }
     let rounds = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(ROUNDS);
     let names: Vec<&String> = arguments.iter().filter(|a| a.parse::<usize>().is_err()).collect();
-    let is_wanted = |feature: &MeasuredFeature| {
-        let is_named = names.iter().any(|name| feature.name.contains(name.as_str()));
-        names.is_empty() || feature.name == "plain" || is_named
+    let is_selected = |feature: &MeasuredFeature| {
+        let is_listed = names.iter().any(|name| feature.name.contains(name.as_str()));
+        names.is_empty() || feature.name == "plain" || is_listed
     };
-    play(&all().filter(is_wanted).collect::<Vec<_>>(), rounds);
+    play(&all().filter(is_selected).collect::<Vec<_>>(), rounds);
 }

@@ -162,9 +162,9 @@ impl FeatureServer for Dhcp4FeatureServer {
             self.next += 1;
             if is_renewal {
                 let address = address_of(client).octets();
-                let asked: [(u8, &[u8]); 1] = [(option::REQUESTED_IP_ADDRESS, &address)];
-                let asked = if self.manner.is_direct { &[][..] } else { &asked };
-                self.send(MessageType::Request, client, asked);
+                let options: [(u8, &[u8]); 1] = [(option::REQUESTED_IP_ADDRESS, &address)];
+                let options = if self.manner.is_direct { &[][..] } else { &options };
+                self.send(MessageType::Request, client, options);
                 continue;
             }
             self.send(MessageType::Discover, client, &[]);

@@ -125,7 +125,7 @@ impl Dhcp6FeatureServer {
 
     fn granted(&self) -> Option<Ipv6Addr> {
         let packet = Packet::parse(&self.last.0[..self.last.1]).expect("it is sound");
-        packet.message().ias().flat_map(|ia| ia.addresses()).map(|found| found.address).next()
+        packet.message().ias().flat_map(|ia| ia.addresses()).map(|address| address.address).next()
     }
 }
 

@@ -7,7 +7,7 @@ use dhcp_config::{ClassTest, ClientClass};
 
 use super::compile::Compiler;
 use super::dependence;
-use super::names::{MadeNames, VENDOR_CLASS, spawned_by};
+use super::names::{ClassesByOctets, VENDOR_CLASS, spawned_by};
 use super::pass::EvaluationPass;
 use super::program::{ExpressionProgram, Test, TextId};
 use super::workspace::ExpressionEvaluator;
@@ -26,7 +26,7 @@ pub struct Classes {
     positions: Vec<Option<u16>>,
     early: EvaluationPass,
     late: EvaluationPass,
-    vendor: MadeNames,
+    vendor: ClassesByOctets,
 }
 
 /// Configured class.
@@ -40,11 +40,11 @@ pub(super) struct Configured {
 #[derive(Debug)]
 pub(super) enum Check {
     /// Hosts or scopes put clients into the class.
-    Given,
+    Assigned,
     /// The class contains clients for which a condition holds.
     Test(Test),
     /// The class contains clients for which a text is not empty; with the classes that it spawns.
-    Template(TextId, MadeNames),
+    Template(TextId, ClassesByOctets),
 }
 
 impl Classes {
@@ -88,7 +88,7 @@ impl Classes {
             dependence::members(test, &mut |name| names.add(name));
         }
         let ClassNames { list: names, by_name } = names;
-        let vendor = MadeNames::new(VENDOR_CLASS, indexed(&names));
+        let vendor = ClassesByOctets::new(VENDOR_CLASS, indexed(&names));
 
         let find = |name: &str| by_name.get(name).copied();
         let mut compiler = Compiler::new(&find);
@@ -98,12 +98,12 @@ impl Classes {
             let Some(index) = find(&class.name) else { break };
             positions[usize::from(index.0)] = Some(position);
             let check = match &class.test {
-                None => Check::Given,
+                None => Check::Assigned,
                 Some(ClassTest::Test { condition, .. }) => {
                     Check::Test(compiler.condition(condition))
                 }
                 Some(ClassTest::Template { text, .. }) => {
-                    let spawned = MadeNames::new(&spawned_by(&class.name), indexed(&names));
+                    let spawned = ClassesByOctets::new(&spawned_by(&class.name), indexed(&names));
                     Check::Template(compiler.text(text), spawned)
                 }
             };
@@ -202,7 +202,7 @@ impl Classes {
             let configured = &self.configured[position];
             let mut run = ExpressionEvaluator { program: &self.program, view, set, work };
             let is_member = match &configured.check {
-                Check::Given => true,
+                Check::Assigned => true,
                 Check::Test(test) => run.test(test) == Ok(true),
                 // Kea takes the text of a template for a truth value here.
                 Check::Template(text, _) => {
@@ -219,7 +219,7 @@ impl Classes {
     /// host's, and repeats the tests that do not depend on KNOWN or UNKNOWN, as Kea does.
     pub fn evaluate_again<V: PacketView>(
         &self,
-        given: &[ClassIndex],
+        host_classes: &[ClassIndex],
         view: &V,
         set: &mut ClassSet,
         work: &mut Workspace,
@@ -227,9 +227,9 @@ impl Classes {
         work.go_on(&self.program);
         set.retain(|class| {
             self.position(class)
-                .is_none_or(|position| matches!(self.configured[position].check, Check::Given))
+                .is_none_or(|position| matches!(self.configured[position].check, Check::Assigned))
         });
-        for &class in given {
+        for &class in host_classes {
             set.insert(class);
         }
         self.evaluate(&self.early, view, set, work);
@@ -262,7 +262,7 @@ impl Classes {
             let class = &self.configured[position];
             let mut run = ExpressionEvaluator { program: &self.program, view, set, work };
             match &class.check {
-                Check::Given => {}
+                Check::Assigned => {}
                 Check::Test(test) => {
                     if pass.is_decided(position) || run.test(test) == Ok(true) {
                         set.insert(class.index);

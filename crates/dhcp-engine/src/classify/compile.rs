@@ -78,7 +78,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Adds a text made of other texts.
-    fn made_of(&mut self, make: TextOperation, parts: &[TextId], may_fail: bool) -> TextId {
+    fn add_text(&mut self, make: TextOperation, parts: &[TextId], may_fail: bool) -> TextId {
         if parts.iter().any(|part| self.is_fault(*part)) {
             return self.fault();
         }
@@ -103,7 +103,7 @@ impl<'c> Compiler<'c> {
                     return of;
                 }
                 let make = TextOperation::Substring { of, start: *start, length: *length };
-                self.made_of(make, &[of], false)
+                self.add_text(make, &[of], false)
             }
             TextExpression::Split { of, delimiters, field } => {
                 let (of, delimiters, field) = (self.text(of), self.text(delimiters), *field);
@@ -111,7 +111,7 @@ impl<'c> Compiler<'c> {
                     let octets = octets[texts::split(octets, signs, field)].to_vec();
                     return self.constant(&octets);
                 }
-                self.made_of(
+                self.add_text(
                     TextOperation::Split { of, delimiters, field },
                     &[of, delimiters],
                     false,
@@ -126,7 +126,7 @@ impl<'c> Compiler<'c> {
                     let octets = pieces.join(between);
                     return self.constant(&octets);
                 }
-                self.made_of(TextOperation::Hex { of, separator }, &[of, separator], false)
+                self.add_text(TextOperation::Hex { of, separator }, &[of, separator], false)
             }
             TextExpression::Choice { condition, then, otherwise, strict } => {
                 let condition = self.condition(condition);
@@ -166,7 +166,7 @@ impl<'c> Compiler<'c> {
         match joined[..] {
             [] => self.constant(&[]),
             [part] => part,
-            _ => self.made_of(TextOperation::Concat(joined.clone().into()), &joined, false),
+            _ => self.add_text(TextOperation::Concat(joined.clone().into()), &joined, false),
         }
     }
 
@@ -174,7 +174,7 @@ impl<'c> Compiler<'c> {
         let of = self.text(of);
         let changes_letters = matches!(conversion, Conversion::Lower | Conversion::Upper);
         let Some(octets) = self.octets(of) else {
-            return self.made_of(TextOperation::Convert(conversion, of), &[of], !changes_letters);
+            return self.add_text(TextOperation::Convert(conversion, of), &[of], !changes_letters);
         };
         let converted = match conversion {
             Conversion::Lower => Ok(octets.to_ascii_lowercase()),

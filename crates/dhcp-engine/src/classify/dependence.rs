@@ -3,11 +3,11 @@
 use dhcp_config::expression::{Condition, TextExpression};
 use dhcp_config::{ClassTest, ClientClass};
 
-/// Calls `found` with each name that a `member` of the test names.
-pub(super) fn members(test: &ClassTest, found: &mut dyn FnMut(&str)) {
+/// Calls `visit` with each name that a `member` of the test names.
+pub(super) fn members(test: &ClassTest, visit: &mut dyn FnMut(&str)) {
     match test {
-        ClassTest::Test { condition, .. } => in_condition(condition, found),
-        ClassTest::Template { text, .. } => in_text(text, found),
+        ClassTest::Test { condition, .. } => in_condition(condition, visit),
+        ClassTest::Template { text, .. } => in_text(text, visit),
     }
 }
 
@@ -38,36 +38,36 @@ pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
         .collect()
 }
 
-fn in_condition(condition: &Condition, found: &mut dyn FnMut(&str)) {
+fn in_condition(condition: &Condition, visit: &mut dyn FnMut(&str)) {
     match condition {
         Condition::Equal(left, right) => {
-            in_text(left, found);
-            in_text(right, found);
+            in_text(left, visit);
+            in_text(right, visit);
         }
         Condition::Exists(_) => {}
-        Condition::Member(name) => found(name),
-        Condition::Matches(_, text) => in_text(text, found),
-        Condition::Not(condition) => in_condition(condition, found),
+        Condition::Member(name) => visit(name),
+        Condition::Matches(_, text) => in_text(text, visit),
+        Condition::Not(condition) => in_condition(condition, visit),
         Condition::All { parts, .. } | Condition::Any { parts, .. } => {
-            parts.iter().for_each(|part| in_condition(part, found));
+            parts.iter().for_each(|part| in_condition(part, visit));
         }
     }
 }
 
-fn in_text(text: &TextExpression, found: &mut dyn FnMut(&str)) {
+fn in_text(text: &TextExpression, visit: &mut dyn FnMut(&str)) {
     match text {
         TextExpression::Literal(_) | TextExpression::Value(_) => {}
-        TextExpression::Concat(parts) => parts.iter().for_each(|part| in_text(part, found)),
-        TextExpression::Substring { of, .. } | TextExpression::Convert(_, of) => in_text(of, found),
+        TextExpression::Concat(parts) => parts.iter().for_each(|part| in_text(part, visit)),
+        TextExpression::Substring { of, .. } | TextExpression::Convert(_, of) => in_text(of, visit),
         TextExpression::Split { of, delimiters: other, .. }
         | TextExpression::Hex { of, separator: other } => {
-            in_text(of, found);
-            in_text(other, found);
+            in_text(of, visit);
+            in_text(other, visit);
         }
         TextExpression::Choice { condition, then, otherwise, .. } => {
-            in_condition(condition, found);
-            in_text(then, found);
-            in_text(otherwise, found);
+            in_condition(condition, visit);
+            in_text(then, visit);
+            in_text(otherwise, visit);
         }
     }
 }

@@ -15,9 +15,12 @@ impl Guard {
     /// were passed to [`Classes::compile`] before.
     #[must_use]
     pub fn compile(required: &[String], classes: &Classes) -> Self {
-        let found: Box<[ClassIndex]> =
+        let known_classes: Box<[ClassIndex]> =
             required.iter().filter_map(|name| classes.index(name)).collect();
-        Self { is_closed: found.is_empty() && !required.is_empty(), required: found }
+        Self {
+            is_closed: known_classes.is_empty() && !required.is_empty(),
+            required: known_classes,
+        }
     }
 
     /// Returns true if a client in these classes may be served: it is in any of the required

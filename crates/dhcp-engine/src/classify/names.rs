@@ -18,11 +18,11 @@ pub(super) fn spawned_by(template: &str) -> String {
 
 /// Classes by the bytes after a common prefix of their names.
 #[derive(Debug, Default)]
-pub(super) struct MadeNames {
+pub(super) struct ClassesByOctets {
     by_octets: HashMap<Box<[u8]>, ClassIndex, FixedState>,
 }
 
-impl MadeNames {
+impl ClassesByOctets {
     /// Returns the classes among `names` that begin with `beginning`.
     pub(super) fn new<'n>(
         beginning: &str,
@@ -93,12 +93,12 @@ mod tests {
     fn names_are_found_by_the_octets_that_make_them() {
         let names = ["SPAWN_t_", "SPAWN_t_a%20b", "SPAWN_t_50%%", "SPAWN_t_x y", "SPAWN_u_z", "t"];
         let indexed = names.iter().zip(0..).map(|(name, index)| (*name, ClassIndex(index)));
-        let made = MadeNames::new(&spawned_by("t"), indexed);
-        let found = |octets: &[u8]| made.find(octets).map(|class| class.0);
-        assert_eq!(found(b"a b"), Some(1));
-        assert_eq!(found(b"50%"), Some(2));
-        assert_eq!(found(b"x y"), Some(3));
-        assert_eq!(found(b"z"), None);
+        let classes = ClassesByOctets::new(&spawned_by("t"), indexed);
+        let class_of = |octets: &[u8]| classes.find(octets).map(|class| class.0);
+        assert_eq!(class_of(b"a b"), Some(1));
+        assert_eq!(class_of(b"50%"), Some(2));
+        assert_eq!(class_of(b"x y"), Some(3));
+        assert_eq!(class_of(b"z"), None);
         assert_eq!(unescaped(b"%f"), None);
         assert_eq!(unescaped(b"%ff"), Some(vec![255]));
         assert!([&b"%FF"[..], b"%41", b"%25", b"a b"].iter().all(|name| unescaped(name).is_none()));

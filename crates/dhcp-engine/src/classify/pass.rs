@@ -16,7 +16,7 @@ pub(super) struct EvaluationPass {
     always: Vec<u64>,
     /// Classes that need no test once a gate has admitted them.
     decided: Vec<u64>,
-    gates: Vec<ClassesByKey>,
+    by_key: Vec<ClassesByKey>,
 }
 
 /// Classes by the value of a key.
@@ -43,10 +43,10 @@ impl EvaluationPass {
         positions: impl Iterator<Item = usize>,
     ) -> Self {
         let words = classes.len().div_ceil(64);
-        let mut pass = Self { always: vec![0; words], decided: vec![0; words], gates: Vec::new() };
+        let mut pass = Self { always: vec![0; words], decided: vec![0; words], by_key: Vec::new() };
         for position in positions {
             let demand = match &classes[position].check {
-                Check::Given => continue,
+                Check::Assigned => continue,
                 Check::Test(test) => demand(test, compiler),
                 Check::Template(..) => None,
             };
@@ -65,11 +65,11 @@ impl EvaluationPass {
     }
 
     fn open(&mut self, key: u32, value: u32, position: usize) {
-        let at = self.gates.iter().position(|gate| gate.key == key).unwrap_or_else(|| {
-            self.gates.push(ClassesByKey { key, open: Vec::new() });
-            self.gates.len() - 1
+        let at = self.by_key.iter().position(|classes| classes.key == key).unwrap_or_else(|| {
+            self.by_key.push(ClassesByKey { key, open: Vec::new() });
+            self.by_key.len() - 1
         });
-        let open = &mut self.gates[at].open;
+        let open = &mut self.by_key[at].open;
         let value = value as usize;
         if open.len() <= value {
             open.resize(value + 1, Vec::new());
@@ -81,9 +81,9 @@ impl EvaluationPass {
     pub(super) fn begin<V: PacketView>(&self, run: &mut ExpressionEvaluator<'_, V>) {
         run.work.candidates.clear();
         run.work.candidates.extend_from_slice(&self.always);
-        for gate in &self.gates {
-            let Ok(Some(value)) = run.key(gate.key) else { continue };
-            for &position in gate.open.get(value as usize).into_iter().flatten() {
+        for classes in &self.by_key {
+            let Ok(Some(value)) = run.key(classes.key) else { continue };
+            for &position in classes.open.get(value as usize).into_iter().flatten() {
                 mark(&mut run.work.candidates, usize::from(position));
             }
         }
@@ -126,8 +126,8 @@ fn demand(test: &Test, compiler: &Compiler<'_>) -> Option<Demand> {
             Some(all)
         }
         Test::All { parts, .. } => {
-            let found = parts.iter().find_map(|part| demand(part, compiler))?;
-            Some(Demand { is_all: false, ..found })
+            let part_demand = parts.iter().find_map(|part| demand(part, compiler))?;
+            Some(Demand { is_all: false, ..part_demand })
         }
         _ => None,
     }

@@ -39,13 +39,13 @@ impl PacketView for PacketView4<'_> {
                 self.vendor_option(*enterprise, &path.codes, path.form, target)
             }
             Term::VendorEnterprise => {
-                put_number(self.of_enterprise(VENDOR_OPTIONS, None).map(|found| found.0), target)
+                put_number(self.of_enterprise(VENDOR_OPTIONS, None).map(|block| block.0), target)
             }
             Term::VendorClass { enterprise } => {
                 self.of_enterprise(VENDOR_CLASS, *enterprise).is_some()
             }
             Term::VendorClassEnterprise => {
-                put_number(self.of_enterprise(VENDOR_CLASS, None).map(|found| found.0), target)
+                put_number(self.of_enterprise(VENDOR_CLASS, None).map(|block| block.0), target)
             }
             Term::VendorClassData { enterprise, index } => self
                 .of_enterprise(VENDOR_CLASS, *enterprise)
@@ -140,8 +140,8 @@ impl<'m> PacketView4<'m> {
         form: OptionValueForm,
         target: &mut Vec<u8>,
     ) -> bool {
-        let found = self.of_enterprise(VENDOR_OPTIONS, enterprise);
-        found.is_some_and(|(_, mut blocks)| {
+        let block = self.of_enterprise(VENDOR_OPTIONS, enterprise);
+        block.is_some_and(|(_, mut blocks)| {
             blocks.any(|value| append_sub_option(value, codes, form, target))
         })
     }
@@ -200,15 +200,15 @@ fn append_sub_option(
     target: &mut Vec<u8>,
 ) -> bool {
     let Some((&code, deeper)) = codes.split_first() else { return false };
-    let mut found = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
+    let mut values = SubOptions::new(value).filter(|&(other, _)| u16::from(other) == code);
     if !deeper.is_empty() {
-        return found
+        return values
             .next()
             .is_some_and(|(_, value)| append_sub_option(value, deeper, form, target));
     }
     let start = target.len();
     let mut exists = false;
-    for (_, value) in found {
+    for (_, value) in values {
         exists = true;
         value.fragments().for_each(|piece| target.extend_from_slice(piece));
     }

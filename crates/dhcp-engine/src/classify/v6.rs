@@ -113,11 +113,11 @@ impl<'m> PacketView6<'m> {
     /// Returns the data after the number of an enterprise, or of the first one when `None`, in a
     /// vendor option. Kea sees the first option only, so it finds no data of other enterprises.
     fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
-        let found = self.options().all(code).filter_map(|value| {
+        let blocks = self.options().all(code).filter_map(|value| {
             let (number, rest) = value.split_first_chunk()?;
             Some((u32::from_be_bytes(*number), rest))
         });
-        found.into_iter().find(|(number, _)| enterprise.is_none_or(|meant| meant == *number))
+        blocks.into_iter().find(|(number, _)| enterprise.is_none_or(|meant| meant == *number))
     }
 
     fn field(&self, field: PacketField, target: &mut Vec<u8>) -> bool {
@@ -139,8 +139,8 @@ impl<'m> PacketView6<'m> {
     }
 }
 
-fn put_number(found: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
-    found.inspect(|(number, _)| target.extend(number.to_be_bytes())).is_some()
+fn put_number(block: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
+    block.inspect(|(number, _)| target.extend(number.to_be_bytes())).is_some()
 }
 
 /// Appends the option at the end of a path of codes, the first of each code.

@@ -23,27 +23,27 @@ pub struct Workspace {
     message: u32,
     /// Address of the program that the entries belong to.
     program: usize,
-    texts: Vec<KeptText>,
-    keys: Vec<KeptKey>,
+    texts: Vec<CachedText>,
+    keys: Vec<CachedKey>,
     /// Classes to test, one bit each.
     pub(super) candidates: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct KeptText {
+struct CachedText {
     message: u32,
-    made: Made,
+    value: TextValue,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct KeptKey {
+struct CachedKey {
     message: u32,
-    found: ConstantMatch,
+    constant_match: ConstantMatch,
 }
 
 /// Result of making a text.
 #[derive(Clone, Copy, Debug, Default)]
-enum Made {
+enum TextValue {
     /// The message has no such term; its text is empty.
     #[default]
     Missing,
@@ -51,7 +51,7 @@ enum Made {
     Fault,
 }
 
-impl Made {
+impl TextValue {
     fn span(self) -> Result<ByteSpan, EvaluationError> {
         match self {
             Self::Missing => Ok(ByteSpan::default()),
@@ -78,14 +78,14 @@ impl Workspace {
         self.message = self.message.wrapping_add(1);
         if self.message == 0 {
             // Entries of four billion messages ago would count again.
-            self.texts.fill(KeptText::default());
-            self.keys.fill(KeptKey::default());
+            self.texts.fill(CachedText::default());
+            self.keys.fill(CachedKey::default());
             self.message = 1;
         }
         let texts = self.texts.len().max(program.texts.len());
-        self.texts.resize(texts, KeptText::default());
+        self.texts.resize(texts, CachedText::default());
         let keys = self.keys.len().max(program.keys.len());
-        self.keys.resize(keys, KeptKey::default());
+        self.keys.resize(keys, CachedKey::default());
     }
 
     /// Continues with the message, unless another program was run meanwhile.
@@ -135,7 +135,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
                 let work = &*self.work;
                 Ok(work.octets(self.program, left) == work.octets(self.program, right))
             }
-            Test::Exists(term) => Ok(matches!(self.make_once(*term), Made::Text(_))),
+            Test::Exists(term) => Ok(matches!(self.text_value(*term), TextValue::Text(_))),
             Test::Member(class) => Ok(self.set.contains(*class)),
             Test::Matches(pattern, text) => {
                 let span = self.text(*text)?;
@@ -169,22 +169,23 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
 
     /// Returns the number of a key's value; `None` when it is none of the constants.
     pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, EvaluationError> {
-        let kept = self.work.keys[index as usize];
-        let found = if kept.message == self.work.message {
-            kept.found
+        let cached = self.work.keys[index as usize];
+        let constant_match = if cached.message == self.work.message {
+            cached.constant_match
         } else {
             let key = &self.program.keys[index as usize];
-            let found = match self.text(key.text) {
+            let constant_match = match self.text(key.text) {
                 Ok(span) => match self.program.value(key, self.work.octets(self.program, span)) {
                     Some(value) => ConstantMatch::Value(value),
                     None => ConstantMatch::None,
                 },
                 Err(EvaluationError) => ConstantMatch::Fault,
             };
-            self.work.keys[index as usize] = KeptKey { message: self.work.message, found };
-            found
+            self.work.keys[index as usize] =
+                CachedKey { message: self.work.message, constant_match };
+            constant_match
         };
-        match found {
+        match constant_match {
             ConstantMatch::None => Ok(None),
             ConstantMatch::Value(value) => Ok(Some(value)),
             ConstantMatch::Fault => Err(EvaluationError),
@@ -196,31 +197,31 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         if let TextOperation::Constant(span) = self.program.text(id).make {
             return Ok(span);
         }
-        self.make_once(id).span()
+        self.text_value(id).span()
     }
 
-    fn make_once(&mut self, id: TextId) -> Made {
-        let kept = self.work.texts[id as usize];
-        if kept.message == self.work.message {
-            return kept.made;
+    fn text_value(&mut self, id: TextId) -> TextValue {
+        let cached = self.work.texts[id as usize];
+        if cached.message == self.work.message {
+            return cached.value;
         }
         let program = self.program;
         let node = program.text(id);
-        let made = self.make(&node.make).unwrap_or(Made::Fault);
+        let value = self.make(&node.make).unwrap_or(TextValue::Fault);
         if !node.is_volatile {
-            self.work.texts[id as usize] = KeptText { message: self.work.message, made };
+            self.work.texts[id as usize] = CachedText { message: self.work.message, value };
         }
-        made
+        value
     }
 
-    fn make(&mut self, make: &TextOperation) -> Result<Made, EvaluationError> {
+    fn make(&mut self, make: &TextOperation) -> Result<TextValue, EvaluationError> {
         let span = match make {
             TextOperation::Constant(span) => *span,
             TextOperation::Term(term) => {
                 let view = self.view;
                 let mut exists = false;
                 let span = self.work.append(|octets| exists = view.read(term, octets));
-                return Ok(if exists { Made::Text(span) } else { Made::Missing });
+                return Ok(if exists { TextValue::Text(span) } else { TextValue::Missing });
             }
             TextOperation::Concat(parts) => self.concat(parts)?,
             TextOperation::Substring { of, start, length } => {
@@ -236,17 +237,17 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
             TextOperation::Convert(conversion, of) => self.convert(*conversion, *of)?,
             TextOperation::Hex { of, separator } => self.hex(*of, *separator)?,
             TextOperation::Choice { condition, then, otherwise, is_strict } => {
-                let taken =
+                let branches =
                     if self.test(condition)? { (*then, *otherwise) } else { (*otherwise, *then) };
-                let span = self.text(taken.0)?;
+                let span = self.text(branches.0)?;
                 if *is_strict {
-                    self.text(taken.1)?;
+                    self.text(branches.1)?;
                 }
                 span
             }
             TextOperation::Fault => return Err(EvaluationError),
         };
-        Ok(Made::Text(span))
+        Ok(TextValue::Text(span))
     }
 
     /// Appends a text that was made before.
@@ -264,23 +265,23 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
     }
 
     fn concat(&mut self, parts: &[TextId]) -> Result<ByteSpan, EvaluationError> {
-        let mut whole = ByteSpan::default();
-        let mut is_own = false;
+        let mut joined = ByteSpan::default();
+        let mut is_copied = false;
         for part in parts {
             let span = self.text(*part)?;
-            self.check_room(whole.len as usize + span.len as usize)?;
+            self.check_room(joined.len as usize + span.len as usize)?;
             let octets = &mut self.work.octets;
             // Making the part may have appended other bytes after the beginning of the whole.
-            if !is_own || whole.range().end != octets.len() {
+            if !is_copied || joined.range().end != octets.len() {
                 let start = octets.len() as u32;
-                Self::copy(octets, self.program, whole);
-                whole = ByteSpan { is_constant: false, start, ..whole };
-                is_own = true;
+                Self::copy(octets, self.program, joined);
+                joined = ByteSpan { is_constant: false, start, ..joined };
+                is_copied = true;
             }
             Self::copy(octets, self.program, span);
-            whole.len += span.len;
+            joined.len += span.len;
         }
-        Ok(whole)
+        Ok(joined)
     }
 
     fn convert(&mut self, conversion: Conversion, of: TextId) -> Result<ByteSpan, EvaluationError> {

@@ -62,7 +62,7 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
         octets: &[u8],
     ) -> Option<HostIndex> {
         let is_possible = self.configured.kinds(scope).contains(kind);
-        let configured = is_possible.then(|| self.configured.find(scope, kind, octets)).flatten();
+        let configured = if is_possible { self.configured.find(scope, kind, octets) } else { None };
         configured.or_else(|| self.cache?.find(scope, kind, octets))
     }
 
@@ -70,7 +70,7 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'b, F, HostTerms<F>> {
         match (index, self.cache) {
-            (HostIndex::Found(place), Some(found)) => found.get(place),
+            (HostIndex::Cached(cached), Some(cache)) => cache.get(cached),
             _ => self.configured.get(index),
         }
     }
@@ -87,8 +87,8 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'b, F> {
-        let found = self.cache.map(|found| found.owners_of(scope, address));
-        self.configured.owners_of(scope, address).chain(found.into_iter().flatten())
+        let cached = self.cache.map(|cache| cache.owners_of(scope, address));
+        self.configured.owners_of(scope, address).chain(cached.into_iter().flatten())
     }
 
     /// Returns the host for which a scope reserves an address or prefix; any of them where there

@@ -30,7 +30,7 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
             reserved: Vec::new(),
             terms: Vec::new(),
             by_identifier: Buckets::default(),
-            by_place: Buckets::default(),
+            by_address: Buckets::default(),
             kinds: Vec::new(),
         };
         Self { hosts, kinds: BTreeMap::new() }
@@ -59,7 +59,7 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         };
         let mut short = [0; SHORT];
         match short.get_mut(..octets.len()) {
-            Some(place) => place.copy_from_slice(octets),
+            Some(target) => target.copy_from_slice(octets),
             None => hosts.octets.extend_from_slice(octets),
         }
         // Reservations beyond `u16::MAX`, which no message could carry, are left out.
@@ -99,22 +99,22 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         hosts.octets.shrink_to_fit();
         hosts.reserved.shrink_to_fit();
         hosts.terms.shrink_to_fit();
-        let (mut by_identifier, mut by_place) = (Buckets::default(), Buckets::default());
+        let (mut by_identifier, mut by_address) = (Buckets::default(), Buckets::default());
         let indexes = || 0..hosts.len as u32;
         let of = |index| usize::from(hosts.record(index).reserved_count);
         by_identifier.reserve(hosts.len);
-        by_place.reserve(indexes().map(of).sum());
+        by_address.reserve(indexes().map(of).sum());
         for index in indexes() {
             let host = hosts.get(HostIndex::Configured(index));
-            let trail = hosts.identifier_hash(host.scope, host.kind, host.identifier);
-            by_identifier.insert(trail.tag(), index);
+            let host_hash = hosts.identifier_hash(host.scope, host.kind, host.identifier);
+            by_identifier.insert(host_hash.tag(), index);
             for address in host.addresses() {
-                by_place
-                    .insert(hosts.place_tag(host.scope.number(), F::address_key(address)), index);
+                by_address
+                    .insert(hosts.address_tag(host.scope.number(), F::address_key(address)), index);
             }
         }
         hosts.by_identifier = by_identifier;
-        hosts.by_place = by_place;
+        hosts.by_address = by_address;
         hosts
     }
 }

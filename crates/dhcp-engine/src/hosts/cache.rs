@@ -77,9 +77,9 @@ impl<A: Copy + Eq + Hash> BorrowedHostKey<'_, A> {
 #[derive(Clone, Copy, Debug)]
 enum HostCacheState {
     /// The key is requested in this batch.
-    Asked(u64),
+    Requested(u64),
     /// The key leads to the hosts of the entry, until `until_ns`.
-    Known { until_ns: u64 },
+    Valid { until_ns: u64 },
 }
 
 struct HostCacheEntry<F: ReservationProtocol> {
@@ -100,7 +100,7 @@ struct CachedHost<F: ReservationProtocol> {
 /// Position of a host: that of its key's entry, and that of the host within it. It is valid for one
 /// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FoundIndex {
+pub struct CachedHostIndex {
     entry: u32,
     at: u32,
 }
@@ -120,7 +120,7 @@ pub struct HostCache<F: ReservationProtocol> {
     /// Newest batch with a key that the current message missed.
     awaited: Cell<u64>,
     /// Keys that the next batch will request.
-    wanted: Vec<HostKey<F::Address>>,
+    requested_keys: Vec<HostKey<F::Address>>,
     next_batch: u64,
     answered_batch: u64,
     is_failing: bool,
@@ -144,7 +144,7 @@ impl<F: ReservationProtocol> Default for HostCache<F> {
             hand: 0,
             missed: RefCell::default(),
             awaited: Cell::new(0),
-            wanted: Vec::new(),
+            requested_keys: Vec::new(),
             next_batch: 1,
             answered_batch: 0,
             is_failing: false,
@@ -220,23 +220,25 @@ impl<F: ReservationProtocol> HostCache<F> {
         let mut awaited = self.awaited.get();
         for key in core::mem::take(self.missed.get_mut()) {
             awaited = self.next_batch;
-            let asked = HostCacheState::Asked(self.next_batch);
+            let requested = HostCacheState::Requested(self.next_batch);
             match self.position(BorrowedHostKey::from_key(&key)) {
-                Some(at) if matches!(self.entries[at].state, HostCacheState::Asked(_)) => continue,
-                Some(at) => self.entries[at].state = asked,
-                None => self.remember(key.clone(), asked),
+                Some(at) if matches!(self.entries[at].state, HostCacheState::Requested(_)) => {
+                    continue;
+                }
+                Some(at) => self.entries[at].state = requested,
+                None => self.remember(key.clone(), requested),
             }
-            self.wanted.push(key);
+            self.requested_keys.push(key);
         }
         awaited
     }
 
     /// Sends the requested keys to the source. Ends a batch of messages.
     pub fn submit(&mut self) {
-        if !self.wanted.is_empty()
+        if !self.requested_keys.is_empty()
             && let Some(source) = self.source.as_mut()
         {
-            let batch = source.request(core::mem::take(&mut self.wanted));
+            let batch = source.request(core::mem::take(&mut self.requested_keys));
             debug_assert_eq!(batch, self.next_batch, "batches are counted alike");
             self.next_batch = batch + 1;
         }
@@ -253,15 +255,16 @@ impl<F: ReservationProtocol> HostCache<F> {
                 // between.
                 let Some(at) = self.position(BorrowedHostKey::from_key(&key)) else { continue };
                 let entry = &mut self.entries[at];
-                if !matches!(entry.state, HostCacheState::Asked(batch) if batch <= answer.batch) {
+                if !matches!(entry.state, HostCacheState::Requested(batch) if batch <= answer.batch)
+                {
                     continue;
                 }
                 entry.hosts.clear();
                 if answer.is_failed {
-                    entry.state = HostCacheState::Known { until_ns: 0 };
+                    entry.state = HostCacheState::Valid { until_ns: 0 };
                     continue;
                 }
-                entry.state = HostCacheState::Known { until_ns };
+                entry.state = HostCacheState::Valid { until_ns };
                 let hosts = hosts
                     .iter()
                     .map(|(scope, host)| CachedHost::from_reservation(*scope, host, classes));
@@ -290,20 +293,20 @@ impl<F: ReservationProtocol> HostCache<F> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> + use<'_, F> {
-        let place = F::address_key(address);
+        let address_key = F::address_key(address);
         let entry = self.look_up(BorrowedHostKey::Address(address)).unwrap_or(usize::MAX);
         let hosts = self.entries.get(entry).map(|entry| entry.hosts.iter().enumerate());
         hosts.into_iter().flatten().filter_map(move |(at, host)| {
             let mut reserved = host.reserved.iter();
             let has = host.scope == scope
-                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == place);
+                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == address_key);
             has.then(|| index(entry, at))
         })
     }
 
-    /// Returns the host at `place`.
-    pub(super) fn get(&self, place: FoundIndex) -> Host<'_, F, HostTerms<F>> {
-        let host = &self.entries[place.entry as usize].hosts[place.at as usize];
+    /// Returns the host at `index`.
+    pub(super) fn get(&self, index: CachedHostIndex) -> Host<'_, F, HostTerms<F>> {
+        let host = &self.entries[index.entry as usize].hosts[index.at as usize];
         Host {
             scope: host.scope,
             kind: host.kind,
@@ -314,19 +317,21 @@ impl<F: ReservationProtocol> HostCache<F> {
     }
 
     /// Returns the entry of a known key; records a key that is not known.
-    fn look_up(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
-        let at = self.position(wanted);
+    fn look_up(&self, key: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
+        let at = self.position(key);
         match at.map(|at| self.entries[at].state) {
-            Some(HostCacheState::Known { until_ns }) if self.now_ns < until_ns => return at,
-            Some(HostCacheState::Asked(batch)) => self.awaited.set(self.awaited.get().max(batch)),
-            _ => self.missed.borrow_mut().push(wanted.to_key()),
+            Some(HostCacheState::Valid { until_ns }) if self.now_ns < until_ns => return at,
+            Some(HostCacheState::Requested(batch)) => {
+                self.awaited.set(self.awaited.get().max(batch))
+            }
+            _ => self.missed.borrow_mut().push(key.to_key()),
         }
         None
     }
 
-    fn position(&self, wanted: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
-        let is_it = |&at: &u32| wanted.is(&self.entries[at as usize].key);
-        self.table.find(wanted.hash(&self.hasher), is_it).map(|&at| at as usize)
+    fn position(&self, key: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
+        let is_it = |&at: &u32| key.is(&self.entries[at as usize].key);
+        self.table.find(key.hash(&self.hasher), is_it).map(|&at| at as usize)
     }
 
     /// Adds an entry, or replaces an old one when the cache is full; adds none when all entries
@@ -341,8 +346,9 @@ impl<F: ReservationProtocol> HostCache<F> {
             let Some(at) = self.oldest() else { return };
             let old = core::mem::replace(&mut self.entries[at], entry);
             let old_hash = BorrowedHostKey::from_key(&old.key).hash(&self.hasher);
-            if let Ok(found) = self.table.find_entry(old_hash, |&other| other as usize == at) {
-                found.remove();
+            if let Ok(table_entry) = self.table.find_entry(old_hash, |&other| other as usize == at)
+            {
+                table_entry.remove();
             }
             at
         };
@@ -356,7 +362,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         for _ in 0..self.entries.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.entries.len();
-            if matches!(self.entries[at].state, HostCacheState::Known { .. }) {
+            if matches!(self.entries[at].state, HostCacheState::Valid { .. }) {
                 return Some(at);
             }
         }
@@ -381,5 +387,5 @@ impl<F: ReservationProtocol> CachedHost<F> {
 }
 
 const fn index(entry: usize, at: usize) -> HostIndex {
-    HostIndex::Found(FoundIndex { entry: entry as u32, at: at as u32 })
+    HostIndex::Cached(CachedHostIndex { entry: entry as u32, at: at as u32 })
 }

@@ -23,11 +23,11 @@ impl<'i> Identifiers<'i> {
         kinds: &[IdentifierKind],
         octets: impl Fn(IdentifierKind) -> Option<&'i [u8]>,
     ) -> Self {
-        let mut found = kinds.iter().filter_map(|&kind| {
+        let mut identifiers = kinds.iter().filter_map(|&kind| {
             let octets = octets(kind).filter(|octets| !octets.is_empty())?;
             Some((kind, octets))
         });
-        Self { list: core::array::from_fn(|_| found.next()) }
+        Self { list: core::array::from_fn(|_| identifiers.next()) }
     }
 
     /// Returns the kinds and bytes.
@@ -60,7 +60,7 @@ impl<'i> Identifiers<'i> {
         host: HostIndex,
     ) -> bool {
         let host = hosts.get(host);
-        self.iter().any(|told| told == (host.kind, host.identifier))
+        self.iter().any(|identifier| identifier == (host.kind, host.identifier))
     }
 }
 
@@ -101,19 +101,19 @@ impl ClientHosts {
     }
 
     /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
-    /// served from, the selected one first. `is_global_known`: [`Self::find_global`] was called.
+    /// served from, the selected one first. `has_global_host`: [`Self::find_global`] was called.
     pub fn find<F: ReservationProtocol>(
         &mut self,
         hosts: HostBook<'_, F>,
         selected: ReservationModes,
         subnets: impl Iterator<Item = HostSubnet>,
         identifiers: &Identifiers<'_>,
-        is_global_known: bool,
+        has_global_host: bool,
     ) {
         if hosts.is_empty() {
             return;
         }
-        if is_global_known {
+        if has_global_host {
             if !selected.in_subnet {
                 return;
             }
@@ -158,6 +158,6 @@ impl ClientHosts {
     #[must_use]
     pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
         let own = if modes.in_subnet { self.host_in_subnet(subnet) } else { None };
-        own.or_else(|| self.global.filter(|_| modes.global))
+        own.or(if modes.global { self.global } else { None })
     }
 }

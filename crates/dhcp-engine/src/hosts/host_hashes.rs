@@ -5,17 +5,17 @@ use base::Prefetch;
 use dhcp_config::ReservationModes;
 
 use super::client::KINDS;
-use super::table::HostTrail;
+use super::table::HostHash;
 use super::{Hosts, Identifiers, ReservationProtocol, ReservationScope};
 
 /// Hashes of a message's first look-ups, one for each of its identifiers. They are hints: the
 /// message may belong to another subnet, and a hash may match another client's host.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct HostTrails {
-    hashes: [Option<HostTrail>; KINDS],
+pub struct HostHashes {
+    hashes: [Option<HostHash>; KINDS],
 }
 
-impl HostTrails {
+impl HostHashes {
     /// Returns the hashes for a client in the subnet `id`, whose reservation modes are `modes`.
     pub fn new<F: ReservationProtocol, T>(
         hosts: &Hosts<F, T>,
@@ -29,16 +29,16 @@ impl HostTrails {
             _ => return Self::default(),
         };
         let kinds = hosts.kinds(scope);
-        let mut trails = identifiers
+        let mut host_hashes = identifiers
             .iter()
             .filter(|&(kind, _)| kinds.contains(kind))
             .map(|(kind, octets)| hosts.identifier_hash(scope, kind, octets));
-        Self { hashes: core::array::from_fn(|_| trails.next()) }
+        Self { hashes: core::array::from_fn(|_| host_hashes.next()) }
     }
 
     /// Prefetches the memory that the look-ups read first.
     pub fn prefetch<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
-        self.hashes.iter().flatten().for_each(|&trail| hosts.prefetch(trail, prefetch));
+        self.hashes.iter().flatten().for_each(|&host_hash| hosts.prefetch(host_hash, prefetch));
     }
 
     /// Prefetches the records that the look-ups read second.
@@ -47,11 +47,14 @@ impl HostTrails {
         hosts: &Hosts<F, T>,
         prefetch: Prefetch,
     ) {
-        self.hashes.iter().flatten().for_each(|&trail| hosts.prefetch_record(trail, prefetch));
+        self.hashes
+            .iter()
+            .flatten()
+            .for_each(|&host_hash| hosts.prefetch_record(host_hash, prefetch));
     }
 
     /// Returns the address that is probably reserved for the client.
     pub fn reserved<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
-        self.hashes.iter().flatten().find_map(|&trail| hosts.reserved_for_hash(trail))
+        self.hashes.iter().flatten().find_map(|&host_hash| hosts.reserved_for_hash(host_hash))
     }
 }

@@ -25,11 +25,11 @@ use dhcp_lease::Family;
 
 pub use book::HostBook;
 pub use build::HostsBuilder;
-pub use cache::{CACHE_KEYS_MIN, CacheLimits, FoundIndex, HostCache};
+pub use cache::{CACHE_KEYS_MIN, CacheLimits, CachedHostIndex, HostCache};
 pub use client::{ClientHosts, HostSubnet, Identifiers};
-pub use host_hashes::HostTrails;
+pub use host_hashes::HostHashes;
 pub use source::{FoundByKey, FoundHost, HostAnswer, HostKey, HostSource};
-pub use table::{HostTrail, Hosts};
+pub use table::{HostHash, Hosts};
 pub use terms::{HostTerms, ReservationOf};
 
 use crate::options::OptionCode;
@@ -93,7 +93,7 @@ pub enum HostIndex {
     /// Position in [`Hosts`].
     Configured(u32),
     /// Position in a [`HostCache`].
-    Found(FoundIndex),
+    Cached(CachedHostIndex),
 }
 
 /// Set of kinds of identifiers.

@@ -63,16 +63,16 @@ pub struct Hosts<F: ReservationProtocol, T> {
     pub(super) reserved: Vec<F::Reserved>,
     pub(super) terms: Vec<T>,
     pub(super) by_identifier: Buckets,
-    pub(super) by_place: Buckets,
+    pub(super) by_address: Buckets,
     /// Scopes, each with the kinds of its hosts' identifiers, ascending.
     pub(super) kinds: Vec<(u32, IdentifierKinds)>,
 }
 
 /// Hash by which a look-up finds an identifier.
 #[derive(Clone, Copy, Debug)]
-pub struct HostTrail(u32);
+pub struct HostHash(u32);
 
-impl HostTrail {
+impl HostHash {
     pub(super) const fn tag(self) -> u32 {
         self.0
     }
@@ -101,8 +101,8 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
     /// look-up.
     #[must_use]
     pub fn kinds(&self, scope: ReservationScope) -> IdentifierKinds {
-        let found = self.kinds.binary_search_by_key(&scope.number(), |&(scope, _)| scope);
-        found.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
+        let position = self.kinds.binary_search_by_key(&scope.number(), |&(scope, _)| scope);
+        position.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
     }
 
     /// Returns the host of a scope with this identifier.
@@ -113,7 +113,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         kind: IdentifierKind,
         octets: &[u8],
     ) -> Option<HostIndex> {
-        let HostTrail(tag) = self.identifier_hash(scope, kind, octets);
+        let HostHash(tag) = self.identifier_hash(scope, kind, octets);
         let scope = scope.number();
         let is_it = |&index: &u32| {
             let record = self.record(index);
@@ -129,17 +129,17 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         scope: ReservationScope,
         kind: IdentifierKind,
         octets: &[u8],
-    ) -> HostTrail {
-        HostTrail(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
+    ) -> HostHash {
+        HostHash(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
     }
 
     /// Prefetches the memory that a look-up reads first.
-    pub fn prefetch(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+    pub fn prefetch(&self, HostHash(tag): HostHash, prefetch: Prefetch) {
         prefetch(self.by_identifier.address_of(tag));
     }
 
     /// Prefetches the record that a look-up reads second.
-    pub fn prefetch_record(&self, HostTrail(tag): HostTrail, prefetch: Prefetch) {
+    pub fn prefetch_record(&self, HostHash(tag): HostHash, prefetch: Prefetch) {
         for index in self.by_identifier.find(tag) {
             let record = self.record(index);
             prefetch_value(prefetch, record, size_of_val(record).div_ceil(64));
@@ -148,7 +148,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
 
     /// Returns the first reserved address, if any, of the first host with this hash, without a
     /// comparison of its identifier.
-    pub(super) fn reserved_for_hash(&self, HostTrail(tag): HostTrail) -> Option<F::Address> {
+    pub(super) fn reserved_for_hash(&self, HostHash(tag): HostHash) -> Option<F::Address> {
         let index = self.by_identifier.find(tag).next()?;
         self.reserved_of(self.record(index)).first().map(|&reserved| F::address(reserved))
     }
@@ -187,12 +187,12 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         scope: ReservationScope,
         address: F::Address,
     ) -> impl Iterator<Item = HostIndex> {
-        let (scope, place) = (scope.number(), F::address_key(address));
-        self.by_place.find(self.place_tag(scope, place)).filter_map(move |index| {
+        let (scope, key) = (scope.number(), F::address_key(address));
+        self.by_address.find(self.address_tag(scope, key)).filter_map(move |index| {
             let record = self.record(index);
             let mut reserved = self.reserved_of(record).iter();
             let is_it = record.scope == scope
-                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == place);
+                && reserved.any(|&reserved| F::address_key(F::address(reserved)) == key);
             is_it.then_some(HostIndex::Configured(index))
         })
     }
@@ -213,8 +213,8 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         })
     }
 
-    pub(super) fn place_tag(&self, scope: u32, place: F::Place) -> u32 {
-        self.hasher.hash_one((scope, place)) as u32
+    pub(super) fn address_tag(&self, scope: u32, key: F::Place) -> u32 {
+        self.hasher.hash_one((scope, key)) as u32
     }
 
     pub(super) fn record(&self, index: u32) -> &CompactHostRecord<F::Reserved> {
@@ -301,7 +301,7 @@ mod tests {
             (ReservationScope::Subnet(1), Ipv4Addr::new(10, 0, 0, 2)),
         ];
         for (scope, address) in others {
-            hosts.by_place.insert(hosts.place_tag(scope.number(), address), 0);
+            hosts.by_address.insert(hosts.address_tag(scope.number(), address), 0);
             assert_eq!(hosts.owner_of(scope, address), None, "{scope:?}, {address}");
         }
         assert!(hosts.find(ReservationScope::Subnet(1), own.kind, &own.octets).is_some());

@@ -32,7 +32,7 @@ const FILLED_MAX: usize = 8;
 /// number of lists.
 pub fn select_options<'l, C, I, L>(
     lists: impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     mut write: impl FnMut(C, &'l [u8]),
 ) where
     C: OptionCode + 'l,
@@ -56,16 +56,16 @@ pub fn select_options<'l, C, I, L>(
     if filled_count == 0 {
         return;
     }
-    always |= wanted.unconditional;
-    let mut open = present & !never & !wanted.withheld;
+    always |= selection.unconditional;
+    let mut open = present & !never & !selection.withheld;
     let of_lists = (always & open).iter().filter_map(|code| C::try_from(code).ok());
-    for code in wanted.requested.clone().chain(of_lists) {
+    for code in selection.requested.clone().chain(of_lists) {
         if !open.take(code.into()) {
             continue;
         }
         let entry = match filled.get(..filled_count) {
-            Some(filled) => first(filled.iter().copied().flatten(), code, wanted.classes),
-            None => first(lists(), code, wanted.classes),
+            Some(filled) => first(filled.iter().copied().flatten(), code, selection.classes),
+            None => first(lists(), code, selection.classes),
         };
         if let Some(entry) = entry {
             write(code, &entry.octets);
@@ -77,7 +77,7 @@ pub fn select_options<'l, C, I, L>(
     for (at, list) in lists().enumerate() {
         for code in list.high_codes() {
             let is_done = lists().take(at).any(|earlier| !earlier.entries_for(code).is_empty());
-            if !is_done && let Some(entry) = selected_entry(&lists, wanted, code) {
+            if !is_done && let Some(entry) = selected_entry(&lists, selection, code) {
                 write(code, &entry.octets);
             }
         }
@@ -87,7 +87,7 @@ pub fn select_options<'l, C, I, L>(
 /// Returns the entry that [`select_options`] writes of one code, if it writes one.
 pub fn selected_entry<'l, C, I, L>(
     lists: impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     code: C,
 ) -> Option<&'l EncodedOption<C>>
 where
@@ -95,16 +95,16 @@ where
     I: Iterator<Item = C> + Clone,
     L: Iterator<Item = &'l CodeList<C>>,
 {
-    if wanted.withheld.contains(code.into()) || !is_wanted(&lists, wanted, code) {
+    if selection.withheld.contains(code.into()) || !is_selected(&lists, selection, code) {
         return None;
     }
-    first(lists(), code, wanted.classes)
+    first(lists(), code, selection.classes)
 }
 
 /// Returns true if the client gets the code when a scope configures it for the client.
-pub(super) fn is_wanted<'l, C, I, L>(
+pub(super) fn is_selected<'l, C, I, L>(
     lists: impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     code: C,
 ) -> bool
 where
@@ -113,12 +113,12 @@ where
     L: Iterator<Item = &'l CodeList<C>>,
 {
     let entries = || lists().flat_map(|list| list.entries_for(code));
-    let is_asked = || {
-        wanted.unconditional.contains(code.into())
+    let is_requested = || {
+        selection.unconditional.contains(code.into())
             || entries().any(|entry| entry.is_always_sent)
-            || wanted.requested.clone().any(|asked| asked == code)
+            || selection.requested.clone().any(|requested| requested == code)
     };
-    !entries().any(|entry| entry.is_never_sent) && is_asked()
+    !entries().any(|entry| entry.is_never_sent) && is_requested()
 }
 
 /// Returns the entry of the first list that has one for these classes.

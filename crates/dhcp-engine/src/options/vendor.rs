@@ -8,7 +8,7 @@
 use super::ScopeOptions;
 use super::codes::{CodeSet, OptionCode};
 use super::list::EncodedOption;
-use super::selection::{OptionSelection, is_wanted, select_options};
+use super::selection::{OptionSelection, is_selected, select_options};
 
 /// Enterprise number of CableLabs, the vendor whose sub-option 1 lists codes of sub-options that
 /// the client requests.
@@ -80,7 +80,7 @@ pub trait ReplyOptionWriter<C> {
 /// Writes all configured options that a client is to get. `scopes` come in order of precedence.
 pub fn put_all<'l, C, I, L, J, W>(
     scopes: impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     query: &VendorQuery<J>,
     writer: &mut W,
 ) where
@@ -91,7 +91,7 @@ pub fn put_all<'l, C, I, L, J, W>(
     W: ReplyOptionWriter<C>,
 {
     let vendor_codes = CodeSet::from_codes(&[C::VENDOR_CLASS, C::VENDOR_OPTIONS]);
-    let mut plain = OptionSelection { requested: wanted.requested.clone(), ..*wanted };
+    let mut plain = OptionSelection { requested: selection.requested.clone(), ..*selection };
     plain.withheld |= vendor_codes;
     select_options(
         || scopes().map(ScopeOptions::standard),
@@ -103,20 +103,20 @@ pub fn put_all<'l, C, I, L, J, W>(
     if !scopes().any(|scope| scope.has_vendor_options) {
         return;
     }
-    each_enterprise(&scopes, wanted, C::VENDOR_CLASS, |entry, _| {
+    each_enterprise(&scopes, selection, C::VENDOR_CLASS, |entry, _| {
         writer.option(entry.code, &entry.octets);
     });
     let mut vendors = query.vendors;
-    each_enterprise(&scopes, wanted, C::VENDOR_OPTIONS, |_, number| vendors.insert(number));
+    each_enterprise(&scopes, selection, C::VENDOR_OPTIONS, |_, number| vendors.insert(number));
     for &enterprise in vendors.numbers() {
-        put_vendor(&scopes, wanted, enterprise, query.requested.clone(), writer);
+        put_vendor(&scopes, selection, enterprise, query.requested.clone(), writer);
     }
 }
 
 /// Passes the configured options of one code that are sent to `take`, one of each enterprise.
 fn each_enterprise<'l, C, I, L>(
     scopes: &impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     code: u16,
     mut take: impl FnMut(&'l EncodedOption<C>, u32),
 ) where
@@ -126,16 +126,14 @@ fn each_enterprise<'l, C, I, L>(
 {
     let Ok(code) = C::try_from(code) else { return };
     let lists = || scopes().map(ScopeOptions::standard);
-    if !is_wanted(lists, wanted, code) {
+    if !is_selected(lists, selection, code) {
         return;
     }
-    let mut seen = Vendors::default();
+    let mut written_vendors = Vendors::default();
     for entry in lists().flat_map(|list| list.entries_for(code)) {
-        let Some(enterprise) = entry.enterprise().filter(|_| entry.fits(wanted.classes)) else {
-            continue;
-        };
-        if !seen.numbers().contains(&enterprise) {
-            seen.insert(enterprise);
+        let Some(enterprise) = entry.enterprise() else { continue };
+        if entry.fits(selection.classes) && !written_vendors.numbers().contains(&enterprise) {
+            written_vendors.insert(enterprise);
             take(entry, enterprise);
         }
     }
@@ -145,9 +143,9 @@ fn each_enterprise<'l, C, I, L>(
 /// configures the option.
 fn put_vendor<'l, C, I, L, J, W>(
     scopes: &impl Fn() -> L,
-    wanted: &OptionSelection<'_, I>,
+    selection: &OptionSelection<'_, I>,
     enterprise: u32,
-    asked: J,
+    requested: J,
     writer: &mut W,
 ) where
     C: OptionCode + 'l,
@@ -158,7 +156,7 @@ fn put_vendor<'l, C, I, L, J, W>(
 {
     let mut sub_options: &[u8] = &[];
     let mut is_begun = false;
-    each_enterprise(scopes, wanted, C::VENDOR_OPTIONS, |entry: &EncodedOption<C>, number| {
+    each_enterprise(scopes, selection, C::VENDOR_OPTIONS, |entry: &EncodedOption<C>, number| {
         if number == enterprise {
             sub_options = W::sub_options(&entry.octets);
             is_begun = true;
@@ -167,15 +165,15 @@ fn put_vendor<'l, C, I, L, J, W>(
     if is_begun {
         writer.begin_vendor(enterprise, sub_options);
     }
-    let asked = (enterprise == CABLE_LABS).then_some(asked).into_iter().flatten();
+    let requested = (enterprise == CABLE_LABS).then_some(requested).into_iter().flatten();
     // Sub-options go in the order of their codes, not of the client's list.
     let mut low = CodeSet::default();
-    asked.clone().for_each(|code| low.insert(code.into()));
+    requested.clone().for_each(|code| low.insert(code.into()));
     let inner = OptionSelection {
-        requested: asked.filter(|&code| !CodeSet::can_hold(code.into())),
+        requested: requested.filter(|&code| !CodeSet::can_hold(code.into())),
         unconditional: low,
         withheld: CodeSet::default(),
-        classes: wanted.classes,
+        classes: selection.classes,
     };
     select_options(
         || scopes().filter_map(|scope| scope.vendor(enterprise)),

@@ -7,7 +7,7 @@ use dhcp_lease::v4::{Facts, PoolIndex, SlotOccupancy, SlotView};
 
 use super::transaction::Transaction;
 use crate::hosts::{HostIndex, ReservationScope};
-use crate::links::PoolPlace;
+use crate::links::PoolLocation;
 use crate::prefixes::SubnetIndex;
 
 /// Subnet and pool in which an address is leased.
@@ -37,8 +37,8 @@ impl Transaction<'_> {
     /// Returns the addresses that the client may have a claim to, whatever lease it has.
     pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let hosts = &self.client_facts.client_hosts;
-        let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
-        found.filter_map(|host| self.reserved(host))
+        let all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        all.filter_map(|host| self.reserved(host))
     }
 
     fn reserved(&self, host: HostIndex) -> Option<Ipv4Addr> {
@@ -47,10 +47,10 @@ impl Transaction<'_> {
 
     /// Returns the client's host in `subnet` itself, where such hosts count.
     fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
-        self.client_facts
-            .client_hosts
-            .host_in_subnet(subnet)
-            .filter(|_| self.snapshot.subnet(subnet).reservation_modes.in_subnet)
+        if !self.snapshot.subnet(subnet).reservation_modes.in_subnet {
+            return None;
+        }
+        self.client_facts.client_hosts.host_in_subnet(subnet)
     }
 
     /// Returns the address that the client has a claim to. Reservations of the subnet where it has
@@ -87,41 +87,43 @@ impl Transaction<'_> {
     /// subnet, the first host that its identifiers lead to counts, but no other client may have the
     /// addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let found = self.client_facts.client_hosts.in_subnets().flat_map(|(subnet, first)| {
-            let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
-            let all = self.identifiers.find_all(self.hosts, scope);
-            all.filter(move |&host| host != first).filter_map(|host| self.reserved(host))
-        });
-        found.filter(|&address| {
+        let reserved_addresses =
+            self.client_facts.client_hosts.in_subnets().flat_map(|(subnet, first)| {
+                let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
+                let all = self.identifiers.find_all(self.hosts, scope);
+                all.filter(move |&host| host != first).filter_map(|host| self.reserved(host))
+            });
+        reserved_addresses.filter(|&address| {
             self.location_in_pool(address).is_some() && !self.is_reserved_for_others(address)
         })
     }
 
     fn claim_to(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Claim {
-        let found = self.snapshot.find_pool(subnet, address);
-        let pool = found.filter(|place| place.subnet == subnet).map(|place| place.pool);
+        let in_pool = self.snapshot.find_pool(subnet, address);
+        let pool = in_pool.filter(|location| location.subnet == subnet);
+        let pool = pool.map(|location| location.pool);
         Claim { address, location: AddressLocation { subnet, pool } }
     }
 
     /// Returns the pool of the client's link that has `address`. The result is cached, since
     /// callers repeat the same address.
-    fn pool_on_link(&self, address: Ipv4Addr) -> Option<PoolPlace> {
-        if let Some((known, place)) = self.last_pool_lookup.get()
-            && known == address
+    fn pool_on_link(&self, address: Ipv4Addr) -> Option<PoolLocation> {
+        if let Some((last_address, location)) = self.last_pool_lookup.get()
+            && last_address == address
         {
-            return place;
+            return location;
         }
-        let place = self.snapshot.find_pool(self.subnet?, address);
-        self.last_pool_lookup.set(Some((address, place)));
-        place
+        let location = self.snapshot.find_pool(self.subnet?, address);
+        self.last_pool_lookup.set(Some((address, location)));
+        location
     }
 
     /// Returns the subnet and pool from which the client may get `address`.
     pub(super) fn location_in_pool(&self, address: Ipv4Addr) -> Option<AddressLocation> {
-        let found = self.pool_on_link(address)?;
+        let PoolLocation { pool, subnet } = self.pool_on_link(address)?;
         let is_admitted =
-            self.is_open || self.snapshot.admits_to_pool(found.pool, &self.client_facts.classes);
-        is_admitted.then_some(AddressLocation { subnet: found.subnet, pool: Some(found.pool) })
+            self.is_open || self.snapshot.admits_to_pool(pool, &self.client_facts.classes);
+        is_admitted.then_some(AddressLocation { subnet, pool: Some(pool) })
     }
 
     /// Returns true if any pool of the link has `address`, for this client or for others.
@@ -161,15 +163,18 @@ impl Transaction<'_> {
 
     /// Returns the addresses that a look-up has found to be reserved for the client. The lease
     /// table may not know yet that clients may have them.
-    pub(super) fn found_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let is_found = |host: &HostIndex| matches!(host, HostIndex::Found(_));
+    pub(super) fn looked_up_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let is_cached = |host: &HostIndex| matches!(host, HostIndex::Cached(_));
         let in_subnets =
             self.client_facts.client_hosts.in_subnets().filter_map(move |(subnet, host)| {
-                let address = self.reserved(host).filter(|_| is_found(&host))?;
+                if !is_cached(&host) {
+                    return None;
+                }
+                let address = self.reserved(host)?;
                 let modes = self.snapshot.subnet(subnet).reservation_modes;
                 (!modes.out_of_pool || !self.is_pooled(subnet, address)).then_some(address)
             });
-        let global = self.client_facts.client_hosts.global().filter(is_found);
+        let global = self.client_facts.client_hosts.global().filter(is_cached);
         let global = global.and_then(|host| self.reserved(host));
         // Kea protects only addresses reserved in a subnet.
         let is_open = |&address: &Ipv4Addr| self.subnet.is_some() && !self.is_in_link_pool(address);
@@ -182,24 +187,25 @@ impl Transaction<'_> {
         if !self.hosts.has_external_source() {
             return None;
         }
-        let held =
+        let held_slots =
             facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Held).copied();
-        let stray =
-            held.chain(facts.candidate).find(|slot| self.is_reserved_for_others(slot.address));
-        stray.filter(|_| !self.hosts.has_missed())
+        let stray = held_slots
+            .chain(facts.candidate)
+            .find(|slot| self.is_reserved_for_others(slot.address));
+        if self.hosts.has_missed() { None } else { stray }
     }
 
     /// Returns the subnet on the link of `near` that `address` belongs to: that of its pool, else
     /// the first that contains it.
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
-        let pooled = snapshot.find_pool(near, address).map(|place| place.subnet);
+        let pooled = snapshot.find_pool(near, address).map(|location| location.subnet);
         pooled.or_else(|| {
             snapshot.link_subnets(near).iter().copied().find(|&at| snapshot.contains(at, address))
         })
     }
 
     fn is_pooled(&self, subnet: SubnetIndex, address: Ipv4Addr) -> bool {
-        self.snapshot.find_pool(subnet, address).is_some_and(|place| place.subnet == subnet)
+        self.snapshot.find_pool(subnet, address).is_some_and(|location| location.subnet == subnet)
     }
 }

@@ -204,10 +204,10 @@ impl Dhcp4ClientFacts {
             // host.
             let is_due = (!snapshot.looks_up_global_host_early && has_classes(hosts, global))
                 || (!snapshot.subnet(subnet).is_in_network && has_classes(hosts, current));
-            self.join(snapshot, hosts, view, current.filter(|_| is_due));
+            self.join(snapshot, hosts, view, if is_due { current } else { None });
         }
-        let is_known = !self.client_hosts.is_empty();
-        self.classes.insert(if is_known { Classes::KNOWN } else { Classes::UNKNOWN });
+        let has_host = !self.client_hosts.is_empty();
+        self.classes.insert(if has_host { Classes::KNOWN } else { Classes::UNKNOWN });
         snapshot.classes.evaluate_late(view, &mut self.classes, &mut self.class_workspace);
         self.admit()
     }
@@ -266,8 +266,8 @@ impl Dhcp4ClientFacts {
         if !modes.in_subnet && !modes.global {
             return;
         }
-        let is_global_known = snapshot.looks_up_global_host_early;
-        self.client_hosts.find(hosts, modes, open, identifiers, is_global_known);
+        let has_global_host = snapshot.looks_up_global_host_early;
+        self.client_hosts.find(hosts, modes, open, identifiers, has_global_host);
     }
 
     /// Puts the client in the classes of a host, and repeats the tests that may depend on them.

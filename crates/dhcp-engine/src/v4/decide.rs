@@ -42,7 +42,7 @@ pub(super) enum Decision {
 pub(super) enum ProposedAction {
     Plain(Action<'static>),
     Hold { deadline_ns: u64, subnet: SubnetIndex },
-    Lease { valid_lifetime_s: u32, place: AddressLocation },
+    Lease { valid_lifetime_s: u32, location: AddressLocation },
 }
 
 impl ProposedAction {
@@ -53,14 +53,14 @@ impl ProposedAction {
                 let subnet_id = transaction.snapshot.subnet(subnet).id;
                 Action::Hold { deadline_ns, subnet_id }
             }
-            Self::Lease { valid_lifetime_s, place } => Action::Lease(LeaseTerms {
+            Self::Lease { valid_lifetime_s, location } => Action::Lease(LeaseTerms {
                 valid_lifetime_s,
-                subnet_id: transaction.snapshot.subnet(place.subnet).id,
-                pool_id: place.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
+                subnet_id: transaction.snapshot.subnet(location.subnet).id,
+                pool_id: location.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
                 fqdn_fwd: false,
                 fqdn_rev: false,
                 hostname: transaction.client_facts.name.text(),
-                user_context: transaction.user_context(place.subnet),
+                user_context: transaction.user_context(location.subnet),
             }),
         }
     }
@@ -72,12 +72,12 @@ impl ProposedAction {
         let subnet = match self {
             Self::Plain(_) => None,
             Self::Hold { subnet, .. } => Some(*subnet),
-            Self::Lease { place, .. } => Some(place.subnet),
+            Self::Lease { location, .. } => Some(location.subnet),
         };
         let counts =
             subnet.is_none_or(|subnet| transaction.snapshot.subnet(subnet).match_client_id);
         let identity = *transaction.identity();
-        Identity { client_id: identity.client_id.filter(|_| counts), ..identity }
+        if counts { identity } else { Identity { client_id: None, ..identity } }
     }
 }
 
@@ -95,27 +95,29 @@ pub(super) fn decide(
     facts: &Facts,
 ) -> DecisionWithConflict {
     let claim = transaction.claim(facts);
-    let court = LeaseDecider { transaction, now, facts, claim };
+    let decider = LeaseDecider { transaction, now, facts, claim };
     let decision = match transaction.intent {
-        Dhcp4Intent::Discover(wish) => court.discover(wish),
-        Dhcp4Intent::Request(_, None) => court.request_any(),
+        Dhcp4Intent::Discover(requested) => decider.discover(requested),
+        Dhcp4Intent::Request(_, None) => decider.request_any(),
         Dhcp4Intent::Request(RequestingClientState::Rebooting, Some(address)) => {
-            court.reboot(address)
+            decider.reboot(address)
         }
-        Dhcp4Intent::Request(_, Some(address)) => court.request(address),
-        Dhcp4Intent::TakeOtherOffer => court.offer_not_taken(),
+        Dhcp4Intent::Request(_, Some(address)) => decider.request(address),
+        Dhcp4Intent::TakeOtherOffer => decider.give_up_offer(),
         Dhcp4Intent::Decline(address) => {
             let probation_s = transaction.snapshot.decline_probation_s;
             let action = Action::Decline { probation_s };
-            court.give_up(address, action, |slot| !slot.is_available(now))
+            decider.give_up(address, action, |slot| !slot.is_available(now))
         }
-        Dhcp4Intent::Release(address) => court.give_up(address, Action::Release, |_| true),
+        Dhcp4Intent::Release(address) => decider.give_up(address, Action::Release, |_| true),
         Dhcp4Intent::Inform => {
             Decision::Reply(ReplyTerms::without_address(ReplyKind::InformAck), 0)
         }
     };
-    let conflict =
-        court.conflict().filter(|_| matches!(transaction.intent, Dhcp4Intent::Discover(_)));
+    let conflict = match transaction.intent {
+        Dhcp4Intent::Discover(_) => decider.conflict(),
+        _ => None,
+    };
     DecisionWithConflict { decision, conflict }
 }
 
@@ -133,8 +135,8 @@ pub(super) fn running(
         |slot: &&SlotView| slot.occupancy == SlotOccupancy::Leased && !slot.is_available(now);
     let mut running = facts.client_slots().filter(is_running).peekable();
     running.peek()?;
-    let court = LeaseDecider { transaction, now, facts, claim: transaction.claim(facts) };
-    running.find_map(|slot| Some((slot.address, court.location_of(slot.address)?)))
+    let decider = LeaseDecider { transaction, now, facts, claim: transaction.claim(facts) };
+    running.find_map(|slot| Some((slot.address, decider.location_of(slot.address)?)))
 }
 
 /// Transaction with its facts and its claim, over which the decisions are made.
@@ -148,10 +150,10 @@ struct LeaseDecider<'c, 'm> {
 impl LeaseDecider<'_, '_> {
     /// Decides on a DISCOVER (RFC 2131 §4.3.1): offers the address reserved for the client, else
     /// its current address, its previous one, the one it requests, or a new one.
-    fn discover(&self, wish: Option<Ipv4Addr>) -> Decision {
+    fn discover(&self, requested: Option<Ipv4Addr>) -> Decision {
         // A candidate is only claimed when no other address would do, and a claim must be used.
-        if let Some((slot, place)) = self.candidate() {
-            return self.offer(slot, place);
+        if let Some((slot, location)) = self.candidate() {
+            return self.offer(slot, location);
         }
         if let Some(claim) = self.claim
             && let Some(slot) = self.slot(claim.address)
@@ -163,32 +165,33 @@ impl LeaseDecider<'_, '_> {
                 return self.offer(slot, claim.location);
             }
         }
-        if let Some((slot, place)) = self.own_slot() {
-            return self.offer(slot, place);
+        if let Some((slot, location)) = self.own_slot() {
+            return self.offer(slot, location);
         }
-        if let Some(slot) = wish.and_then(|address| self.slot(address))
+        if let Some(slot) = requested.and_then(|address| self.slot(address))
             && slot.is_available(self.now)
             && !self.transaction.is_reserved_for_others(slot.address)
-            && let Some(place) = self.location_of(slot.address)
+            && let Some(location) = self.location_of(slot.address)
         {
-            return self.offer(slot, place);
+            return self.offer(slot, location);
         }
-        self.further().map_or(Decision::NeedCandidate, |(slot, place)| self.offer(slot, place))
+        self.further()
+            .map_or(Decision::NeedCandidate, |(slot, location)| self.offer(slot, location))
     }
 
-    fn offer(&self, slot: SlotView, place: AddressLocation) -> Decision {
-        let terms = self.transaction.terms(self.now, ReplyKind::Offer, slot, place);
+    fn offer(&self, slot: SlotView, location: AddressLocation) -> Decision {
+        let terms = self.transaction.terms(self.now, ReplyKind::Offer, slot, location);
         let is_running = slot.occupancy == SlotOccupancy::Leased
-            && slot.owner == SlotOwner::Asking
+            && slot.owner == SlotOwner::Requester
             && !slot.is_available(self.now);
         let offer_lifetime_s = self
             .transaction
-            .offer_lifetime_s(place.subnet)
+            .offer_lifetime_s(location.subnet)
             .filter(|&s| !is_running || self.now.wall_s() + u64::from(s) >= slot.expires_s());
         if let Some(valid_lifetime_s) = offer_lifetime_s {
             return Decision::Change {
                 change_of: slot,
-                action: ProposedAction::Lease { valid_lifetime_s, place },
+                action: ProposedAction::Lease { valid_lifetime_s, location },
                 gives_up: None,
                 reply: Some(terms),
             };
@@ -196,14 +199,14 @@ impl LeaseDecider<'_, '_> {
         if is_running {
             // The client's own running lease needs no hold; the offer has the terms that a REQUEST
             // would get.
-            let remaining_s = self.repeatable_s(slot, place, terms.lifetime_s);
+            let remaining_s = self.repeatable_s(slot, location, terms.lifetime_s);
             let terms = remaining_s.map_or(terms, |remaining_s| terms.repeated(remaining_s));
             return Decision::Reply(terms, slot.row_epoch);
         }
         let deadline_ns = self.now.mono_ns + self.transaction.snapshot.hold_ns;
         Decision::Change {
             change_of: slot,
-            action: ProposedAction::Hold { deadline_ns, subnet: place.subnet },
+            action: ProposedAction::Hold { deadline_ns, subnet: location.subnet },
             gives_up: None,
             reply: Some(terms),
         }
@@ -238,7 +241,7 @@ impl LeaseDecider<'_, '_> {
             return nak(epoch.max(claimed.row_epoch));
         }
         match slot.and_then(|slot| Some((slot, self.location_of(address)?))) {
-            Some((slot, location_of)) => self.lease(slot, location_of),
+            Some((slot, location)) => self.lease(slot, location),
             None if self.transaction.is_in_link_pool(address) => nak(epoch),
             // An address that is in no pool may be another server's.
             None => Decision::Drop(DropReason::UnknownClient),
@@ -248,14 +251,14 @@ impl LeaseDecider<'_, '_> {
     /// Decides on a REQUEST that names no address: grants the address reserved for the client, the
     /// one that it has or was offered, else a new one.
     fn request_any(&self) -> Decision {
-        if let Some((slot, place)) = self.candidate() {
-            return self.lease(slot, place);
+        if let Some((slot, location)) = self.candidate() {
+            return self.lease(slot, location);
         }
         if let Some(claim) = self.claim {
             return self.request(claim.address);
         }
-        let found = self.own_slot().or_else(|| self.further());
-        found.map_or(Decision::NeedCandidate, |(slot, place)| self.lease(slot, place))
+        let choice = self.own_slot().or_else(|| self.further());
+        choice.map_or(Decision::NeedCandidate, |(slot, location)| self.lease(slot, location))
     }
 
     /// Decides on an INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards unknown clients unless we
@@ -265,35 +268,37 @@ impl LeaseDecider<'_, '_> {
         let on_link = |address| {
             transaction.subnet.is_some_and(|at| transaction.snapshot.is_on_link(at, address))
         };
-        let asked = self.slot(address);
-        if asked.is_some_and(|slot| slot.owner == SlotOwner::Asking && on_link(slot.address)) {
+        let requested_slot = self.slot(address);
+        if requested_slot
+            .is_some_and(|slot| slot.owner == SlotOwner::Requester && on_link(slot.address))
+        {
             return self.request(address);
         }
-        if asked.is_some_and(is_unreadable) && on_link(address) {
+        if requested_slot.is_some_and(is_unreadable) && on_link(address) {
             return Decision::Drop(DropReason::LeaseRefused);
         }
-        let known_epoch = self
+        let lease_epoch = self
             .facts
             .client_slots()
             .filter(|slot| has_lease(**slot) && on_link(slot.address))
             .map(|slot| slot.row_epoch)
             .max();
-        let asked_epoch = asked.map_or(0, |slot| slot.row_epoch);
-        match known_epoch {
-            Some(epoch) => nak(epoch.max(asked_epoch)),
-            None if transaction.is_authoritative() => nak(asked_epoch),
+        let requested_epoch = requested_slot.map_or(0, |slot| slot.row_epoch);
+        match lease_epoch {
+            Some(epoch) => nak(epoch.max(requested_epoch)),
+            None if transaction.is_authoritative() => nak(requested_epoch),
             None => Decision::Drop(DropReason::UnknownClient),
         }
     }
 
-    fn lease(&self, slot: SlotView, place: AddressLocation) -> Decision {
-        let terms = self.transaction.terms(self.now, ReplyKind::Ack, slot, place);
-        if let Some(remaining_s) = self.repeatable_s(slot, place, terms.lifetime_s) {
+    fn lease(&self, slot: SlotView, location: AddressLocation) -> Decision {
+        let terms = self.transaction.terms(self.now, ReplyKind::Ack, slot, location);
+        if let Some(remaining_s) = self.repeatable_s(slot, location, terms.lifetime_s) {
             return Decision::Reply(terms.repeated(remaining_s), slot.row_epoch);
         }
         Decision::Change {
             change_of: slot,
-            action: ProposedAction::Lease { valid_lifetime_s: terms.lifetime_s, place },
+            action: ProposedAction::Lease { valid_lifetime_s: terms.lifetime_s, location },
             gives_up: self.other_lease(slot),
             reply: Some(terms),
         }
@@ -308,7 +313,7 @@ impl LeaseDecider<'_, '_> {
         may: impl Fn(&SlotView) -> bool,
     ) -> Decision {
         let is_leased = |slot: &SlotView| {
-            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
+            slot.owner == SlotOwner::Requester && slot.occupancy == SlotOccupancy::Leased
         };
         match self.slot(address).filter(|slot| is_leased(slot) && may(slot)) {
             Some(slot) => Decision::Change {
@@ -321,7 +326,7 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    fn offer_not_taken(&self) -> Decision {
+    fn give_up_offer(&self) -> Decision {
         match self.facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Held) {
             Some(&slot) => Decision::Change {
                 change_of: slot,
@@ -394,8 +399,8 @@ impl LeaseDecider<'_, '_> {
     fn conflict(&self) -> Option<SubnetIndex> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
-        let is_taken = slot.owner != SlotOwner::Asking && !self.is_claimable(slot);
-        is_taken.then_some(claim.location.subnet)
+        let is_in_use = slot.owner != SlotOwner::Requester && !self.is_claimable(slot);
+        is_in_use.then_some(claim.location.subnet)
     }
 
     /// Returns the client's running lease on this link other than `slot`: one client, one lease.
@@ -412,13 +417,18 @@ impl LeaseDecider<'_, '_> {
 
     /// Returns the seconds left, when the lease is young enough to be repeated instead of renewed
     /// and a renewal would write it unchanged (Kea reference §5.2).
-    fn repeatable_s(&self, slot: SlotView, place: AddressLocation, wanted_s: u32) -> Option<u32> {
-        let subnet = self.transaction.snapshot.subnet(place.subnet);
-        let user_context = self.transaction.user_context(place.subnet);
+    fn repeatable_s(
+        &self,
+        slot: SlotView,
+        location: AddressLocation,
+        lifetime_s: u32,
+    ) -> Option<u32> {
+        let subnet = self.transaction.snapshot.subnet(location.subnet);
+        let user_context = self.transaction.user_context(location.subnet);
         let name = &self.transaction.client_facts.name;
         let is_same = subnet.id == slot.subnet_id
             && slot.detail.is_same_client
-            && name.is_chosen_for(place, slot.address)
+            && name.is_chosen_for(location, slot.address)
             && slot.text.hostname == text_hash(name.stored_text()?)
             && !slot.text.fqdn_fwd
             && !slot.text.fqdn_rev
@@ -426,8 +436,8 @@ impl LeaseDecider<'_, '_> {
         if !is_same {
             return None;
         }
-        let age_s = subnet.repeat.age_s(self.now, &slot, wanted_s)?;
-        Some(remaining_s(wanted_s, age_s))
+        let age_s = subnet.repeat.age_s(self.now, &slot, lifetime_s)?;
+        Some(remaining_s(lifetime_s, age_s))
     }
 }
 
@@ -436,7 +446,7 @@ pub(super) const fn nak(gate_epoch: u64) -> Decision {
 }
 
 fn is_own(slot: SlotView) -> bool {
-    slot.owner == SlotOwner::Asking && slot.occupancy != SlotOccupancy::Declined
+    slot.owner == SlotOwner::Requester && slot.occupancy != SlotOccupancy::Declined
 }
 
 /// Returns true if the slot represents a row that the store has and cannot read: the row may be the
@@ -460,5 +470,5 @@ fn has_lease(slot: SlotView) -> bool {
 }
 
 fn is_releasing_own(slot: SlotView) -> bool {
-    slot.occupancy == SlotOccupancy::Releasing && slot.owner == SlotOwner::Asking
+    slot.occupancy == SlotOccupancy::Releasing && slot.owner == SlotOwner::Requester
 }

@@ -25,11 +25,11 @@ impl<'m> Transaction<'m> {
         self.view.message.message_type().is_none()
     }
 
-    /// Makes the name that the client has with `address` in `place`.
-    pub(super) fn choose_name(&mut self, place: AddressLocation, address: Ipv4Addr) {
-        let reserved = self.host_terms(place.subnet).map_or("", |terms| &*terms.hostname);
-        let terms = self.snapshot.names(place.subnet, place.pool);
-        self.client_facts.name.choose(place, address, reserved, terms);
+    /// Makes the name that the client has with `address` in `location`.
+    pub(super) fn choose_name(&mut self, location: AddressLocation, address: Ipv4Addr) {
+        let reserved = self.host_terms(location.subnet).map_or("", |terms| &*terms.hostname);
+        let terms = self.snapshot.names(location.subnet, location.pool);
+        self.client_facts.name.choose(location, address, reserved, terms);
     }
 
     /// Returns the omissions from the client's lease because of a size limit.
@@ -57,14 +57,14 @@ impl<'m> Transaction<'m> {
         now: Now,
         kind: ReplyKind,
         slot: SlotView,
-        place: AddressLocation,
+        location: AddressLocation,
     ) -> ReplyTerms {
-        let lifetime_s = self.lifetime_s(now, &slot, place.subnet);
+        let lifetime_s = self.lifetime_s(now, &slot, location.subnet);
         ReplyTerms {
             kind,
             address: slot.address,
             lifetime_s,
-            location: Some(place),
+            location: Some(location),
             is_repeated: false,
         }
     }
@@ -79,8 +79,8 @@ impl<'m> Transaction<'m> {
         let of_subnet = &self.snapshot.subnet(subnet).valid_lifetime;
         let limits = of_class.unwrap_or(of_subnet);
         if self.is_nearly_full(slot, subnet) {
-            let left_s = adaptive::remaining_lifetime_s(now, slot, slot.valid_lifetime_s);
-            return adaptive::shortest(*limits, left_s).default_s;
+            let remaining_s = adaptive::remaining_lifetime_s(now, slot, slot.valid_lifetime_s);
+            return adaptive::shortest(*limits, remaining_s).default_s;
         }
         lifetime::granted_s(limits, self.view.message.lease_time())
     }
@@ -141,11 +141,11 @@ impl<'m> Transaction<'m> {
     /// client's name there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
-            let pool = reply.terms.location.and_then(|place| place.pool);
+            let pool = reply.terms.location.and_then(|location| location.pool);
             self.client_facts.settle(self.snapshot, self.hosts, &self.view, subnet, pool);
         }
-        if let Some(place) = reply.terms.location {
-            self.choose_name(place, reply.terms.address);
+        if let Some(location) = reply.terms.location {
+            self.choose_name(location, reply.terms.address);
         }
     }
 }

@@ -4,13 +4,13 @@ use dhcp_config::v4::Lifetime;
 
 use super::snapshot::Subnet;
 
-/// Returns the lifetime within `limits`, in seconds, of a client that requests `wish` (option 51);
-/// 0 requests none.
-pub(super) fn granted_s(limits: &Lifetime, wish: Option<u32>) -> u32 {
-    match wish {
+/// Returns the lifetime within `limits`, in seconds, of a client that requests `requested_s`
+/// (option 51); 0 requests none.
+pub(super) fn granted_s(limits: &Lifetime, requested_s: Option<u32>) -> u32 {
+    match requested_s {
         None | Some(0) => limits.default_s,
         // Kea gives the upper limit precedence when an operator has swapped the limits.
-        Some(wish) => wish.max(limits.min_s).min(limits.max_s),
+        Some(requested_s) => requested_s.max(limits.min_s).min(limits.max_s),
     }
 }
 

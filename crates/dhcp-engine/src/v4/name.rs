@@ -37,7 +37,7 @@ enum ClientNameSource {
 /// Client name after its characters were replaced.
 enum CleanedName {
     /// The result is empty or no name.
-    Lost,
+    Invalid,
     /// The root alone: the client wants a name.
     Root,
     /// A name without its end, which a suffix may complete.
@@ -63,7 +63,7 @@ pub(super) struct ClientName {
     raw: Vec<u8>,
     /// Name that the client sends, after its characters were replaced by the rules of the last
     /// place.
-    own: String,
+    cleaned_text: String,
     /// Name of the client in the last place.
     text: String,
     fqdn: Option<FqdnAnswerFields>,
@@ -136,41 +136,41 @@ impl ClientName {
 
     /// Replaces characters in the name that the client sends, by the rules of `terms`.
     fn clean(&mut self, terms: &NameTerms) -> CleanedName {
-        let own = &mut self.own;
+        let cleaned_text = &mut self.cleaned_text;
         if let ClientNameSource::Labels { is_partial } = self.source {
-            return match terms.characters.clean_labels(&self.raw, is_partial, own) {
-                false => CleanedName::Lost,
+            return match terms.characters.clean_labels(&self.raw, is_partial, cleaned_text) {
+                false => CleanedName::Invalid,
                 true if is_partial => CleanedName::Partial,
                 true => CleanedName::Whole,
             };
         }
-        if !terms.characters.clean_host_name(&self.raw, own) {
-            return CleanedName::Lost;
+        if !terms.characters.clean_host_name(&self.raw, cleaned_text) {
+            return CleanedName::Invalid;
         }
         let is_partial = self.source == (ClientNameSource::HostName { is_partial: true });
-        match &**own {
-            "." if is_partial => CleanedName::Lost,
+        match &**cleaned_text {
+            "." if is_partial => CleanedName::Invalid,
             "." => CleanedName::Root,
-            own if !read_text(own.bytes(), |_| ()) => CleanedName::Lost,
+            cleaned_text if !read_text(cleaned_text.bytes(), |_| ()) => CleanedName::Invalid,
             _ if is_partial => CleanedName::Partial,
             _ => CleanedName::Whole,
         }
     }
 
-    /// Makes the name that the client has with `address` in `place`, where `reserved` is the name
-    /// reserved for it: this, else its own, else one generated from its address when `terms` or the
-    /// client require that.
+    /// Makes the name that the client has with `address` in `location`, where `reserved` is the
+    /// name reserved for it: this, else its own, else one generated from its address when `terms`
+    /// or the client require that.
     pub(super) fn choose(
         &mut self,
-        place: AddressLocation,
+        location: AddressLocation,
         address: Ipv4Addr,
         reserved: &str,
         terms: &NameTerms,
     ) {
-        if self.is_chosen_for(place, address) {
+        if self.is_chosen_for(location, address) {
             return;
         }
-        self.chosen_for = Some((place, address));
+        self.chosen_for = Some((location, address));
         self.omission = None;
         self.text.clear();
         let ends_in_dot = self.fqdn.is_some();
@@ -180,14 +180,14 @@ impl ClientName {
             {
                 self.clean(terms)
             }
-            _ => CleanedName::Lost,
+            _ => CleanedName::Invalid,
         };
         let is_replaced = match self.source {
             ClientNameSource::Nothing => terms.replaces_missing(),
             ClientNameSource::Nonsense => false,
             ClientNameSource::Empty => true,
             ClientNameSource::HostName { .. } | ClientNameSource::Labels { .. } => {
-                terms.replaces_given() || matches!(cleaned, CleanedName::Root)
+                terms.replaces_client_name() || matches!(cleaned, CleanedName::Root)
             }
         };
         self.is_answered = true;
@@ -201,12 +201,12 @@ impl ClientName {
             self.end(ends_in_dot);
         } else {
             match cleaned {
-                CleanedName::Lost | CleanedName::Root => self.is_answered = false,
+                CleanedName::Invalid | CleanedName::Root => self.is_answered = false,
                 CleanedName::Partial => {
-                    self.text.push_str(&self.own);
+                    self.text.push_str(&self.cleaned_text);
                     self.complete(terms, ends_in_dot);
                 }
-                CleanedName::Whole => self.text.push_str(&self.own),
+                CleanedName::Whole => self.text.push_str(&self.cleaned_text),
             }
         }
         if ends_in_dot {
@@ -230,9 +230,9 @@ impl ClientName {
         }
     }
 
-    /// Returns true if the name was made for `address` in `place`.
-    pub(super) fn is_chosen_for(&self, place: AddressLocation, address: Ipv4Addr) -> bool {
-        self.chosen_for == Some((place, address))
+    /// Returns true if the name was made for `address` in `location`.
+    pub(super) fn is_chosen_for(&self, location: AddressLocation, address: Ipv4Addr) -> bool {
+        self.chosen_for == Some((location, address))
     }
 
     /// Returns the name of the client in the place of the last [`Self::choose`]; empty when it has

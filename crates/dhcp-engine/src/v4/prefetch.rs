@@ -8,7 +8,7 @@ use dhcp_wire::v4::{Message, MessageType, relay};
 
 use super::request::client_id;
 use super::{Ingress, Snapshot, client_facts};
-use crate::hosts::{HostTrails, Identifiers};
+use crate::hosts::{HostHashes, Identifiers};
 use crate::prefixes::SubnetIndex;
 use crate::protocol::LookupGuess;
 
@@ -25,27 +25,28 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     let client_id = client_id(message).ok().flatten();
     let identity = Identity { hardware, client_id, match_client_id: true };
     let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
-    let wanted = message.requested_address().or(used);
+    let requested_address = message.requested_address().or(used);
     store.prefetch_message(
         Some(&identity),
-        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        requested_address.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
         prefetch,
     );
-    let takes_any = wanted.is_none() && message.message_type() == Some(MessageType::Discover);
+    let takes_any =
+        requested_address.is_none() && message.message_type() == Some(MessageType::Discover);
     let has_hosts = !snapshot.hosts.is_empty();
     let subnet =
         if has_hosts || takes_any { likely_subnet(snapshot, message, ingress) } else { None };
     let Some(subnet) = subnet else { return LookupGuess::default() };
-    let trails = has_hosts.then(|| {
+    let host_hashes = has_hosts.then(|| {
         let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
             client_facts::octets_of(kind, message, || message.relay_agent_information(), client_id)
         });
         let terms = snapshot.subnet(subnet);
-        HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
+        HostHashes::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
     });
     let first = snapshot.preference.first(subnet);
     let pool = if takes_any { snapshot.pool_order(first).first().copied() } else { None };
-    LookupGuess { host_hashes: trails, pool }
+    LookupGuess { host_hashes, pool }
 }
 
 /// Returns the subnet that a message belongs to unless classes or names of interfaces decide

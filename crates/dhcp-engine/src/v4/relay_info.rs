@@ -30,7 +30,7 @@ fn write_value(value: OptionValue<'_>, target: &mut String) {
     let mut after = None;
     // The sub-options are few, so they need no list of their own.
     while let Some(code) = sub_options().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
-        for (_, value) in sub_options().filter(|&(found, _)| found == code) {
+        for (_, value) in sub_options().filter(|&(other, _)| other == code) {
             write_hex([code, value.len() as u8], target);
             write_hex(value.octets(), target);
         }

@@ -141,8 +141,10 @@ impl Reply {
     /// Returns the subnet whose options the reply carries; a NAK has none.
     #[must_use]
     pub fn subnet(&self) -> Option<SubnetIndex> {
-        let subnet = self.terms.location.map(|place| place.subnet).or(self.selected);
-        subnet.filter(|_| self.terms.kind != ReplyKind::Nak)
+        if self.terms.kind == ReplyKind::Nak {
+            return None;
+        }
+        self.terms.location.map(|location| location.subnet).or(self.selected)
     }
 
     /// Writes the reply into `buffer` and returns its length. Where not all options fit the
@@ -290,7 +292,7 @@ impl Reply {
                 withheld.insert(u16::from(code));
             }
         }
-        let pool = self.terms.location.and_then(|place| place.pool);
+        let pool = self.terms.location.and_then(|location| location.pool);
         let scopes = || transaction.scopes(subnet, pool);
         let classes = &transaction.client_facts.classes;
         put_configured(transaction.message(), fit, scopes, withheld, classes, writer)
@@ -392,8 +394,13 @@ impl<'t> Boot<'t> {
 /// Returns the number of bytes that the client accepts: option 57 counts IP and UDP headers as well
 /// (RFC 2132 §9.10).
 fn room_for(message: &Message<'_>) -> usize {
-    let asked = message.max_message_size().map_or(0, |size| usize::from(size).saturating_sub(28));
-    asked.max(if message.max_message_size().is_some() { MESSAGE_LEN_MIN } else { usize::MAX })
+    let accepted_len =
+        message.max_message_size().map_or(0, |size| usize::from(size).saturating_sub(28));
+    accepted_len.max(if message.max_message_size().is_some() {
+        MESSAGE_LEN_MIN
+    } else {
+        usize::MAX
+    })
 }
 
 /// Writes the configured options that the client requested, and those that are always sent; returns
@@ -408,18 +415,19 @@ fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     classes: &ClassSet,
     writer: &mut MessageWriter<'_>,
 ) -> CodeSet {
-    let asked = message.parameter_request_list();
+    let requested = message.parameter_request_list();
     let first: &[u8] = if fit == OversizeTreatment::Chosen { &MOST_IMPORTANT } else { &[] };
-    let asks_for = |code: u8| asked.iter().flat_map(OptionValue::octets).any(|asked| asked == code);
+    let asks_for =
+        |code: u8| requested.iter().flat_map(OptionValue::octets).any(|other| other == code);
     let first = first.iter().copied();
     let first = first.filter(|&code| ALWAYS_SENT.contains(code.into()) || asks_for(code));
-    let wanted = OptionSelection {
-        requested: first.chain(asked.iter().flat_map(OptionValue::octets)),
+    let selection = OptionSelection {
+        requested: first.chain(requested.iter().flat_map(OptionValue::octets)),
         unconditional: ALWAYS_SENT,
         withheld,
         classes,
     };
     let mut writer = vendor::Dhcp4OptionWriter::new(writer, fit == OversizeTreatment::Chosen);
-    options::put_all(scopes, &wanted, &vendor::query(message), &mut writer);
+    options::put_all(scopes, &selection, &vendor::query(message), &mut writer);
     writer.written()
 }

@@ -52,8 +52,8 @@ impl Dhcp4Intent {
         if message.op() != BOOT_REQUEST {
             return Err(DropReason::NotARequest);
         }
-        let requested = named(message.requested_address());
-        let current = named(Some(message.ciaddr()));
+        let requested = specified(message.requested_address());
+        let current = specified(Some(message.ciaddr()));
         let Some(kind) = message.message_type() else {
             let is_served = snapshot.serves_bootp;
             let request = Self::Request(RequestingClientState::Selecting, requested.or(current));
@@ -68,7 +68,7 @@ impl Dhcp4Intent {
             MessageType::Discover => Ok(Self::Discover(requested.or(current))),
             MessageType::Request if !is_ours => Ok(Self::TakeOtherOffer),
             MessageType::Request => {
-                Ok(Self::Request(stage(message, chosen, current), requested.or(current)))
+                Ok(Self::Request(client_state(message, chosen, current), requested.or(current)))
             }
             MessageType::Decline | MessageType::Release | MessageType::Inform if !is_ours => {
                 Err(DropReason::ClientChoseOtherServer)
@@ -96,11 +96,11 @@ impl Dhcp4Intent {
     }
 }
 
-fn named(address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
+fn specified(address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
     address.filter(|address| !address.is_unspecified())
 }
 
-fn stage(
+fn client_state(
     message: &Message<'_>,
     chosen: Option<Ipv4Addr>,
     current: Option<Ipv4Addr>,

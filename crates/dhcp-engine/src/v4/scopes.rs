@@ -69,9 +69,10 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
 
 /// Returns the expression that makes the flex-id hook's identifiers, when the hook is active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
-    let expression = config.global.flex_id.expression.as_ref();
-    let is_active = config.global.hooks.contains(&Hook::FlexId);
-    expression.filter(|_| is_active).map(|text| StringProgram::compile(text, classes))
+    if !config.hooks.contains(&Hook::FlexId) {
+        return None;
+    }
+    config.flex_id.expression.as_ref().map(|text| StringProgram::compile(text, classes))
 }
 
 /// Returns the hosts of `config`.
@@ -88,19 +89,21 @@ pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms
 /// those that the operator keeps out of use, and reserved addresses outside of pools, so that they
 /// can be leased at all.
 pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
-    let mut found = Vec::new();
+    let mut addresses = Vec::new();
     for subnet in &config.subnets {
         let modes = subnet.reservation_modes;
-        let own = subnet.reservations.iter().filter(|_| modes.in_subnet);
-        let in_own_pool =
+        let hosts: &[_] = if modes.in_subnet { &subnet.reservations } else { &[] };
+        let in_subnet_pool =
             |a: Ipv4Addr| subnet.pools.iter().any(|pool| pool.first <= a && a <= pool.last);
-        found.extend(
-            own.filter_map(|host| host.reserved.address)
-                .filter(|&address| !modes.out_of_pool || !in_own_pool(address)),
+        addresses.extend(
+            hosts
+                .iter()
+                .filter_map(|host| host.reserved.address)
+                .filter(|&address| !modes.out_of_pool || !in_subnet_pool(address)),
         );
         if config.compatibility.exclude_first_last_24 && subnet.prefix.1 <= 24 {
             for pool in &subnet.pools {
-                found.extend(ends_of_24(pool.first.into(), pool.last.into()));
+                addresses.extend(ends_of_24(pool.first.into(), pool.last.into()));
             }
         }
     }
@@ -108,9 +111,9 @@ pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
         // Kea protects only addresses reserved in a subnet.
         let is_pooled = |address| specs.iter().any(|spec| spec.contains(address));
         let global = config.reservations.iter().filter_map(|host| host.reserved.address);
-        found.extend(global.filter(|&address| !is_pooled(address)));
+        addresses.extend(global.filter(|&address| !is_pooled(address)));
     }
-    found
+    addresses
 }
 
 /// Returns the addresses that end in 0 or 255.

@@ -14,10 +14,12 @@ pub(super) fn subnet(
     classes: &ClassSet,
 ) -> Option<SubnetIndex> {
     let message = view.message;
-    let link = view
-        .relay_agent_information()
-        .filter(|_| !snapshot.ignores_link_selection)
-        .and_then(relay::link_selection)
+    let link_selection = if snapshot.ignores_link_selection {
+        None
+    } else {
+        view.relay_agent_information().and_then(relay::link_selection)
+    };
+    let link = link_selection
         .or_else(|| message.option(option::SUBNET_SELECTION).and_then(|value| value.address()));
     if let Some(link) = link.filter(|link| !link.is_unspecified()) {
         return snapshot.subnet_of_address(link, classes);

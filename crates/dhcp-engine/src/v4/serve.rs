@@ -127,9 +127,10 @@ impl Protocol for V4 {
         snapshot: &Snapshot,
         message: &Message<'_>,
         ingress: Ingress,
-        desk: ServeContext<'_, Self, S>,
+        context: ServeContext<'_, Self, S>,
     ) -> MessageOutcome<Self::Destination> {
-        let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } = desk;
+        let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } =
+            context;
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stored_relay_information =
@@ -166,9 +167,9 @@ impl Protocol for V4 {
             return MessageOutcome::Drop(DropReason::UnknownClient);
         }
         if reply.terms.is_repeated
-            && let Some(place) = reply.terms.location
+            && let Some(location) = reply.terms.location
         {
-            count(StatisticEvent::LeaseReuse, place.subnet);
+            count(StatisticEvent::LeaseReuse, location.subnet);
         }
         transaction.settle(&reply);
         counters.count_omitted(transaction.omissions());

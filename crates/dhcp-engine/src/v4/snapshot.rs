@@ -16,7 +16,7 @@ use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts};
-use crate::links::{Links, PoolPlace, allocator};
+use crate::links::{Links, PoolLocation, allocator};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
@@ -331,7 +331,7 @@ impl Snapshot {
 
     /// Returns the pool that contains `address`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn find_pool(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolPlace> {
+    pub fn find_pool(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolLocation> {
         self.links.find_pool(subnet, u32::from(address))
     }
 
@@ -399,7 +399,7 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     let subnets = config.subnets.iter().map(|subnet| &subnet.options);
     let networks = config.networks.iter().map(|network| &network.options);
     let classes = config.client_classes.iter().map(|class| &class.options);
-    let mut found: Vec<Ipv4Addr> = subnets
+    let mut server_ids: Vec<Ipv4Addr> = subnets
         .chain(networks)
         .chain(classes)
         .chain([&config.options])
@@ -407,8 +407,8 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
         .filter(|option| option.code == option::SERVER_IDENTIFIER)
         .filter_map(|option| Some(<[u8; 4]>::try_from(&*option.octets).ok()?.into()))
         .collect();
-    found.sort_unstable();
-    found
+    server_ids.sort_unstable();
+    server_ids
 }
 
 /// Returns true if a subnet, its network or one of its pools is for some clients only.

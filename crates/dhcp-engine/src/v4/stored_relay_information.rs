@@ -59,8 +59,8 @@ fn is_renewed_directly(message: &Message<'_>) -> bool {
 /// Appends the sub-options in a user context; `None` when it has none. Older versions of Kea have
 /// them in the place where newer ones have an object.
 fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
-    let kept = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
-    let text = json_text::member(kept, "sub-options").unwrap_or(kept);
+    let stored_text = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
+    let text = json_text::member(stored_text, "sub-options").unwrap_or(stored_text);
     let text = json_text::string(text)?;
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let (pairs, rest) = digits.as_chunks::<2>();
@@ -76,7 +76,7 @@ fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    fn kept(context: &str) -> Option<Vec<u8>> {
+    fn octets_of(context: &str) -> Option<Vec<u8>> {
         let mut octets = Vec::new();
         read(context, &mut octets).map(|()| octets)
     }
@@ -84,19 +84,19 @@ mod tests {
     #[test]
     fn both_of_keas_forms_are_read_and_nothing_else() {
         let new = |text: &str| {
-            kept(&format!(
+            octets_of(&format!(
                 r#"{{ "mine": 1, "ISC": {{ "relay-agent-info": {{ "remote-id": "AB",
                    "sub-options": {text} }} }} }}"#
             ))
         };
         assert_eq!(new(r#""0x0101070202abCD""#), Some(vec![1, 1, 7, 2, 2, 0xab, 0xcd]));
         let old = r#"{"ISC":{"relay-agent-info":"0x010107"}}"#;
-        assert_eq!(kept(old), Some(vec![1, 1, 7]));
+        assert_eq!(octets_of(old), Some(vec![1, 1, 7]));
         for bad in [r#""""#, r#""0x""#, r#""0x01010""#, r#""0x0105ff""#, r#""0x01x1""#, "12", "{}"]
         {
             assert_eq!(new(bad), None, "{bad}");
         }
-        assert_eq!(kept(""), None);
-        assert_eq!(kept(r#"{ "ISC": { "other": {} } }"#), None);
+        assert_eq!(octets_of(""), None);
+        assert_eq!(octets_of(r#"{ "ISC": { "other": {} } }"#), None);
     }
 }

@@ -24,7 +24,7 @@ use super::request::{self, Dhcp4Intent, RequestingClientState};
 use super::{DropReason, Ingress, Snapshot, relay_info, select};
 use crate::classify::{ClassSet, Classes, PacketView4};
 use crate::hosts::{HostBook, Identifiers};
-use crate::links::PoolPlace;
+use crate::links::PoolLocation;
 use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
@@ -139,11 +139,11 @@ pub struct Transaction<'m> {
     /// Purpose of the commit in progress, when it only prepares a decision.
     preparing: Option<Dhcp4PreparatoryCommit>,
     /// True once all pools were searched and none had a free address for the client.
-    has_found_nothing: bool,
+    is_exhausted: bool,
     /// Subnet whose address, reserved for the client, another client has in use.
     conflict: Option<SubnetIndex>,
     /// Address that was looked for last among the pools of the link, and the result.
-    pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolPlace>)>>,
+    pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolLocation>)>>,
 }
 
 /// Purpose of a commit before a decision is possible.
@@ -246,7 +246,7 @@ impl<'m> Transaction<'m> {
             reply_after_commit: None,
             tries: 0,
             preparing: None,
-            has_found_nothing: false,
+            is_exhausted: false,
             conflict: None,
             last_pool_lookup: Cell::new(None),
             candidate_request: Dhcp4CandidateRequest::Nothing,
@@ -268,8 +268,8 @@ impl<'m> Transaction<'m> {
             self.settled = Some(ReplyKind::Nak);
             return if kind == ReplyKind::Offer { Err(DropReason::Rejected) } else { Ok(()) };
         }
-        if let Some(found) = self.ipv6_only_subnet(subnet) {
-            (self.subnet, self.settled) = (Some(found), Some(kind));
+        if let Some(ipv6_only) = self.ipv6_only_subnet(subnet) {
+            (self.subnet, self.settled) = (Some(ipv6_only), Some(kind));
             return Ok(());
         }
         self.first_subnet = self.snapshot.preference.first(subnet);
@@ -309,14 +309,17 @@ impl<'m> Transaction<'m> {
         let has = |options: &ScopeOptions<u8>| {
             !options.standard().entries_for(option::IPV6_ONLY_PREFERRED).is_empty()
         };
-        let asked = self.view.message.parameter_request_list()?;
-        if !asked.octets().any(|code| code == option::IPV6_ONLY_PREFERRED) {
+        let requested_codes = self.view.message.parameter_request_list()?;
+        if !requested_codes.octets().any(|code| code == option::IPV6_ONLY_PREFERRED) {
             return None;
         }
         let snapshot = self.snapshot;
-        self.open_subnets(subnet)
-            .find(|&at| has(&snapshot.subnet(at).scope.options))
-            .or_else(|| snapshot.network(subnet).filter(|n| has(&n.options)).map(|_| subnet))
+        self.open_subnets(subnet).find(|&at| has(&snapshot.subnet(at).scope.options)).or_else(
+            || {
+                let is_of_network = snapshot.network(subnet).is_some_and(|n| has(&n.options));
+                if is_of_network { Some(subnet) } else { None }
+            },
+        )
     }
 
     /// Returns the identity of the client.
@@ -338,7 +341,10 @@ impl<'m> Transaction<'m> {
     /// the client, and true if any pool was searched.
     #[must_use]
     pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
-        let subnet = self.subnet.filter(|_| self.has_found_nothing)?;
+        if !self.is_exhausted {
+            return None;
+        }
+        let subnet = self.subnet?;
         let last = self.pools().last();
         Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
     }
@@ -376,10 +382,10 @@ impl<'m> Transaction<'m> {
 
     fn fetch(&self) -> Dhcp4TransactionStep<'_> {
         let addresses = if self.client_facts.client_hosts.is_empty() {
-            let mut asked = self.intent.address().into_iter();
-            core::array::from_fn(|_| asked.next())
+            let mut addresses = self.intent.address().into_iter();
+            core::array::from_fn(|_| addresses.next())
         } else {
-            self.asked_and_reserved()
+            self.requested_and_reserved()
         };
         Dhcp4TransactionStep::Fetch(FetchKeys {
             identity: self.identity,
@@ -396,20 +402,21 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the address that the client requests, then those that are reserved for it.
-    fn asked_and_reserved(&self) -> [Option<Ipv4Addr>; FETCHED_ADDRESSES_MAX] {
+    fn requested_and_reserved(&self) -> [Option<Ipv4Addr>; FETCHED_ADDRESSES_MAX] {
         let further = (self.candidate_request == Dhcp4CandidateRequest::Reserved)
             .then(|| self.further_reserved());
-        let wanted = self.intent.address().into_iter().chain(further.into_iter().flatten());
-        let mut wanted = wanted.chain(self.possible_claims());
-        core::array::from_fn(|_| wanted.next())
+        let addresses = self.intent.address().into_iter().chain(further.into_iter().flatten());
+        let mut addresses = addresses.chain(self.possible_claims());
+        core::array::from_fn(|_| addresses.next())
     }
 
     fn decide(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
-        if let Some(place) = facts.candidate.and_then(|slot| self.location_in_pool(slot.address)) {
-            self.snapshot.preference.record_use(place.subnet);
+        if let Some(location) = facts.candidate.and_then(|slot| self.location_in_pool(slot.address))
+        {
+            self.snapshot.preference.record_use(location.subnet);
         }
-        if let Some((address, place)) = decide::running(self, now, facts) {
-            self.choose_name(place, address);
+        if let Some((address, location)) = decide::running(self, now, facts) {
+            self.choose_name(location, address);
         }
         if let Some(stray) = self.slot_reserved_for_others(facts) {
             return self.set_aside(stray);
@@ -434,8 +441,8 @@ impl<'m> Transaction<'m> {
             }
             Decision::Change { change_of, action, gives_up, reply } => {
                 self.reply_after_commit = reply;
-                if let ProposedAction::Lease { place, .. } = action {
-                    self.choose_name(place, change_of.address);
+                if let ProposedAction::Lease { location, .. } = action {
+                    self.choose_name(location, change_of.address);
                 }
                 Dhcp4TransactionStep::Commit(self.changes(change_of, action, gives_up))
             }
@@ -454,7 +461,7 @@ impl<'m> Transaction<'m> {
         if self.hosts.has_missed() {
             return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
         }
-        self.has_found_nothing = true;
+        self.is_exhausted = true;
         match self.intent {
             Dhcp4Intent::Request(..) => self.finish(decide::nak(0)),
             _ => {
@@ -471,14 +478,14 @@ impl<'m> Transaction<'m> {
     /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
     /// so that the next run gets the same one.
     fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
-        let found =
+        let candidate =
             facts.candidate.and_then(|slot| Some((slot, self.location_in_pool(slot.address)?)));
-        let Some((slot, place)) = found else {
+        let Some((slot, location)) = candidate else {
             return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
         };
         self.preparing = Some(Dhcp4PreparatoryCommit::Hold);
         let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-        let hold = ProposedAction::Hold { deadline_ns, subnet: place.subnet };
+        let hold = ProposedAction::Hold { deadline_ns, subnet: location.subnet };
         Dhcp4TransactionStep::Commit(self.changes(slot, hold, None))
     }
 
@@ -491,9 +498,10 @@ impl<'m> Transaction<'m> {
         }
         self.tries += 1;
         self.preparing = Some(Dhcp4PreparatoryCommit::SetAside);
-        let is_held = slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Asking;
+        let is_own_hold =
+            slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Requester;
         let unhold = || self.changes(slot, ProposedAction::Plain(Action::Unhold), None);
-        Dhcp4TransactionStep::SetAside(slot.address, is_held.then(unhold))
+        Dhcp4TransactionStep::SetAside(slot.address, is_own_hold.then(unhold))
     }
 
     /// Continues after preparation; a refusal means that other transactions were faster.
@@ -587,7 +595,7 @@ pub fn drive(
     facts: &mut Facts,
 ) -> Dhcp4TransactionOutcome {
     if transaction.hosts.has_external_source() {
-        transaction.found_claims().for_each(|address| store.reserve_address(address));
+        transaction.looked_up_claims().for_each(|address| store.reserve_address(address));
     }
     let mut input_is_facts = false;
     let mut committed = None;

@@ -22,24 +22,24 @@ const OPTION_MAX: usize = 255;
 /// Returns the vendors that the client names and the sub-options that it requests.
 pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u8> + Clone> {
     let mut vendors = Vendors::default();
-    let mut asked = CodeSet::default();
+    let mut requested = CodeSet::default();
     if let Some(value) = message.option(option::VENDOR_IDENTIFYING_VENDOR_CLASS) {
         read(value.octets(), &mut vendors, &mut CodeSet::default());
     }
     if let Some(value) = message.option(option::VENDOR_IDENTIFYING_VENDOR_SPECIFIC_INFORMATION) {
-        read(value.octets(), &mut vendors, &mut asked);
+        read(value.octets(), &mut vendors, &mut requested);
     }
-    VendorQuery { vendors, requested: asked.iter().map(|code| code as u8) }
+    VendorQuery { vendors, requested: requested.iter().map(|code| code as u8) }
 }
 
 /// Reads the data of vendors, each after its enterprise number and length, up to data that are cut
-/// off. `asked` gets the codes that CableLabs' sub-option requests.
-fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut CodeSet) {
+/// off. `requested` gets the codes that CableLabs' sub-option requests.
+fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, requested: &mut CodeSet) {
     let mut head = [0; HEAD_LEN];
     'vendors: loop {
-        for place in &mut head {
+        for target in &mut head {
             let Some(octet) = octets.next() else { break 'vendors };
-            *place = octet;
+            *target = octet;
         }
         let [e0, e1, e2, e3, len] = head;
         let enterprise = u32::from_be_bytes([e0, e1, e2, e3]);
@@ -48,7 +48,7 @@ fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, asked: &mut
         while let (Some(code), Some(len)) = (data.next(), data.next()) {
             for octet in data.by_ref().take(usize::from(len)) {
                 if enterprise == CABLE_LABS && u16::from(code) == CABLE_LABS_ORO {
-                    asked.insert(octet.into());
+                    requested.insert(octet.into());
                 }
             }
         }
@@ -114,10 +114,10 @@ impl<'w, 'b> Dhcp4OptionWriter<'w, 'b> {
         if self.len + sub_option_len > OPTION_MAX && self.len > HEAD_LEN {
             self.write_block();
         }
-        let place = &mut self.block[self.len..self.len + sub_option_len];
-        place[0] = code;
-        place[1] = piece.len() as u8;
-        place[SUB_OPTION_HEAD_LEN..].copy_from_slice(piece);
+        let target = &mut self.block[self.len..self.len + sub_option_len];
+        target[0] = code;
+        target[1] = piece.len() as u8;
+        target[SUB_OPTION_HEAD_LEN..].copy_from_slice(piece);
         self.len += sub_option_len;
         self.is_due = true;
     }
@@ -144,9 +144,9 @@ impl ReplyOptionWriter<u8> for Dhcp4OptionWriter<'_, '_> {
         let (first, mut rest) = octets.split_at(octets.len().min(SUB_OPTION_MAX));
         self.put_piece(code, first);
         while !rest.is_empty() {
-            let (piece, left) = rest.split_at(rest.len().min(SUB_OPTION_MAX));
+            let (piece, later) = rest.split_at(rest.len().min(SUB_OPTION_MAX));
             self.put_piece(code, piece);
-            rest = left;
+            rest = later;
         }
     }
 
@@ -160,7 +160,7 @@ impl ReplyOptionWriter<u8> for Dhcp4OptionWriter<'_, '_> {
     }
 
     fn has_sub_option(sub_options: &[u8], code: u8) -> bool {
-        walk(sub_options).any(|(found, _)| found == code)
+        walk(sub_options).any(|(other, _)| other == code)
     }
 }
 

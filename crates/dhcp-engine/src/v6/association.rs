@@ -13,7 +13,7 @@ pub const ASSOCIATIONS_MAX: usize = 8;
 /// take them.
 pub(super) const CLAIMS_MAX: u8 = ASSOCIATIONS_MAX as u8;
 /// Most leases of an association that are taken back in one message.
-pub(super) const TAKEN_BACK_MAX: usize = 2;
+pub(super) const WITHDRAWN_MAX: usize = 2;
 /// Most associations that are refused one by one. Further ones get no answer.
 pub const REFUSED_MAX: usize = 16;
 
@@ -30,7 +30,7 @@ pub struct MessageAssociation<'m> {
     /// them.
     pub(super) hints: [Option<Resource>; 2],
     /// Prefix length that the client requests.
-    pub(super) wanted_len: Option<u8>,
+    pub(super) requested_len: Option<u8>,
     /// Lifetimes that the client sends with the first hint; 0 where it requests none.
     pub(super) requested_lifetimes: Lifetimes,
     pub(super) candidate_request: Dhcp6CandidateRequest,
@@ -39,7 +39,7 @@ pub struct MessageAssociation<'m> {
     /// earlier ones take them.
     pub(super) claims: u8,
     /// True while an earlier association takes this one's current candidate.
-    pub(super) is_claim_taken: bool,
+    pub(super) has_candidate_conflict: bool,
     /// Slot that the association will get.
     pub(super) chosen: Option<(SlotView, ResourceLocation)>,
     /// True if its lease is repeated instead of renewed.
@@ -48,7 +48,7 @@ pub struct MessageAssociation<'m> {
     /// association got nothing from pools.
     pub(super) failed_search: Option<(SubnetIndex, bool)>,
     /// Addresses or prefixes that the association had and loses.
-    pub(super) taken_back: [Option<Resource>; TAKEN_BACK_MAX],
+    pub(super) withdrawn: [Option<Resource>; WITHDRAWN_MAX],
     /// Outcome of the association.
     pub result: AssociationResult,
 }
@@ -188,8 +188,8 @@ impl<'m> Associations<'m> {
     }
 
     fn refuse(&mut self, ia: wire::Ia<'_>) {
-        if let Some(place) = self.refused.get_mut(self.refused_count) {
-            *place = Some((ia.kind, ia.iaid));
+        if let Some(entry) = self.refused.get_mut(self.refused_count) {
+            *entry = Some((ia.kind, ia.iaid));
             self.refused_count += 1;
         }
     }
@@ -238,28 +238,26 @@ impl<'m> Associations<'m> {
 
 impl<'m> MessageAssociation<'m> {
     fn new(ia: wire::Ia<'m>, kind: ResourceKind, wants_lease: bool) -> Self {
-        let (hints, wished) = match kind {
+        let (hints, requested_lifetimes) = match kind {
             ResourceKind::Address => {
                 let mut addresses = ia.addresses();
                 let first = addresses.next();
-                let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
-                    preferred_s: first.preferred_s,
-                    valid_s: first.valid_s,
+                let requested_lifetimes = first.map_or_else(Lifetimes::default, |first| {
+                    Lifetimes { preferred_s: first.preferred_s, valid_s: first.valid_s }
                 });
                 (
                     [first, addresses.next()].map(|hint| Some(Resource::address(hint?.address))),
-                    wished,
+                    requested_lifetimes,
                 )
             }
             ResourceKind::Prefix => {
                 let mut prefixes = ia.prefixes();
                 let first = prefixes.next();
-                let wished = first.map_or_else(Lifetimes::default, |first| Lifetimes {
-                    preferred_s: first.preferred_s,
-                    valid_s: first.valid_s,
+                let requested_lifetimes = first.map_or_else(Lifetimes::default, |first| {
+                    Lifetimes { preferred_s: first.preferred_s, valid_s: first.valid_s }
                 });
                 let resource = |hint: wire::IaPrefix<'_>| Resource::prefix(hint.prefix, hint.len);
-                ([first, prefixes.next()].map(|hint| hint.map(resource)), wished)
+                ([first, prefixes.next()].map(|hint| hint.map(resource)), requested_lifetimes)
             }
         };
         let asks_for_any = hints.iter().flatten().all(|hint| hint.address.is_unspecified());
@@ -267,9 +265,9 @@ impl<'m> MessageAssociation<'m> {
             ia,
             kind,
             iaid: ia.iaid,
-            wanted_len: hints[0].map(|hint| hint.len).filter(|&len| len > 0),
+            requested_len: hints[0].map(|hint| hint.len).filter(|&len| len > 0),
             hints,
-            requested_lifetimes: wished,
+            requested_lifetimes,
             candidate_request: if wants_lease && asks_for_any {
                 Dhcp6CandidateRequest::SpareCandidate
             } else {
@@ -277,11 +275,11 @@ impl<'m> MessageAssociation<'m> {
             },
             is_fetched: false,
             claims: 0,
-            is_claim_taken: false,
+            has_candidate_conflict: false,
             chosen: None,
             is_repeated: false,
             failed_search: None,
-            taken_back: [None; TAKEN_BACK_MAX],
+            withdrawn: [None; WITHDRAWN_MAX],
             result: AssociationResult::Status(none_available(ia.kind)),
         }
     }
@@ -292,7 +290,7 @@ impl<'m> MessageAssociation<'m> {
     }
 
     /// Returns every address or prefix that the client names in the association.
-    pub(super) fn named(&self) -> impl Iterator<Item = Resource> + use<'m> {
+    pub(super) fn requested_resources(&self) -> impl Iterator<Item = Resource> + use<'m> {
         let addresses = self.ia.addresses().map(|address| Resource::address(address.address));
         let prefixes = self.ia.prefixes().map(|prefix| Resource::prefix(prefix.prefix, prefix.len));
         let is_address = self.kind == ResourceKind::Address;

@@ -41,9 +41,9 @@ impl Dhcp6MessageChanges {
 
     /// Adds a change; returns false when the list is full.
     pub(super) fn push(&mut self, at: usize, slot: &SlotView, action: PlannedAction) -> bool {
-        let Some(place) = self.items.get_mut(self.len) else { return false };
+        let Some(item) = self.items.get_mut(self.len) else { return false };
         let (address, expected_version) = (slot.address, slot.version);
-        *place = Some(Planned { at, address, expected_version, action });
+        *item = Some(Planned { at, address, expected_version, action });
         self.len += 1;
         true
     }

@@ -37,14 +37,14 @@ impl Choice<'_, '_> {
         let mut best = None;
         let mut best_key = None;
         let mut consider = |slot: &'f SlotView, is_candidate| {
-            if slot.is_overlapped || self.transaction.is_taken(self.at, slot.address) {
+            if slot.is_overlapped || self.transaction.is_chosen_before(self.at, slot.address) {
                 return None;
             }
-            let place = self.transaction.location_of(slot.address)?;
-            let rank = self.rank(slot, place, is_candidate)?;
-            let key = (rank, self.order(slot, place), slot.address);
+            let location = self.transaction.location_of(slot.address)?;
+            let rank = self.rank(slot, location, is_candidate)?;
+            let key = (rank, self.order(slot, location), slot.address);
             if best_key.is_none_or(|best_key| key < best_key) {
-                (best_key, best) = (Some(key), Some((slot, place)));
+                (best_key, best) = (Some(key), Some((slot, location)));
             }
             Some(())
         };
@@ -60,21 +60,21 @@ impl Choice<'_, '_> {
     /// Returns the order among equally good slots: reserved ones in the subnet where allocation
     /// begins, then in the order of the file, those of subnets before global ones; then requested
     /// ones.
-    fn order(&self, slot: &SlotView, place: ResourceLocation) -> usize {
-        if place.is_reserved {
+    fn order(&self, slot: &SlotView, location: ResourceLocation) -> usize {
+        if location.is_reserved {
             let mut reserved = self.transaction.reserved();
             let position = reserved.position(|resource| resource == slot.address);
             let walked = self.transaction.earlier_grant_subnet(self.at);
-            let is_behind = walked.is_some_and(|subnet| subnet != place.subnet);
-            return (usize::from(is_behind) << 16).saturating_add(position.unwrap_or(1 << 15));
+            let is_later = walked.is_some_and(|subnet| subnet != location.subnet);
+            return (usize::from(is_later) << 16).saturating_add(position.unwrap_or(1 << 15));
         }
         usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
 
     /// Returns the rank of a slot, 0 the best; `None` when the association cannot have it.
-    fn rank(&self, slot: &SlotView, place: ResourceLocation, is_candidate: bool) -> Option<u8> {
-        let is_mine = slot.owner == SlotOwner::Asking;
-        let is_asked = self.association.hints.contains(&Some(slot.address));
+    fn rank(&self, slot: &SlotView, location: ResourceLocation, is_candidate: bool) -> Option<u8> {
+        let is_mine = slot.owner == SlotOwner::Requester;
+        let is_requested = self.association.hints.contains(&Some(slot.address));
         let is_further = || {
             let mut further = self.transaction.further_reserved(self.association.kind);
             self.association.candidate_request == Dhcp6CandidateRequest::Reserved
@@ -84,15 +84,15 @@ impl Choice<'_, '_> {
         let is_running = slot.occupancy == SlotOccupancy::Leased && is_mine && !is_available;
         match slot.occupancy {
             _ if is_candidate => Some(0),
-            SlotOccupancy::Leased if is_running && place.is_reserved => Some(1),
-            SlotOccupancy::Held if is_mine && place.is_reserved => Some(2),
-            _ if is_available && place.is_reserved => Some(2),
+            SlotOccupancy::Leased if is_running && location.is_reserved => Some(1),
+            SlotOccupancy::Held if is_mine && location.is_reserved => Some(2),
+            _ if is_available && location.is_reserved => Some(2),
             // An offer of it under another DUID or IAID does not bind.
-            SlotOccupancy::Held if place.is_reserved => Some(3),
+            SlotOccupancy::Held if location.is_reserved => Some(3),
             SlotOccupancy::Leased if is_running => Some(4),
-            SlotOccupancy::Held if is_mine && is_asked => Some(5),
+            SlotOccupancy::Held if is_mine && is_requested => Some(5),
             SlotOccupancy::Free | SlotOccupancy::Leased | SlotOccupancy::Held
-                if is_available && is_asked =>
+                if is_available && is_requested =>
             {
                 Some(5)
             }
@@ -100,7 +100,7 @@ impl Choice<'_, '_> {
             SlotOccupancy::Leased if is_mine => Some(7),
             SlotOccupancy::Free if is_mine => Some(8),
             // A slot whose probation is over is like any other.
-            SlotOccupancy::Declined if is_available && is_asked => Some(9),
+            SlotOccupancy::Declined if is_available && is_requested => Some(9),
             _ if (is_available || slot.occupancy == SlotOccupancy::Held) && is_further() => {
                 Some(10)
             }
@@ -111,11 +111,11 @@ impl Choice<'_, '_> {
 
 impl Transaction<'_> {
     /// Returns true if an association before `at` will get `resource`, or one that overlaps it.
-    pub(super) fn is_taken(&self, at: usize, resource: Resource) -> bool {
+    pub(super) fn is_chosen_before(&self, at: usize, resource: Resource) -> bool {
         let mut before = self.associations.iter().take(at);
         before.any(|other| {
-            other.chosen.is_some_and(|(taken, _)| {
-                taken.address == resource || taken.address.overlaps(resource)
+            other.chosen.is_some_and(|(chosen_slot, _)| {
+                chosen_slot.address == resource || chosen_slot.address.overlaps(resource)
             })
         })
     }
@@ -123,17 +123,20 @@ impl Transaction<'_> {
     /// Returns the subnet and pool of an address or prefix that the client could have: one that is
     /// reserved for it, or one in a pool that is open to it and reserved for no client.
     pub(super) fn location_of(&self, resource: Resource) -> Option<ResourceLocation> {
-        if let Some(place) = self.reserved_location(resource) {
-            return Some(place);
+        if let Some(location) = self.reserved_location(resource) {
+            return Some(location);
         }
-        let found = self.snapshot.find_pool(self.client.subnet?, resource)?;
-        let is_open = self.snapshot.admits_to_pool(found.pool, self.buffers.classes);
-        let place =
-            ResourceLocation { subnet: found.subnet, pool: Some(found.pool), is_reserved: false };
+        let pool_location = self.snapshot.find_pool(self.client.subnet?, resource)?;
+        let is_open = self.snapshot.admits_to_pool(pool_location.pool, self.buffers.classes);
+        let location = ResourceLocation {
+            subnet: pool_location.subnet,
+            pool: Some(pool_location.pool),
+            is_reserved: false,
+        };
         let is_free = is_open
-            && !self.is_reserved_for_others(found.subnet, resource)
+            && !self.is_reserved_for_others(pool_location.subnet, resource)
             && !self.snapshot.overlaps_reserved(resource);
-        is_free.then_some(place)
+        is_free.then_some(location)
     }
 
     /// Returns true if an address or prefix in a pool of `subnet` is reserved there for other
@@ -159,13 +162,16 @@ impl Transaction<'_> {
     /// may have those of the others.
     pub(super) fn further_reserved(&self, kind: ResourceKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
-        let found = client.client_hosts.in_subnets().flat_map(move |(subnet, first)| {
-            let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
-            let all = client.identifiers.find_all(client.hosts, scope);
-            let further = all.filter(move |&host| host != first);
-            further.flat_map(|host| client.hosts.get(host).reserved.iter().map(|one| one.resource))
-        });
-        found.filter(move |resource| resource.kind == kind && self.location_of(*resource).is_some())
+        let reserved_resources =
+            client.client_hosts.in_subnets().flat_map(move |(subnet, first)| {
+                let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
+                let all = client.identifiers.find_all(client.hosts, scope);
+                let further = all.filter(move |&host| host != first);
+                further
+                    .flat_map(|host| client.hosts.get(host).reserved.iter().map(|one| one.resource))
+            });
+        reserved_resources
+            .filter(move |resource| resource.kind == kind && self.location_of(*resource).is_some())
     }
 
     /// Returns the subnet and pool of an address or prefix that is reserved for the client, in its
@@ -176,8 +182,8 @@ impl Transaction<'_> {
         }
         let selected = self.client.subnet?;
         let snapshot = self.snapshot;
-        let pool = snapshot.pool_around(selected, resource).map(|place| place.pool);
-        let place = |subnet| ResourceLocation { subnet, pool, is_reserved: true };
+        let pool = snapshot.pool_around(selected, resource).map(|location| location.pool);
+        let location = |subnet| ResourceLocation { subnet, pool, is_reserved: true };
         let has =
             |host| self.client.hosts.get(host).addresses().any(|reserved| reserved == resource);
         for (subnet, host) in self.client.client_hosts.in_subnets() {
@@ -185,14 +191,16 @@ impl Transaction<'_> {
                 snapshot.subnet(subnet).reservation_modes.out_of_pool && pool.is_some();
             let is_open = snapshot.admits(subnet, self.buffers.classes);
             if is_open && !is_ignored && has(host) {
-                return Some(place(subnet));
+                return Some(location(subnet));
             }
         }
         let modes = snapshot.subnet(selected).reservation_modes;
         self.client.client_hosts.global().filter(|&host| modes.global && has(host))?;
         match resource.kind {
-            ResourceKind::Address => snapshot.subnet_on_link(selected, resource.address).map(place),
-            ResourceKind::Prefix => Some(place(selected)),
+            ResourceKind::Address => {
+                snapshot.subnet_on_link(selected, resource.address).map(location)
+            }
+            ResourceKind::Prefix => Some(location(selected)),
         }
     }
 
@@ -201,9 +209,11 @@ impl Transaction<'_> {
         let snapshot = self.snapshot;
         let client = &self.client;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
-        let global = client.client_hosts.global();
-        let global =
-            global.filter(|_| subnet.is_some_and(|subnet| subnet.reservation_modes.global));
+        let global = if subnet.is_some_and(|subnet| subnet.reservation_modes.global) {
+            client.client_hosts.global()
+        } else {
+            None
+        };
         let hosts = client.client_hosts.in_subnets().map(|(_, host)| host).chain(global);
         hosts.flat_map(move |host| {
             client.hosts.get(host).reserved.iter().map(|reserved| reserved.resource)
@@ -214,14 +224,15 @@ impl Transaction<'_> {
     /// prefix, else the one that the client is served from.
     pub(super) fn host_subnet(&self) -> Option<SubnetIndex> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
-        let reserved = chosen.find(|(_, place)| place.is_reserved).map(|(_, place)| place.subnet);
+        let reserved =
+            chosen.find(|(_, location)| location.is_reserved).map(|(_, location)| location.subnet);
         reserved.or_else(|| self.served_subnet())
     }
 
     /// Returns the subnet that the client is served from.
     pub(super) fn served_subnet(&self) -> Option<SubnetIndex> {
         let granted = self.associations.iter().filter_map(|association| association.chosen).last();
-        granted.map(|(_, place)| place.subnet).or(self.client.subnet)
+        granted.map(|(_, location)| location.subnet).or(self.client.subnet)
     }
 
     /// Returns true if the subnet in which allocation begins depends on the associations that were
@@ -236,10 +247,10 @@ impl Transaction<'_> {
     fn earlier_grant_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
         let is_new = |slot: &SlotView| {
-            slot.owner != SlotOwner::Asking || slot.occupancy != SlotOccupancy::Leased
+            slot.owner != SlotOwner::Requester || slot.occupancy != SlotOccupancy::Leased
         };
         let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
-        new.last().map(|(_, place)| place.subnet)
+        new.last().map(|(_, location)| location.subnet)
     }
 
     /// Returns the subnet in which allocation begins for association `at`.

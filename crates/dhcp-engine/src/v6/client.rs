@@ -48,7 +48,7 @@ pub(super) struct Buffers<'m> {
 
 impl Buffers<'_> {
     /// Returns the buffers for a name and for its omissions.
-    pub(super) const fn named(&mut self) -> (&mut String, &mut Omissions) {
+    pub(super) const fn name_and_omissions(&mut self) -> (&mut String, &mut Omissions) {
         (self.name, self.omissions)
     }
 }
@@ -127,10 +127,10 @@ impl<'m> RequestingClient<'m> {
         }
         let flex_id = &**flex_id;
         let duid = lease_duid(snapshot, client_id, flex_id, duid)?;
-        let found =
+        let hardware_address =
             hardware::find_address(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
         hardware.clear();
-        hardware.extend_from_slice(found.0.octets());
+        hardware.extend_from_slice(hardware_address.0.octets());
         let hardware = &**hardware;
         let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| match kind {
             IdentifierKind::Duid => Some(duid),
@@ -153,7 +153,7 @@ impl<'m> RequestingClient<'m> {
         recognition.find(subnet);
         recognition.finish()?;
         let is_rejected = classes.contains(Classes::REJECT);
-        let hardware = found;
+        let hardware = hardware_address;
         let client =
             Self { duid, hardware, subnet, client_hosts, identifiers, hosts: book, is_rejected };
         Ok((client, Buffers { classes, class_workspace, changes, pools, name, context, omissions }))
@@ -174,7 +174,7 @@ fn refuse_dropped(classes: &ClassSet) -> Result<(), DropReason> {
 /// that Kea derives from the flexible identifier.
 fn lease_duid<'m>(
     snapshot: &Snapshot,
-    told: &'m [u8],
+    client_duid: &'m [u8],
     flex_id: &[u8],
     buffer: &'m mut Vec<u8>,
 ) -> Result<&'m [u8], DropReason> {
@@ -184,7 +184,7 @@ fn lease_duid<'m>(
         buffer.extend_from_slice(flex_id);
         buffer
     } else {
-        told
+        client_duid
     };
     match duid {
         _ if duid.len() > DUID_MAX => Err(DropReason::ClientIdTooLong),
@@ -212,8 +212,8 @@ impl Recognition<'_, '_> {
         if !self.snapshot.looks_up_global_host_early {
             return Ok(());
         }
-        let found = self.client_hosts.find_global(self.hosts, &self.identifiers);
-        let Some(host) = found else { return Ok(()) };
+        let global_host = self.client_hosts.find_global(self.hosts, &self.identifiers);
+        let Some(host) = global_host else { return Ok(()) };
         self.give_classes(Some(host));
         self.classes.insert(Classes::KNOWN);
         self.evaluate_late();
@@ -228,7 +228,10 @@ impl Recognition<'_, '_> {
     /// Looks up the hosts of the link, and assigns their classes. In a shared network, the classes
     /// of a subnet's host wait until the serving subnet is known.
     fn find(&mut self, subnet: Option<SubnetIndex>) {
-        let Some(selected) = subnet.filter(|_| !self.hosts.is_empty()) else { return };
+        if self.hosts.is_empty() {
+            return;
+        }
+        let Some(selected) = subnet else { return };
         let snapshot = self.snapshot;
         let is_early = snapshot.looks_up_global_host_early;
         let modes = snapshot.subnet(selected).reservation_modes;
@@ -250,16 +253,21 @@ impl Recognition<'_, '_> {
     }
 
     fn give_classes(&mut self, host: Option<HostIndex>) {
-        let given: &[ClassIndex] = self.hosts.terms(host).map_or(&[], |host| &host.classes);
-        if !given.is_empty() {
+        let host_classes: &[ClassIndex] = self.hosts.terms(host).map_or(&[], |host| &host.classes);
+        if !host_classes.is_empty() {
             let view = self.arrival.view();
-            self.snapshot.classes.evaluate_again(given, &view, self.classes, self.class_workspace);
+            self.snapshot.classes.evaluate_again(
+                host_classes,
+                &view,
+                self.classes,
+                self.class_workspace,
+            );
         }
     }
 
     fn finish(&mut self) -> Result<(), DropReason> {
-        let known = if self.client_hosts.is_empty() { Classes::UNKNOWN } else { Classes::KNOWN };
-        self.classes.insert(known);
+        let class = if self.client_hosts.is_empty() { Classes::UNKNOWN } else { Classes::KNOWN };
+        self.classes.insert(class);
         self.evaluate_late();
         refuse_dropped(self.classes)
     }

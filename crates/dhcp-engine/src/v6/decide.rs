@@ -63,15 +63,15 @@ pub(super) fn decide(
         return Decision::Wait(epoch);
     }
     // A SOLICIT may get another address: the client has none to lose.
-    let asks_for_its_own = matches!(
+    let requests_own_lease = matches!(
         transaction.intent,
         Dhcp6Intent::Request | Dhcp6Intent::Renew | Dhcp6Intent::Rebind
     );
-    if asks_for_its_own && names_unreadable(association, facts) {
+    if requests_own_lease && names_unreadable(association, facts) {
         return Decision::Drop(DropReason::LeaseRefused);
     }
     match choice.best(facts) {
-        Some((slot, place)) => Decision::Take(*slot, place),
+        Some((slot, location)) => Decision::Take(*slot, location),
         None => Decision::NeedCandidate,
     }
 }
@@ -110,7 +110,8 @@ fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool
         slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
     };
     let mut unreadable = facts.address_slots.iter().flatten().filter(is_unreadable);
-    unreadable.any(|slot| association.named().any(|named| named == slot.address))
+    unreadable
+        .any(|slot| association.requested_resources().any(|resource| resource == slot.address))
 }
 
 /// Returns true if the client requests an address that does not fit its link (RFC 9915 §18.3.2).
@@ -120,5 +121,7 @@ fn is_off_link(
     subnet: SubnetIndex,
 ) -> bool {
     association.kind == ResourceKind::Address
-        && association.named().any(|named| !transaction.snapshot.is_on_link(subnet, named.address))
+        && association
+            .requested_resources()
+            .any(|resource| !transaction.snapshot.is_on_link(subnet, resource.address))
 }

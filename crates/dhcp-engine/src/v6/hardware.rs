@@ -29,8 +29,8 @@ pub(super) fn find_address(
     ingress: Ingress,
     duid: &[u8],
 ) -> (HardwareAddress, HardwareSource) {
-    let found = sources.iter().find_map(|&source| from(source, packet, ingress, duid));
-    found.unwrap_or((HardwareAddress::NONE, HardwareSource::Unknown))
+    let address_and_source = sources.iter().find_map(|&source| from(source, packet, ingress, duid));
+    address_and_source.unwrap_or((HardwareAddress::NONE, HardwareSource::Unknown))
 }
 
 fn from(
@@ -154,8 +154,12 @@ mod tests {
             (&[Raw, SubscriberId], &[], HardwareSource::Unknown),
             (&[], &[], HardwareSource::Unknown),
         ] {
-            let found = find_address(sources, &packet, ingress, &duid);
-            assert_eq!((found.0.octets(), found.1), (octets, source), "{sources:?}");
+            let address_and_source = find_address(sources, &packet, ingress, &duid);
+            assert_eq!(
+                (address_and_source.0.octets(), address_and_source.1),
+                (octets, source),
+                "{sources:?}"
+            );
         }
     }
 }

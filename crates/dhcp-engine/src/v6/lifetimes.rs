@@ -17,19 +17,19 @@ pub(super) struct LifetimeLimits {
     /// Limits of the valid lifetime.
     pub(super) valid: Lifetime,
     /// Seconds of preferred lifetime that the client keeps.
-    pub(super) preferred_left_s: u32,
+    pub(super) preferred_remaining_s: u32,
 }
 
 impl LifetimeLimits {
     /// Returns the shortest lifetimes that keep all seconds left of the client's lease in `slot`.
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
-        let left_s = |lifetime_s| adaptive::remaining_lifetime_s(now, slot, lifetime_s);
+        let remaining_of = |lifetime_s| adaptive::remaining_lifetime_s(now, slot, lifetime_s);
         Self {
             // The seconds left are no limit here: a preferred lifetime that is not configured is a
             // part of the valid one, so a part of a part would result.
             preferred: shortest(self.preferred, 0),
-            valid: shortest(self.valid, left_s(slot.valid_lifetime_s)),
-            preferred_left_s: left_s(slot.detail.preferred_lifetime_s),
+            valid: shortest(self.valid, remaining_of(slot.valid_lifetime_s)),
+            preferred_remaining_s: remaining_of(slot.detail.preferred_lifetime_s),
         }
     }
 }
@@ -49,16 +49,16 @@ impl Lifetimes {
     /// preferred lifetime that results as 0 or above the valid one is five eighths of the valid
     /// one, as in Kea; none is below the seconds that the client keeps.
     pub(super) fn granted(self, limits: LifetimeLimits) -> Self {
-        let clamp = |wish_s: u32, limits: Lifetime| match wish_s {
+        let clamp = |requested_s: u32, limits: Lifetime| match requested_s {
             0 => limits.default_s,
-            wish_s => wish_s.clamp(limits.min_s, limits.max_s),
+            requested_s => requested_s.clamp(limits.min_s, limits.max_s),
         };
         let valid_s = clamp(self.valid_s, limits.valid);
         let preferred_s = clamp(self.preferred_s, limits.preferred);
         let is_sound = (1..=valid_s).contains(&preferred_s);
         let five_eighths_s = (u64::from(valid_s) * 5 / 8) as u32;
         let preferred_s = if is_sound { preferred_s } else { five_eighths_s };
-        Self { preferred_s: preferred_s.max(limits.preferred_left_s).min(valid_s), valid_s }
+        Self { preferred_s: preferred_s.max(limits.preferred_remaining_s).min(valid_s), valid_s }
     }
 
     /// Returns the lifetimes left, when the lease in `slot` was given for these and is young enough
@@ -66,7 +66,10 @@ impl Lifetimes {
     pub(super) fn remaining(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
         let is_same =
             slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
-        let age_s = subnet.repeat.age_s(now, slot, self.valid_s).filter(|_| is_same)?;
+        if !is_same {
+            return None;
+        }
+        let age_s = subnet.repeat.age_s(now, slot, self.valid_s)?;
         let preferred_s = remaining_s(self.preferred_s, age_s);
         (preferred_s > 0).then(|| Self { preferred_s, valid_s: remaining_s(self.valid_s, age_s) })
     }

@@ -36,11 +36,11 @@ pub(super) fn make(
     if !reserved.is_empty() {
         name.push_str(reserved);
         complete(terms, name, omissions);
-    } else if !fqdn.name.is_empty() && !terms.replaces_given() {
+    } else if !fqdn.name.is_empty() && !terms.replaces_client_name() {
         let mut raw = NameOctets::new();
         let is_name = fqdn.read_name(|octet| raw.push(&[octet.to_ascii_lowercase()]));
-        let raw = raw.get().filter(|_| is_name).unwrap_or_default();
-        if !terms.characters.clean_labels(raw, fqdn.is_partial(), name) {
+        let labels = if is_name { raw.get().unwrap_or_default() } else { &[] };
+        if !terms.characters.clean_labels(labels, fqdn.is_partial(), name) {
             // The result is no name: the reply has no answer about it either, as in Kea.
             name.clear();
             return None;
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn made(fqdn: Option<&[u8]>, reserved: &str) -> (Option<u8>, String) {
+    fn make_name(fqdn: Option<&[u8]>, reserved: &str) -> (Option<u8>, String) {
         let mut name = "before".to_owned();
         let fqdn = fqdn.and_then(ClientFqdn::parse);
         let omissions = &mut Omissions::default();
@@ -110,20 +110,20 @@ mod tests {
             (b"\x04\x03foo\x02ba", FLAG_N, "foo.ba."),
             (b"\x01", FLAG_N | FLAG_O, ""),
         ] {
-            assert_eq!(made(Some(fqdn), ""), (Some(flags), name.to_owned()), "{fqdn:?}");
+            assert_eq!(make_name(Some(fqdn), ""), (Some(flags), name.to_owned()), "{fqdn:?}");
         }
         for fqdn in [&b"\x00\x03__!"[..], b"\x00\x09foo", b"\x01\x00"] {
-            assert_eq!(made(Some(fqdn), ""), (None, String::new()), "{fqdn:?}");
+            assert_eq!(make_name(Some(fqdn), ""), (None, String::new()), "{fqdn:?}");
         }
-        assert_eq!(made(Some(b"\x00\x03foo\x00\x03foo"), "").1, "foo.");
+        assert_eq!(make_name(Some(b"\x00\x03foo\x00\x03foo"), "").1, "foo.");
     }
 
     #[test]
     fn a_reserved_name_wins() {
-        assert_eq!(made(None, "Host.Example"), (None, "Host.Example".to_owned()));
-        assert_eq!(made(None, ""), (None, String::new()));
+        assert_eq!(make_name(None, "Host.Example"), (None, "Host.Example".to_owned()));
+        assert_eq!(make_name(None, ""), (None, String::new()));
         let answered = (Some(FLAG_N), "host.example.".to_owned());
-        assert_eq!(made(Some(b"\x00\x03foo"), "Host.Example"), answered);
+        assert_eq!(make_name(Some(b"\x00\x03foo"), "Host.Example"), answered);
     }
 
     #[test]

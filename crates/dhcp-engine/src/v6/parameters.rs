@@ -32,17 +32,17 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
     let around = ClientOptionScopes::from_transaction(transaction);
     let scopes = || scopes(transaction, &around);
     let lists = || scopes().map(ScopeOptions::standard);
-    let wanted = OptionSelection {
+    let selection = OptionSelection {
         requested: transaction.message.requested_options(),
         unconditional: CodeSet::default(),
         withheld: WRITTEN_BY_US,
         classes: transaction.buffers.classes,
     };
     let query = vendor::query(&transaction.message);
-    options::put_all(scopes, &wanted, &query, &mut vendor::Dhcp6OptionWriter::new(writer));
+    options::put_all(scopes, &selection, &query, &mut vendor::Dhcp6OptionWriter::new(writer));
     put_supplied(
         transaction,
-        |code| options::selected_entry(lists, &wanted, code).is_some(),
+        |code| options::selected_entry(lists, &selection, code).is_some(),
         writer,
     );
 }

@@ -8,7 +8,7 @@ use dhcp_lease::{ExpectedSlot, LeaseStore};
 use dhcp_wire::v6::{self as wire, Packet};
 
 use super::{Snapshot, select};
-use crate::hosts::{HostTrails, Identifiers};
+use crate::hosts::{HostHashes, Identifiers};
 use crate::protocol::LookupGuess;
 
 /// Prefetches for a message; see
@@ -23,7 +23,7 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     let message = packet.message();
     let Some(duid) = message.client_id() else { return LookupGuess::default() };
     let Some(ia) = message.ias().next() else { return LookupGuess::default() };
-    let (kind, wanted) = match ia.kind {
+    let (kind, requested) = match ia.kind {
         wire::IaKind::Na => {
             let first = ia.addresses().next();
             (ResourceKind::Address, first.map(|hint| Resource::address(hint.address)))
@@ -34,23 +34,23 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     let identity = IaIdentity { duid, kind, iaid: ia.iaid };
     store.prefetch_message(
         Some(&identity),
-        wanted.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
+        requested.map_or(ExpectedSlot::Nothing, ExpectedSlot::Address),
         prefetch,
     );
-    let takes_any = kind == ResourceKind::Address && wanted.is_none();
+    let takes_any = kind == ResourceKind::Address && requested.is_none();
     let has_hosts = !snapshot.hosts.is_empty();
     let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
     let link = if has_hosts || takes_any { link } else { None };
     let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
     let Some(subnet) = subnet else { return LookupGuess::default() };
-    let trails = has_hosts.then(|| {
+    let host_hashes = has_hosts.then(|| {
         let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
             (kind == IdentifierKind::Duid).then_some(duid)
         });
         let terms = snapshot.subnet(subnet);
-        HostTrails::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
+        HostHashes::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
     });
     let first = snapshot.preference.first(subnet);
     let pool = if takes_any { snapshot.first_pool(first) } else { None };
-    LookupGuess { host_hashes: trails, pool }
+    LookupGuess { host_hashes, pool }
 }

@@ -4,9 +4,10 @@
 
 use dhcp_lease::PoolIndex;
 
-/// Ranks how well `len` suits a client that requests `wanted` bits: the lowest rank suits best.
-pub(super) const fn rank(len: u8, wanted: u8) -> (bool, u8) {
-    (len > wanted, len.abs_diff(wanted))
+/// Ranks how well `len` suits a client that requests `requested_len` bits: the lowest rank suits
+/// best.
+pub(super) const fn rank(len: u8, requested_len: u8) -> (bool, u8) {
+    (len > requested_len, len.abs_diff(requested_len))
 }
 
 /// Pool orders of one link, by the requested length.
@@ -27,9 +28,9 @@ impl PrefixOrder {
         if lens.len() < 2 {
             return Self::default();
         }
-        let order_for = |wanted: u8| {
+        let order_for = |requested_len: u8| {
             let mut order = pools.to_vec();
-            order.sort_by_key(|&(_, len)| rank(len, wanted));
+            order.sort_by_key(|&(_, len)| rank(len, requested_len));
             order.into_iter().map(|(pool, _)| pool).collect()
         };
         Self { by_len: lens.into_iter().map(|len| (len, order_for(len))).collect() }
@@ -39,7 +40,7 @@ impl PrefixOrder {
     /// do.
     pub(super) fn for_len(&self, len: u8) -> Option<&[PoolIndex]> {
         // Between two lengths, the order is that of the lower one.
-        let after = self.by_len.partition_point(|&(known, _)| known <= len);
+        let after = self.by_len.partition_point(|&(other, _)| other <= len);
         self.by_len.get(after.saturating_sub(1)).map(|(_, order)| &**order)
     }
 }

@@ -50,7 +50,11 @@ impl<'m> Registration<'m> {
             return Err(DropReason::UnexpectedAssociation);
         }
         let mut options = message.options().all(option::IAADDR);
-        let registration = options.next().filter(|_| options.next().is_none()).and_then(|option| {
+        let only_option = match (options.next(), options.next()) {
+            (Some(option), None) => Some(option),
+            _ => None,
+        };
+        let registration = only_option.and_then(|option| {
             let (address, rest) = option.split_first_chunk::<16>()?;
             let (preferred, rest) = rest.split_first_chunk()?;
             Some(Self {

@@ -25,12 +25,14 @@ pub(super) fn write(packet: &Packet<'_>, target: &mut String) {
 
 fn write_level(relay: &Relay<'_>, target: &mut String) -> fmt::Result {
     write!(target, r#"{{ "hop": {}, "link": "{}", "#, relay.hop_count, relay.link_address)?;
-    let kept = || relay.options.filter(|(code, _)| *code != option::RELAY_MSG);
-    if kept().next().is_some() {
+    let stored_options = || relay.options.filter(|(code, _)| *code != option::RELAY_MSG);
+    if stored_options().next().is_some() {
         target.push_str(r#""options": "0x"#);
         let mut after = None;
         // The options of an agent are few, so they need no list of their own.
-        while let Some(code) = kept().map(|(code, _)| code).filter(|&c| Some(c) > after).min() {
+        while let Some(code) =
+            stored_options().map(|(code, _)| code).filter(|&c| Some(c) > after).min()
+        {
             for value in relay.options.all(code) {
                 write_hex(code.to_be_bytes(), target);
                 write_hex((value.len() as u16).to_be_bytes(), target);

@@ -122,17 +122,18 @@ fn put_association(
     if transaction.intent.extends() && knows_link && !transaction.client.is_rejected {
         // RFC 9915 §18.3.4: resources that the client has and should give up. A prefix with an
         // unspecified address is only a request for its length.
-        let kept = grant.map(|grant| grant.resource);
-        let is_lost = |named: &Resource| {
-            let is_wish = named.kind == ResourceKind::Prefix && named.address.is_unspecified();
-            Some(*named) != kept && !is_wish
+        let granted = grant.map(|grant| grant.resource);
+        let is_withdrawn = |resource: &Resource| {
+            let is_length_hint =
+                resource.kind == ResourceKind::Prefix && resource.address.is_unspecified();
+            Some(*resource) != granted && !is_length_hint
         };
-        for resource in association.named().filter(is_lost) {
+        for resource in association.requested_resources().filter(is_withdrawn) {
             put_resource(resource, Lifetimes::default(), None, writer);
         }
-        for &lost in association.taken_back.iter().flatten() {
-            if !association.named().any(|named| named == lost) {
-                put_resource(lost, Lifetimes::default(), None, writer);
+        for &withdrawn in association.withdrawn.iter().flatten() {
+            if !association.requested_resources().any(|resource| resource == withdrawn) {
+                put_resource(withdrawn, Lifetimes::default(), None, writer);
             }
         }
     }
@@ -143,9 +144,11 @@ fn put_association(
 }
 
 fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageWriter<'_>) {
-    let excluded = || excluded(transaction, grant);
-    let is_asked = transaction.message.requests(option::PD_EXCLUDE);
-    let excluded = is_asked.then(excluded).flatten();
+    let excluded = if transaction.message.requests(option::PD_EXCLUDE) {
+        excluded(transaction, grant)
+    } else {
+        None
+    };
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
 }
 

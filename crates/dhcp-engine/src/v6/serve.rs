@@ -152,12 +152,12 @@ impl Protocol for V6 {
         snapshot: &Snapshot,
         packet: &Packet<'_>,
         ingress: Ingress,
-        desk: ServeContext<'_, Self, S>,
+        context: ServeContext<'_, Self, S>,
     ) -> MessageOutcome<SocketAddrV6> {
-        let Dhcp6TransactionScratch { facts, scratch } = desk.work;
-        let hosts = HostBook::new(&snapshot.hosts, desk.hosts);
+        let Dhcp6TransactionScratch { facts, scratch } = context.work;
+        let hosts = HostBook::new(&snapshot.hosts, context.hosts);
         let mut associations = Associations::new();
-        let arrival = IngressPacket { packet, ingress, interfaces: desk.interfaces };
+        let arrival = IngressPacket { packet, ingress, interfaces: context.interfaces };
         let begun = Transaction::begin(snapshot, hosts, arrival, scratch, &mut associations);
         if hosts.has_missed() {
             return MessageOutcome::AwaitHosts;
@@ -166,9 +166,9 @@ impl Protocol for V6 {
             Ok(transaction) => transaction,
             Err(reason) => return MessageOutcome::Drop(reason),
         };
-        let outcome = drive(&mut transaction, now, desk.store, facts);
+        let outcome = drive(&mut transaction, now, context.store, facts);
         let count = |event, subnet| {
-            desk.counters.events().count(event, desk.subnet_events, subnet);
+            context.counters.events().count(event, context.subnet_events, subnet);
         };
         for (subnet, was_searched) in transaction.failed_allocations() {
             let is_in_network = snapshot.subnet(subnet).network.is_some();
@@ -183,8 +183,8 @@ impl Protocol for V6 {
             Dhcp6TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
         };
         transaction.finish_classes();
-        desk.counters.count_omitted(*transaction.buffers.omissions);
-        let Ok(len) = reply::emit(&transaction, desk.buffer) else {
+        context.counters.count_omitted(*transaction.buffers.omissions);
+        let Ok(len) = reply::emit(&transaction, context.buffer) else {
             return MessageOutcome::Drop(DropReason::ReplyTooLarge);
         };
         let kind = reply::message_type(transaction.intent);
@@ -197,7 +197,7 @@ impl Protocol for V6 {
             count(event, grant.location.subnet);
         }
         for code in reply::refusals(&transaction) {
-            desk.counters.count_refused(usize::from(code.code()));
+            context.counters.count_refused(usize::from(code.code()));
         }
         MessageOutcome::Reply(WrittenReply {
             len,

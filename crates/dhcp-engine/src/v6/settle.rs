@@ -23,53 +23,54 @@ impl<'m> Transaction<'m> {
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
         for (at, is_losing) in (0..self.associations.len()).zip(&mut losing) {
             let chosen = self.associations.get(at).and_then(|association| association.chosen);
-            let Some((slot, place)) = chosen else {
+            let Some((slot, location)) = chosen else {
                 *is_losing = self.intent.extends();
                 continue;
             };
             *is_losing = self.intent.commits_leases();
-            self.grant(now, at, slot, place);
+            self.grant(now, at, slot, location);
         }
         for ((at, facts), _) in facts.iter().enumerate().zip(losing).filter(|(_, losing)| *losing) {
-            self.take_back(now, at, facts);
+            self.withdraw(now, at, facts);
         }
     }
 
-    fn grant(&mut self, now: Now, at: usize, slot: SlotView, place: ResourceLocation) {
+    fn grant(&mut self, now: Now, at: usize, slot: SlotView, location: ResourceLocation) {
         let Some(association) = self.associations.get(at) else { return };
-        let is_running = slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Asking;
-        let is_asked_again = is_running && !slot.is_available(now) && !self.intent.extends();
-        let is_short = self.is_nearly_full(&slot, place.subnet);
-        let lifetimes = if is_asked_again && !is_short {
+        let is_running =
+            slot.occupancy == SlotOccupancy::Leased && slot.owner == SlotOwner::Requester;
+        let repeats_lease = is_running && !slot.is_available(now) && !self.intent.extends();
+        let is_short = self.is_nearly_full(&slot, location.subnet);
+        let lifetimes = if repeats_lease && !is_short {
             // As in Kea, only a renewal computes lifetimes anew.
             Lifetimes {
                 preferred_s: slot.detail.preferred_lifetime_s,
                 valid_s: slot.valid_lifetime_s,
             }
         } else {
-            let limits = self.limits(place.subnet);
+            let limits = self.limits(location.subnet);
             let limits = if is_short { limits.shortest(now, &slot) } else { limits };
             association.requested_lifetimes.granted(limits)
         };
-        let grant = Grant { resource: slot.address, lifetimes, location: place };
+        let grant = Grant { resource: slot.address, lifetimes, location };
         let mut is_repeated = false;
         let mut granted = grant;
         if self.intent == Dhcp6Intent::Solicit {
             // A running lease needs no hold.
             if !is_running || slot.is_available(now) {
                 let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-                let subnet_id = self.snapshot.subnet(place.subnet).id;
+                let subnet_id = self.snapshot.subnet(location.subnet).id;
                 let hold = Action::Hold { deadline_ns, subnet_id };
                 self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
             }
-        } else if let Some(left) = self.remaining_lifetimes(now, lifetimes, &slot, place) {
+        } else if let Some(remaining) = self.remaining_lifetimes(now, lifetimes, &slot, location) {
             is_repeated = true;
-            granted = Grant { lifetimes: left, ..grant };
+            granted = Grant { lifetimes: remaining, ..grant };
         } else {
             self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
-        if !place.is_reserved && !is_running {
-            self.snapshot.preference_of(granted.resource.kind).record_use(place.subnet);
+        if !location.is_reserved && !is_running {
+            self.snapshot.preference_of(granted.resource.kind).record_use(location.subnet);
         }
         if let Some(association) = self.associations.get_mut(at) {
             association.is_repeated = is_repeated;
@@ -84,16 +85,16 @@ impl<'m> Transaction<'m> {
         now: Now,
         lifetimes: Lifetimes,
         slot: &SlotView,
-        place: ResourceLocation,
+        location: ResourceLocation,
     ) -> Option<Lifetimes> {
         let text = &slot.text;
-        let context = self.context(place.subnet);
+        let context = self.context(location.subnet);
         let is_same = text.hostname == text_hash(self.buffers.name)
             && !text.fqdn_fwd
             && !text.fqdn_rev
             && (context.is_empty() || text.user_context == text_hash(context));
-        let subnet = self.snapshot.subnet(place.subnet);
-        lifetimes.remaining(now, slot, subnet).filter(|_| is_same)
+        let subnet = self.snapshot.subnet(location.subnet);
+        if is_same { lifetimes.remaining(now, slot, subnet) } else { None }
     }
 
     /// Returns the lifetime limits of the first class that has any, else of the subnet.
@@ -107,16 +108,18 @@ impl<'m> Transaction<'m> {
         LifetimeLimits {
             preferred: preferred.unwrap_or(subnet.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
-            preferred_left_s: 0,
+            preferred_remaining_s: 0,
         }
     }
 
     /// Returns true if the prefix pools of `subnet` that are open to the client are full enough
     /// that leases are short. Kea ignores address pools here.
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
+        if slot.address.kind != ResourceKind::Prefix {
+            return false;
+        }
         let snapshot = self.snapshot;
-        let threshold = snapshot.subnet(subnet).adaptive_threshold;
-        threshold.filter(|_| slot.address.kind == ResourceKind::Prefix).is_some_and(|threshold| {
+        snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
             let pools = snapshot.prefix_pools_of(subnet, slot.address.len);
             let pools = pools.filter(|&pool| snapshot.admits_to_pool(pool, self.buffers.classes));
             snapshot.pools().occupancy(pools, slot) >= threshold
@@ -133,7 +136,7 @@ impl<'m> Transaction<'m> {
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
         if fqdn.is_some() || !reserved.is_empty() {
-            let (name, omissions) = self.buffers.named();
+            let (name, omissions) = self.buffers.name_and_omissions();
             self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
         }
         if self.fqdn_flags.is_some()
@@ -141,7 +144,7 @@ impl<'m> Transaction<'m> {
             && self.intent.commits_leases()
             && let Some((slot, _)) = self.chosen_address()
         {
-            let (name, omissions) = self.buffers.named();
+            let (name, omissions) = self.buffers.name_and_omissions();
             name::generate(slot.address.address, terms, name, omissions);
         }
     }
@@ -156,14 +159,14 @@ impl<'m> Transaction<'m> {
     /// of its prefix, else of the subnet of its link.
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
-        let place = self.chosen_address().map(|(_, place)| (place.subnet, place.pool));
-        let place = place.or_else(|| self.served_subnet().map(|subnet| (subnet, None)));
-        place.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
+        let location = self.chosen_address().map(|(_, location)| (location.subnet, location.pool));
+        let location = location.or_else(|| self.served_subnet().map(|subnet| (subnet, None)));
+        location.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
     /// Plans the end of running leases that an association has on this link in addition to its
     /// grant. Leases that do not fit into one commit expire later.
-    fn take_back(&mut self, now: Now, at: usize, facts: &Facts) {
+    fn withdraw(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
         let granted = self.associations.get(at).and_then(MessageAssociation::grant);
         let granted = granted.map(|grant| grant.resource);
@@ -172,21 +175,21 @@ impl<'m> Transaction<'m> {
             let mut link = snapshot.link_subnets(selected).iter();
             link.any(|&subnet| snapshot.subnet(subnet).id == slot.subnet_id)
         };
-        let is_lost = |slot: &&SlotView| {
+        let is_withdrawn = |slot: &&SlotView| {
             slot.occupancy == SlotOccupancy::Leased
-                && slot.owner == SlotOwner::Asking
+                && slot.owner == SlotOwner::Requester
                 && !slot.is_available(now)
                 && Some(slot.address) != granted
         };
-        let mut taken_back = [None; super::association::TAKEN_BACK_MAX];
-        let lost = facts.client_slots().filter(is_lost).filter(is_here);
-        for (slot, place) in lost.zip(&mut taken_back) {
+        let mut withdrawn = [None; super::association::WITHDRAWN_MAX];
+        let slots = facts.client_slots().filter(is_withdrawn).filter(is_here);
+        for (slot, entry) in slots.zip(&mut withdrawn) {
             if self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
-                *place = Some(slot.address);
+                *entry = Some(slot.address);
             }
         }
         if let Some(association) = self.associations.get_mut(at) {
-            association.taken_back = taken_back;
+            association.withdrawn = withdrawn;
         }
     }
 
@@ -196,7 +199,7 @@ impl<'m> Transaction<'m> {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
         for slot in facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Leased) {
-            if association.named().any(|named| named == slot.address)
+            if association.requested_resources().any(|resource| resource == slot.address)
                 && self.buffers.changes.push(at, slot, PlannedAction::Plain(action))
             {
                 code = StatusCode::Success;
@@ -221,8 +224,8 @@ impl<'m> Transaction<'m> {
     /// Returns the user context of a lease from a subnet: the relay agent information, where the
     /// subnet stores it.
     fn context(&self, subnet: SubnetIndex) -> &str {
-        let is_kept = self.snapshot.subnet(subnet).stores_relay_info;
-        if is_kept { self.buffers.context } else { "" }
+        let is_stored = self.snapshot.subnet(subnet).stores_relay_info;
+        if is_stored { self.buffers.context } else { "" }
     }
 
     /// Returns the terms of the lease that `grant` describes.

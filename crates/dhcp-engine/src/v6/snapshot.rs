@@ -16,7 +16,7 @@ use crate::adaptive;
 use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts};
-use crate::links::{Links, PoolPlace};
+use crate::links::{Links, PoolLocation};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
@@ -349,7 +349,7 @@ impl Snapshot {
         &'p self,
         first: SubnetIndex,
         kind: ResourceKind,
-        wanted_len: Option<u8>,
+        requested_len: Option<u8>,
         classes: &ClassSet,
         buffer: &'p mut Vec<PoolIndex>,
     ) -> &'p [PoolIndex] {
@@ -357,7 +357,7 @@ impl Snapshot {
             ResourceKind::Address => self.addresses.pool_order_from(first),
             ResourceKind::Prefix => {
                 let orders = &self.prefix_orders[self.prefixes.link_of(first)];
-                wanted_len
+                requested_len
                     .and_then(|len| orders.for_len(len))
                     .unwrap_or_else(|| self.prefixes.pool_order_from(first))
             }
@@ -407,10 +407,10 @@ impl Snapshot {
 
     /// Returns the pool that contains `resource`, among those that share a link with `subnet`.
     #[must_use]
-    pub fn find_pool(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
-        let place = self.pool_around(subnet, resource)?;
-        let has_its_len = self.pools.specs()[place.pool.0 as usize].len == resource.len;
-        has_its_len.then_some(place)
+    pub fn find_pool(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
+        let location = self.pool_around(subnet, resource)?;
+        let has_its_len = self.pools.specs()[location.pool.0 as usize].len == resource.len;
+        has_its_len.then_some(location)
     }
 
     /// Returns the preference for the subnet of a shared network at which allocation of a kind
@@ -425,7 +425,7 @@ impl Snapshot {
 
     /// Returns the pool around `resource`, whatever length it delegates.
     #[must_use]
-    pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolPlace> {
+    pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
         let links = match resource.kind {
             ResourceKind::Address => &self.addresses,
             ResourceKind::Prefix => &self.prefixes,
@@ -433,33 +433,37 @@ impl Snapshot {
         links.find_pool(subnet, u128::from(resource.address))
     }
 
-    /// Returns the resource that a client in these classes that requests `wished` can have: the
+    /// Returns the resource that a client in these classes that requests `requested` can have: the
     /// prefix of the pool's length around it, unless another pool of the link delegates a length
     /// that has precedence for the requested length (RFC 8168 §3.2: the length counts more than the
     /// address).
     #[must_use]
-    pub fn grantable(&self, subnet: SubnetIndex, wished: Resource, classes: &ClassSet) -> Resource {
-        let Some(place) =
-            self.pool_around(subnet, wished).filter(|_| wished.kind == ResourceKind::Prefix)
-        else {
-            return wished;
-        };
+    pub fn grantable(
+        &self,
+        subnet: SubnetIndex,
+        requested: Resource,
+        classes: &ClassSet,
+    ) -> Resource {
+        if requested.kind != ResourceKind::Prefix {
+            return requested;
+        }
+        let Some(location) = self.pool_around(subnet, requested) else { return requested };
         let specs = self.pools.specs();
         let len = |pool: PoolIndex| specs[pool.0 as usize].len;
-        let names_len = !matches!(wished.len, 0 | 128);
+        let names_len = !matches!(requested.len, 0 | 128);
         let all = self.prefixes.pool_order(subnet).iter().copied();
         let lens = all.filter(|&pool| self.admits_to_pool(pool, classes)).map(len);
-        let best = lens.min_by_key(|&len| prefix_order::rank(len, wished.len));
-        if names_len && best.is_some_and(|best| best != len(place.pool)) {
-            return wished;
+        let best = lens.min_by_key(|&len| prefix_order::rank(len, requested.len));
+        if names_len && best.is_some_and(|best| best != len(location.pool)) {
+            return requested;
         }
-        Resource::prefix(wished.address, len(place.pool))
+        Resource::prefix(requested.address, len(location.pool))
     }
 
     /// Returns true if `address` lies in a prefix of the link that `subnet` is on.
     #[must_use]
     pub fn is_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> bool {
-        let is_shared = |found| self.addresses.is_shared(subnet, found);
+        let is_shared = |other| self.addresses.is_shared(subnet, other);
         self.by_prefix.find_where(u128::from(address), is_shared).is_some()
     }
 

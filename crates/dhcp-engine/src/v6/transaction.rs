@@ -32,7 +32,7 @@ use crate::prefixes::SubnetIndex;
 /// means that another client got a slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 /// Number of reserved addresses or prefixes that one fetch reads.
-const RESERVED_ASKED: usize = 2;
+const RESERVED_FETCHED_MAX: usize = 2;
 
 /// Need of a transaction, or its outcome.
 #[derive(Debug)]
@@ -239,8 +239,8 @@ impl<'m> Transaction<'m> {
     fn with_all_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
         let mut changes = [nothing(); CHANGES_MAX];
         let planned = self.buffers.changes.iter();
-        let places = changes.iter_mut().zip(planned);
-        let count = places.map(|(change, planned)| *change = self.change(planned)).count();
+        let pairs = changes.iter_mut().zip(planned);
+        let count = pairs.map(|(change, planned)| *change = self.change(planned)).count();
         commit(&changes[..count])
     }
 
@@ -259,7 +259,7 @@ impl<'m> Transaction<'m> {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
-        let (name, omissions) = self.buffers.named();
+        let (name, omissions) = self.buffers.name_and_omissions();
         self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
     }
 
@@ -303,13 +303,14 @@ impl<'m> Transaction<'m> {
 
     /// Returns the addresses and prefixes that a look-up has found to be reserved for the client.
     /// The lease table may not know yet that clients may have them.
-    fn found_claims(&self) -> impl Iterator<Item = Resource> {
+    fn looked_up_claims(&self) -> impl Iterator<Item = Resource> {
         let hosts = self.client.client_hosts;
-        let found = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
-        let is_found = found.clone().any(|host| matches!(host, HostIndex::Found(_)));
-        let reserved = is_found.then(|| self.reserved()).into_iter().flatten();
-        reserved
-            .filter(|&resource| self.location_of(resource).is_some_and(|place| place.is_reserved))
+        let mut all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        let has_cached = all.any(|host| matches!(host, HostIndex::Cached(_)));
+        let reserved = has_cached.then(|| self.reserved()).into_iter().flatten();
+        reserved.filter(|&resource| {
+            self.location_of(resource).is_some_and(|location| location.is_reserved)
+        })
     }
 
     /// Returns a slot reserved for others that the client holds, or was about to get: reservations
@@ -319,17 +320,18 @@ impl<'m> Transaction<'m> {
             return None;
         }
         let is_stray = |slot: &SlotView| {
-            let found = self.snapshot.find_pool(self.client.subnet?, slot.address)?;
-            let is_own = self.location_of(slot.address).is_some_and(|place| place.is_reserved);
-            Some(!is_own && self.is_reserved_for_others(found.subnet, slot.address))
+            let subnet = self.snapshot.find_pool(self.client.subnet?, slot.address)?.subnet;
+            let location = self.location_of(slot.address);
+            let is_reserved = location.is_some_and(|location| location.is_reserved);
+            Some(!is_reserved && self.is_reserved_for_others(subnet, slot.address))
         };
         let all = facts.iter().take(self.associations.len()).enumerate();
         let mut slots = all.flat_map(|(at, facts)| {
-            let held = facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Held);
-            held.chain(&facts.candidate).map(move |slot| (at, *slot))
+            let holds = facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Held);
+            holds.chain(&facts.candidate).map(move |slot| (at, *slot))
         });
         let stray = slots.find(|(_, slot)| is_stray(slot) == Some(true));
-        stray.filter(|_| !self.client.hosts.has_missed())
+        if self.client.hosts.has_missed() { None } else { stray }
     }
 
     /// Gives up an address or prefix that is reserved for another client.
@@ -342,7 +344,7 @@ impl<'m> Transaction<'m> {
         self.tries += 1;
         self.preparing = Some(Dhcp6PreparatoryCommit::SetAside);
         self.buffers.changes.clear();
-        if slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Asking {
+        if slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Requester {
             self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
         }
         Dhcp6TransactionStep::SetAside(slot.address)
@@ -353,13 +355,13 @@ impl<'m> Transaction<'m> {
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
-            let Some((slot, place)) =
+            let Some((slot, location)) =
                 facts.candidate.and_then(|slot| Some((slot, self.location_of(slot.address)?)))
             else {
                 continue;
             };
             let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-            let subnet_id = self.snapshot.subnet(place.subnet).id;
+            let subnet_id = self.snapshot.subnet(location.subnet).id;
             let hold = Action::Hold { deadline_ns, subnet_id };
             self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
         }
@@ -417,18 +419,17 @@ impl<'m> Transaction<'m> {
         let (at, association) =
             self.associations.next_unfetched().expect("one is not fetched, as seen above");
         association.is_fetched = true;
-        let is_taken = core::mem::take(&mut association.is_claim_taken);
-        let MessageAssociation { kind, candidate_request: wish, wanted_len, iaid, .. } =
-            *association;
+        let has_conflict = core::mem::take(&mut association.has_candidate_conflict);
+        let MessageAssociation { kind, candidate_request, requested_len, iaid, .. } = *association;
         let addresses = self.resources_to_fetch(at);
-        let candidate_pools = match (wish, self.client.subnet) {
+        let candidate_pools = match (candidate_request, self.client.subnet) {
             (Dhcp6CandidateRequest::Nothing | Dhcp6CandidateRequest::Reserved, _) | (_, None) => {
                 &[]
             }
             (_, Some(selected)) => self.snapshot.pool_order(
                 self.preferred_subnet(at).unwrap_or(selected),
                 kind,
-                wanted_len,
+                requested_len,
                 self.buffers.classes,
                 self.buffers.pools,
             ),
@@ -438,9 +439,9 @@ impl<'m> Transaction<'m> {
             addresses,
             pools: self.snapshot.pools(),
             candidate_pools,
-            is_candidate_spare: wish == Dhcp6CandidateRequest::SpareCandidate,
+            is_candidate_spare: candidate_request == Dhcp6CandidateRequest::SpareCandidate,
         };
-        if is_taken {
+        if has_conflict {
             Dhcp6TransactionStep::FetchAnother(at, keys)
         } else {
             Dhcp6TransactionStep::Fetch(at, keys)
@@ -462,13 +463,14 @@ impl<'m> Transaction<'m> {
         let reserved = || self.reserved().filter(|resource| resource.kind == association.kind);
         let count = reserved().count();
         // Each association begins with another reservation.
-        let reserved = reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_ASKED));
+        let reserved =
+            reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_FETCHED_MAX));
         let further = (association.candidate_request == Dhcp6CandidateRequest::Reserved)
             .then(|| self.further_reserved(association.kind))
             .into_iter()
             .flatten();
-        let mut asked = further.chain(reserved).chain(association.hints.into_iter().flatten());
-        core::array::from_fn(|_| asked.next())
+        let mut resources = further.chain(reserved).chain(association.hints.into_iter().flatten());
+        core::array::from_fn(|_| resources.next())
     }
 
     /// Decides for every association; `None` when a fetch or a commit has to come first.
@@ -486,9 +488,9 @@ impl<'m> Transaction<'m> {
                 Decision::Wait(epoch) => return Some(Dhcp6TransactionOutcome::Wait(epoch)),
                 Decision::Drop(reason) => return Some(Dhcp6TransactionOutcome::Drop(reason)),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
-                Decision::Take(slot, place) => {
+                Decision::Take(slot, location) => {
                     if let Some(association) = self.associations.get_mut(at) {
-                        association.chosen = Some((slot, place));
+                        association.chosen = Some((slot, location));
                     }
                 }
                 Decision::GiveUp(action) => self.give_up(at, facts, action),
@@ -510,15 +512,15 @@ impl<'m> Transaction<'m> {
     /// Handles that no address or prefix that the association has or requests will do. Returns true
     /// when that is final; otherwise a candidate has to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
-        let is_taken = |slot: &SlotView| self.is_taken(at, slot.address);
-        if facts.candidate.as_ref().is_some_and(is_taken)
+        let is_chosen_before = |slot: &SlotView| self.is_chosen_before(at, slot.address);
+        if facts.candidate.as_ref().is_some_and(is_chosen_before)
             && let Some(association) = self.associations.get_mut(at)
             && association.claims < CLAIMS_MAX
         {
             // The client requested this candidate in an earlier association: the next one may be
             // free.
             association.claims += 1;
-            association.is_claim_taken = true;
+            association.has_candidate_conflict = true;
             association.is_fetched = false;
             return false;
         }
@@ -531,7 +533,7 @@ impl<'m> Transaction<'m> {
         let has_more = was_claimed
             && association.candidate_request != Dhcp6CandidateRequest::Reserved
             && self.further_reserved(association.kind).next().is_some();
-        let searched = was_claimed.then(|| self.preferred_subnet(at)).flatten();
+        let searched = if was_claimed { self.preferred_subnet(at) } else { None };
         let failed_search = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
         if has_more {
@@ -590,7 +592,7 @@ pub fn drive(
         facts.candidate = None;
     }
     if transaction.client.hosts.has_external_source() {
-        transaction.found_claims().for_each(|resource| store.reserve_address(resource));
+        transaction.looked_up_claims().for_each(|resource| store.reserve_address(resource));
     }
     let mut committed = None;
     let mut has_facts = false;

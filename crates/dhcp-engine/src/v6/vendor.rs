@@ -9,7 +9,7 @@ pub(super) fn query<'m>(
     message: &Message<'m>,
 ) -> VendorQuery<impl Iterator<Item = u16> + Clone + 'm> {
     let mut vendors = Vendors::default();
-    let mut asked: &[u8] = &[];
+    let mut requested: &[u8] = &[];
     if message.option(option::VENDOR_CLASS).is_some() {
         for (enterprise, _) in message.options().all(option::VENDOR_CLASS).filter_map(number) {
             vendors.insert(enterprise);
@@ -19,11 +19,11 @@ pub(super) fn query<'m>(
         for (enterprise, data) in message.options().all(option::VENDOR_OPTS).filter_map(number) {
             vendors.insert(enterprise);
             if enterprise == CABLE_LABS {
-                asked = Walk::new(data).get(CABLE_LABS_ORO).unwrap_or_default();
+                requested = Walk::new(data).get(CABLE_LABS_ORO).unwrap_or_default();
             }
         }
     }
-    let codes = asked.as_chunks::<2>().0.iter();
+    let codes = requested.as_chunks::<2>().0.iter();
     VendorQuery { vendors, requested: codes.map(|&code| u16::from_be_bytes(code)) }
 }
 

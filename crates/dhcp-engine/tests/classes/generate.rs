@@ -58,15 +58,15 @@ pub(crate) struct ExpressionGenerator<'p> {
     family: MessageFamily,
     random: Random,
     /// Classes that expressions may refer to.
-    asked: Vec<String>,
+    names: Vec<String>,
     patterns: &'p [Pattern],
 }
 
 impl<'p> ExpressionGenerator<'p> {
     pub(crate) fn new(family: MessageFamily, random: Random, patterns: &'p [Pattern]) -> Self {
-        let asked = ["a", "KNOWN", "VENDOR_CLASS_a", "SPAWN_c0_ab", "c0"];
-        let asked = asked.map(str::to_owned).to_vec();
-        Self { family, random, asked, patterns }
+        let names = ["a", "KNOWN", "VENDOR_CLASS_a", "SPAWN_c0_ab", "c0"];
+        let names = names.map(str::to_owned).to_vec();
+        Self { family, random, names, patterns }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -93,7 +93,7 @@ impl<'p> ExpressionGenerator<'p> {
             .map(|position| {
                 let name = if position == 4 { "DROP".to_owned() } else { format!("c{position}") };
                 let test = self.test(is_uniform.then_some(&common));
-                self.asked.push(name.clone());
+                self.names.push(name.clone());
                 let only_in_additional_list = self.random.chance(1, 8);
                 let options = Vec::new();
                 let (valid_lifetime, own) = (None, ());
@@ -122,7 +122,7 @@ impl<'p> ExpressionGenerator<'p> {
         }
         match self.below(8) {
             0 => Condition::Exists(self.existing()),
-            1 => Condition::Member(self.pick(&self.asked.clone())),
+            1 => Condition::Member(self.pick(&self.names.clone())),
             2 => Condition::Matches(self.pattern(), Box::new(self.text(depth - 1))),
             3 => Condition::Not(Box::new(self.condition(depth - 1))),
             4 => self.comparison(depth),

@@ -45,11 +45,11 @@ impl<'v, V: PacketView> Interpreter<'v, V> {
         self.pass(configured, true);
     }
 
-    pub(crate) fn again(&mut self, configured: &[Class], given: &[String]) {
+    pub(crate) fn again(&mut self, configured: &[Class], host_classes: &[String]) {
         self.classes.retain(|name| {
             configured.iter().all(|class| class.name != *name || class.test.is_none())
         });
-        given.iter().for_each(|name| self.insert(name));
+        host_classes.iter().for_each(|name| self.insert(name));
         self.pass(configured, false);
     }
 
@@ -171,12 +171,12 @@ fn substring(text: &[u8], start: i64, length: Option<i64>) -> Vec<u8> {
         return Vec::new();
     }
     let start = if start < 0 { start + len } else { start };
-    let wanted = match length {
+    let range = match length {
         None => start..len,
         Some(length) if length < 0 => start + length..start,
         Some(length) => start..start + length,
     };
-    let octets = text.iter().zip(0..).filter(|(_, at)| wanted.contains(at));
+    let octets = text.iter().zip(0..).filter(|(_, at)| range.contains(at));
     octets.map(|(octet, _)| *octet).collect()
 }
 
@@ -221,12 +221,12 @@ fn escaped(text: &[u8]) -> String {
 pub(crate) fn late(configured: &[Class]) -> Vec<bool> {
     let mut late: Vec<bool> = Vec::new();
     for class in configured {
-        let (asked, is_template) = match &class.test {
+        let (test_text, is_template) = match &class.test {
             None => (String::new(), false),
             Some(ClassTest::Test { condition, .. }) => (format!("{condition:?}"), false),
             Some(ClassTest::Template { text, .. }) => (format!("{text:?}"), true),
         };
-        let asks = |name: &str| asked.contains(&format!("Member({name:?})"));
+        let asks = |name: &str| test_text.contains(&format!("Member({name:?})"));
         let mut before = configured.iter().zip(&late);
         let asks_late = before.any(|(class, late)| *late && asks(&class.name));
         late.push(asks("KNOWN") || asks("UNKNOWN") || asks_late && !is_template);

@@ -49,9 +49,9 @@ fn check(
     let same = |plain: &Interpreter<'_, AnyPacketView<'_>>, set: &ClassSet, pass: &str| {
         let expected: Vec<&String> =
             plain.classes.iter().filter(|name| classes.index(name).is_some()).collect();
-        let found = names(classes, set);
+        let members = names(classes, set);
         assert_eq!(
-            found.iter().collect::<Vec<_>>(),
+            members.iter().collect::<Vec<_>>(),
             expected,
             "{pass}\n{configured:#?}\n{message:?}"
         );
@@ -68,15 +68,15 @@ fn check(
     plain.early(configured);
     same(&plain, set, "early");
 
-    let given = some(random);
+    let host_classes = some(random);
     if random.chance(1, 2) {
-        classes.evaluate_again(&indexes(&given), view, set, work);
-        plain.again(configured, &given);
+        classes.evaluate_again(&indexes(&host_classes), view, set, work);
+        plain.again(configured, &host_classes);
         same(&plain, set, "again");
     }
-    let known = if random.chance(1, 2) { Classes::KNOWN } else { Classes::UNKNOWN };
-    set.insert(known);
-    plain.insert(classes.name(known));
+    let known_class = if random.chance(1, 2) { Classes::KNOWN } else { Classes::UNKNOWN };
+    set.insert(known_class);
+    plain.insert(classes.name(known_class));
 
     classes.evaluate_late(view, set, work);
     plain.late(configured);
@@ -148,7 +148,7 @@ fn expressions(family: MessageFamily, seed: u64) {
     let mut random = Random::from_seed(seed);
     let none: [Class; 0] = [];
     let classes = Classes::compile(&none, ["a"]);
-    let (mut set, mut work, mut found) = (ClassSet::default(), Workspace::default(), Vec::new());
+    let (mut set, mut work, mut octets) = (ClassSet::default(), Workspace::default(), Vec::new());
     let patterns = generate::patterns();
     let mut filled = 0;
     for _ in 0..EXPRESSIONS {
@@ -170,11 +170,15 @@ fn expressions(family: MessageFamily, seed: u64) {
                 set.insert(classes.index("a").expect("it is referred to"));
                 plain.insert("a");
             }
-            found.clear();
-            let made = program.evaluate(view, &set, &mut work, &mut found);
+            octets.clear();
+            let has_value = program.evaluate(view, &set, &mut work, &mut octets);
             let expected = plain.text(&text);
-            assert_eq!(made.then_some(&found), expected.as_ref().ok(), "{spelled}\n{message:?}");
-            filled += u64::from(!found.is_empty());
+            assert_eq!(
+                has_value.then_some(&octets),
+                expected.as_ref().ok(),
+                "{spelled}\n{message:?}"
+            );
+            filled += u64::from(!octets.is_empty());
         });
     }
     assert!(filled > EXPRESSIONS / 4, "{filled}");

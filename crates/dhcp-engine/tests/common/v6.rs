@@ -252,8 +252,8 @@ impl ParsedDhcp6Reply {
         }
     }
 
-    pub(crate) fn option(&self, wanted: u16) -> Option<&[u8]> {
-        self.options.iter().find(|(code, _)| *code == wanted).map(|(_, value)| &**value)
+    pub(crate) fn option(&self, code: u16) -> Option<&[u8]> {
+        self.options.iter().find(|(other, _)| *other == code).map(|(_, value)| &**value)
     }
 
     /// Returns the first address or prefix of the IA at `at`.

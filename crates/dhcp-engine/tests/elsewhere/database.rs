@@ -16,9 +16,9 @@ type Batches<F> = Vec<Vec<HostKey<<F as dhcp_lease::Family>::Address>>>;
 pub(crate) struct Content<F: ReservationProtocol> {
     pub(crate) hosts: Vec<FoundHost<F>>,
     /// True if no look-up succeeds.
-    pub(crate) is_gone: bool,
+    pub(crate) is_failing: bool,
     /// All requests so far.
-    pub(crate) asked: Batches<F>,
+    pub(crate) requests: Batches<F>,
     answered: usize,
     answers: VecDeque<HostAnswer<F>>,
 }
@@ -27,8 +27,8 @@ impl<F: ReservationProtocol> Default for Content<F> {
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
-            is_gone: false,
-            asked: Vec::new(),
+            is_failing: false,
+            requests: Vec::new(),
             answered: 0,
             answers: VecDeque::new(),
         }
@@ -51,21 +51,22 @@ impl<F: ReservationProtocol> SharedHostDatabase<F> {
     /// Answers all requests; returns false when there were none.
     pub(crate) fn answer(&self) -> bool {
         let mut content = self.content();
-        let Content { hosts, is_gone, asked, answered, answers } = &mut *content;
-        let open = &asked[*answered..];
+        let Content { hosts, is_failing, requests, answered, answers } = &mut *content;
+        let open = &requests[*answered..];
         for (batch, keys) in (*answered as u64 + 1..).zip(open) {
-            let found = keys.iter().map(|key| {
-                let its = hosts.iter().filter(|(_, host)| !*is_gone && leads_to::<F>(key, host));
-                (key.clone(), its.cloned().collect())
+            let results = keys.iter().map(|key| {
+                let key_hosts =
+                    hosts.iter().filter(|(_, host)| !*is_failing && leads_to::<F>(key, host));
+                (key.clone(), key_hosts.cloned().collect())
             });
             answers.push_back(HostAnswer {
                 batch,
-                is_failed: *is_gone,
-                hosts_by_key: found.collect(),
+                is_failed: *is_failing,
+                hosts_by_key: results.collect(),
             });
         }
         let had_any = !open.is_empty();
-        *answered = asked.len();
+        *answered = requests.len();
         had_any
     }
 }
@@ -83,8 +84,8 @@ fn leads_to<F: ReservationProtocol>(key: &HostKey<F::Address>, host: &Reservatio
 impl<F: ReservationProtocol> HostSource<F> for SharedHostDatabase<F> {
     fn request(&mut self, keys: Vec<HostKey<F::Address>>) -> u64 {
         let mut content = self.content();
-        content.asked.push(keys);
-        content.asked.len() as u64
+        content.requests.push(keys);
+        content.requests.len() as u64
     }
 
     fn take(&mut self) -> Option<HostAnswer<F>> {

@@ -2,8 +2,8 @@
 //! configuration, waits for them without delaying other clients, and caches them for a while only.
 
 use crate::common;
+mod counterparts;
 mod database;
-mod twins;
 
 use std::net::Ipv4Addr;
 
@@ -94,10 +94,11 @@ fn offered(
 
 /// Runs an exchange from DISCOVER to ACK; returns the address.
 fn leased(server: &mut Server, database: &SharedHostDatabase<V4>, n: u8) -> Ipv4Addr {
-    let found = offered(server, database, &discover(n));
-    let ack = patiently(server, database, &request(n, found)).expect("there is an answer");
+    let offered_address = offered(server, database, &discover(n));
+    let ack =
+        patiently(server, database, &request(n, offered_address)).expect("there is an answer");
     assert_eq!(kind(&ack), Some(MessageType::Ack));
-    found
+    offered_address
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn reservations_outside_of_pools_cost_no_question_about_addresses() {
     assert_eq!(leased(&mut server, &database, 2), address(77));
     let content = database.content();
     let is_address = |key: &HostKey<Ipv4Addr>| matches!(key, HostKey::Address(address) if *address != Ipv4Addr::new(10, 0, 0, 77));
-    assert!(!content.asked.iter().flatten().any(is_address), "{:?}", content.asked);
+    assert!(!content.requests.iter().flatten().any(is_address), "{:?}", content.requests);
 }
 
 #[test]
@@ -163,9 +164,9 @@ fn the_configuration_goes_first_and_needs_no_database() {
                                      "ip-address": "10.0.0.50" } ],"#;
     let (mut server, database) = served(own);
     database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
-    database.content().is_gone = true;
+    database.content().is_failing = true;
     assert_eq!(server.lease(1), address(50));
-    assert_eq!(database.content().asked.len(), 0);
+    assert_eq!(database.content().requests.len(), 0);
 }
 
 #[test]
@@ -183,34 +184,34 @@ fn one_question_is_asked_for_all_messages_of_a_batch() {
     }
     server.shards[0].end_batch(server.now, &mut sink);
     assert_eq!(sink.0.len(), 0);
-    let asked = database.content().asked.clone();
-    assert_eq!(asked.len(), 1);
-    let mut keys = asked[0].clone();
+    let batches = database.content().requests.clone();
+    assert_eq!(batches.len(), 1);
+    let mut keys = batches[0].clone();
     keys.sort_unstable();
     keys.dedup();
     let hardware =
         |key: &HostKey<_>| matches!(key, HostKey::Identifier(IdentifierKind::HardwareAddress, _));
-    assert_eq!((keys.len(), asked[0].len()), (50, 50));
+    assert_eq!((keys.len(), batches[0].len()), (50, 50));
     assert!(keys.iter().all(hardware));
     // Four addresses are available; each is looked up once, in one request.
     while database.answer() {
         server.settle(&mut sink);
     }
     assert_eq!(sink.0.len(), 50);
-    let mut addresses = database.content().asked[1].clone();
+    let mut addresses = database.content().requests[1].clone();
     addresses.sort_unstable();
     assert_eq!(addresses, [10, 11, 12, 13].map(|last| HostKey::Address(address(last))));
-    assert_eq!(database.content().asked.len(), 2);
+    assert_eq!(database.content().requests.len(), 2);
 }
 
 #[test]
 fn a_database_that_is_gone_costs_the_messages_that_need_it_and_is_asked_again() {
     let (mut server, database) = served("");
     database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
-    database.content().is_gone = true;
+    database.content().is_failing = true;
     assert_eq!(patiently(&mut server, &database, &discover(1)), None);
     assert_eq!(server.dropped(DropReason::HostsUnavailable), 1);
-    database.content().is_gone = false;
+    database.content().is_failing = false;
     database.answer();
     // The first message finds that the database is available again.
     let first = patiently(&mut server, &database, &discover(1));
@@ -236,7 +237,7 @@ fn a_client_that_is_remembered_costs_no_allocation() {
     let (mut server, database) = served("");
     database.insert(ReservationScope::Subnet(1), host(1, r#""ip-address": "10.0.0.60""#));
     assert_eq!(leased(&mut server, &database, 1), address(60));
-    let asked = database.content().asked.len();
+    let batch_count = database.content().requests.len();
     let octets = discover(1).octets();
     let mut count = u64::MAX;
     for _ in 0..3 {
@@ -256,7 +257,7 @@ fn a_client_that_is_remembered_costs_no_allocation() {
         server.now = server.now.after_ns(NS_PER_MS);
     }
     assert_eq!(count, 0);
-    assert_eq!(database.content().asked.len(), asked);
+    assert_eq!(database.content().requests.len(), batch_count);
 }
 
 /// Receiver that discards replies.
@@ -284,7 +285,7 @@ fn what_is_remembered_is_bounded() {
         patiently(&mut server, &database, &message);
     }
     // Each client adds a hardware address and a client identifier, and there are four addresses.
-    assert!(database.content().asked.iter().flatten().count() > 6 * CACHE_KEYS_MIN);
+    assert!(database.content().requests.iter().flatten().count() > 6 * CACHE_KEYS_MIN);
     assert_eq!(server.shards[0].hosts().len(), CACHE_KEYS_MIN);
 }
 

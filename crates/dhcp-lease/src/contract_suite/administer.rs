@@ -33,7 +33,7 @@ pub fn an_operator_puts_and_removes_leases<B: StoreFactory>(backend: &mut B) {
         assert_eq!(bench.store.put(&lease, PutMode::Add), Err(PutRefusal::Exists));
         assert_eq!(bench.backend.table().lease(at), Some(lease));
         let slot = bench.slot(client::<B>(7), at);
-        assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+        assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Requester));
         let declined = sample::<B>(number, LeaseState::Declined);
         assert!(bench.store.put(&declined, PutMode::Update).is_ok());
         bench.settle();
@@ -107,12 +107,12 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFacto
     bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
     bench.settle();
     let count = u64::from(<B::Family as TableFamily>::COUNTS_OUTSIDE);
-    let given =
+    let counted =
         PoolStatistics { assigned: count, cumulative_assigned: count, ..PoolStatistics::default() };
-    assert_eq!(counts(&bench), given);
+    assert_eq!(counts(&bench), counted);
     bench.make(client::<B>(1), outside, lease_for::<B>(LIFETIME_S));
     bench.settle();
-    assert_eq!(counts(&bench), given, "a renewal changes nothing");
+    assert_eq!(counts(&bench), counted, "a renewal changes nothing");
     bench.make(client::<B>(1), outside, Action::Release);
     bench.settle();
     bench.sweep();
@@ -152,8 +152,9 @@ pub fn the_leases_of_a_client_are_found<B: StoreFactory>(backend: &mut B) {
         }
         bench.settle();
         let leases = bench.backend.table().leases_of(B::Family::key(&client::<B>(7)));
-        let found = leases.iter().map(|lease| B::Family::number(B::Family::sample(lease).address));
-        assert!(found.eq(BASE + 20..BASE + 20 + count));
+        let numbers =
+            leases.iter().map(|lease| B::Family::number(B::Family::sample(lease).address));
+        assert!(numbers.eq(BASE + 20..BASE + 20 + count));
     }
     assert!(bench.backend.table().leases_of(B::Family::key(&client::<B>(8))).is_empty());
 }
@@ -177,7 +178,7 @@ pub fn an_address_is_registered<B: StoreFactory>(backend: &mut B) {
     assert!(bench.commit(client::<B>(2), &slot, Action::Register(terms)).is_ok());
     bench.settle();
     let slot = bench.slot(client::<B>(2), outside::<B>());
-    assert_eq!((slot.owner, slot.state), (SlotOwner::Asking, LeaseState::Registered));
+    assert_eq!((slot.owner, slot.state), (SlotOwner::Requester, LeaseState::Registered));
     let outside = bench.backend.table().statistics_outside();
     let counted: Vec<_> =
         outside.into_iter().map(|((subnet_id, _), sums)| (subnet_id, sums)).collect();

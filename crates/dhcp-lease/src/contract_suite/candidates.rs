@@ -6,24 +6,24 @@ use super::*;
 pub fn a_candidate_is_held_and_then_leased<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let candidate = bench.candidate(client::<B>(1)).expect("the pool is empty");
-    assert_eq!((candidate.occupancy, candidate.owner), (SlotOccupancy::Free, SlotOwner::Nobody));
+    assert_eq!((candidate.occupancy, candidate.owner), (SlotOccupancy::Free, SlotOwner::NoClient));
     let hold = hold_from::<B>(bench.now);
     let receipt = bench.commit(client::<B>(1), &candidate, hold).expect("nobody interferes");
     assert_eq!(receipt.row_epoch, 0, "holds are not logged");
     let facts = bench.fetch(client::<B>(1), Some(candidate.address), &[]);
     assert_eq!(facts.client_slot_count, 1);
-    let held = facts.address_slots[0].expect("it is pooled");
-    assert_eq!(facts.client_slots[0], Some(held));
-    assert_eq!((held.occupancy, held.owner), (SlotOccupancy::Held, SlotOwner::Asking));
-    assert_eq!(held.hold_deadline_ns, bench.now.mono_ns + HOLD_NS);
-    assert_ne!(held.version, candidate.version);
+    let held_slot = facts.address_slots[0].expect("it is pooled");
+    assert_eq!(facts.client_slots[0], Some(held_slot));
+    assert_eq!((held_slot.occupancy, held_slot.owner), (SlotOccupancy::Held, SlotOwner::Requester));
+    assert_eq!(held_slot.hold_deadline_ns, bench.now.mono_ns + HOLD_NS);
+    assert_ne!(held_slot.version, candidate.version);
     let receipt =
-        bench.commit(client::<B>(1), &held, lease_for::<B>(LIFETIME_S)).expect("it is held");
+        bench.commit(client::<B>(1), &held_slot, lease_for::<B>(LIFETIME_S)).expect("it is held");
     assert_ne!(receipt.row_epoch, 0, "leases are logged");
     bench.settle();
     assert!(bench.store.settled_epoch() >= receipt.row_epoch);
     let leased = bench.slot(client::<B>(1), candidate.address);
-    assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+    assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Requester));
     assert_eq!((leased.cltt_s, leased.valid_lifetime_s), (bench.now.wall_s(), LIFETIME_S));
     assert_eq!((leased.subnet_id, leased.row_epoch), (1, receipt.row_epoch));
     assert_eq!(bench.slot(client::<B>(2), candidate.address).owner, SlotOwner::Other);
@@ -53,11 +53,11 @@ pub fn addresses_are_given_in_order_and_wrap<B: StoreFactory>(backend: &mut B) {
 /// Checks that a later pool gives addresses when the earlier ones have none.
 pub fn pools_are_used_in_the_order_of_preference<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10), pool::<B>(20, 29)]);
-    let given: Vec<_> = (0..3)
+    let addresses: Vec<_> = (0..3)
         .map(|_| bench.fetch(client::<B>(1), None, &[PoolIndex(0), PoolIndex(1)]).candidate)
         .map(|candidate| candidate.expect("there are eleven").address)
         .collect();
-    assert_eq!(given, [address::<B>(10), address::<B>(20), address::<B>(21)]);
+    assert_eq!(addresses, [address::<B>(10), address::<B>(20), address::<B>(21)]);
 }
 
 /// Checks that a candidate is claimed for its transaction, also against other shards.
@@ -145,8 +145,11 @@ pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
     let other = bench.candidate(client::<B>(2)).expect("one is not reserved");
     assert_eq!(other.address, address::<B>(12));
     assert_eq!(bench.candidate(client::<B>(3)), None);
-    let kept = bench.slot(client::<B>(1), address::<B>(11));
-    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+    let lease_slot = bench.slot(client::<B>(1), address::<B>(11));
+    assert_eq!(
+        (lease_slot.occupancy, lease_slot.owner),
+        (SlotOccupancy::Leased, SlotOwner::Requester)
+    );
     bench.make(client::<B>(1), address::<B>(11), Action::Release);
     bench.make(client::<B>(4), address::<B>(10), hold_from::<B>(START));
     bench.make(client::<B>(2), address::<B>(12), lease_for::<B>(LIFETIME_S));
@@ -162,8 +165,8 @@ pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
 pub fn what_is_set_aside_is_reserved<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));
-    for taken in [address::<B>(10), address::<B>(11), address::<B>(10), outside::<B>()] {
-        bench.store.reserve_address(taken);
+    for reserved in [address::<B>(10), address::<B>(11), address::<B>(10), outside::<B>()] {
+        bench.store.reserve_address(reserved);
     }
     bench.make(client::<B>(1), address::<B>(11), Action::Unhold);
     let other = bench.candidate(client::<B>(2)).map(|slot| slot.address);
@@ -183,7 +186,7 @@ pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: 
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.reserve(&[pool::<B>(10, 12)], &[outside::<B>()]);
     let slot = bench.slot(client::<B>(1), outside::<B>());
-    assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Free, SlotOwner::Nobody));
+    assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Free, SlotOwner::NoClient));
     bench.make(client::<B>(1), outside::<B>(), lease_for::<B>(LIFETIME_S));
     bench.settle();
     let mine =
@@ -196,8 +199,8 @@ pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: 
 /// Checks that the hashes of names and context follow the terms, and that changes are visible.
 pub fn a_slot_tells_whether_its_text_is_the_same<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
-    let named = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));
-    bench.make(client::<B>(1), address::<B>(10), named);
+    let lease_action = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));
+    bench.make(client::<B>(1), address::<B>(10), lease_action);
     bench.settle();
     let text = bench.slot(client::<B>(1), address::<B>(10)).text;
     assert_eq!(text.hostname, text_hash("a.example"));

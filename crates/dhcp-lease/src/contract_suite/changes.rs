@@ -9,8 +9,8 @@ pub fn a_change_on_an_old_version_is_stale<B: StoreFactory>(backend: &mut B) {
     let hold = hold_from::<B>(bench.now);
     bench.commit(client::<B>(1), &before, hold).expect("it is free");
     assert_eq!(bench.commit(client::<B>(2), &before, hold), Err(CommitRefusal::Stale));
-    let held = bench.slot(client::<B>(2), address::<B>(10));
-    assert_eq!((held.occupancy, held.owner), (SlotOccupancy::Held, SlotOwner::Other));
+    let held_slot = bench.slot(client::<B>(2), address::<B>(10));
+    assert_eq!((held_slot.occupancy, held_slot.owner), (SlotOccupancy::Held, SlotOwner::Other));
 }
 
 /// Checks that one stale change neither undoes nor makes any change.
@@ -93,8 +93,8 @@ pub fn a_hold_is_given_up<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let hold = hold_from::<B>(bench.now);
     bench.make(client::<B>(1), address::<B>(10), hold);
-    let held = bench.slot(client::<B>(2), address::<B>(10));
-    assert_eq!(bench.commit(client::<B>(2), &held, Action::Unhold), Err(CommitRefusal::Stale));
+    let held_slot = bench.slot(client::<B>(2), address::<B>(10));
+    assert_eq!(bench.commit(client::<B>(2), &held_slot, Action::Unhold), Err(CommitRefusal::Stale));
     let receipt = bench.make(client::<B>(1), address::<B>(10), Action::Unhold);
     assert_eq!(receipt.row_epoch, 0);
     let free = bench.candidate(client::<B>(2)).expect("it was given up");
@@ -131,7 +131,7 @@ pub fn a_loaded_lease_is_found<B: StoreFactory>(backend: &mut B) {
         bench.backend.table().load(lease.clone());
         let who = B::Family::client(number);
         let slot = bench.slot(who, B::Family::address(at));
-        assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+        assert_eq!((slot.occupancy, slot.owner), (SlotOccupancy::Leased, SlotOwner::Requester));
         assert_eq!((slot.subnet_id, slot.expires_s()), (7, START.wall_s() + u64::from(LIFETIME_S)));
         assert_eq!(bench.fetch(who, None, &[]).client_slots[0], Some(slot));
         let mut listed = Vec::new();
@@ -157,18 +157,18 @@ pub fn a_running_lease_tells_its_client_what_it_keeps<B: StoreFactory>(backend: 
         user_context: "{ \"a\": 1 }",
     }));
     bench.make(client::<B>(2), address::<B>(11), lease_for::<B>(2 * LIFETIME_S));
-    let told = |bench: &mut ContractFixture<'_, B>, who, number| {
+    let context_of = |bench: &mut ContractFixture<'_, B>, who, number| {
         let mut text = String::from("|");
         let (now, address) = (bench.now, address::<B>(number));
-        let is_found = bench.store.user_context(now, address, &client::<B>(who), &mut text);
-        (is_found, text)
+        let has_lease = bench.store.user_context(now, address, &client::<B>(who), &mut text);
+        (has_lease, text)
     };
-    assert_eq!(told(&mut bench, 1, 10), (true, "|{ \"a\": 1 }".into()));
-    assert_eq!(told(&mut bench, 2, 10), (false, "|".into()));
-    assert_eq!(told(&mut bench, 2, 11), (true, "|".into()));
-    assert_eq!(told(&mut bench, 2, 12), (false, "|".into()));
+    assert_eq!(context_of(&mut bench, 1, 10), (true, "|{ \"a\": 1 }".into()));
+    assert_eq!(context_of(&mut bench, 2, 10), (false, "|".into()));
+    assert_eq!(context_of(&mut bench, 2, 11), (true, "|".into()));
+    assert_eq!(context_of(&mut bench, 2, 12), (false, "|".into()));
     bench.pass(u64::from(LIFETIME_S));
-    assert_eq!(told(&mut bench, 1, 10), (false, "|".into()));
+    assert_eq!(context_of(&mut bench, 1, 10), (false, "|".into()));
 }
 
 /// Checks that shards share the leases.
@@ -179,7 +179,7 @@ pub fn other_shards_see_a_commit_at_once<B: StoreFactory>(backend: &mut B) {
     bench.settle();
     bench.store = bench.backend.store();
     let after = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((after.occupancy, after.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+    assert_eq!((after.occupancy, after.owner), (SlotOccupancy::Leased, SlotOwner::Requester));
     let refused = bench.commit(client::<B>(2), &before, lease_for::<B>(LIFETIME_S));
     assert_eq!(refused, Err(CommitRefusal::Stale));
 }

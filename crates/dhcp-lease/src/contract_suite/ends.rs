@@ -36,7 +36,7 @@ pub fn an_ended_lease_is_given_to_another<B: StoreFactory>(backend: &mut B) {
     bench.make(client::<B>(2), address::<B>(10), lease_for::<B>(LIFETIME_S));
     bench.settle();
     bench.sweep();
-    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Asking);
+    assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Requester);
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
 }
 
@@ -52,7 +52,7 @@ pub fn a_swept_lease_is_free_and_remembers_its_client<B: StoreFactory>(backend: 
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1);
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 0);
     let free = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
+    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Requester));
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slots[0], Some(free));
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).owner, SlotOwner::Other);
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
@@ -94,7 +94,7 @@ pub fn a_release_is_free_once_settled<B: StoreFactory>(backend: &mut B) {
     bench.settle();
     bench.sweep();
     let free = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
+    assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Requester));
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
@@ -108,7 +108,10 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: StoreFactory>(backe
     assert_ne!(receipt.row_epoch, 0);
     bench.settle();
     let declined = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((declined.occupancy, declined.owner), (SlotOccupancy::Declined, SlotOwner::Nobody));
+    assert_eq!(
+        (declined.occupancy, declined.owner),
+        (SlotOccupancy::Declined, SlotOwner::NoClient)
+    );
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
     bench.pass(9_999);
     bench.sweep();
@@ -175,7 +178,7 @@ pub fn a_released_lease_waits_for_its_client<B: StoreFactory>(backend: &mut B) {
     bench.settle();
     assert_eq!(bench.state(address::<B>(10)), Some(LeaseState::ExpiredReclaimed));
     let mine = bench.slot(client::<B>(1), address::<B>(10));
-    assert_eq!((mine.occupancy, mine.owner), (SlotOccupancy::Free, SlotOwner::Asking));
+    assert_eq!((mine.occupancy, mine.owner), (SlotOccupancy::Free, SlotOwner::Requester));
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
     let counted = bench.backend.table().statistics(PoolIndex(0));
     let expected = PoolStatistics {
@@ -198,7 +201,7 @@ pub fn without_affinity_a_release_deletes<B: StoreFactory>(backend: &mut B) {
     bench.settle();
     bench.sweep();
     assert_eq!(bench.state(address::<B>(10)), None);
-    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, SlotOwner::Nobody);
+    assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, SlotOwner::NoClient);
 }
 
 /// Checks that a sweep leaves ended leases alone when configured so, and that a reclaim takes them

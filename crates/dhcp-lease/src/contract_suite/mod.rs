@@ -220,10 +220,10 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
     fn fetch(
         &mut self,
         who: ClientOf<B>,
-        asked: Option<AddressOf<B>>,
+        address: Option<AddressOf<B>>,
         candidate_pools: &[PoolIndex],
     ) -> Facts<B::Family> {
-        self.fetch_as(who, asked, candidate_pools, false)
+        self.fetch_as(who, address, candidate_pools, false)
     }
 
     /// Looks up a client, with a candidate only for a client without a slot.
@@ -234,14 +234,14 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
     fn fetch_as(
         &mut self,
         who: ClientOf<B>,
-        asked: Option<AddressOf<B>>,
+        address: Option<AddressOf<B>>,
         candidate_pools: &[PoolIndex],
         is_candidate_spare: bool,
     ) -> Facts<B::Family> {
         let mut facts = Facts::default();
         let keys = FetchKeys {
             identity: B::Family::borrow(who),
-            addresses: [asked, None, None, None],
+            addresses: [address, None, None, None],
             pools: &*self.pools,
             candidate_pools,
             is_candidate_spare,

@@ -33,5 +33,5 @@ pub fn clients_with_one_hardware_address_are_told_apart<B: StoreFactory<Family =
     assert_eq!(bench.slot(second, address::<B>(10)).owner, SlotOwner::Other);
     let by_hardware = Identity { match_client_id: false, ..second };
     assert_eq!(bench.fetch(by_hardware, None, &[]).client_slot_count, 1);
-    assert_eq!(bench.slot(by_hardware, address::<B>(10)).owner, SlotOwner::Asking);
+    assert_eq!(bench.slot(by_hardware, address::<B>(10)).owner, SlotOwner::Requester);
 }

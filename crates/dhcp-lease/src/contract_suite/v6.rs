@@ -43,16 +43,16 @@ pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(b
         association(1, ResourceKind::Address, 8),
         association(1, ResourceKind::Prefix, 7),
     ];
-    let given = [(0, ADDRESS_POOL), (1, ADDRESS_POOL), (2, PREFIX_POOL)].map(|(at, pool)| {
+    let leased = [(0, ADDRESS_POOL), (1, ADDRESS_POOL), (2, PREFIX_POOL)].map(|(at, pool)| {
         let candidate = bench.fetch(who[at], None, &[pool]).candidate.expect("nobody has any");
         bench.commit(who[at], &candidate, lease_for::<B>(LIFETIME_S)).expect("it is free");
         bench.settle();
         candidate.address
     });
-    for (number, &mine) in given.iter().enumerate() {
-        let facts = bench.fetch(who[number], Some(given[(number + 1) % 3]), &[]);
-        let found: Vec<_> = facts.client_slots().map(|view| view.address).collect();
-        assert_eq!(found, [mine]);
+    for (number, &mine) in leased.iter().enumerate() {
+        let facts = bench.fetch(who[number], Some(leased[(number + 1) % 3]), &[]);
+        let addresses: Vec<_> = facts.client_slots().map(|view| view.address).collect();
+        assert_eq!(addresses, [mine]);
         assert_eq!(facts.address_slots[0].map(|view| view.owner), Some(SlotOwner::Other));
     }
     assert_eq!(
@@ -86,7 +86,7 @@ pub fn several_associations_of_a_message_succeed_together<B: StoreFactory<Family
     bench.settle();
     for (who, slot) in [(address, first), (prefix, second)] {
         let leased = bench.slot(who, slot.address);
-        assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+        assert_eq!((leased.occupancy, leased.owner), (SlotOccupancy::Leased, SlotOwner::Requester));
     }
 }
 
@@ -108,17 +108,23 @@ pub fn an_address_and_a_prefix_with_one_number_take_turns<B: StoreFactory<Family
     bench.make(first, address, lease_for::<B>(LIFETIME_S));
     bench.settle();
     let slot = bench.slot(second, prefix);
-    assert_eq!(slot.owner, SlotOwner::Nobody);
+    assert_eq!(slot.owner, SlotOwner::NoClient);
     assert_eq!(bench.commit(second, &slot, lease_for::<B>(LIFETIME_S)), Err(CommitRefusal::Stale));
-    let kept = bench.slot(first, address);
-    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+    let lease_slot = bench.slot(first, address);
+    assert_eq!(
+        (lease_slot.occupancy, lease_slot.owner),
+        (SlotOccupancy::Leased, SlotOwner::Requester)
+    );
     bench.make(first, address, Action::Release);
     bench.settle();
     bench.sweep();
     bench.make(second, prefix, lease_for::<B>(LIFETIME_S));
     bench.settle();
-    let kept = bench.slot(second, prefix);
-    assert_eq!((kept.occupancy, kept.owner), (SlotOccupancy::Leased, SlotOwner::Asking));
+    let lease_slot = bench.slot(second, prefix);
+    assert_eq!(
+        (lease_slot.occupancy, lease_slot.owner),
+        (SlotOccupancy::Leased, SlotOwner::Requester)
+    );
 }
 
 /// Checks that overlapping prefixes, which the operator configured, are different leases.
@@ -170,18 +176,18 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: StoreFactory<Family = V6>
         }
     }
     bench.settle();
-    assert_eq!(bench.slot(early, huge(5_000)).owner, SlotOwner::Asking);
+    assert_eq!(bench.slot(early, huge(5_000)).owner, SlotOwner::Requester);
     bench.make(early, huge(5_000), Action::Release);
     bench.settle();
     bench.sweep();
     // Released addresses are leased again once the search has come around.
-    let given = core::iter::from_fn(|| {
+    let leased = core::iter::from_fn(|| {
         let candidate = bench.candidate(V6::client(9_000))?;
         bench.store.release_claim(candidate.address);
         bench.commit(V6::client(9_000), &candidate, hold_from::<B>(bench.now)).ok()?;
         Some(candidate.address)
     });
-    assert!(given.take(8_192).any(|address| address == huge(5_000)));
+    assert!(leased.take(8_192).any(|address| address == huge(5_000)));
 }
 
 /// Checks an address that a client requests, or that another server leased before.
@@ -192,7 +198,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>
         let fresh = bench.slot(who, at);
         assert_eq!(
             (fresh.occupancy, fresh.owner, fresh.version),
-            (SlotOccupancy::Free, SlotOwner::Nobody, 0)
+            (SlotOccupancy::Free, SlotOwner::NoClient, 0)
         );
         bench.make(who, at, lease_for::<B>(LIFETIME_S));
         bench.settle();
@@ -203,7 +209,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>
         bench.settle();
         bench.sweep();
         let free = bench.slot(who, at);
-        assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Asking));
+        assert_eq!((free.occupancy, free.owner), (SlotOccupancy::Free, SlotOwner::Requester));
     }
     let facts = bench.fetch(client::<B>(1), Some(Resource::address(Ipv6Addr::LOCALHOST)), &[]);
     assert_eq!(facts.address_slots[0], None);

@@ -1,7 +1,7 @@
 //! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows of
-//! their slots: a lock-free tree over the whole space of places, filled in where pools are. A place
-//! is a 32-bit number that belongs to an address; in v4 it is the address itself, so this module
-//! calls it an address.
+//! their slots: a lock-free tree over the whole space of slot numbers, filled in where pools are. A
+//! slot number is a 32-bit number that belongs to an address; in v4 it is the address itself, so
+//! this module calls it an address.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
@@ -287,15 +287,15 @@ impl AddressMap {
         let mut start = u64::from(from);
         loop {
             match self.descend(start) {
-                Ok(found) => return (found <= u64::from(last)).then_some(found as u32),
+                Ok(lowest) => return (lowest <= u64::from(last)).then_some(lowest as u32),
                 Err(None) => return None,
                 Err(Some(again)) => start = again,
             }
         }
     }
 
-    /// Returns the lowest set bit at or after `from`. An error is the place to look again after a
-    /// stale summary bit was cleared, or `None` when there is no bit.
+    /// Returns the lowest set bit at or after `from`. An error is the slot number to look again
+    /// after a stale summary bit was cleared, or `None` when there is no bit.
     fn descend(&self, from: u64) -> Result<u64, Option<u64>> {
         let (mut level, mut key) = (0, from);
         loop {
@@ -331,22 +331,22 @@ impl AddressMap {
     pub(crate) fn claim(&self, first: u32, last: u32, start: u32) -> Option<u32> {
         let start = if (first..=last).contains(&start) { start } else { first };
         let mut from = start;
-        while let Some(found) = self.next(from, last) {
-            if self.clear_free(found) {
-                return Some(found);
+        while let Some(free) = self.next(from, last) {
+            if self.clear_free(free) {
+                return Some(free);
             }
-            if found == last {
+            if free == last {
                 break;
             }
-            from = found + 1;
+            from = free + 1;
         }
         let mut from = first;
         while from < start {
-            let found = self.next(from, start - 1)?;
-            if self.clear_free(found) {
-                return Some(found);
+            let free = self.next(from, start - 1)?;
+            if self.clear_free(free) {
+                return Some(free);
             }
-            from = found + 1;
+            from = free + 1;
         }
         None
     }
@@ -492,11 +492,12 @@ mod tests {
                 }
             });
             let total: u32 = ranges.iter().map(|(first, last)| last - first + 1).sum();
-            let taken = owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count();
-            let found = ranges.iter().map(|&(first, last)| {
+            let owned_count =
+                owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count();
+            let free_counts = ranges.iter().map(|&(first, last)| {
                 std::iter::from_fn(|| map.claim(first, last, first)).count() as u32
             });
-            assert_eq!(found.sum::<u32>() + taken as u32, total);
+            assert_eq!(free_counts.sum::<u32>() + owned_count as u32, total);
         }
     }
 }

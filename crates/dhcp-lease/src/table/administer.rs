@@ -4,7 +4,7 @@ use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
 use super::overlap::Overlaps as _;
 use super::stripe::Locked;
-use super::table_family::{FamilySlotFields, LeaseParts, PlaceMap, TableFamily};
+use super::table_family::{FamilySlotFields, LeaseParts, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
 use crate::lease::LeaseState;
@@ -26,15 +26,16 @@ impl<F: TableFamily> LeaseTable<F> {
         let CommitEpochs { row_epoch, settled_epoch } = epochs;
         let lease = F::split_lease(lease.clone());
         self.guard(lease.address);
-        let place = self.place_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
-        let mut stripe = self.lock_of(place);
-        let has_lease = stripe.shown_state(place).is_some();
+        let slot_number =
+            self.slot_number_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
+        let mut stripe = self.lock_of(slot_number);
+        let has_lease = stripe.shown_state(slot_number).is_some();
         match mode {
             PutMode::Add if has_lease => return Err(PutRefusal::Exists),
             PutMode::Update if !has_lease => return Err(PutRefusal::Missing),
             _ => {}
         }
-        let id = stripe.make(place, lease.address);
+        let id = stripe.make(slot_number, lease.address);
         let unsettled = stripe.slot(id).row_epoch;
         if unsettled > settled_epoch {
             return Err(PutRefusal::Unsettled(unsettled));
@@ -42,13 +43,13 @@ impl<F: TableFamily> LeaseTable<F> {
         let is_use =
             lease.occupancy() != SlotOccupancy::Free && lease.state != LeaseState::Registered;
         if is_use
-            && self.places.is_guarded(place, lease.address)
-            && !self.places.admit_put(&self.map, lease.address)
+            && self.slot_numbers.is_guarded(slot_number, lease.address)
+            && !self.slot_numbers.admit_put(&self.map, lease.address)
         {
             return Err(PutRefusal::Overlaps);
         }
         let state = lease.state;
-        let had = stripe.shown_state(place).filter(|state| !state.is_past());
+        let had = stripe.shown_state(slot_number).filter(|state| !state.is_past());
         let occupancy = stripe.install(id, lease, row_epoch);
         let is_registered = state == LeaseState::Registered;
         if occupancy == SlotOccupancy::Leased && is_registered && had != Some(state) {
@@ -62,12 +63,12 @@ impl<F: TableFamily> LeaseTable<F> {
         Ok(Receipt { row_epoch })
     }
 
-    fn place_to_put(&self, address: F::Address, mode: PutMode) -> Option<u32> {
-        match (self.places.find(address), mode) {
+    fn slot_number_to_put(&self, address: F::Address, mode: PutMode) -> Option<u32> {
+        match (self.slot_numbers.find(address), mode) {
             (None, PutMode::Update) => None,
             (None, PutMode::Add | PutMode::Force) => {
                 self.cover(address);
-                self.places.make(address, true)
+                self.slot_numbers.make(address, true)
             }
             (found, _) => found,
         }
@@ -84,9 +85,10 @@ impl<F: TableFamily> LeaseTable<F> {
         epochs: CommitEpochs,
         log: &mut dyn FnMut(F::Row<'_>),
     ) -> Result<Receipt, PutRefusal> {
-        let place = self.places.find(address).ok_or(PutRefusal::Missing)?;
-        let mut stripe = self.lock_of(place);
-        let (Some(id), Some(state)) = (stripe.find(place), stripe.shown_state(place)) else {
+        let slot_number = self.slot_numbers.find(address).ok_or(PutRefusal::Missing)?;
+        let mut stripe = self.lock_of(slot_number);
+        let (Some(id), Some(state)) = (stripe.find(slot_number), stripe.shown_state(slot_number))
+        else {
             return Err(PutRefusal::Missing);
         };
         let unsettled = stripe.slot(id).row_epoch;
@@ -101,9 +103,9 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Returns the state of the lease at `place` that operators see, if there is one.
-    pub(super) fn shown_state(&self, place: u32) -> Option<LeaseState> {
-        let slot = self.find(place).map(|id| self.slot(id))?;
+    /// Returns the state of the lease with `slot_number` that operators see, if there is one.
+    pub(super) fn shown_state(&self, slot_number: u32) -> Option<LeaseState> {
+        let slot = self.find(slot_number).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }
     }
 

@@ -7,7 +7,7 @@ use super::clock::ClockReading;
 use super::commit_epochs::CommitEpochs;
 use super::slot::LeaseSlot;
 use super::stripe::Locked;
-use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};
+use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -20,11 +20,11 @@ struct Guards<'t, F: TableFamily> {
 }
 
 impl<'t, F: TableFamily> Guards<'t, F> {
-    fn lock(table: &'t LeaseTable<F>, places: &[u32]) -> Self {
+    fn lock(table: &'t LeaseTable<F>, slot_numbers: &[u32]) -> Self {
         let mut numbers = [0; CHANGES_MAX];
         let mut len = 0;
-        for &place in places {
-            let number = place as u8;
+        for &slot_number in slot_numbers {
+            let number = slot_number as u8;
             let at = numbers[..len].partition_point(|&other| other < number);
             if at == len || numbers[at] != number {
                 numbers.copy_within(at..len, at + 1);
@@ -39,9 +39,9 @@ impl<'t, F: TableFamily> Guards<'t, F> {
         Self { stripes, numbers, len }
     }
 
-    fn stripe(&mut self, place: u32) -> &mut Locked<'t, F> {
+    fn stripe(&mut self, slot_number: u32) -> &mut Locked<'t, F> {
         let at = self.numbers[..self.len]
-            .binary_search(&(place as u8))
+            .binary_search(&(slot_number as u8))
             .expect("every change's stripe is locked");
         self.stripes[at].as_mut().expect("every change's stripe is locked")
     }
@@ -76,13 +76,13 @@ impl<F: TableFamily> LeaseTable<F> {
         let timed = self.check_clock(now);
         let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
         if let [change] = changes {
-            let place = self.place_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
-            let mut stripe = self.lock_of(place);
-            let id = commit.check(&stripe, place, change)?;
-            if !commit.admits(self, place, change) {
+            let slot_number = self.slot_number_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
+            let mut stripe = self.lock_of(slot_number);
+            let id = commit.check(&stripe, slot_number, change)?;
+            if !commit.admits(self, slot_number, change) {
                 return Err(CommitRefusal::Stale);
             }
-            let id = id.unwrap_or_else(|| stripe.make(place, change.address));
+            let id = id.unwrap_or_else(|| stripe.make(slot_number, change.address));
             return Ok(commit.receipt(commit.perform(&mut stripe, id, change, log)));
         }
         debug_assert!(
@@ -91,29 +91,30 @@ impl<F: TableFamily> LeaseTable<F> {
             }),
             "a commit changes a slot once"
         );
-        let mut places = [0; CHANGES_MAX];
-        let found = changes.iter().map_while(|change| self.place_for(change));
-        let count = places.iter_mut().zip(found).map(|(place, found)| *place = found).count();
-        let places = &places[..count];
-        let mut guards = Guards::lock(self, places);
-        for (&place, change) in places.iter().zip(changes) {
-            commit.check(guards.stripe(place), place, change)?;
+        let mut slot_numbers = [0; CHANGES_MAX];
+        let found = changes.iter().map_while(|change| self.slot_number_for(change));
+        let count =
+            slot_numbers.iter_mut().zip(found).map(|(target, number)| *target = number).count();
+        let slot_numbers = &slot_numbers[..count];
+        let mut guards = Guards::lock(self, slot_numbers);
+        for (&slot_number, change) in slot_numbers.iter().zip(changes) {
+            commit.check(guards.stripe(slot_number), slot_number, change)?;
         }
         if count < changes.len() {
             return Err(CommitRefusal::NoSuchSlot);
         }
-        for (at, (&place, change)) in places.iter().zip(changes).enumerate() {
-            if !commit.admits(self, place, change) {
-                for (&place, change) in places[..at].iter().zip(changes) {
-                    guards.stripe(place).remove_use(place, change.address);
+        for (at, (&slot_number, change)) in slot_numbers.iter().zip(changes).enumerate() {
+            if !commit.admits(self, slot_number, change) {
+                for (&slot_number, change) in slot_numbers[..at].iter().zip(changes) {
+                    guards.stripe(slot_number).remove_use(slot_number, change.address);
                 }
                 return Err(CommitRefusal::Stale);
             }
         }
         let mut is_logged = false;
-        for (&place, change) in places.iter().zip(changes) {
-            let stripe = guards.stripe(place);
-            let id = stripe.make(place, change.address);
+        for (&slot_number, change) in slot_numbers.iter().zip(changes) {
+            let stripe = guards.stripe(slot_number);
+            let id = stripe.make(slot_number, change.address);
             is_logged |= commit.perform(stripe, id, change, log);
         }
         Ok(commit.receipt(is_logged))
@@ -121,9 +122,9 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    fn place_for(&self, change: &ChangeOf<'_, F>) -> Option<u32> {
+    fn slot_number_for(&self, change: &ChangeOf<'_, F>) -> Option<u32> {
         let is_any = matches!(change.action, Action::Register(_));
-        self.places.make(change.address, is_any)
+        self.slot_numbers.make(change.address, is_any)
     }
 }
 
@@ -144,19 +145,19 @@ impl Commit {
     fn check<F: TableFamily>(
         &self,
         stripe: &Locked<'_, F>,
-        place: u32,
+        slot_number: u32,
         change: &ChangeOf<'_, F>,
     ) -> Result<Option<u32>, CommitRefusal> {
         if stripe.table.wall_clock.has_moved(&self.timed) {
             return Err(CommitRefusal::Stale);
         }
         let is_registration = matches!(change.action, Action::Register(_));
-        let id = stripe.find(place);
+        let id = stripe.find(slot_number);
         let Some(slot) = id.map(|id| stripe.slot(id)).filter(|slot| slot.version != 0) else {
-            let is_given = stripe.is_leasable(place, change.address);
+            let is_leasable = stripe.is_leasable(slot_number, change.address);
             return match change.action {
                 _ if change.expected_version == 0 && is_registration => Ok(None),
-                _ if !is_given => Err(CommitRefusal::NoSuchSlot),
+                _ if !is_leasable => Err(CommitRefusal::NoSuchSlot),
                 Action::Hold { .. } | Action::Lease(_) if change.expected_version == 0 => Ok(None),
                 _ => Err(CommitRefusal::Stale),
             };
@@ -200,11 +201,11 @@ impl Commit {
     fn admits<F: TableFamily>(
         &self,
         table: &LeaseTable<F>,
-        place: u32,
+        slot_number: u32,
         change: &ChangeOf<'_, F>,
     ) -> bool {
         let is_use = matches!(change.action, Action::Hold { .. } | Action::Lease(_));
-        !is_use || table.admit(self.now, place, change.address)
+        !is_use || table.admit(self.now, slot_number, change.address)
     }
 
     /// Makes a checked change. Returns true if it was logged.
@@ -282,15 +283,15 @@ impl Commit {
         state: LeaseState,
     ) {
         let slot = stripe.slot(id);
-        let is_known = slot.family_fields.has_identity(identity);
+        let is_same_client = slot.family_fields.has_identity(identity);
         let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.marks.state() == state
             && slot.expires_s() > self.now.wall_s()
-            && (is_known || slot.family_fields.is_owned_by(identity));
+            && (is_same_client || slot.family_fields.is_owned_by(identity));
         if !is_renewed {
             stripe.count_ended(id, self.now.wall_s());
         }
-        if !is_known {
+        if !is_same_client {
             // A renewed lease keeps the relay agent information: this client may have come without
             // a relay.
             let extra = if is_renewed { stripe.slot_mut(id).extra.take() } else { None };
@@ -311,12 +312,12 @@ impl Commit {
         let subnet_id = F::common(terms).subnet_id;
         let slot = stripe.slot(id);
         if !is_renewed || slot.subnet_id != subnet_id {
-            let given = match state {
+            let delta = match state {
                 _ if is_renewed => Delta::default(),
                 LeaseState::Registered => Delta::REGISTERED,
                 _ => Delta::GIVEN,
             };
-            stripe.transition_counted(id, SlotOccupancy::Leased, given, set_terms);
+            stripe.transition_counted(id, SlotOccupancy::Leased, delta, set_terms);
             return;
         }
         let expired_s = slot.expires_s();
@@ -334,20 +335,20 @@ impl Commit {
         id: u32,
         log: &mut dyn FnMut(F::Row<'_>),
     ) {
-        let is_kept = stripe.state.deadlines.expiry.has_affinity();
+        let is_remembered = stripe.state.deadlines.expiry.has_affinity();
         let slot = stripe.slot_mut(id);
-        let is_kept = is_kept && slot.valid_lifetime_s != INFINITE_LIFETIME_S;
+        let is_remembered = is_remembered && slot.valid_lifetime_s != INFINITE_LIFETIME_S;
         slot.cltt_s = self.now.wall_s();
         slot.valid_lifetime_s = 0;
         slot.family_fields.end_term();
-        let row_state = if is_kept { LeaseState::Released } else { slot.marks.state() };
+        let row_state = if is_remembered { LeaseState::Released } else { slot.marks.state() };
         log(F::row(slot, row_state));
         let Self { row_epoch, settled_epoch, .. } = *self;
         stripe.free_when_settled(id, CommitEpochs { row_epoch, settled_epoch }, |slot| {
-            let past = if is_kept { LeaseState::Released } else { LeaseState::Assigned };
+            let past = if is_remembered { LeaseState::Released } else { LeaseState::Assigned };
             slot.marks.set_state(past);
         });
-        if !is_kept {
+        if !is_remembered {
             stripe.forget_client(id);
         }
     }

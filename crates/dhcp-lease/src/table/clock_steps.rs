@@ -45,10 +45,10 @@ impl<F: TableFamily> LeaseTable<F> {
 
     /// Compares `now` with the known difference of the clocks, and corrects leases after a step.
     pub(super) fn check_clock(&self, now: Now) -> ClockReading {
-        let known_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
-        let is_known = difference_us(now).abs_diff(known_us) < STEP_US;
-        if is_known || known_us == NOT_FOLLOWED {
-            return ClockReading { now, difference_us: known_us };
+        let previous_us = self.wall_clock.difference_us.load(Ordering::Relaxed);
+        let is_unchanged = difference_us(now).abs_diff(previous_us) < STEP_US;
+        if is_unchanged || previous_us == NOT_FOLLOWED {
+            return ClockReading { now, difference_us: previous_us };
         }
         self.follow_step(now)
     }
@@ -57,23 +57,23 @@ impl<F: TableFamily> LeaseTable<F> {
     fn follow_step(&self, now: Now) -> ClockReading {
         let clock = &self.wall_clock;
         let mut following = clock.following.lock().unwrap_or_else(PoisonError::into_inner);
-        let known_us = following.difference_us;
-        let found_us = difference_us(now);
-        if found_us.abs_diff(known_us) < STEP_US {
-            return ClockReading { now, difference_us: known_us };
+        let previous_us = following.difference_us;
+        let new_us = difference_us(now);
+        if new_us.abs_diff(previous_us) < STEP_US {
+            return ClockReading { now, difference_us: previous_us };
         }
-        let known_wall_us = (now.mono_ns / 1_000).checked_add_signed(known_us).unwrap_or(0);
+        let previous_wall_us = (now.mono_ns / 1_000).checked_add_signed(previous_us).unwrap_or(0);
         if now.mono_ns <= following.since_ns + STALE_NS {
             // Read before the step that another shard has followed.
             return ClockReading {
-                now: Now { wall_us: known_wall_us, ..now },
-                difference_us: known_us,
+                now: Now { wall_us: previous_wall_us, ..now },
+                difference_us: previous_us,
             };
         }
         clock.difference_us.store(MOVING, Ordering::Relaxed);
-        let by_s = (found_us - known_us) / US_PER_S.cast_signed();
+        let by_s = (new_us - previous_us) / US_PER_S.cast_signed();
         // Clock readings differ by less than a second.
-        let before_s = known_wall_us / US_PER_S + 1;
+        let before_s = previous_wall_us / US_PER_S + 1;
         let wall_s = now.wall_s();
         let leases = self.move_times(|cltt_s| {
             let is_moved = if by_s > 0 { cltt_s <= before_s } else { cltt_s > wall_s };
@@ -82,9 +82,9 @@ impl<F: TableFamily> LeaseTable<F> {
         if following.steps.len() < STEPS_MAX {
             following.steps.push(ClockStep { by_s, leases });
         }
-        (following.since_ns, following.difference_us) = (now.mono_ns, found_us);
-        clock.difference_us.store(found_us, Ordering::Relaxed);
-        ClockReading { now, difference_us: found_us }
+        (following.since_ns, following.difference_us) = (now.mono_ns, new_us);
+        clock.difference_us.store(new_us, Ordering::Relaxed);
+        ClockReading { now, difference_us: new_us }
     }
 
     /// Replaces the time of each lease by the result of `moved`, if any; returns the number of

@@ -2,13 +2,13 @@
 
 use super::LeaseTable;
 use super::order;
-use super::table_family::{PlaceMap, TableFamily};
+use super::table_family::{SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::lease::LeaseState;
 use crate::pool::Allocator;
 
-/// Number of places before the next one to lease within which an address counts as leased lately:
-/// more than clients have been offered and have not requested yet.
+/// Number of slot numbers before the next one to lease within which an address counts as leased
+/// lately: more than clients have been offered and have not requested yet.
 const LATELY: u32 = 4096;
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -17,24 +17,24 @@ impl<F: TableFamily> LeaseTable<F> {
     /// a row of a later epoch stays as it is, since the database has not yet accepted or refused
     /// that row; so does the hold of an address that the database does not know, and a slot that
     /// has the same lease already.
-    pub fn correct(&self, address: F::Address, found: Option<F::Lease>, row_epoch: u64) {
-        let place = match &found {
+    pub fn correct(&self, address: F::Address, lease: Option<F::Lease>, row_epoch: u64) {
+        let slot_number = match &lease {
             Some(_) => {
                 self.guard(address);
                 self.cover(address);
-                self.places.make(address, true)
+                self.slot_numbers.make(address, true)
             }
-            None => self.places.find(address),
+            None => self.slot_numbers.find(address),
         };
-        let Some(place) = place else { return };
-        let mut stripe = self.lock_of(place);
-        let known = stripe.find(place).filter(|&id| stripe.slot(id).version != 0);
-        if known.is_some_and(|id| stripe.slot(id).row_epoch > row_epoch) {
+        let Some(slot_number) = slot_number else { return };
+        let mut stripe = self.lock_of(slot_number);
+        let touched_id = stripe.find(slot_number).filter(|&id| stripe.slot(id).version != 0);
+        if touched_id.is_some_and(|id| stripe.slot(id).row_epoch > row_epoch) {
             return;
         }
-        match (known, found) {
+        match (touched_id, lease) {
             (_, Some(lease)) => {
-                let id = stripe.make(place, address);
+                let id = stripe.make(slot_number, address);
                 let slot = stripe.slot(id);
                 let is_same = slot.shown_state().is_some_and(|state| {
                     slot.occupancy != SlotOccupancy::Held
@@ -55,23 +55,24 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Moves the search of an iterative pool to another place, when `address`, which was leased
-    /// lately, turned out to be leased by another server: that server goes through the pool in the
-    /// same order, so the next addresses are likely its own too. The new place is unpredictable, so
-    /// servers separate; a server that is alone continues in its order.
+    /// Moves the search of an iterative pool to another slot number, when `address`, which was
+    /// leased lately, turned out to be leased by another server: that server goes through the pool
+    /// in the same order, so the next addresses are likely its own too. The new slot number is
+    /// unpredictable, so servers separate; a server that is alone continues in its order.
     pub fn leave_occupied_range(&self, address: F::Address) {
         let pools = self.lock_configuration().current.clone();
-        let Some(place) = self.places.find(address) else { return };
+        let Some(slot_number) = self.slot_numbers.find(address) else { return };
         let Some(pool) = pools.find(address) else { return };
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         let next = pools.cursor(pool);
         // A server that has moved already still gets refusals of addresses that it took before.
-        if F::allocator(spec) != Allocator::Iterative || next.wrapping_sub(place) > LATELY {
+        if F::allocator(spec) != Allocator::Iterative || next.wrapping_sub(slot_number) > LATELY {
             return;
         }
-        let position = order::mixed(next.into(), self.seed) % F::Places::count(spec, run).max(1);
-        if let Some((elsewhere, _)) = F::Places::at(spec, run, position) {
-            pools.turn_to(pool, elsewhere);
+        let position =
+            order::mixed(next.into(), self.seed) % F::SlotNumbers::count(spec, run).max(1);
+        if let Some((new_slot_number, _)) = F::SlotNumbers::at(spec, run, position) {
+            pools.turn_to(pool, new_slot_number);
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) enum Allowance<'c> {
     /// The remainder of the cycle, with the time that the cycle has taken, nanoseconds.
     Of(MutexGuard<'c, Cycle>, &'c AtomicU64),
     /// No lease: another shard is reclaiming.
-    Taken,
+    Busy,
 }
 
 impl Cycles {
@@ -72,7 +72,7 @@ impl Cycles {
         if !self.is_limited.load(Ordering::Acquire) {
             return Allowance::Unlimited;
         }
-        let Ok(mut cycle) = self.cycle.try_lock() else { return Allowance::Taken };
+        let Ok(mut cycle) = self.cycle.try_lock() else { return Allowance::Busy };
         if cycle.begin_if_over(now) {
             self.spent_ns.store(0, Ordering::Relaxed);
         }
@@ -127,7 +127,7 @@ impl Allowance<'_> {
         match self {
             Self::Unlimited => u32::MAX,
             Self::Of(cycle, spent_ns) => cycle.remaining(spent_ns.load(Ordering::Relaxed)),
-            Self::Taken => 0,
+            Self::Busy => 0,
         }
     }
 

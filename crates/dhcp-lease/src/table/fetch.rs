@@ -7,7 +7,7 @@ use base::{Now, Prefetch};
 
 use super::slot::LeaseSlot;
 use super::table_family::{
-    ClientIndex, FamilySlotFields, PlaceMap, SlotClientRelation, TableFamily,
+    ClientIndex, FamilySlotFields, SlotClientRelation, SlotNumberMap, TableFamily,
 };
 use super::{LeaseTable, STRIPES};
 use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys, SlotOccupancy, SlotView};
@@ -78,9 +78,9 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Returns the place of `address`, if it has one.
-    pub(crate) fn place_of(&self, address: F::Address) -> Option<u32> {
-        self.places.find(address)
+    /// Returns the slot number of `address`, if it has one.
+    pub(crate) fn slot_number_of(&self, address: F::Address) -> Option<u32> {
+        self.slot_numbers.find(address)
     }
 
     /// Prefetches the index entries that lead to the slots of `identity`.
@@ -88,10 +88,10 @@ impl<F: TableFamily> LeaseTable<F> {
         self.index.prefetch(identity, prefetch);
     }
 
-    /// Prefetches the slot at `place`, if it has been made.
-    pub(crate) fn prefetch_slot(&self, place: u32, prefetch: Prefetch) {
-        let stripe = self.lock_of(place);
-        if let Some(id) = stripe.find(place) {
+    /// Prefetches the slot `slot_number`, if it has been made.
+    pub(crate) fn prefetch_slot(&self, slot_number: u32, prefetch: Prefetch) {
+        let stripe = self.lock_of(slot_number);
+        if let Some(id) = stripe.find(slot_number) {
             prefetch_value(prefetch, stripe.slot(id), SLOT_LINES);
         }
     }
@@ -109,13 +109,13 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
     /// Returns the slot of `address`; `None` when no pool ever had it and there is no lease.
     fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
-        match self.table.places.find(address) {
-            Some(place) => {
-                let stripe = self.table.lock_of(place);
-                let view = stripe.view(place, address, identity, self.settled_epoch)?;
-                Some(self.table.compared(self.now, place, view))
+        match self.table.slot_numbers.find(address) {
+            Some(slot_number) => {
+                let stripe = self.table.lock_of(slot_number);
+                let view = stripe.view(slot_number, address, identity, self.settled_epoch)?;
+                Some(self.table.compared(self.now, slot_number, view))
             }
-            None if self.table.places.can_be_made(address) => {
+            None if self.table.slot_numbers.can_be_made(address) => {
                 let view = LeaseSlot::fresh(0, address).view(identity, self.settled_epoch);
                 Some(self.table.compared(self.now, 0, view))
             }
@@ -124,29 +124,29 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
     }
 
     fn find_client_slots(&self, facts: &mut Facts<F>) {
-        self.table
-            .index
-            .visit(&self.keys.identity, |place, owner| self.add_client_slot(place, owner, facts));
+        self.table.index.visit(&self.keys.identity, |slot_number, owner| {
+            self.add_client_slot(slot_number, owner, facts)
+        });
     }
 
-    /// Adds the slot at `place` if it belongs to the client by `owner`. A slot that the client has
-    /// takes precedence over one that it had.
+    /// Adds the slot `slot_number` if it belongs to the client by `owner`. A slot that the client
+    /// has takes precedence over one that it had.
     fn add_client_slot(
         &self,
-        place: u32,
+        slot_number: u32,
         owner: &F::Identity<'_>,
         facts: &mut Facts<F>,
     ) -> SlotClientRelation {
         let table = self.table;
-        let stripe = table.lock_of(place);
-        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else {
+        let stripe = table.lock_of(slot_number);
+        let Some(slot) = stripe.find(slot_number).map(|id| stripe.slot(id)) else {
             return SlotClientRelation::Others;
         };
         if !slot.family_fields.is_owned_by(owner) {
             return SlotClientRelation::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);
-        let view = table.compared(self.now, place, view);
+        let view = table.compared(self.now, slot_number, view);
         let is_past = |view: &Option<SlotView<F>>| {
             view.is_some_and(|view| view.occupancy == SlotOccupancy::Free)
         };
@@ -231,17 +231,17 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
             .take(HOLDS_EACH)
             .map(|id| slots.get(id))
             .find(|slot| {
-                self.is_wanted(slot.address())
+                self.is_in_candidate_pool(slot.address())
                     && slot.row_epoch <= self.settled_epoch
-                    && !self.table.is_reserved(slot.place, slot.address())
+                    && !self.table.is_reserved(slot.number, slot.address())
             })
             .map(|slot| {
                 let view = slot.view(&self.keys.identity, self.settled_epoch);
-                self.table.compared(self.now, slot.place, view)
+                self.table.compared(self.now, slot.number, view)
             })
     }
 
-    fn is_wanted(&self, address: F::Address) -> bool {
+    fn is_in_candidate_pool(&self, address: F::Address) -> bool {
         let mut pools = self.keys.candidate_pools.iter();
         pools.any(|&pool| self.keys.pools.contains(pool, address))
     }

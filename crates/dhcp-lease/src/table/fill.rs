@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::LeaseTable;
 use super::order;
-use super::table_family::{PlaceMap, TableFamily};
+use super::table_family::{SlotNumberMap, TableFamily};
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
@@ -21,16 +21,17 @@ fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
 impl<F: TableFamily> LeaseTable<F> {
     /// Puts free addresses into the queues that `old` pools did not have.
     pub(super) fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
-        let is_known = |queue: *const _| {
-            let known = (0..old.specs().len() as u32).filter_map(|pool| old.queue(PoolIndex(pool)));
-            known.map(Arc::as_ptr).any(|known| known == queue)
+        let is_old = |queue: *const _| {
+            let old_pools = (0..old.specs().len() as u32).map(PoolIndex);
+            let queues = old_pools.filter_map(|pool| old.queue(pool));
+            queues.map(Arc::as_ptr).any(|old_queue| old_queue == queue)
         };
         for (pool, spec) in (0..).map(PoolIndex).zip(pools.specs()) {
             let Some(queue) = pools.queue(pool) else { continue };
-            if is_known(Arc::as_ptr(queue)) {
+            if is_old(Arc::as_ptr(queue)) {
                 continue;
             }
-            let open = F::Places::open_positions(spec, pools.run(pool));
+            let open = F::SlotNumbers::open_positions(spec, pools.run(pool));
             let end = open.map(|open| open.end).max().unwrap_or(0);
             queue.reserve(u32::try_from(end).unwrap_or(u32::MAX));
             self.fill_queue(pools, pool, u64::MAX, u64::MAX);
@@ -41,7 +42,7 @@ impl<F: TableFamily> LeaseTable<F> {
     pub(super) fn go_on_filling(&self, pools: &PoolSet<F>, pool: PoolIndex) {
         let Some(queue) = pools.queue(pool) else { return };
         let spec = &pools.specs()[pool.0 as usize];
-        if queue.looked_at() != sum(F::Places::open_positions(spec, pools.run(pool))) {
+        if queue.looked_at() != sum(F::SlotNumbers::open_positions(spec, pools.run(pool))) {
             self.fill_queue(pools, pool, LOOKS, WINDOW);
         }
     }
@@ -53,53 +54,53 @@ impl<F: TableFamily> LeaseTable<F> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         let mut filling = queue.filling();
         // Read under the lock: no other thread has looked at more.
-        let open: Vec<Range<u64>> = F::Places::open_positions(spec, run).collect();
+        let open: Vec<Range<u64>> = F::SlotNumbers::open_positions(spec, run).collect();
         let seed = self.seed_of(pool);
         for _ in 0..most {
             let Some(position) = filling.next(&open, window_max, seed) else {
                 queue.set_looked_at(sum(open.iter().cloned()));
                 return;
             };
-            if let Some((place, _)) = F::Places::at(spec, run, position)
-                && self.map.is_free(place)
+            if let Some((slot_number, _)) = F::SlotNumbers::at(spec, run, position)
+                && self.map.is_free(slot_number)
             {
                 queue.push_new(position as u32);
             }
         }
     }
 
-    /// Takes a free address of `pool`, searching from an unpredictable place on.
+    /// Takes a free address of `pool`, searching from an unpredictable slot number on.
     pub(super) fn claim_anywhere(
         &self,
         pools: &PoolSet<F>,
         pool: PoolIndex,
     ) -> Option<(u32, F::Address)> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
-        let mut start = F::Places::start(spec, run);
+        let mut start = F::SlotNumbers::start(spec, run);
         for _ in 0..order::TRIES {
             let step = u64::from(pools.step(pool));
             let random = order::mixed(step, self.seed_of(pool));
-            let (place, address) = Self::open_place(spec, run, random)?;
-            if self.map.clear_free(place) {
-                return Some((place, address));
+            let (slot_number, address) = Self::open_slot_number(spec, run, random)?;
+            if self.map.clear_free(slot_number) {
+                return Some((slot_number, address));
             }
-            start = place;
+            start = slot_number;
         }
-        F::Places::claim(&self.map, spec, run, start)
+        F::SlotNumbers::claim(&self.map, spec, run, start)
     }
 
-    /// Returns one of the open places of a pool; `None` when there is none.
-    fn open_place(
+    /// Returns one of the open slot numbers of a pool; `None` when there is none.
+    fn open_slot_number(
         spec: &F::Spec,
-        run: &<F::Places as PlaceMap<F>>::Run,
+        run: &<F::SlotNumbers as SlotNumberMap<F>>::Run,
         random: u64,
     ) -> Option<(u32, F::Address)> {
-        let open = || F::Places::open_positions(spec, run);
+        let open = || F::SlotNumbers::open_positions(spec, run);
         let mut index = random.checked_rem(sum(open()))?;
         for range in open() {
             let len = range.end - range.start;
             if index < len {
-                return F::Places::at(spec, run, range.start + index);
+                return F::SlotNumbers::at(spec, run, range.start + index);
             }
             index -= len;
         }

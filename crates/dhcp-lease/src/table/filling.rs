@@ -37,9 +37,9 @@ impl Filling {
         let goes_on = |begun: &Range<u64>, open: &Range<u64>| {
             begun.start == open.start && begun.end <= open.end
         };
-        let is_known = self.begun.len() == open.len()
+        let is_same_pool = self.begun.len() == open.len()
             && self.begun.iter().zip(open).all(|(begun, open)| goes_on(begun, open));
-        if !is_known {
+        if !is_same_pool {
             self.begun = open.iter().map(|open| open.start..open.start).collect();
         }
         // Positions beyond `u32::MAX` cannot be queued.

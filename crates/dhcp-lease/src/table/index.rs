@@ -1,4 +1,4 @@
-//! Index from a client's identity to places: a striped multi-map by hash.
+//! Index from a client's identity to slot numbers: a striped multi-map by hash.
 //!
 //! Entries are hints. A caller that follows one verifies it at the slot.
 
@@ -10,8 +10,9 @@ use base::buckets::{Buckets, BucketsAddress};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-/// Maximum number of places that one identity leads to. A client has a few; hundreds of slots under
-/// one hardware address are an attack or a hypervisor, and are found by their client identifiers.
+/// Maximum number of slot numbers that one identity leads to. A client has a few; hundreds of slots
+/// under one hardware address are an attack or a hypervisor, and are found by their client
+/// identifiers.
 const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
@@ -48,30 +49,30 @@ impl IndexStripe {
     }
 }
 
-/// Index from one kind of identity to places. Two clients may share a hash, but cannot choose to:
-/// the seed is secret.
+/// Index from one kind of identity to slot numbers. Two clients may share a hash, but cannot choose
+/// to: the seed is secret.
 pub(crate) struct IdentityIndex {
     hasher: FixedState,
     stripes: Vec<IndexStripe>,
 }
 
-/// Places found, in arbitrary order.
-pub(crate) struct FoundPlaces {
-    places: [u32; FAN_OUT],
+/// Slot numbers found, in arbitrary order.
+pub(crate) struct SlotNumberList {
+    slot_numbers: [u32; FAN_OUT],
     len: usize,
 }
 
-impl FoundPlaces {
-    pub(crate) const NONE: Self = Self { places: [0; FAN_OUT], len: 0 };
+impl SlotNumberList {
+    pub(crate) const NONE: Self = Self { slot_numbers: [0; FAN_OUT], len: 0 };
 
-    pub(crate) fn places(&self) -> &[u32] {
-        &self.places[..self.len]
+    pub(crate) fn slot_numbers(&self) -> &[u32] {
+        &self.slot_numbers[..self.len]
     }
 
-    /// Adds a place if there is room.
-    pub(crate) const fn push(&mut self, place: u32) {
+    /// Adds a slot number if there is room.
+    pub(crate) const fn push(&mut self, slot_number: u32) {
         if self.len < FAN_OUT {
-            self.places[self.len] = place;
+            self.slot_numbers[self.len] = slot_number;
             self.len += 1;
         }
     }
@@ -110,13 +111,13 @@ impl IdentityIndex {
         (hash as u32, &self.stripes[(hash >> 32) as usize % STRIPES])
     }
 
-    /// Adds that `key` leads to `place`; returns false when it leads to too many.
-    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
+    /// Adds that `key` leads to `slot_number`; returns false when it leads to too many.
+    pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, slot_number: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
         // Equal tags lengthen each other's paths, hence the bound protects the table, too.
         if hints.table.find(tag).count() < FAN_OUT {
-            hints.table.insert(tag, place);
+            hints.table.insert(tag, slot_number);
             stripe.home.note(&hints.table);
             return true;
         }
@@ -126,24 +127,24 @@ impl IdentityIndex {
         false
     }
 
-    /// Removes the entry from `key` to `place`. Returns true if there was one.
-    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, place: u32) -> bool {
+    /// Removes the entry from `key` to `slot_number`. Returns true if there was one.
+    pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, slot_number: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
-        hints.table.remove(tag, place)
+        hints.table.remove(tag, slot_number)
     }
 
-    /// Returns the places that `key` leads to.
-    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> FoundPlaces {
+    /// Returns the slot numbers that `key` leads to.
+    pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> SlotNumberList {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
-        let mut found = FoundPlaces::NONE;
-        hints.table.find(tag).for_each(|place| found.push(place));
-        found
+        let mut slot_numbers = SlotNumberList::NONE;
+        hints.table.find(tag).for_each(|slot_number| slot_numbers.push(slot_number));
+        slot_numbers
     }
 
-    /// Returns the places that `key` leads to, for administrators; `None` when the index may not
-    /// have all of them.
+    /// Returns the slot numbers that `key` leads to, for administrators; `None` when the index may
+    /// not have all of them.
     pub(crate) fn find_all<K: Hash + ?Sized>(&self, key: &K) -> Option<Vec<u32>> {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
@@ -174,29 +175,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_leads_to_all_its_places_until_they_are_taken_back() {
+    fn an_identity_leads_to_all_its_slot_numbers_until_they_are_taken_back() {
         let index = IdentityIndex::new(7);
         index.insert(&[1_u8, 2][..], 10);
         index.insert(&[1_u8, 2][..], 20);
         index.insert(&[3_u8][..], 30);
-        let mut found = index.find(&[1_u8, 2][..]).places().to_vec();
-        found.sort_unstable();
-        assert_eq!(found, [10, 20]);
+        let mut slot_numbers = index.find(&[1_u8, 2][..]).slot_numbers().to_vec();
+        slot_numbers.sort_unstable();
+        assert_eq!(slot_numbers, [10, 20]);
         index.remove(&[1_u8, 2][..], 10);
         index.remove(&[1_u8, 2][..], 30);
-        assert_eq!(index.find(&[1_u8, 2][..]).places(), [20]);
-        assert_eq!(index.find(&[3_u8][..]).places(), [30]);
+        assert_eq!(index.find(&[1_u8, 2][..]).slot_numbers(), [20]);
+        assert_eq!(index.find(&[3_u8][..]).slot_numbers(), [30]);
     }
 
     #[test]
     fn one_identity_cannot_fill_the_index() {
         let index = IdentityIndex::new(7);
-        for place in 0..10_000 {
-            index.insert(&[9_u8][..], place);
+        for slot_number in 0..10_000 {
+            index.insert(&[9_u8][..], slot_number);
         }
         assert_eq!(index.len(), FAN_OUT);
-        assert_eq!(index.find(&[9_u8][..]).places().len(), FAN_OUT);
-        // The identity's list stays incomplete, also when one place has been removed.
+        assert_eq!(index.find(&[9_u8][..]).slot_numbers().len(), FAN_OUT);
+        // The identity's list stays incomplete, also when one slot number has been removed.
         index.remove(&[9_u8][..], 0);
         assert!(index.find_all(&[9_u8][..]).is_none());
         assert_eq!(index.find_all(&[8_u8][..]), Some(Vec::new()));

@@ -10,7 +10,7 @@ use base::Now;
 use super::LeaseTable;
 use super::address_map::STRIPES;
 use super::slot::LeaseSlot;
-use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
+use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
 
@@ -18,7 +18,7 @@ use crate::identity::ClientKey;
 const PAGE_BLOCKS: usize = 16;
 
 /// Returns the slot's lease, if it has or remembers one.
-fn shown<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
+fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
     state.map(|state| F::to_lease(&F::row(slot, state)))
 }
@@ -28,9 +28,9 @@ impl<F: TableFamily> LeaseTable<F> {
     /// long as it is remembered.
     #[must_use]
     pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
-        let place = self.places.find(address)?;
-        let stripe = self.lock_of(place);
-        stripe.find(place).and_then(|id| shown(stripe.slot(id)))
+        let slot_number = self.slot_numbers.find(address)?;
+        let stripe = self.lock_of(slot_number);
+        stripe.find(slot_number).and_then(|id| visible_lease(stripe.slot(id)))
     }
 
     /// Appends a lease's user context, as
@@ -43,9 +43,9 @@ impl<F: TableFamily> LeaseTable<F> {
         identity: &F::Identity<'_>,
         target: &mut String,
     ) -> bool {
-        let Some(place) = self.places.find(address) else { return false };
-        let stripe = self.lock_of(place);
-        let Some(slot) = stripe.find(place).map(|id| stripe.slot(id)) else { return false };
+        let Some(slot_number) = self.slot_numbers.find(address) else { return false };
+        let stripe = self.lock_of(slot_number);
+        let Some(slot) = stripe.find(slot_number).map(|id| stripe.slot(id)) else { return false };
         let is_running = slot.occupancy == SlotOccupancy::Leased && now.wall_s() < slot.expires_s();
         if !is_running || slot.address() != address || !slot.family_fields.is_owned_by(identity) {
             return false;
@@ -89,12 +89,12 @@ impl<F: TableFamily> LeaseTable<F> {
             let row = slot.shown_state().map(|state| F::row(slot, state));
             leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| F::to_lease(&row)));
         };
-        if let Some(mut places) = self.index.find_all(key) {
-            places.sort_unstable();
-            places.dedup();
-            for place in places {
-                let stripe = self.lock_of(place);
-                if let Some(id) = stripe.find(place) {
+        if let Some(mut slot_numbers) = self.index.find_all(key) {
+            slot_numbers.sort_unstable();
+            slot_numbers.dedup();
+            for slot_number in slot_numbers {
+                let stripe = self.lock_of(slot_number);
+                if let Some(id) = stripe.find(slot_number) {
                     look(stripe.slot(id));
                 }
             }
@@ -119,7 +119,7 @@ impl<F: TableFamily> LeaseTable<F> {
     pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<F::Lease> {
         let after = after.map(F::order);
         let mut page = LeasePage { after, limit, leases: BTreeMap::new() };
-        for run in self.places.runs(&self.map, after) {
+        for run in self.slot_numbers.runs(&self.map, after) {
             for blocks in run.chunks(PAGE_BLOCKS) {
                 if blocks.first().is_some_and(|&(_, first)| page.is_before(F::order(first))) {
                     break;
@@ -168,7 +168,7 @@ impl<F: TableFamily> LeasePage<F> {
         if self.after.is_some_and(|after| order <= after) || self.is_before(order) {
             return;
         }
-        let Some(lease) = shown(slot) else { return };
+        let Some(lease) = visible_lease(slot) else { return };
         self.leases.insert(order, lease);
         if self.leases.len() > self.limit {
             self.leases.pop_last();

@@ -1,7 +1,7 @@
 //! Memory of the table, by purpose.
 
 use super::slot::RareLeaseFields;
-use super::table_family::{ClientIndex, PlaceMap, TableFamily};
+use super::table_family::{ClientIndex, SlotNumberMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 
 /// Bytes by purpose, without the overhead of the allocator.
@@ -9,12 +9,12 @@ use super::{LeaseTable, STRIPES};
 pub struct TableMemory {
     /// Slots, also those of addresses without a lease.
     pub slots_bytes: usize,
-    /// Map from places outside the pools' blocks to their slots.
+    /// Map from slot numbers outside the pools' blocks to their slots.
     pub sparse_bytes: usize,
     /// Indexes from clients to slots.
     pub indexes_bytes: usize,
-    /// Map from addresses to places, where those are not the same.
-    pub places_bytes: usize,
+    /// Map from addresses to slot numbers, where those are not the same.
+    pub slot_number_map_bytes: usize,
     /// Free bits and rows of blocks.
     pub map_bytes: usize,
     /// Names, contexts and long identifiers.
@@ -28,7 +28,7 @@ impl TableMemory {
         self.slots_bytes
             + self.sparse_bytes
             + self.indexes_bytes
-            + self.places_bytes
+            + self.slot_number_map_bytes
             + self.map_bytes
             + self.texts_bytes
     }
@@ -40,7 +40,7 @@ impl<F: TableFamily> LeaseTable<F> {
     pub fn memory(&self) -> TableMemory {
         let mut sum = TableMemory {
             indexes_bytes: self.index.bytes(),
-            places_bytes: self.places.bytes(),
+            slot_number_map_bytes: self.slot_numbers.bytes(),
             map_bytes: self.map.bytes(),
             ..TableMemory::default()
         };

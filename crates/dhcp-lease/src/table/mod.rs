@@ -53,7 +53,7 @@ use expiry::Expiry;
 use overlap::Overlaps as _;
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
-use table_family::{ClientIndex, OpeningPlan, PlaceMap, TableFamily};
+use table_family::{ClientIndex, OpeningPlan, SlotNumberMap, TableFamily};
 use tally::Tallies;
 pub use usage::Usage;
 
@@ -78,7 +78,7 @@ struct Configuration<F: TableFamily> {
 pub struct LeaseTable<F: TableFamily> {
     stripes: Vec<Stripe<F>>,
     map: AddressMap,
-    places: F::Places,
+    slot_numbers: F::SlotNumbers,
     index: F::Index,
     /// Secret seed of random orders.
     seed: u64,
@@ -107,7 +107,7 @@ impl<F: TableFamily> LeaseTable<F> {
         Self {
             stripes: (0..STRIPES).map(|_| Stripe::new(Arc::clone(&tallies))).collect(),
             map: AddressMap::new(),
-            places: F::Places::new(seed),
+            slot_numbers: F::SlotNumbers::new(seed),
             index: F::Index::new(seed),
             seed: order::mixed(seed, 1),
             configuration: Mutex::new(Configuration {
@@ -157,7 +157,7 @@ impl<F: TableFamily> LeaseTable<F> {
             assert!(first <= last, "a checked configuration has no empty pool");
         }
         let mut configuration = self.lock_configuration();
-        let (runs, opening) = self.places.plan(specs);
+        let (runs, opening) = self.slot_numbers.plan(specs);
         let set = Arc::new(PoolSet::new(specs, runs, Some(&configuration.current)));
         self.open(&mut configuration, opening);
         self.guard_configured(&configuration, reserved);
@@ -199,11 +199,11 @@ impl<F: TableFamily> LeaseTable<F> {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the places of `opening` ready to be leased, and publishes them.
+    /// Makes the slot numbers of `opening` ready to be leased, and publishes them.
     fn open(
         &self,
         configuration: &mut Configuration<F>,
-        opening: OpeningPlan<<F::Places as PlaceMap<F>>::Publication>,
+        opening: OpeningPlan<<F::SlotNumbers as SlotNumberMap<F>>::Publication>,
     ) {
         let rows_before = configuration.rows;
         for &(first, last) in &opening.ranges {
@@ -221,20 +221,20 @@ impl<F: TableFamily> LeaseTable<F> {
             self.open_range(first, last, rows_before, &mut doubtful);
         }
         // From here on a slot that becomes free sets its bit itself, also one outside the pages.
-        let may_have_others = self.places.publish(opening.publication);
-        self.places.clear_overlapped(&self.map, &opening.ranges);
+        let may_have_others = self.slot_numbers.publish(opening.publication);
+        self.slot_numbers.clear_overlapped(&self.map, &opening.ranges);
         if may_have_others {
             for stripe in 0..STRIPES {
                 doubtful.extend(self.lock(stripe).sparse());
             }
             for block in
-                F::Places::FIRST_APART.iter().flat_map(|&first| self.map.blocks(first >> 8))
+                F::SlotNumbers::FIRST_APART.iter().flat_map(|&first| self.map.blocks(first >> 8))
             {
                 doubtful.extend(block << 8..=(block << 8 | 0xff));
             }
         }
-        for place in doubtful {
-            self.lock_of(place).clear_bit_if_taken(place);
+        for slot_number in doubtful {
+            self.lock_of(slot_number).clear_bit_if_taken(slot_number);
         }
     }
 
@@ -246,7 +246,7 @@ impl<F: TableFamily> LeaseTable<F> {
         if let Some(claimed) = claim() {
             return Some(claimed);
         }
-        if !F::Places::CAN_GROW {
+        if !F::SlotNumbers::CAN_GROW {
             return None;
         }
         let mut configuration = self.lock_configuration();
@@ -255,7 +255,7 @@ impl<F: TableFamily> LeaseTable<F> {
             if let Some(claimed) = claim() {
                 return Some(claimed);
             }
-            let opening = self.places.plan_growth(run)?;
+            let opening = self.slot_numbers.plan_growth(run)?;
             self.open(&mut configuration, opening);
         }
     }
@@ -265,30 +265,31 @@ impl<F: TableFamily> LeaseTable<F> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         match F::allocator(spec) {
             Allocator::Iterative => {
-                let claimed = F::Places::claim(&self.map, spec, run, pools.cursor(pool))?;
+                let claimed = F::SlotNumbers::claim(&self.map, spec, run, pools.cursor(pool))?;
                 pools.advance(pool, claimed.0);
                 Some(claimed)
             }
             Allocator::Random => {
-                let count = F::Places::count(spec, run);
-                let (mut start, mut is_open) = (F::Places::start(spec, run), true);
+                let count = F::SlotNumbers::count(spec, run);
+                let (mut start, mut is_open) = (F::SlotNumbers::start(spec, run), true);
                 for _ in 0..if count > 0 { order::TRIES } else { 0 } {
                     let step = u64::from(pools.step(pool));
                     let (pass, index) = (step / count, step % count);
                     let seed = self.seed.wrapping_add(u64::from(pool.0) << 40).wrapping_add(pass);
                     let position = order::permuted(index, count, seed.rotate_left(8));
-                    let Some((place, address)) = F::Places::at(spec, run, position) else {
+                    let Some((slot_number, address)) = F::SlotNumbers::at(spec, run, position)
+                    else {
                         is_open = false;
                         continue;
                     };
-                    if self.map.clear_free(place) {
-                        return Some((place, address));
+                    if self.map.clear_free(slot_number) {
+                        return Some((slot_number, address));
                     }
-                    start = place;
+                    start = slot_number;
                 }
                 // In a pool that is opened in part, hardly any of the random tries may be open.
                 if is_open {
-                    F::Places::claim(&self.map, spec, run, start)
+                    F::SlotNumbers::claim(&self.map, spec, run, start)
                 } else {
                     self.claim_anywhere(pools, pool)
                 }
@@ -299,10 +300,11 @@ impl<F: TableFamily> LeaseTable<F> {
                 for _ in 0..order::TRIES {
                     let Some(position) = queue.pop() else { break };
                     // An address that was taken in another way is dropped from the queue.
-                    if let Some((place, address)) = F::Places::at(spec, run, position.into())
-                        && self.map.clear_free(place)
+                    if let Some((slot_number, address)) =
+                        F::SlotNumbers::at(spec, run, position.into())
+                        && self.map.clear_free(slot_number)
                     {
-                        return Some((place, address));
+                        return Some((slot_number, address));
                     }
                 }
                 self.claim_anywhere(pools, pool)
@@ -310,11 +312,11 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Opens the place that a pool reserves for `address`, if any does.
+    /// Opens the slot number that a pool reserves for `address`, if any does.
     fn cover(&self, address: F::Address) {
-        if F::Places::CAN_GROW {
+        if F::SlotNumbers::CAN_GROW {
             let mut configuration = self.lock_configuration();
-            if let Some(opening) = self.places.plan_cover(address) {
+            if let Some(opening) = self.slot_numbers.plan_cover(address) {
                 self.open(&mut configuration, opening);
             }
         }
@@ -329,8 +331,9 @@ impl<F: TableFamily> LeaseTable<F> {
         self.index.reserve(addresses);
     }
 
-    /// Marks the places from `first` to `last` that no pool had before as free. Where slots could
-    /// exist already (blocks with a row below `rows_before`) the bits must be looked at again.
+    /// Marks the slot numbers from `first` to `last` that no pool had before as free. Where slots
+    /// could exist already (blocks with a row below `rows_before`) the bits must be looked at
+    /// again.
     fn open_range(&self, first: u32, last: u32, rows_before: u32, doubtful: &mut Vec<u32>) {
         let last = u64::from(last);
         let mut from = u64::from(first);
@@ -355,23 +358,23 @@ impl<F: TableFamily> LeaseTable<F> {
 
     /// Ends a claim of a fetch that no commit used. Harmless at any other time.
     pub fn release_claim(&self, address: F::Address) {
-        if let Some(place) = self.places.find(address) {
-            self.lock_of(place).set_bit_if_free(place, address);
+        if let Some(slot_number) = self.slot_numbers.find(address) {
+            self.lock_of(slot_number).set_bit_if_free(slot_number, address);
         }
     }
 
     /// Sets the free bit of `address`; returns false when an overlapping use keeps the bit clear.
-    fn set_bit(&self, place: u32, address: F::Address) -> bool {
-        let Some(bit) = self.places.bit(place, address) else { return true };
-        if self.places.is_guarded(place, address) {
-            return self.places.set_unless_overlapped(&self.map, bit, address);
+    fn set_bit(&self, slot_number: u32, address: F::Address) -> bool {
+        let Some(bit) = self.slot_numbers.bit(slot_number, address) else { return true };
+        if self.slot_numbers.is_guarded(slot_number, address) {
+            return self.slot_numbers.set_unless_overlapped(&self.map, bit, address);
         }
         self.map.set_free(bit);
         true
     }
 
-    fn clear_bit(&self, place: u32, address: F::Address) {
-        if let Some(bit) = self.places.bit(place, address) {
+    fn clear_bit(&self, slot_number: u32, address: F::Address) {
+        if let Some(bit) = self.slot_numbers.bit(slot_number, address) {
             self.map.clear_free(bit);
         }
     }
@@ -405,8 +408,8 @@ impl<F: TableFamily> LeaseTable<F> {
         self.stripes[stripe].lock(self)
     }
 
-    fn lock_of(&self, place: u32) -> Locked<'_, F> {
-        self.lock(place as usize % STRIPES)
+    fn lock_of(&self, slot_number: u32) -> Locked<'_, F> {
+        self.lock(slot_number as usize % STRIPES)
     }
 
     fn sweep_from(&self) -> usize {

@@ -22,7 +22,7 @@ use super::filling::Filling;
 /// Number of addresses that a claim tries before it searches, or takes out of queues in vain.
 pub(super) const TRIES: usize = 8;
 /// Number of queues of a pool.
-const LANES: usize = 16;
+const PARTS: usize = 16;
 /// Link to no position.
 const NONE: u32 = u32::MAX;
 /// Stamp of the first address that becomes free; an address given back unused gets a lower one.
@@ -95,7 +95,7 @@ struct FreeQueueLink {
 struct FreeQueuePart {
     head: u32,
     tail: u32,
-    /// Links by position in the pool, divided by [`LANES`].
+    /// Links by position in the pool, divided by [`PARTS`].
     links: Vec<FreeQueueLink>,
 }
 
@@ -140,8 +140,8 @@ impl FreeQueuePart {
 
 #[derive(Debug)]
 #[repr(align(128))]
-struct LockedLane {
-    lane: Mutex<FreeQueuePart>,
+struct LockedQueuePart {
+    part: Mutex<FreeQueuePart>,
     /// Stamp of the head; `u64::MAX` when empty.
     first_stamp: AtomicU64,
 }
@@ -149,7 +149,7 @@ struct LockedLane {
 /// Queue of the free addresses of a pool, by how long they have been free.
 #[derive(Debug)]
 pub(crate) struct FreeQueue {
-    lanes: Vec<LockedLane>,
+    parts: Vec<LockedQueuePart>,
     last: AtomicU64,
     first: AtomicU64,
     filling: Mutex<Filling>,
@@ -159,12 +159,12 @@ pub(crate) struct FreeQueue {
 
 impl Default for FreeQueue {
     fn default() -> Self {
-        let lane = || LockedLane {
-            lane: Mutex::new(FreeQueuePart { head: NONE, tail: NONE, links: Vec::new() }),
+        let part = || LockedQueuePart {
+            part: Mutex::new(FreeQueuePart { head: NONE, tail: NONE, links: Vec::new() }),
             first_stamp: AtomicU64::new(u64::MAX),
         };
         Self {
-            lanes: (0..LANES).map(|_| lane()).collect(),
+            parts: (0..PARTS).map(|_| part()).collect(),
             last: AtomicU64::new(MIDDLE),
             first: AtomicU64::new(MIDDLE - 1),
             filling: Mutex::default(),
@@ -174,19 +174,19 @@ impl Default for FreeQueue {
 }
 
 impl FreeQueue {
-    fn with<T>(&self, lane: usize, change: impl FnOnce(&mut FreeQueuePart) -> T) -> T {
-        let locked = &self.lanes[lane];
-        let mut lane: MutexGuard<'_, FreeQueuePart> =
-            locked.lane.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut lane);
-        locked.first_stamp.store(lane.first_stamp(), Ordering::Relaxed);
+    fn with<T>(&self, part: usize, change: impl FnOnce(&mut FreeQueuePart) -> T) -> T {
+        let locked = &self.parts[part];
+        let mut part: MutexGuard<'_, FreeQueuePart> =
+            locked.part.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut part);
+        locked.first_stamp.store(part.first_stamp(), Ordering::Relaxed);
         result
     }
 
     /// Makes room for the first `count` positions.
     pub(super) fn reserve(&self, count: u32) {
-        for lane in 0..LANES {
-            self.with(lane, |lane| lane.links.reserve_exact(count as usize / LANES + 1));
+        for part in 0..PARTS {
+            self.with(part, |part| part.links.reserve_exact(count as usize / PARTS + 1));
         }
     }
 
@@ -198,16 +198,16 @@ impl FreeQueue {
         } else {
             self.last.fetch_add(1, Ordering::Relaxed)
         };
-        let at = position / LANES as u32;
-        self.with(position as usize % LANES, |lane| lane.link(at, stamp, is_unused));
+        let at = position / PARTS as u32;
+        self.with(position as usize % PARTS, |part| part.link(at, stamp, is_unused));
     }
 
     /// Adds the free address at `position` at the end unless it is in the queue already.
     pub(super) fn push_new(&self, position: u32) {
-        let at = position / LANES as u32;
-        self.with(position as usize % LANES, |lane| {
-            if lane.links.get(at as usize).is_none_or(|link| link.stamp == 0) {
-                lane.link(at, self.last.fetch_add(1, Ordering::Relaxed), false);
+        let at = position / PARTS as u32;
+        self.with(position as usize % PARTS, |part| {
+            if part.links.get(at as usize).is_none_or(|link| link.stamp == 0) {
+                part.link(at, self.last.fetch_add(1, Ordering::Relaxed), false);
             }
         });
     }
@@ -230,28 +230,28 @@ impl FreeQueue {
 
     /// Removes the address at `position`, which is no longer free.
     pub(super) fn remove(&self, position: u32) {
-        let at = position / LANES as u32;
-        self.with(position as usize % LANES, |lane| {
-            if (at as usize) < lane.links.len() {
-                lane.unlink(at);
+        let at = position / PARTS as u32;
+        self.with(position as usize % PARTS, |part| {
+            if (at as usize) < part.links.len() {
+                part.unlink(at);
             }
         });
     }
 
     /// Takes out the position that has been free longest.
     pub(super) fn pop(&self) -> Option<u32> {
-        let stamp = |lane: &LockedLane| lane.first_stamp.load(Ordering::Relaxed);
-        let (number, lane) = self.lanes.iter().enumerate().min_by_key(|(_, lane)| stamp(lane))?;
-        if stamp(lane) == u64::MAX {
+        let stamp = |part: &LockedQueuePart| part.first_stamp.load(Ordering::Relaxed);
+        let (number, part) = self.parts.iter().enumerate().min_by_key(|(_, part)| stamp(part))?;
+        if stamp(part) == u64::MAX {
             return None;
         }
         #[cfg(test)]
         steps::count();
-        self.with(number, |lane| {
-            let at = lane.head;
+        self.with(number, |part| {
+            let at = part.head;
             (at != NONE).then(|| {
-                lane.unlink(at);
-                at * LANES as u32 + number as u32
+                part.unlink(at);
+                at * PARTS as u32 + number as u32
             })
         })
     }
@@ -269,10 +269,10 @@ mod tests {
     fn every_position_comes_up_once_in_a_pass() {
         for count in [1, 2, 3, 5, 64, 65, 1_000, 4_096, 70_000] {
             for seed in 0..3 {
-                let seen: BTreeSet<u64> =
+                let indexes: BTreeSet<u64> =
                     (0..count).map(|index| permuted(index, count, seed)).collect();
-                assert_eq!(seen.len() as u64, count);
-                assert!(seen.iter().all(|&at| at < count));
+                assert_eq!(indexes.len() as u64, count);
+                assert!(indexes.iter().all(|&at| at < count));
             }
         }
         let pass = |seed| (0..1_000).map(|index| permuted(index, 1_000, seed)).collect::<Vec<_>>();

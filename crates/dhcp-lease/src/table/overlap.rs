@@ -17,7 +17,7 @@ pub enum UseEnd {
     /// End of a lease or probation: wall-clock second.
     At(u64),
     /// End of a hold: monotonic nanoseconds.
-    Held(u64),
+    Hold(u64),
     /// End not known yet.
     Open,
 }
@@ -28,7 +28,7 @@ impl UseEnd {
     pub const fn is_over(self, now: Now) -> bool {
         match self {
             Self::At(wall_s) => wall_s <= now.wall_s(),
-            Self::Held(mono_ns) => mono_ns <= now.mono_ns,
+            Self::Hold(mono_ns) => mono_ns <= now.mono_ns,
             Self::Open => false,
         }
     }
@@ -39,9 +39,9 @@ pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::A
 
 /// Comparison of addresses with those that they overlap. By default no address overlaps another.
 pub trait Overlaps<F: TableFamily>: Send + Sync {
-    /// Returns true if the uses of `address`, which is at `place`, are entered and compared. Once
-    /// true, it stays so.
-    fn is_guarded(&self, _place: u32, _address: F::Address) -> bool {
+    /// Returns true if the uses of `address`, which has `slot_number`, are entered and compared.
+    /// Once true, it stays so.
+    fn is_guarded(&self, _slot_number: u32, _address: F::Address) -> bool {
         false
     }
 
@@ -85,18 +85,18 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
     }
 
     /// Guards the addresses that overlap `addresses`, which need not be in a pool. Returns the
-    /// ranges of places whose uses must be entered. Callers hold the configuration lock.
+    /// ranges of slot numbers whose uses must be entered. Callers hold the configuration lock.
     fn guard(&self, _addresses: &[F::Address]) -> Vec<(u32, u32)> {
         Vec::new()
     }
 
     /// Guards pools that overlap each other or an address in use. The table calls it, under the
-    /// configuration lock, until it returns no ranges of places whose uses must be entered.
+    /// configuration lock, until it returns no ranges of slot numbers whose uses must be entered.
     fn guard_pools(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
 
-    /// Clears the free bits in `opened` ranges of places that overlap a use.
+    /// Clears the free bits in `opened` ranges of slot numbers that overlap a use.
     fn clear_overlapped(&self, _map: &AddressMap, _opened: &[(u32, u32)]) {}
 
     /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps one

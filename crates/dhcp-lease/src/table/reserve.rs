@@ -2,16 +2,16 @@
 //!
 //! Changes happen under the configuration lock. A bit next to the free bit marks an address as
 //! reserved, so that the check costs the packet path nothing. Where no pool is, blocks of which at
-//! least half is reserved have such bits, too, and rows for their slots; other reserved places are
-//! in a list of their stripe.
+//! least half is reserved have such bits, too, and rows for their slots; other reserved slot
+//! numbers are in a list of their stripe.
 
 use super::overlap::Overlaps as _;
 use super::reserved::Reserved;
-use super::table_family::{FamilySlotFields, PlaceMap, TableFamily};
+use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::{Configuration, LeaseTable};
 
-/// Number of reserved places of a block without pools from which on it has a row: its slots take
-/// twice the memory then, at most, and are found without a search.
+/// Number of reserved slot numbers of a block without pools from which on it has a row: its slots
+/// take twice the memory then, at most, and are found without a search.
 const DENSE: usize = 128;
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -19,9 +19,9 @@ impl<F: TableFamily> LeaseTable<F> {
     pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
         let mut new = Reserved::<F>::default();
         for &address in addresses {
-            match self.places.bit_to_be(&self.map, address) {
+            match self.slot_numbers.bit_to_be(&self.map, address) {
                 Some(bit) => new.pooled.push((bit, address)),
-                None => new.others.extend(self.places.make(address, true)),
+                None => new.others.extend(self.slot_numbers.make(address, true)),
             }
         }
         new.pooled.sort_unstable();
@@ -36,23 +36,23 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.unreserve(entry.0, entry.1);
             }
         }
-        let is_gone = |place: &&u32| new.others.binary_search(place).is_err();
-        for &place in old.others.iter().filter(is_gone) {
-            self.lock_of(place).reserve_outside(place, false);
-            if new.pooled.binary_search_by_key(&place, |&(bit, _)| bit).is_err() {
-                self.map.unreserve(place);
-                if F::Places::FIRST_APART.is_none_or(|first| place < first) {
-                    // A pool may contain the place now.
-                    self.release_claim(F::SlotFields::default().address(place));
+        let is_gone = |slot_number: &&u32| new.others.binary_search(slot_number).is_err();
+        for &slot_number in old.others.iter().filter(is_gone) {
+            self.lock_of(slot_number).reserve_outside(slot_number, false);
+            if new.pooled.binary_search_by_key(&slot_number, |&(bit, _)| bit).is_err() {
+                self.map.unreserve(slot_number);
+                if F::SlotNumbers::FIRST_APART.is_none_or(|first| slot_number < first) {
+                    // A pool may contain the slot number now.
+                    self.release_claim(F::SlotFields::default().address(slot_number));
                 }
             }
         }
         self.give_rows(configuration);
-        for &place in &configuration.reserved.others {
-            if self.map.row(place).is_some() {
-                self.map.reserve(place);
-            } else if old.others.binary_search(&place).is_err() {
-                self.lock_of(place).reserve_outside(place, true);
+        for &slot_number in &configuration.reserved.others {
+            if self.map.row(slot_number).is_some() {
+                self.map.reserve(slot_number);
+            } else if old.others.binary_search(&slot_number).is_err() {
+                self.lock_of(slot_number).reserve_outside(slot_number, true);
             }
         }
     }
@@ -75,8 +75,8 @@ impl<F: TableFamily> LeaseTable<F> {
     /// learned address by address. Takes the configuration's lock when the address is new.
     pub fn reserve_address(&self, address: F::Address) {
         self.guard(address);
-        self.places.add_reserved(&self.map, address);
-        match self.places.bit_to_be(&self.map, address) {
+        self.slot_numbers.add_reserved(&self.map, address);
+        match self.slot_numbers.bit_to_be(&self.map, address) {
             Some(bit) if self.map.is_reserved(bit) => {}
             Some(bit) => {
                 let mut configuration = self.lock_configuration();
@@ -84,8 +84,8 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.map.reserve(bit);
             }
             None => {
-                if let Some(place) = self.places.make(address, true) {
-                    self.lock_of(place).reserve_outside(place, true);
+                if let Some(slot_number) = self.slot_numbers.make(address, true) {
+                    self.lock_of(slot_number).reserve_outside(slot_number, true);
                 }
             }
         }
@@ -99,8 +99,8 @@ impl<F: TableFamily> LeaseTable<F> {
         self.release_claim(address);
     }
 
-    /// Returns true if a client gets `address`, which is at `place`, only on request.
-    pub(super) fn is_reserved(&self, place: u32, address: F::Address) -> bool {
-        self.places.bit(place, address).is_some_and(|bit| self.map.is_reserved(bit))
+    /// Returns true if a client gets `address`, which has `slot_number`, only on request.
+    pub(super) fn is_reserved(&self, slot_number: u32, address: F::Address) -> bool {
+        self.slot_numbers.bit(slot_number, address).is_some_and(|bit| self.map.is_reserved(bit))
     }
 }

@@ -6,7 +6,7 @@ use super::table_family::TableFamily;
 pub(super) struct Reserved<F: TableFamily> {
     /// Free bit and address, ascending; the bit may not be opened yet.
     pub(super) pooled: Vec<(u32, F::Address)>,
-    /// Places outside the pools, ascending.
+    /// Slot numbers outside the pools, ascending.
     pub(super) others: Vec<u32>,
     /// Free bit and address of each address that was set aside since.
     pub(super) added_addresses: Vec<(u32, F::Address)>,

@@ -80,8 +80,8 @@ impl Marks {
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct LeaseSlot<F: TableFamily> {
-    /// Place of the slot.
-    pub place: u32,
+    /// Slot number of the slot.
+    pub number: u32,
     /// Version for compare-and-set; 0: never touched.
     pub version: u32,
     /// Link to the previous slot of the one list that the slot is in, see `deadlines`.
@@ -114,7 +114,7 @@ impl<F: TableFamily> LeaseSlot<F> {
     /// Returns a slot that belongs to no address yet.
     pub(super) fn unused() -> Self {
         Self {
-            place: 0,
+            number: 0,
             version: 0,
             prev: UNLINKED,
             next: UNLINKED,
@@ -132,21 +132,21 @@ impl<F: TableFamily> LeaseSlot<F> {
     }
 
     /// Returns the slot of an untouched address.
-    pub(super) fn fresh(place: u32, address: F::Address) -> Self {
+    pub(super) fn fresh(slot_number: u32, address: F::Address) -> Self {
         let mut slot = Self::unused();
-        slot.settle_at(place, address);
+        slot.settle_at(slot_number, address);
         slot
     }
 
-    /// Makes the slot that of `address` at `place`; repeated calls change nothing.
-    pub(super) fn settle_at(&mut self, place: u32, address: F::Address) {
-        self.place = place;
+    /// Makes the slot that of `address` with `slot_number`; repeated calls change nothing.
+    pub(super) fn settle_at(&mut self, slot_number: u32, address: F::Address) {
+        self.number = slot_number;
         self.family_fields.settle_at(address);
     }
 
     /// Returns the address of the slot.
     pub(crate) fn address(&self) -> F::Address {
-        self.family_fields.address(self.place)
+        self.family_fields.address(self.number)
     }
 
     /// Changes the version, with every change that a fetch could see; never to 0, which means
@@ -201,9 +201,9 @@ impl<F: TableFamily> LeaseSlot<F> {
     /// Returns the slot as the client `identity` sees it.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.family_fields.has_client() {
-            SlotOwner::Nobody
+            SlotOwner::NoClient
         } else if self.family_fields.is_owned_by(identity) {
-            SlotOwner::Asking
+            SlotOwner::Requester
         } else {
             SlotOwner::Other
         };
@@ -244,15 +244,15 @@ impl<F: TableFamily> LeaseSlot<F> {
         if self.extra.is_none() && text.is_empty() {
             return;
         }
-        let known = self.rare();
-        let is_named_so = known.hostname == text.hostname;
-        let has_context = text.user_context.is_empty() || known.user_context == text.user_context;
-        let is_flagged_so = (known.fqdn_fwd, known.fqdn_rev) == (text.fqdn_fwd, text.fqdn_rev);
-        if is_named_so && has_context && is_flagged_so {
+        let stored = self.rare();
+        let has_hostname = stored.hostname == text.hostname;
+        let has_context = text.user_context.is_empty() || stored.user_context == text.user_context;
+        let has_flags = (stored.fqdn_fwd, stored.fqdn_rev) == (text.fqdn_fwd, text.fqdn_rev);
+        if has_hostname && has_context && has_flags {
             return;
         }
         self.change_extra(|extra| {
-            if !is_named_so {
+            if !has_hostname {
                 extra.hostname = text.hostname.into();
             }
             if !has_context {
@@ -274,8 +274,8 @@ impl<F: TableFamily> LeaseSlot<F> {
 
     /// Stores `hardware` outside the slot; allocates only when it differs from the present address.
     pub(crate) fn set_boxed_hardware(&mut self, hardware: HardwareAddress) {
-        let known = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
-        if known != hardware {
+        let stored = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
+        if stored != hardware {
             self.change_extra(|extra| extra.hardware = hardware);
         }
     }

@@ -25,8 +25,8 @@ pub(super) struct StripeSlots<F: TableFamily> {
     sparse_ids: HashTable<u32>,
 }
 
-fn hash_of(place: u32) -> u64 {
-    FixedState::with_seed(0).hash_one(place)
+fn hash_of(slot_number: u32) -> u64 {
+    FixedState::with_seed(0).hash_one(slot_number)
 }
 
 impl<F: TableFamily> Default for StripeSlots<F> {
@@ -50,12 +50,13 @@ impl<F: TableFamily> StripeSlots<F> {
         }
     }
 
-    /// Returns the id of the slot at `place`, whose block has `row`; `None` when it has not been
+    /// Returns the id of the slot `slot_number`, whose block has `row`; `None` when it has not been
     /// made yet.
-    pub(super) fn find(&self, place: u32, row: Option<u32>) -> Option<u32> {
+    pub(super) fn find(&self, slot_number: u32, row: Option<u32>) -> Option<u32> {
         if !self.sparse.is_empty()
-            && let Some(&id) =
-                self.sparse_ids.find(hash_of(place), |&id| self.sparse[id as usize].place == place)
+            && let Some(&id) = self
+                .sparse_ids
+                .find(hash_of(slot_number), |&id| self.sparse[id as usize].number == slot_number)
         {
             return Some(SPARSE | id);
         }
@@ -63,25 +64,27 @@ impl<F: TableFamily> StripeSlots<F> {
         self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
     }
 
-    /// Returns the id of the slot of `address` at `place`, and creates the slot if it is missing.
-    pub(super) fn make(&mut self, place: u32, row: Option<u32>, address: F::Address) -> u32 {
-        if let Some(id) = self.find(place, row) {
-            self.get_mut(id).settle_at(place, address);
+    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if it is
+    /// missing.
+    pub(super) fn make(&mut self, slot_number: u32, row: Option<u32>, address: F::Address) -> u32 {
+        if let Some(id) = self.find(slot_number, row) {
+            self.get_mut(id).settle_at(slot_number, address);
             return id;
         }
-        let Some(row) = row else { return self.make_sparse(place, address) };
+        let Some(row) = row else { return self.make_sparse(slot_number, address) };
         self.reserve(row as usize + 1, false);
         let page = self.pages[row as usize / PAGE].get_or_insert_with(fresh_page);
-        page[row as usize % PAGE].settle_at(place, address);
+        page[row as usize % PAGE].settle_at(slot_number, address);
         row
     }
 
-    fn make_sparse(&mut self, place: u32, address: F::Address) -> u32 {
+    fn make_sparse(&mut self, slot_number: u32, address: F::Address) -> u32 {
         let id = self.sparse.len() as u32;
         assert!(id < SPARSE, "fewer leases than places");
-        self.sparse.push(LeaseSlot::fresh(place, address));
+        self.sparse.push(LeaseSlot::fresh(slot_number, address));
         let sparse = &self.sparse;
-        self.sparse_ids.insert_unique(hash_of(place), id, |&id| hash_of(sparse[id as usize].place));
+        self.sparse_ids
+            .insert_unique(hash_of(slot_number), id, |&id| hash_of(sparse[id as usize].number));
         SPARSE | id
     }
 

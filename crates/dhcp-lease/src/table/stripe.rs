@@ -10,7 +10,7 @@ use super::commit_epochs::CommitEpochs;
 use super::deadlines::Deadlines;
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
-use super::table_family::{ClientIndex, FamilySlotFields, PlaceMap, TableFamily};
+use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::{Delta, Outside, Tallies, TallyKey};
 use super::usage::Usage;
 use crate::contract::{SlotOccupancy, SlotView};
@@ -33,7 +33,7 @@ pub(super) struct StripeState<F: TableFamily> {
     pub(super) slots: StripeSlots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
-    /// Reserved places outside the pools that have no bit, ascending.
+    /// Reserved slot numbers outside the pools that have no bit, ascending.
     reserved: Vec<u32>,
     /// Counters of leases.
     pub(super) tallies: Arc<Tallies<F>>,
@@ -101,14 +101,15 @@ impl<F: TableFamily> Locked<'_, F> {
         self.state.slots.reserve(rows, prefill);
     }
 
-    /// Returns the id of the slot at `place`, if it has been made.
-    pub(super) fn find(&self, place: u32) -> Option<u32> {
-        self.state.slots.find(place, self.table.map.row(place))
+    /// Returns the id of the slot `slot_number`, if it has been made.
+    pub(super) fn find(&self, slot_number: u32) -> Option<u32> {
+        self.state.slots.find(slot_number, self.table.map.row(slot_number))
     }
 
-    /// Returns the id of the slot of `address` at `place`, and creates the slot if necessary.
-    pub(super) fn make(&mut self, place: u32, address: F::Address) -> u32 {
-        self.state.slots.make(place, self.table.map.row(place), address)
+    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if
+    /// necessary.
+    pub(super) fn make(&mut self, slot_number: u32, address: F::Address) -> u32 {
+        self.state.slots.make(slot_number, self.table.map.row(slot_number), address)
     }
 
     pub(super) fn slot(&self, id: u32) -> &LeaseSlot<F> {
@@ -119,36 +120,36 @@ impl<F: TableFamily> Locked<'_, F> {
         self.state.slots.get_mut(id)
     }
 
-    /// Returns true if a pool ever held `address`, which is at `place`, or it is reserved.
-    pub(super) fn is_leasable(&self, place: u32, address: F::Address) -> bool {
-        self.table.places.is_pooled(&self.table.map, place, address)
-            || self.table.map.is_reserved(place)
-            || self.state.reserved.binary_search(&place).is_ok()
+    /// Returns true if a pool ever held `address`, which has `slot_number`, or it is reserved.
+    pub(super) fn is_leasable(&self, slot_number: u32, address: F::Address) -> bool {
+        self.table.slot_numbers.is_pooled(&self.table.map, slot_number, address)
+            || self.table.map.is_reserved(slot_number)
+            || self.state.reserved.binary_search(&slot_number).is_ok()
     }
 
-    /// Notes whether `place`, which no pool has, is reserved.
-    pub(super) fn reserve_outside(&mut self, place: u32, is_reserved: bool) {
+    /// Notes whether `slot_number`, which no pool has, is reserved.
+    pub(super) fn reserve_outside(&mut self, slot_number: u32, is_reserved: bool) {
         let reserved = &mut self.state.reserved;
-        match (reserved.binary_search(&place), is_reserved) {
-            (Err(at), true) => reserved.insert(at, place),
+        match (reserved.binary_search(&slot_number), is_reserved) {
+            (Err(at), true) => reserved.insert(at, slot_number),
             (Ok(at), false) => drop(reserved.remove(at)),
             _ => {}
         }
     }
 
-    /// Returns the slot of `address` at `place` as `identity` sees it; `None` when no pool ever had
-    /// the address, it is not reserved and there is no lease.
+    /// Returns the slot of `address` with `slot_number` as `identity` sees it; `None` when no pool
+    /// ever had the address, it is not reserved and there is no lease.
     pub(super) fn view(
         &self,
-        place: u32,
+        slot_number: u32,
         address: F::Address,
         identity: &F::Identity<'_>,
         settled_epoch: u64,
     ) -> Option<SlotView<F>> {
-        match self.find(place).map(|id| self.slot(id)) {
+        match self.find(slot_number).map(|id| self.slot(id)) {
             Some(slot) if slot.version != 0 => Some(slot.view(identity, settled_epoch)),
-            _ if self.is_leasable(place, address) => {
-                Some(LeaseSlot::fresh(place, address).view(identity, settled_epoch))
+            _ if self.is_leasable(slot_number, address) => {
+                Some(LeaseSlot::fresh(slot_number, address).view(identity, settled_epoch))
             }
             _ => None,
         }
@@ -176,7 +177,7 @@ impl<F: TableFamily> Locked<'_, F> {
         let StripeState { slots, deadlines, usage, .. } = &mut *self.state;
         deadlines.unlink(slots, id);
         let slot = slots.get_mut(id);
-        let (before, place) = (slot.occupancy, slot.place);
+        let (before, slot_number) = (slot.occupancy, slot.number);
         if let Some(count) = usage.counter(before) {
             *count -= 1;
         }
@@ -191,9 +192,9 @@ impl<F: TableFamily> Locked<'_, F> {
         let address = slot.address();
         deadlines.link(slots, id);
         match (before, occupancy) {
-            (_, SlotOccupancy::Free) => self.set_free(place, address, false),
+            (_, SlotOccupancy::Free) => self.set_free(slot_number, address, false),
             (SlotOccupancy::Free, _) => {
-                self.table.clear_bit(place, address);
+                self.table.clear_bit(slot_number, address);
                 if let Some((queue, position)) = self.state.tallies.queue_of(address) {
                     queue.remove(position);
                 }
@@ -259,14 +260,14 @@ impl<F: TableFamily> Locked<'_, F> {
         let table = self.table;
         let slot = self.slot_mut(id);
         slot.family_fields.remember(identity);
-        table.index.insert(&slot.family_fields, slot.place);
+        table.index.insert(&slot.family_fields, slot.number);
     }
 
     /// Removes the slot's client.
     pub(super) fn forget_client(&mut self, id: u32) {
         let table = self.table;
         let slot = self.slot_mut(id);
-        table.index.remove(&slot.family_fields, slot.place);
+        table.index.remove(&slot.family_fields, slot.number);
         slot.family_fields.forget();
         slot.extra = None;
         if slot.marks.state().is_past() {
@@ -274,49 +275,49 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Gives the slot the family's part `kept` with the client in it.
-    pub(super) fn replace_family_fields(&mut self, id: u32, kept: F::SlotFields) {
+    /// Gives the slot the family's part `fields` with the client in it.
+    pub(super) fn replace_family_fields(&mut self, id: u32, fields: F::SlotFields) {
         // A fresh slot, as nearly all are during a load, has no client to forget.
         let is_fresh = self.slot(id).version == 0;
-        let is_another = is_fresh || !self.slot(id).family_fields.has_client_of(&kept);
+        let is_another = is_fresh || !self.slot(id).family_fields.has_client_of(&fields);
         if is_another && !is_fresh {
             self.forget_client(id);
         }
         let table = self.table;
         let slot = self.slot_mut(id);
-        slot.family_fields = kept;
+        slot.family_fields = fields;
         if is_another {
-            table.index.insert(&slot.family_fields, slot.place);
+            table.index.insert(&slot.family_fields, slot.number);
         }
     }
 
     /// Marks `address` free; `is_unused`: no client had it since it was free last.
-    fn set_free(&self, place: u32, address: F::Address, is_unused: bool) {
-        if self.table.set_bit(place, address)
+    fn set_free(&self, slot_number: u32, address: F::Address, is_unused: bool) {
+        if self.table.set_bit(slot_number, address)
             && let Some((queue, position)) = self.state.tallies.queue_of(address)
         {
             queue.push(position, is_unused);
         }
     }
 
-    pub(super) fn set_bit_if_free(&self, place: u32, address: F::Address) {
+    pub(super) fn set_bit_if_free(&self, slot_number: u32, address: F::Address) {
         let is_free = |id| self.slot(id).occupancy == SlotOccupancy::Free;
-        if self.find(place).is_none_or(is_free) {
-            self.set_free(place, address, true);
+        if self.find(slot_number).is_none_or(is_free) {
+            self.set_free(slot_number, address, true);
         }
     }
 
-    pub(super) fn clear_bit_if_taken(&self, place: u32) {
-        if let Some(slot) = self.find(place).map(|id| self.slot(id))
+    pub(super) fn clear_bit_if_taken(&self, slot_number: u32) {
+        if let Some(slot) = self.find(slot_number).map(|id| self.slot(id))
             && slot.occupancy != SlotOccupancy::Free
         {
-            self.table.clear_bit(place, slot.address());
+            self.table.clear_bit(slot_number, slot.address());
         }
     }
 
-    /// Returns the places of the slots outside the pages.
+    /// Returns the slot numbers of the slots outside the pages.
     pub(super) fn sparse(&self) -> impl Iterator<Item = u32> {
-        self.state.slots.sparse().iter().map(|slot| slot.place)
+        self.state.slots.sparse().iter().map(|slot| slot.number)
     }
 
     pub(super) fn add_usage(&self, sum: &mut Usage) {

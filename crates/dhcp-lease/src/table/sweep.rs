@@ -318,8 +318,8 @@ impl<F: TableFamily> SweepPass<'_, F> {
         let hold_s = u64::from(expiry.hold_reclaimed_s);
         let is_removing = self.sweep.forced == Some(true) && self.log.is_some();
         // As in Kea an operator's request takes precedence over the configuration of sweeps.
-        let is_kept = self.sweep.forced == Some(false) && self.log.is_some();
-        let is_remembered = (expiry.is_remembering || is_kept)
+        let is_forced_memory = self.sweep.forced == Some(false) && self.log.is_some();
+        let is_remembered = (expiry.is_remembering || is_forced_memory)
             && !is_removing
             && slot.occupancy != SlotOccupancy::Declined
             && slot.marks.state() != LeaseState::ExpiredReclaimed

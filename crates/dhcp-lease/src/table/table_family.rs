@@ -2,8 +2,8 @@
 //! describe its client, and the index that finds a client's slots. The rest of the table is the
 //! same for both families.
 //!
-//! Inside the table every address has a *place*, 32 bits that belong to it for ever. In v4 it is
-//! the address itself; in v6 `v6::places` allocates them.
+//! Inside the table every address has a *slot number*, 32 bits that belong to it for ever. In v4 it
+//! is the address itself; in v6 `v6::slot_number_map` allocates them.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -24,8 +24,8 @@ use crate::pool::{Allocator, PoolSet};
 pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Pool as configured.
     type Spec: Copy + Eq + Debug + Send + Sync;
-    /// Map from addresses to the places of their slots.
-    type Places: PlaceMap<Self>;
+    /// Map from addresses to the slot numbers of their slots.
+    type SlotNumbers: SlotNumberMap<Self>;
     /// Index that finds a client's slots.
     type Index: ClientIndex<Self>;
     /// Part of a slot that only this family has.
@@ -160,8 +160,8 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     /// Turns a default value into the part of `address`'s slot.
     fn settle_at(&mut self, address: F::Address);
 
-    /// Returns the address of the slot at `place`.
-    fn address(&self, place: u32) -> F::Address;
+    /// Returns the address of the slot `slot_number`.
+    fn address(&self, slot_number: u32) -> F::Address;
 
     /// Returns the family's fields of a fetch by `identity`; `is_leased`: the slot is leased.
     fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
@@ -188,7 +188,7 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     fn end_term(&mut self);
 }
 
-/// Index from a client to the places of its slots.
+/// Index from a client to the slot numbers of its slots.
 pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
     /// collide.
@@ -197,13 +197,13 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Makes room for the clients of `count` slots.
     fn reserve(&self, count: usize);
 
-    /// Adds that the client in `kept`, if any, has the slot at `place`.
-    fn insert(&self, kept: &F::SlotFields, place: u32);
+    /// Adds that the client in `fields`, if any, has the slot `slot_number`.
+    fn insert(&self, fields: &F::SlotFields, slot_number: u32);
 
     /// Removes the entry that [`ClientIndex::insert`] added.
-    fn remove(&self, kept: &F::SlotFields, place: u32);
+    fn remove(&self, fields: &F::SlotFields, slot_number: u32);
 
-    /// Calls `visit` with every place that may belong to `identity`, and with the part of the
+    /// Calls `visit` with every slot number that may belong to `identity`, and with the part of the
     /// identity that the slot's client must have. Less certain identities are not followed once a
     /// slot was in use.
     fn visit(
@@ -215,8 +215,8 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Prefetches the memory that a visit of `identity` reads.
     fn prefetch(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
-    /// Returns every place that may belong to the client with `key`; `None` when the index does not
-    /// lead to all of them.
+    /// Returns every slot number that may belong to the client with `key`; `None` when the index
+    /// does not lead to all of them.
     fn find_all(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
 
     /// Returns the bytes of memory that the index takes.
@@ -226,10 +226,10 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     #[cfg(test)]
     fn len(&self) -> usize;
 
-    /// Returns the number of entries that a slot with `kept` at `place` must have; looks for all of
-    /// them.
+    /// Returns the number of entries that a slot with `fields` with `slot_number` must have; looks
+    /// for all of them.
     #[cfg(test)]
-    fn audit(&self, kept: &F::SlotFields, place: u32) -> usize;
+    fn audit(&self, fields: &F::SlotFields, slot_number: u32) -> usize;
 }
 
 /// Relation between a slot and the client for which an index led to it.
@@ -243,83 +243,86 @@ pub enum SlotClientRelation {
     InUse,
 }
 
-/// Steps that the places of some pools need before they can be leased: see [`PlaceMap`].
+/// Steps that the slot numbers of some pools need before they can be leased: see [`SlotNumberMap`].
 #[derive(Debug)]
 pub struct OpeningPlan<P> {
-    /// Ranges of places, each from the first to the last.
+    /// Ranges of slot numbers, each from the first to the last.
     pub ranges: Vec<(u32, u32)>,
     /// Value to publish when the ranges are ready.
     pub publication: P,
 }
 
-/// Map from addresses to places. Changes happen under the table's configuration lock: the table
-/// makes the result of a `plan` function ready (free bits, rows for the slots) and then publishes
-/// it.
-pub trait PlaceMap<F: TableFamily>: Overlaps<F> {
+/// Map from addresses to slot numbers. Changes happen under the table's configuration lock: the
+/// table makes the result of a `plan` function ready (free bits, rows for the slots) and then
+/// publishes it.
+pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Location of the addresses of one pool.
     type Run: Debug + Send + Sync;
-    /// Argument of [`PlaceMap::publish`].
+    /// Argument of [`SlotNumberMap::publish`].
     type Publication;
 
     /// True if `plan_growth` and `plan_cover` ever return an opening.
     const CAN_GROW: bool;
-    /// First of the places that do not have a free bit of their own: the bits, if their addresses
-    /// get any, are those of other places. `None` when there are no such places.
+    /// First of the slot numbers that do not have a free bit of their own: the bits, if their
+    /// addresses get any, are those of other slot numbers. `None` when there are no such slot
+    /// numbers.
     const FIRST_APART: Option<u32>;
 
-    /// Creates a map without places.
+    /// Creates a map without slot numbers.
     fn new(seed: u64) -> Self;
 
-    /// Returns the place of `address`; `None` as long as it has none.
+    /// Returns the slot number of `address`; `None` as long as it has none.
     fn find(&self, address: F::Address) -> Option<u32>;
 
-    /// Returns the place of `address` and creates it if necessary: for a loaded lease always,
+    /// Returns the slot number of `address` and creates it if necessary: for a loaded lease always,
     /// otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
-    /// Returns true if [`PlaceMap::make`] would create a place, without a load, for `address`,
-    /// which has none yet.
+    /// Returns true if [`SlotNumberMap::make`] would create a slot number, without a load, for
+    /// `address`, which has none yet.
     fn can_be_made(&self, address: F::Address) -> bool;
 
-    /// Returns true if a pool ever held `address`, which is at `place`.
-    fn is_pooled(&self, map: &AddressMap, place: u32, address: F::Address) -> bool;
+    /// Returns true if a pool ever held `address`, which has `slot_number`.
+    fn is_pooled(&self, map: &AddressMap, slot_number: u32, address: F::Address) -> bool;
 
-    /// Returns the free bit of `address`, which is at `place`; `None` when no pool leases it.
-    fn bit(&self, place: u32, address: F::Address) -> Option<u32>;
+    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases it.
+    fn bit(&self, slot_number: u32, address: F::Address) -> Option<u32>;
 
-    /// Returns the free bit that `address` has or will have when its place is opened; `None` when
-    /// no pool reserves a place for it.
+    /// Returns the free bit that `address` has or will have when its slot number is opened; `None`
+    /// when no pool reserves a slot number for it.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
-    /// Returns the blocks of 256 places that hold addresses `after` a given one, each with its
-    /// first address: in several runs, each of them ascending.
+    /// Returns the blocks of 256 slot numbers that hold addresses `after` a given one, each with
+    /// its first address: in several runs, each of them ascending.
     fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
-    /// Plans the places of the pools `specs`; returns the run of each pool and the opening.
+    /// Plans the slot numbers of the pools `specs`; returns the run of each pool and the opening.
     fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, OpeningPlan<Self::Publication>);
 
-    /// Plans to open more of a pool all of whose open places are taken; `None` when all are open.
+    /// Plans to open more of a pool all of whose open slot numbers are taken; `None` when all are
+    /// open.
     fn plan_growth(&self, run: &Self::Run) -> Option<OpeningPlan<Self::Publication>>;
 
-    /// Plans to open the place of `address`, when a pool reserves one for it.
+    /// Plans to open the slot number of `address`, when a pool reserves one for it.
     fn plan_cover(&self, address: F::Address) -> Option<OpeningPlan<Self::Publication>>;
 
-    /// Makes `publication` visible. Returns true if addresses that have other places already may be
-    /// among the opened ones.
+    /// Makes `publication` visible. Returns true if addresses that have other slot numbers already
+    /// may be among the opened ones.
     fn publish(&self, publication: Self::Publication) -> bool;
 
-    /// Returns the place at which a search in a pool starts when no address was leased from it yet.
+    /// Returns the slot number at which a search in a pool starts when no address was leased from
+    /// it yet.
     fn start(spec: &F::Spec, run: &Self::Run) -> u32;
 
-    /// Returns the number of positions of a pool from the first on, without those of places that
-    /// are not open where that is possible.
+    /// Returns the number of positions of a pool from the first on, without those of slot numbers
+    /// that are not open where that is possible.
     fn count(spec: &F::Spec, run: &Self::Run) -> u64;
 
-    /// Returns the positions of a pool whose places are open, in ranges that ascend and only grow
-    /// at their ends.
+    /// Returns the positions of a pool whose slot numbers are open, in ranges that ascend and only
+    /// grow at their ends.
     fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
-    /// Returns the place at `position` of a pool; `None` as long as it is not open.
+    /// Returns the slot number at `position` of a pool; `None` as long as it is not open.
     fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
 
     /// Returns the position of `address` in a pool that holds it; `None` when it has none.

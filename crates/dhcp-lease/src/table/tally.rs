@@ -1,10 +1,10 @@
 //! Numbers of leases by pool: exact, and without a lock of their own.
 //!
-//! A pool has a few lanes of counters on cache lines of their own; a stripe always uses the same
-//! one, under its lock, so that no lane ever loses or doubles a change, and shards that work on
-//! different stripes seldom meet. Only the begin and the end of a lease count; a renewal changes no
-//! counter. A slot stores which pool it is counted in, hence a configuration that moves addresses
-//! between pools moves their counts with them.
+//! A pool has a few cache lines of counters; a stripe always uses the same one, under its lock, so
+//! that no line ever loses or doubles a change, and shards that work on different stripes seldom
+//! meet. Only the begin and the end of a lease count; a renewal changes no counter. A slot stores
+//! which pool it is counted in, hence a configuration that moves addresses between pools moves
+//! their counts with them.
 //!
 //! Leases outside the pools are counted in their stripe, by subnet. The rules are Kea's
 //! (`alloc_engine.cc`): a declined address stays assigned; a release lowers the assigned number and
@@ -20,19 +20,19 @@ use std::sync::Arc;
 use super::address_map::STRIPES;
 use super::order::FreeQueue;
 use super::slot::LeaseSlot;
-use super::table_family::{PlaceMap, TableFamily};
+use super::table_family::{SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 
-/// Number of lanes of each pool.
-const LANES: usize = 8;
+/// Number of cache lines of each pool.
+const CACHE_LINES: usize = 8;
 /// Number of the counters of addresses outside the pools.
 pub(super) const OUTSIDE: u32 = 0;
 /// Number for leases outside the pools that do not count as assigned.
 pub(super) const UNCOUNTED: u32 = 1;
-/// Number of counters of each lane.
+/// Number of counters of each cache line.
 const COUNTERS: usize = 7;
 
 /// Counts of the leases of a pool.
@@ -121,10 +121,10 @@ impl Delta {
 
     /// Returns the counters that change, and the value to add to each; wraps below zero.
     pub(super) fn changes(self) -> impl Iterator<Item = (usize, u64)> {
-        let mut left = u64::from_le_bytes(self.octets());
+        let mut remaining_octets = u64::from_le_bytes(self.octets());
         core::iter::from_fn(move || {
-            let at = left.trailing_zeros() as usize / 8;
-            left &= !(0xff_u64.checked_shl(8 * at as u32)?);
+            let at = remaining_octets.trailing_zeros() as usize / 8;
+            remaining_octets &= !(0xff_u64.checked_shl(8 * at as u32)?);
             Some((at, i64::from(self.0[at]).cast_unsigned()))
         })
     }
@@ -149,26 +149,27 @@ struct TallyCacheLine([AtomicU64; COUNTERS]);
 /// Counters of one pool.
 #[derive(Default)]
 pub(crate) struct PoolTally {
-    lanes: [TallyCacheLine; LANES],
+    cache_lines: [TallyCacheLine; CACHE_LINES],
 }
 
 impl PoolTally {
     pub(super) fn add(&self, stripe: usize, delta: Delta) {
         for (at, change) in delta.changes() {
-            self.lanes[stripe % LANES].0[at].fetch_add(change, Ordering::Relaxed);
+            self.cache_lines[stripe % CACHE_LINES].0[at].fetch_add(change, Ordering::Relaxed);
         }
     }
 
     /// Returns [`PoolStatistics::assigned`] alone.
     pub(crate) fn assigned(&self) -> u64 {
-        let lanes = self.lanes.iter().map(|lane| lane.0[0].load(Ordering::Relaxed));
-        lanes.fold(0, u64::wrapping_add)
+        let cache_lines = self.cache_lines.iter().map(|line| line.0[0].load(Ordering::Relaxed));
+        cache_lines.fold(0, u64::wrapping_add)
     }
 
     pub(super) fn sum(&self) -> PoolStatistics {
         PoolStatistics::from_counters(core::array::from_fn(|at| {
-            let lanes = self.lanes.iter().map(|lane| lane.0[at].load(Ordering::Relaxed));
-            lanes.fold(0, u64::wrapping_add)
+            let cache_lines =
+                self.cache_lines.iter().map(|line| line.0[at].load(Ordering::Relaxed));
+            cache_lines.fold(0, u64::wrapping_add)
         }))
     }
 }
@@ -206,7 +207,7 @@ impl<F: TableFamily> Tallies<F> {
         if old == new && allocators(&self.pools) == allocators(pools) {
             return None;
         }
-        let known: BTreeMap<Key<F>, u32> =
+        let old_numbers: BTreeMap<Key<F>, u32> =
             old.into_iter().zip(self.numbers.iter().copied()).collect();
         // Numbers of the configuration before the last belong to no pool any more.
         let mut by_number: Vec<Option<Arc<PoolTally>>> = vec![None; self.by_number.len()];
@@ -216,7 +217,7 @@ impl<F: TableFamily> Tallies<F> {
         let mut next = UNCOUNTED as usize + 1;
         let mut numbers = Vec::with_capacity(new.len());
         for key in new {
-            let number = known.get(&key).copied().unwrap_or_else(|| {
+            let number = old_numbers.get(&key).copied().unwrap_or_else(|| {
                 while by_number.get(next).is_some_and(Option::is_some) {
                     next += 1;
                 }
@@ -246,7 +247,7 @@ impl<F: TableFamily> Tallies<F> {
         let pool = self.pools.find(address)?;
         let queue = self.pools.queue(pool)?;
         let spec = &self.pools.specs()[pool.0 as usize];
-        Some((queue, F::Places::position(spec, self.pools.run(pool), address)?))
+        Some((queue, F::SlotNumbers::position(spec, self.pools.run(pool), address)?))
     }
 
     /// Returns the number of the counters for `address`; [`OUTSIDE`] when it is inside no pool.
@@ -274,7 +275,7 @@ impl<F: TableFamily> TallyKey<F> {
         let number = slot.marks.tally();
         Self {
             number,
-            stripe: slot.place as usize % STRIPES,
+            stripe: slot.number as usize % STRIPES,
             subnet_id: if number <= UNCOUNTED { slot.subnet_id } else { 0 },
             kind: F::kind(slot.address()),
         }

@@ -1,5 +1,5 @@
-//! DHCPv4 in the lease table: the place of an address is the address itself, and two keys identify
-//! a client.
+//! DHCPv4 in the lease table: the slot number of an address is the address itself, and two keys
+//! identify a client.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -10,12 +10,12 @@ use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
 use crate::identity::HARDWARE_ADDRESS_MAX;
 use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
-use crate::table::index::{FoundPlaces, IdentityIndex};
+use crate::table::index::{IdentityIndex, SlotNumberList};
 use crate::table::overlap::Overlaps;
 use crate::table::slot::{LeaseSlot, RareLeaseFields};
 use crate::table::table_family::{
-    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan, PlaceMap,
-    SlotClientRelation, TableFamily,
+    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan,
+    SlotClientRelation, SlotNumberMap, TableFamily,
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<LeaseSlot<V4>>() == 128, "a slot is two cache li
 
 impl TableFamily for V4 {
     type Spec = PoolSpec;
-    type Places = DirectPlaceMap;
+    type SlotNumbers = DirectSlotNumbers;
     type Index = ByEitherKey;
     type SlotFields = SlotClient;
 
@@ -151,8 +151,8 @@ impl SlotClient {
 impl FamilySlotFields<V4> for SlotClient {
     fn settle_at(&mut self, _address: Ipv4Addr) {}
 
-    fn address(&self, place: u32) -> Ipv4Addr {
-        Ipv4Addr::from(place)
+    fn address(&self, slot_number: u32) -> Ipv4Addr {
+        Ipv4Addr::from(slot_number)
     }
 
     fn detail(&self, identity: &Identity<'_>, is_leased: bool) -> Detail {
@@ -195,12 +195,12 @@ pub struct ByEitherKey {
 }
 
 impl ByEitherKey {
-    /// Returns the places of the entries of `client_id` and of the hardware address that it is made
-    /// from.
-    fn led_to_by(&self, client_id: &[u8]) -> [FoundPlaces; 2] {
-        let made =
-            hardware_in(client_id).map_or(FoundPlaces::NONE, |key| self.by_hardware.find(&key));
-        [self.by_client_id.find(client_id), made]
+    /// Returns the slot numbers of the entries of `client_id` and of the hardware address that it
+    /// is made from.
+    fn led_to_by(&self, client_id: &[u8]) -> [SlotNumberList; 2] {
+        let by_hardware =
+            hardware_in(client_id).map_or(SlotNumberList::NONE, |key| self.by_hardware.find(&key));
+        [self.by_client_id.find(client_id), by_hardware]
     }
 }
 
@@ -227,22 +227,23 @@ impl ClientIndex<V4> for ByEitherKey {
         self.by_client_id.reserve(count);
     }
 
-    fn insert(&self, kept: &SlotClient, place: u32) {
-        let is_led_to = !kept.hardware.is_empty() && self.by_hardware.insert(&kept.hardware, place);
-        if let Some(client_id) = kept.client_id()
-            && !(is_led_to && hardware_in(client_id) == Some(kept.hardware))
+    fn insert(&self, client: &SlotClient, slot_number: u32) {
+        let is_led_to =
+            !client.hardware.is_empty() && self.by_hardware.insert(&client.hardware, slot_number);
+        if let Some(client_id) = client.client_id()
+            && !(is_led_to && hardware_in(client_id) == Some(client.hardware))
         {
-            self.by_client_id.insert(client_id, place);
+            self.by_client_id.insert(client_id, slot_number);
         }
     }
 
-    fn remove(&self, kept: &SlotClient, place: u32) {
+    fn remove(&self, client: &SlotClient, slot_number: u32) {
         let was_led_to =
-            !kept.hardware.is_empty() && self.by_hardware.remove(&kept.hardware, place);
-        if let Some(client_id) = kept.client_id()
-            && !(was_led_to && hardware_in(client_id) == Some(kept.hardware))
+            !client.hardware.is_empty() && self.by_hardware.remove(&client.hardware, slot_number);
+        if let Some(client_id) = client.client_id()
+            && !(was_led_to && hardware_in(client_id) == Some(client.hardware))
         {
-            self.by_client_id.remove(client_id, place);
+            self.by_client_id.remove(client_id, slot_number);
         }
     }
 
@@ -251,7 +252,7 @@ impl ClientIndex<V4> for ByEitherKey {
         identity: &Identity<'_>,
         mut visit: impl FnMut(u32, &Identity<'_>) -> SlotClientRelation,
     ) {
-        let mut known = FoundPlaces::NONE;
+        let mut visited_slots = SlotNumberList::NONE;
         let mut is_any_in_use = false;
         if let Some(client_id) = identity.client_id
             && identity.match_client_id
@@ -259,20 +260,20 @@ impl ClientIndex<V4> for ByEitherKey {
             // Slots with the hardware address and no identifier come second.
             let certain = Identity { hardware: HardwareAddress::NONE, ..*identity };
             let [first, second] = self.led_to_by(client_id);
-            for &place in first.places().iter().chain(second.places()) {
-                let visited = visit(place, &certain);
+            for &slot_number in first.slot_numbers().iter().chain(second.slot_numbers()) {
+                let visited = visit(slot_number, &certain);
                 is_any_in_use |= visited == SlotClientRelation::InUse;
                 if visited != SlotClientRelation::Others {
-                    known.push(place);
+                    visited_slots.push(slot_number);
                 }
             }
         }
         if is_any_in_use || identity.hardware.is_empty() {
             return;
         }
-        for &place in self.by_hardware.find(&identity.hardware).places() {
-            if !known.places().contains(&place) {
-                visit(place, identity);
+        for &slot_number in self.by_hardware.find(&identity.hardware).slot_numbers() {
+            if !visited_slots.slot_numbers().contains(&slot_number) {
+                visit(slot_number, identity);
             }
         }
     }
@@ -290,18 +291,18 @@ impl ClientIndex<V4> for ByEitherKey {
         match key {
             ClientKey::Hardware([]) => None,
             ClientKey::Hardware(octets) => {
-                let mut places = Vec::new();
+                let mut slot_numbers = Vec::new();
                 for htype in 0..=u8::MAX {
                     let key = HardwareAddress::new(htype, octets);
-                    places.extend(self.by_hardware.find_all(&key)?);
+                    slot_numbers.extend(self.by_hardware.find_all(&key)?);
                 }
-                Some(places)
+                Some(slot_numbers)
             }
             ClientKey::Identifier(octets) => {
-                let mut places = self.by_client_id.find_all(octets)?;
-                let [_, made] = self.led_to_by(octets);
-                places.extend_from_slice(made.places());
-                Some(places)
+                let mut slot_numbers = self.by_client_id.find_all(octets)?;
+                let [_, by_hardware] = self.led_to_by(octets);
+                slot_numbers.extend_from_slice(by_hardware.slot_numbers());
+                Some(slot_numbers)
             }
             ClientKey::Association(..) => Some(Vec::new()),
         }
@@ -317,28 +318,32 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 
     #[cfg(test)]
-    fn audit(&self, kept: &SlotClient, place: u32) -> usize {
+    fn audit(&self, client: &SlotClient, slot_number: u32) -> usize {
         let mut count = 0;
-        if !kept.hardware.is_empty() {
+        if !client.hardware.is_empty() {
             count += 1;
-            assert!(self.by_hardware.find(&kept.hardware).places().contains(&place), "{kept:?}");
+            assert!(
+                self.by_hardware.find(&client.hardware).slot_numbers().contains(&slot_number),
+                "{client:?}"
+            );
         }
-        if let Some(client_id) = kept.client_id() {
-            let [own, made] = self.led_to_by(client_id).map(|it| it.places().contains(&place));
-            count += usize::from(own);
-            assert!(own || made, "{kept:?}");
-            assert!(!own || hardware_in(client_id) != Some(kept.hardware), "{kept:?}");
+        if let Some(client_id) = client.client_id() {
+            let [by_client_id, by_hardware] =
+                self.led_to_by(client_id).map(|it| it.slot_numbers().contains(&slot_number));
+            count += usize::from(by_client_id);
+            assert!(by_client_id || by_hardware, "{client:?}");
+            assert!(!by_client_id || hardware_in(client_id) != Some(client.hardware), "{client:?}");
         }
         count
     }
 }
 
-/// Places that are addresses.
-pub struct DirectPlaceMap;
+/// Slot numbers that are addresses.
+pub struct DirectSlotNumbers;
 
-impl Overlaps<V4> for DirectPlaceMap {}
+impl Overlaps<V4> for DirectSlotNumbers {}
 
-impl PlaceMap<V4> for DirectPlaceMap {
+impl SlotNumberMap<V4> for DirectSlotNumbers {
     type Run = ();
     type Publication = ();
     const CAN_GROW: bool = false;
@@ -360,17 +365,17 @@ impl PlaceMap<V4> for DirectPlaceMap {
         false
     }
 
-    fn is_pooled(&self, map: &AddressMap, place: u32, _address: Ipv4Addr) -> bool {
-        map.is_pooled(place)
+    fn is_pooled(&self, map: &AddressMap, slot_number: u32, _address: Ipv4Addr) -> bool {
+        map.is_pooled(slot_number)
     }
 
-    fn bit(&self, place: u32, _address: Ipv4Addr) -> Option<u32> {
-        Some(place)
+    fn bit(&self, slot_number: u32, _address: Ipv4Addr) -> Option<u32> {
+        Some(slot_number)
     }
 
     fn bit_to_be(&self, map: &AddressMap, address: Ipv4Addr) -> Option<u32> {
-        let place = u32::from(address);
-        map.is_pooled(place).then_some(place)
+        let slot_number = u32::from(address);
+        map.is_pooled(slot_number).then_some(slot_number)
     }
 
     fn runs(&self, map: &AddressMap, after: Option<Ipv4Addr>) -> Vec<Vec<(u32, Ipv4Addr)>> {
@@ -413,8 +418,8 @@ impl PlaceMap<V4> for DirectPlaceMap {
     }
 
     fn at(spec: &PoolSpec, _run: &(), position: u64) -> Option<(u32, Ipv4Addr)> {
-        let place = u32::from(spec.first) + position as u32;
-        Some((place, Ipv4Addr::from(place)))
+        let slot_number = u32::from(spec.first) + position as u32;
+        Some((slot_number, Ipv4Addr::from(slot_number)))
     }
 
     fn position(spec: &PoolSpec, _run: &(), address: Ipv4Addr) -> Option<u32> {
@@ -490,8 +495,8 @@ mod tests {
         };
         let certain = owned(Identity { hardware: HardwareAddress::NONE, ..*identity });
         let is_any_in_use = certain.iter().any(|lease| lease.state == LeaseState::Assigned);
-        let found = if is_any_in_use { certain } else { owned(*identity) };
-        found.iter().map(|lease| lease.address).collect()
+        let expected = if is_any_in_use { certain } else { owned(*identity) };
+        expected.iter().map(|lease| lease.address).collect()
     }
 
     #[test]
@@ -531,11 +536,11 @@ mod tests {
                     is_candidate_spare: false,
                 };
                 table.fetch(Now::default(), 0, &keys, &mut facts);
-                let mut found: Vec<_> = facts.client_slots().map(|slot| slot.address).collect();
-                found.sort_unstable();
+                let mut addresses: Vec<_> = facts.client_slots().map(|slot| slot.address).collect();
+                addresses.sort_unstable();
                 let expected = naive(&table, &identity);
                 if expected.len() <= CLIENT_SLOTS_MAX {
-                    assert_eq!(found, expected, "seed {seed}: {identity:?}");
+                    assert_eq!(addresses, expected, "seed {seed}: {identity:?}");
                     compared += 1;
                     by_hardware_too += usize::from(expected.len() > 1);
                 }
@@ -558,24 +563,26 @@ mod tests {
         let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
         let client =
             |client_id: &[u8]| SlotClient { hardware, client_id: Some(ClientId::new(client_id)) };
-        let made = client(&[1, 2, 0, 0, 0, 0, 7]);
-        index.insert(&made, 5);
+        let from_hardware = client(&[1, 2, 0, 0, 0, 0, 7]);
+        index.insert(&from_hardware, 5);
         assert_eq!(index.len(), 1);
-        // When the hardware address leads to too many places, the identifier leads alone.
-        for place in 10..50 {
-            index.insert(&client(&[place as u8]), place);
+        // When the hardware address leads to too many slot numbers, the identifier leads alone.
+        for slot_number in 10..50 {
+            index.insert(&client(&[slot_number as u8]), slot_number);
         }
-        index.insert(&made, 6);
+        index.insert(&from_hardware, 6);
         assert_eq!(
-            index.find_all(ClientKey::Identifier(&[1, 2, 0, 0, 0, 0, 7])).map(|mut places| {
-                places.retain(|place| [5, 6].contains(place));
-                places
-            }),
+            index.find_all(ClientKey::Identifier(&[1, 2, 0, 0, 0, 0, 7])).map(
+                |mut slot_numbers| {
+                    slot_numbers.retain(|slot_number| [5, 6].contains(slot_number));
+                    slot_numbers
+                }
+            ),
             Some(vec![6, 5])
         );
-        index.remove(&made, 5);
-        index.remove(&made, 6);
-        (10..50).for_each(|place| index.remove(&client(&[place as u8]), place));
+        index.remove(&from_hardware, 5);
+        index.remove(&from_hardware, 6);
+        (10..50).for_each(|slot_number| index.remove(&client(&[slot_number as u8]), slot_number));
         assert_eq!(index.len(), 0);
     }
 }

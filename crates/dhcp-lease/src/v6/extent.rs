@@ -1,4 +1,4 @@
-//! Extents: runs of consecutive resources that have consecutive places.
+//! Extents: runs of consecutive resources that have consecutive slot numbers.
 
 use core::net::Ipv6Addr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,33 +6,33 @@ use std::sync::Arc;
 
 use super::resource::{Resource, ResourceKind};
 
-/// Resources with consecutive places, reserved all at once and opened from the first on. An extent
-/// is never removed.
+/// Resources with consecutive slot numbers, reserved all at once and opened from the first on. An
+/// extent is never removed.
 #[derive(Debug)]
 pub struct ResourceExtent {
     kind: ResourceKind,
     len: u8,
     /// Number of the first resource, see [`Resource::number`].
     first_number: u128,
-    /// Number of places of the extent.
+    /// Number of slot numbers of the extent.
     reserved: u32,
-    first_place: u32,
-    /// Number of places that may be used; grows.
+    first_slot_number: u32,
+    /// Number of slot numbers that may be used; grows.
     opened: AtomicU32,
-    /// True if a resource of the extent may have another place, allocated before its place here was
-    /// opened.
+    /// True if a resource of the extent may have another slot number, allocated before its slot
+    /// number here was opened.
     has_others: AtomicBool,
 }
 
 impl ResourceExtent {
-    /// Returns an extent that begins with `first`, with no place opened.
-    pub(super) fn new(first: Resource, reserved: u32, first_place: u32) -> Self {
+    /// Returns an extent that begins with `first`, with no slot number opened.
+    pub(super) fn new(first: Resource, reserved: u32, first_slot_number: u32) -> Self {
         Self {
             kind: first.kind,
             len: first.len,
             first_number: first.number(),
             reserved,
-            first_place,
+            first_slot_number,
             opened: AtomicU32::new(0),
             has_others: AtomicBool::new(false),
         }
@@ -46,7 +46,7 @@ impl ResourceExtent {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Opens the places through `opened`. Callers hold the configuration lock.
+    /// Opens the slot numbers through `opened`. Callers hold the configuration lock.
     pub(super) fn set_opened(&self, opened: u32) {
         self.opened.store(opened, Ordering::Release);
     }
@@ -55,8 +55,8 @@ impl ResourceExtent {
         self.has_others.load(Ordering::Relaxed)
     }
 
-    /// Notes that resources may have other places; to be called before such a resource can be met
-    /// among opened places.
+    /// Notes that resources may have other slot numbers; to be called before such a resource can be
+    /// met among opened slot numbers.
     pub(super) fn set_has_others(&self) {
         self.has_others.store(true, Ordering::Relaxed);
     }
@@ -70,43 +70,44 @@ impl ResourceExtent {
         u32::try_from(offset).ok().filter(|&offset| offset < self.reserved)
     }
 
-    /// Returns the first and the last of `count` places from offset `from` on.
-    pub(super) const fn places(&self, from: u32, count: u32) -> (u32, u32) {
-        (self.first_place + from, self.first_place + from + count - 1)
+    /// Returns the first and the last of `count` slot numbers from offset `from` on.
+    pub(super) const fn slot_numbers(&self, from: u32, count: u32) -> (u32, u32) {
+        (self.first_slot_number + from, self.first_slot_number + from + count - 1)
     }
 
-    /// Returns true if `place` belongs to the extent.
-    pub(super) const fn has_place(&self, place: u32) -> bool {
-        self.first_place <= place && place - self.first_place < self.reserved
+    /// Returns true if `slot_number` belongs to the extent.
+    pub(super) const fn has_slot_number(&self, slot_number: u32) -> bool {
+        self.first_slot_number <= slot_number
+            && slot_number - self.first_slot_number < self.reserved
     }
 
-    /// Returns the place at `offset`.
-    pub(super) const fn place(&self, offset: u32) -> u32 {
-        self.first_place + offset
+    /// Returns the slot number at `offset`.
+    pub(super) const fn slot_number(&self, offset: u32) -> u32 {
+        self.first_slot_number + offset
     }
 
-    /// Returns the resource at `place`, which belongs to the extent.
-    pub(super) fn resource(&self, place: u32) -> Resource {
-        let number = self.first_number + u128::from(place - self.first_place);
+    /// Returns the resource with `slot_number`, which belongs to the extent.
+    pub(super) fn resource(&self, slot_number: u32) -> Resource {
+        let number = self.first_number + u128::from(slot_number - self.first_slot_number);
         Resource::from_number(self.kind, self.len, number)
     }
 
-    /// Returns the blocks of 256 opened places that hold resources after address `after`, each with
-    /// its first resource.
+    /// Returns the blocks of 256 opened slot numbers that hold resources after address `after`,
+    /// each with its first resource.
     pub(super) fn blocks(&self, after: Option<Ipv6Addr>) -> impl Iterator<Item = (u32, Resource)> {
         let opened = self.opened();
         let number = |address| Resource { kind: self.kind, len: self.len, address }.number();
         let skipped = after.map_or(0, |address| number(address).saturating_sub(self.first_number));
         let start = u32::try_from(skipped).unwrap_or(u32::MAX).min(opened) >> 8;
         (start..opened.div_ceil(256)).map(|block| {
-            let place = self.first_place + (block << 8);
-            (place >> 8, self.resource(place))
+            let slot_number = self.first_slot_number + (block << 8);
+            (slot_number >> 8, self.resource(slot_number))
         })
     }
 
     /// Returns the first and the last resource.
     pub(super) fn bounds(&self) -> (Resource, Resource) {
-        (self.resource(self.first_place), self.resource(self.place(self.reserved - 1)))
+        (self.resource(self.first_slot_number), self.resource(self.slot_number(self.reserved - 1)))
     }
 }
 
@@ -119,18 +120,18 @@ pub struct ExtentRange {
 }
 
 impl ExtentRange {
-    /// Returns the first and the last open place; `None` when none is open.
-    pub(super) fn open_places(&self) -> Option<(u32, u32)> {
+    /// Returns the first and the last open slot number; `None` when none is open.
+    pub(super) fn open_slot_numbers(&self) -> Option<(u32, u32)> {
         let end = self.extent.opened().min(self.last + 1);
-        (self.first < end).then(|| self.extent.places(self.first, end - self.first))
+        (self.first < end).then(|| self.extent.slot_numbers(self.first, end - self.first))
     }
 
-    /// Returns the number of places of the stretch, open or not.
+    /// Returns the number of slot numbers of the stretch, open or not.
     pub(super) const fn len(&self) -> u64 {
         (self.last - self.first) as u64 + 1
     }
 
-    /// Returns true if the stretch has places that are not open.
+    /// Returns true if the stretch has slot numbers that are not open.
     pub(super) fn can_grow(&self) -> bool {
         self.extent.opened() <= self.last
     }
@@ -166,13 +167,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resources_and_places_follow_from_each_other() {
+    fn resources_and_slot_numbers_follow_from_each_other() {
         let first = Resource::prefix("2001:db8:0:100::".parse().unwrap(), 56);
         let extent = ResourceExtent::new(first, 300, 1 << 20);
         let last = Resource::prefix("2001:db8:1:2c00::".parse().unwrap(), 56);
         assert_eq!(extent.bounds(), (first, last));
         assert_eq!(extent.offset(last), Some(299));
-        assert_eq!(extent.resource(extent.place(299)), last);
+        assert_eq!(extent.resource(extent.slot_number(299)), last);
         let beyond = Resource::prefix("2001:db8:1:2d00::".parse().unwrap(), 56);
         let other_len = Resource::prefix(last.address, 60);
         let before = Resource::prefix("2001:db8::".parse().unwrap(), 56);

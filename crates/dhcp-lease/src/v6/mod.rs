@@ -3,10 +3,10 @@
 mod extent;
 pub mod lease;
 mod overlap;
-mod place_map;
 pub mod pool;
 pub mod resource;
 pub mod row;
+mod slot_number_map;
 mod spans;
 mod table_family;
 pub mod testing;

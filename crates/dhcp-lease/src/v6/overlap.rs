@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 use base::Now;
 
 use super::V6;
-use super::place_map::{Dictionary, ExtentDirectory, SINGLE, add_range, is_in_ranges};
 use super::resource::{Resource, ResourceKind};
+use super::slot_number_map::{Dictionary, ExtentDirectory, SINGLE, add_range, is_in_ranges};
 use super::spans::Spans;
 use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
@@ -70,12 +70,13 @@ impl OverlapGuards {
     /// Adds `pools` to the guarded ones; returns those that were not guarded.
     fn add_guarded(&self, pools: Vec<(Resource, Resource)>) -> Vec<(Resource, Resource)> {
         let mut guarded = self.guarded.get().clone();
-        let is_known = |guarded: &[(Resource, Resource)], (first, last): (Resource, Resource)| {
-            guarded.iter().any(|&(from, to)| from <= first && last <= to)
-        };
+        let is_guarded_already =
+            |guarded: &[(Resource, Resource)], (first, last): (Resource, Resource)| {
+                guarded.iter().any(|&(from, to)| from <= first && last <= to)
+            };
         let mut new = Vec::new();
         for pool in pools {
-            if !is_known(&guarded, pool) {
+            if !is_guarded_already(&guarded, pool) {
                 add_range(&mut guarded, pool.0, pool.1);
                 new.push(pool);
             }
@@ -141,10 +142,10 @@ impl Entries {
         let (first, last) = resource.span();
         let is_alone = self.in_use.between(first, last).next().is_none()
             && self.reserved.between(first, last).next().is_none();
-        directory.visit_around(resource, |place, other| {
+        directory.visit_around(resource, |slot_number, other| {
             let is_alone = is_alone && is_inside(other, resource);
             if is_alone || (self.in_use.get(other).is_none() && !self.blocks(other)) {
-                map.set_free(place);
+                map.set_free(slot_number);
                 freed(other);
             }
         });
@@ -152,7 +153,7 @@ impl Entries {
 }
 
 impl ExtentDirectory {
-    /// Calls `visit` with the open places, and their resources, that overlap `resource`.
+    /// Calls `visit` with the open slot numbers, and their resources, that overlap `resource`.
     fn visit_around(&self, resource: Resource, mut visit: impl FnMut(u32, Resource)) {
         let (first, last) = resource.span();
         for (kind, len) in self.extent_classes().filter(|&class| class != resource.class()) {
@@ -162,23 +163,25 @@ impl ExtentDirectory {
                 address: Resource::prefix(address.into(), len).address,
             };
             for stretch in self.stretches(at(first), at(last)) {
-                let Some((from, to)) = stretch.open_places() else { continue };
-                (from..=to).for_each(|place| visit(place, stretch.extent.resource(place)));
+                let Some((from, to)) = stretch.open_slot_numbers() else { continue };
+                (from..=to).for_each(|slot_number| {
+                    visit(slot_number, stretch.extent.resource(slot_number))
+                });
             }
         }
     }
 
     /// Clears the free bits of resources that overlap `resource`.
     fn clear_around(&self, map: &AddressMap, resource: Resource) {
-        self.visit_around(resource, |place, _| {
-            map.clear_free(place);
+        self.visit_around(resource, |slot_number, _| {
+            map.clear_free(slot_number);
         });
     }
 
     /// Returns the pools of other kinds or lengths that have an address between `first` and `last`.
     fn pools_around(&self, resource: Resource, last: Resource) -> Vec<(Resource, Resource)> {
         let ((first, _), (_, last)) = (resource.span(), last.span());
-        let mut found = Vec::new();
+        let mut pools_around = Vec::new();
         for (kind, len) in self.pooled_classes().filter(|&class| class != resource.class()) {
             let at = |address: u128| Resource {
                 kind,
@@ -188,43 +191,44 @@ impl ExtentDirectory {
             let (first, last) = (at(first), at(last));
             let start = self.pooled.partition_point(|&(_, end)| end < first);
             let pools = self.pooled[start..].iter().take_while(|&&(from, _)| from <= last);
-            found.extend(pools.copied());
+            pools_around.extend(pools.copied());
         }
-        found
+        pools_around
     }
 }
 
 impl Dictionary {
-    /// Returns the places of the single resources that are in no pool.
-    fn places_outside_pools(&self) -> Vec<(u32, u32)> {
+    /// Returns the slot numbers of the single resources that are in no pool.
+    fn slot_numbers_outside_pools(&self) -> Vec<(u32, u32)> {
         let directory = self.directory.get();
-        self.single_places(|resource| !directory.is_pooled(resource))
+        self.single_slot_numbers(|resource| !directory.is_pooled(resource))
     }
 
-    /// Returns true if uses of `resource`, which is at `place`, are compared at this level.
-    fn is_guarded_at(&self, level: u8, place: u32, resource: Resource) -> bool {
-        let is_outside = place & SINGLE != 0 && !self.directory.get().is_pooled(resource);
+    /// Returns true if uses of `resource`, which has `slot_number`, are compared at this level.
+    fn is_guarded_at(&self, level: u8, slot_number: u32, resource: Resource) -> bool {
+        let is_outside = slot_number & SINGLE != 0 && !self.directory.get().is_pooled(resource);
         is_outside || (level == GUARDED_POOLS && self.comparison.is_in_guarded_pool(resource))
     }
 
-    /// Returns the places of the resources of `pools`.
-    fn places_of_pools(&self, pools: &[(Resource, Resource)]) -> Vec<(u32, u32)> {
+    /// Returns the slot numbers of the resources of `pools`.
+    fn slot_numbers_of_pools(&self, pools: &[(Resource, Resource)]) -> Vec<(u32, u32)> {
         if pools.is_empty() {
             return Vec::new();
         }
         let directory = self.directory.get();
         let stretches = pools.iter().flat_map(|&(first, last)| directory.stretches(first, last));
-        let mut places: Vec<_> = stretches.filter_map(|stretch| stretch.open_places()).collect();
-        places.extend(self.single_places(|resource| is_in_ranges(pools, resource)));
-        places
+        let mut slot_numbers: Vec<_> =
+            stretches.filter_map(|stretch| stretch.open_slot_numbers()).collect();
+        slot_numbers.extend(self.single_slot_numbers(|resource| is_in_ranges(pools, resource)));
+        slot_numbers
     }
 }
 
 impl Overlaps<V6> for Dictionary {
     #[inline]
-    fn is_guarded(&self, place: u32, resource: Resource) -> bool {
+    fn is_guarded(&self, slot_number: u32, resource: Resource) -> bool {
         let level = self.comparison.level.load(Ordering::Acquire);
-        level != NO_PREFIXES && self.is_guarded_at(level, place, resource)
+        level != NO_PREFIXES && self.is_guarded_at(level, slot_number, resource)
     }
 
     fn is_overlapped(&self, now: Now, resource: Resource) -> bool {
@@ -246,7 +250,7 @@ impl Overlaps<V6> for Dictionary {
     fn admit_put(&self, map: &AddressMap, resource: Resource) -> bool {
         let mut entries = self.comparison.entries();
         let now = entries.now.unwrap_or(Now { mono_ns: 0, wall_us: 0 });
-        let is_in_force = |end: &UseEnd| !matches!(end, UseEnd::Held(_)) && !end.is_over(now);
+        let is_in_force = |end: &UseEnd| !matches!(end, UseEnd::Hold(_)) && !end.is_over(now);
         let is_admitted = !entries.in_use.overlapping(resource).any(|(_, end)| is_in_force(end));
         if is_admitted {
             entries.begin(map, self.directory.get(), resource, now);
@@ -301,18 +305,18 @@ impl Overlaps<V6> for Dictionary {
 
     fn guard(&self, resources: &[Resource]) -> Vec<(u32, u32)> {
         let is_prefix = |resource: &Resource| resource.kind == ResourceKind::Prefix;
-        let mut places = Vec::new();
+        let mut slot_numbers = Vec::new();
         if resources.iter().any(is_prefix) && self.comparison.raise(PREFIXES) {
-            places = self.places_outside_pools();
+            slot_numbers = self.slot_numbers_outside_pools();
         }
         if self.comparison.level.load(Ordering::Acquire) == NO_PREFIXES {
-            return places;
+            return slot_numbers;
         }
         let directory = self.directory.get();
         let around = resources.iter().flat_map(|&one| directory.pools_around(one, one));
         let new = self.comparison.add_guarded(around.collect());
-        places.extend(self.places_of_pools(&new));
-        places
+        slot_numbers.extend(self.slot_numbers_of_pools(&new));
+        slot_numbers
     }
 
     fn guard_pools(&self) -> Vec<(u32, u32)> {
@@ -321,7 +325,7 @@ impl Overlaps<V6> for Dictionary {
         if directory.pooled.iter().any(|(first, _)| first.kind == ResourceKind::Prefix)
             && comparison.raise(PREFIXES)
         {
-            let outside = self.places_outside_pools();
+            let outside = self.slot_numbers_outside_pools();
             if !outside.is_empty() {
                 return outside;
             }
@@ -338,7 +342,7 @@ impl Overlaps<V6> for Dictionary {
             };
             directory.pooled.iter().copied().filter(meets).collect()
         };
-        self.places_of_pools(&comparison.add_guarded(meets))
+        self.slot_numbers_of_pools(&comparison.add_guarded(meets))
     }
 
     fn clear_overlapped(&self, map: &AddressMap, opened: &[(u32, u32)]) {

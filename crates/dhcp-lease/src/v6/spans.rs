@@ -67,14 +67,14 @@ impl<T> Spans<T> {
 
     /// Removes `resource`. Returns true if the set had it.
     pub fn remove(&mut self, resource: Resource) -> bool {
-        let is_gone = self.by_first.remove(&Self::key(resource)).is_some();
-        if is_gone && let Some(count) = self.classes.get_mut(&resource.class()) {
+        let was_present = self.by_first.remove(&Self::key(resource)).is_some();
+        if was_present && let Some(count) = self.classes.get_mut(&resource.class()) {
             *count -= 1;
             if *count == 0 {
                 self.classes.remove(&resource.class());
             }
         }
-        is_gone
+        was_present
     }
 
     /// Returns the value of `resource`.
@@ -129,21 +129,21 @@ mod tests {
             for number in 0..random.below(20) {
                 let resource = any(&mut random);
                 spans.insert(resource, number);
-                all.retain(|&(known, _)| known != resource);
+                all.retain(|&(other, _)| other != resource);
                 all.push((resource, number));
             }
             if random.chance(1, 2) && !all.is_empty() {
-                let (gone, _) = all.swap_remove(random.below(all.len() as u64) as usize);
-                assert!(spans.remove(gone) && !spans.remove(gone));
+                let (removed, _) = all.swap_remove(random.below(all.len() as u64) as usize);
+                assert!(spans.remove(removed) && !spans.remove(removed));
             }
-            let asked = any(&mut random);
-            let mut found: Vec<_> =
-                spans.overlapping(asked).map(|(resource, &number)| (resource, number)).collect();
+            let resource = any(&mut random);
+            let mut overlapping: Vec<_> =
+                spans.overlapping(resource).map(|(resource, &number)| (resource, number)).collect();
             let mut compared: Vec<_> =
-                all.iter().copied().filter(|&(known, _)| known.overlaps(asked)).collect();
-            found.sort_unstable();
+                all.iter().copied().filter(|&(other, _)| other.overlaps(resource)).collect();
+            overlapping.sort_unstable();
             compared.sort_unstable();
-            assert_eq!(found, compared, "{asked} among {all:?}");
+            assert_eq!(overlapping, compared, "{resource} among {all:?}");
             assert_eq!(spans.iter().count(), all.len());
         }
     }

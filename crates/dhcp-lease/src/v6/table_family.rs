@@ -4,8 +4,8 @@ use core::net::Ipv6Addr;
 
 use base::Prefetch;
 
-use super::place_map::Dictionary;
 use super::resource::{IaIdentity, Resource, ResourceKind};
+use super::slot_number_map::Dictionary;
 use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
 use crate::family::PoolIndex;
 use crate::identity::{DECLINED_LEASE_DUID, HARDWARE_ADDRESS_MAX};
@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<LeaseSlot<V6>>() == 128, "a slot is two cache li
 
 impl TableFamily for V6 {
     type Spec = PoolSpec;
-    type Places = Dictionary;
+    type SlotNumbers = Dictionary;
     type Index = ByAssociation;
     type SlotFields = SlotAssociation;
 
@@ -84,27 +84,27 @@ impl TableFamily for V6 {
         slot.family_fields.preferred_lifetime_s = terms.preferred_lifetime_s;
         slot.family_fields.hardware_source = terms.hardware_source;
         slot.family_fields.hardware =
-            KeptHardware::new(&terms.hardware, slot.family_fields.duid.octets());
+            StoredHardware::new(&terms.hardware, slot.family_fields.duid.octets());
         slot.set_boxed_hardware(slot.family_fields.hardware.boxed(terms.hardware));
     }
 
     fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
         let rare = slot.rare();
-        let kept = &slot.family_fields;
+        let association = &slot.family_fields;
         RowView {
             resource: slot.address(),
-            duid: kept.duid.octets(),
-            iaid: kept.iaid,
+            duid: association.duid.octets(),
+            iaid: association.iaid,
             valid_lifetime_s: slot.valid_lifetime_s,
-            preferred_lifetime_s: kept.preferred_lifetime_s,
+            preferred_lifetime_s: association.preferred_lifetime_s,
             cltt_s: slot.cltt_s,
             subnet_id: slot.subnet_id,
             pool_id: slot.pool_id,
             fqdn_fwd: rare.fqdn_fwd,
             fqdn_rev: rare.fqdn_rev,
             hostname: rare.hostname,
-            hardware: kept.hardware.address(kept.duid.octets(), rare.hardware),
-            hardware_source: kept.hardware_source,
+            hardware: association.hardware.address(association.duid.octets(), rare.hardware),
+            hardware_source: association.hardware_source,
             state,
             user_context: rare.user_context,
         }
@@ -134,7 +134,7 @@ impl TableFamily for V6 {
         if lease.duid.octets() == DECLINED_LEASE_DUID {
             lease.duid = ClientId::new(&[]);
         }
-        let hardware = KeptHardware::new(&lease.hardware, lease.duid.octets());
+        let hardware = StoredHardware::new(&lease.hardware, lease.duid.octets());
         LeaseParts {
             address: lease.resource,
             valid_lifetime_s: lease.valid_lifetime_s,
@@ -163,7 +163,7 @@ impl TableFamily for V6 {
 
 /// Hardware address in few bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum KeptHardware {
+enum StoredHardware {
     /// No hardware address.
     #[default]
     None,
@@ -175,7 +175,7 @@ enum KeptHardware {
     Boxed,
 }
 
-impl KeptHardware {
+impl StoredHardware {
     fn new(hardware: &HardwareAddress, duid: &[u8]) -> Self {
         if hardware.is_empty() && hardware.htype() == 0 {
             return Self::None;
@@ -227,7 +227,7 @@ pub struct SlotAssociation {
     iaid: u32,
     preferred_lifetime_s: u32,
     hardware_source: HardwareSource,
-    hardware: KeptHardware,
+    hardware: StoredHardware,
 }
 
 impl Default for SlotAssociation {
@@ -238,7 +238,7 @@ impl Default for SlotAssociation {
             iaid: 0,
             preferred_lifetime_s: 0,
             hardware_source: HardwareSource::Unknown,
-            hardware: KeptHardware::None,
+            hardware: StoredHardware::None,
         }
     }
 }
@@ -255,7 +255,7 @@ impl FamilySlotFields<V6> for SlotAssociation {
         self.resource = resource;
     }
 
-    fn address(&self, _place: u32) -> Resource {
+    fn address(&self, _slot_number: u32) -> Resource {
         self.resource
     }
 
@@ -306,15 +306,15 @@ impl ClientIndex<V6> for ByAssociation {
         self.0.reserve(count);
     }
 
-    fn insert(&self, kept: &SlotAssociation, place: u32) {
-        if kept.has_client() {
-            self.0.insert(&kept.key(), place);
+    fn insert(&self, association: &SlotAssociation, slot_number: u32) {
+        if association.has_client() {
+            self.0.insert(&association.key(), slot_number);
         }
     }
 
-    fn remove(&self, kept: &SlotAssociation, place: u32) {
-        if kept.has_client() {
-            self.0.remove(&kept.key(), place);
+    fn remove(&self, association: &SlotAssociation, slot_number: u32) {
+        if association.has_client() {
+            self.0.remove(&association.key(), slot_number);
         }
     }
 
@@ -324,8 +324,8 @@ impl ClientIndex<V6> for ByAssociation {
         mut visit: impl FnMut(u32, &IaIdentity<'_>) -> SlotClientRelation,
     ) {
         let key = (identity.duid, identity.kind, identity.iaid);
-        for &place in self.0.find(&key).places() {
-            visit(place, identity);
+        for &slot_number in self.0.find(&key).slot_numbers() {
+            visit(slot_number, identity);
         }
     }
 
@@ -338,11 +338,11 @@ impl ClientIndex<V6> for ByAssociation {
         if duid.is_empty() {
             return None;
         }
-        let mut places = Vec::new();
+        let mut slot_numbers = Vec::new();
         for kind in [ResourceKind::Address, ResourceKind::Prefix] {
-            places.extend(self.0.find_all(&(duid, kind, iaid))?);
+            slot_numbers.extend(self.0.find_all(&(duid, kind, iaid))?);
         }
-        Some(places)
+        Some(slot_numbers)
     }
 
     fn bytes(&self) -> usize {
@@ -355,11 +355,14 @@ impl ClientIndex<V6> for ByAssociation {
     }
 
     #[cfg(test)]
-    fn audit(&self, kept: &SlotAssociation, place: u32) -> usize {
-        if !kept.has_client() {
+    fn audit(&self, association: &SlotAssociation, slot_number: u32) -> usize {
+        if !association.has_client() {
             return 0;
         }
-        assert!(self.0.find(&kept.key()).places().contains(&place), "index of {kept:?}");
+        assert!(
+            self.0.find(&association.key()).slot_numbers().contains(&slot_number),
+            "index of {association:?}"
+        );
         1
     }
 }
@@ -377,17 +380,17 @@ mod tests {
         let long = HardwareAddress::new(32, &[9; 20]);
         let only_type = HardwareAddress::new(1, &[]);
         for (hardware, duid, expected) in [
-            (own, &link_layer[..], KeptHardware::OfDuid),
-            (own, &with_time[..], KeptHardware::Ethernet([2, 0, 0, 0, 0, 7])),
-            (of_type_6, &with_time[..], KeptHardware::OfDuid),
-            (of_type_6, &link_layer[..], KeptHardware::Boxed),
-            (long, &[0, 3, 0, 1][..], KeptHardware::Boxed),
-            (only_type, &[0, 3, 0, 1][..], KeptHardware::Boxed),
-            (HardwareAddress::NONE, &[0, 3, 0, 0][..], KeptHardware::None),
+            (own, &link_layer[..], StoredHardware::OfDuid),
+            (own, &with_time[..], StoredHardware::Ethernet([2, 0, 0, 0, 0, 7])),
+            (of_type_6, &with_time[..], StoredHardware::OfDuid),
+            (of_type_6, &link_layer[..], StoredHardware::Boxed),
+            (long, &[0, 3, 0, 1][..], StoredHardware::Boxed),
+            (only_type, &[0, 3, 0, 1][..], StoredHardware::Boxed),
+            (HardwareAddress::NONE, &[0, 3, 0, 0][..], StoredHardware::None),
         ] {
-            let kept = KeptHardware::new(&hardware, duid);
-            assert_eq!(kept, expected);
-            assert_eq!(kept.address(duid, kept.boxed(hardware)), hardware);
+            let stored = StoredHardware::new(&hardware, duid);
+            assert_eq!(stored, expected);
+            assert_eq!(stored.address(duid, stored.boxed(hardware)), hardware);
         }
     }
 
@@ -427,6 +430,6 @@ mod tests {
         };
         table.fetch(base::Now::default(), 0, &keys, &mut facts);
         assert_eq!(facts.client_slot_count, 0);
-        assert_eq!(facts.address_slots[0].map(|slot| slot.owner), Some(crate::SlotOwner::Nobody));
+        assert_eq!(facts.address_slots[0].map(|slot| slot.owner), Some(crate::SlotOwner::NoClient));
     }
 }

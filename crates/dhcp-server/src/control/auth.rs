@@ -56,20 +56,20 @@ impl HttpCredentials {
         if self.credentials.is_empty() {
             return true;
         }
-        let Some(shown) = authorization.and_then(shown) else { return false };
+        let Some(pair) = authorization.and_then(decode_pair) else { return false };
         // Every pair is compared in full, so that the time shows neither which pair fits nor how
         // much of it.
         let mut is_known = Choice::from(0);
         for expected in &self.credentials {
-            is_known |= padded(expected)[..].ct_eq(&padded(&shown)[..])
-                & expected.len().ct_eq(&shown.len());
+            is_known |=
+                padded(expected)[..].ct_eq(&padded(&pair)[..]) & expected.len().ct_eq(&pair.len());
         }
         is_known.into()
     }
 }
 
 /// Decodes `user:password` from a header's value.
-fn shown(value: &[u8]) -> Option<Vec<u8>> {
+fn decode_pair(value: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let (scheme, rest) = text.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -108,7 +108,10 @@ mod tests {
         SecretSource::Text(text.to_owned())
     }
 
-    fn gate(clients: Vec<AuthenticatedClient>, directory: Option<String>) -> HttpCredentials {
+    fn credentials_of(
+        clients: Vec<AuthenticatedClient>,
+        directory: Option<String>,
+    ) -> HttpCredentials {
         let config = BasicAuthentication { realm: "the \"lab\"".into(), directory, clients };
         HttpCredentials::open(&config).unwrap()
     }
@@ -121,23 +124,23 @@ mod tests {
     fn only_a_whole_pair_opens() {
         let client =
             |user, password| AuthenticatedClient { user: text(user), password: text(password) };
-        let gate = gate(vec![client("admin", "1234"), client("foo", "")], None);
-        assert_eq!(gate.challenge(), r#"Basic realm="the \"lab\"""#);
+        let credentials = credentials_of(vec![client("admin", "1234"), client("foo", "")], None);
+        assert_eq!(credentials.challenge(), r#"Basic realm="the \"lab\"""#);
         for pair in ["admin:1234", "foo:"] {
-            assert!(gate.admits(Some(&header(pair))), "{pair}");
+            assert!(credentials.admits(Some(&header(pair))), "{pair}");
         }
         for pair in
             ["admin:123", "admin:12345", "admin:1234\0", "admin:", "", ":", "foo", "foo:1234"]
         {
-            assert!(!gate.admits(Some(&header(pair))), "{pair}");
+            assert!(!credentials.admits(Some(&header(pair))), "{pair}");
         }
         // The first value is RFC 7617's own example of the header's form; the others are malformed.
-        assert!(gate.admits(Some(b"bAsIc  YWRtaW46MTIzNA== ")));
+        assert!(credentials.admits(Some(b"bAsIc  YWRtaW46MTIzNA== ")));
         for value in [&b"Basic"[..], b"Basic YWRtaW46MTIzNA", b"Bearer YWRtaW46MTIzNA==", b"\xff"] {
-            assert!(!gate.admits(Some(value)));
+            assert!(!credentials.admits(Some(value)));
         }
-        assert!(!gate.admits(None));
-        assert!(!gate.admits(Some(&header(&format!("admin:{}", "x".repeat(4_000))))));
+        assert!(!credentials.admits(None));
+        assert!(!credentials.admits(Some(&header(&format!("admin:{}", "x".repeat(4_000))))));
     }
 
     #[test]
@@ -153,13 +156,13 @@ mod tests {
             AuthenticatedClient { user: text(""), password: file("pair") },
         ];
         let directory = folder.to_str().map(str::to_owned);
-        let open = gate(clients, directory.clone());
+        let open = credentials_of(clients, directory.clone());
         assert!(open.admits(Some(&header("admin:12:34"))) && open.admits(Some(&header("foo:bar"))));
         let clients = vec![AuthenticatedClient { user: text("x"), password: file("none") }];
         let config = BasicAuthentication { realm: String::new(), directory, clients };
         let problem = HttpCredentials::open(&config).err().unwrap();
         assert!(problem.contains("cannot read") && problem.contains("none"), "{problem}");
-        assert!(gate(Vec::new(), None).admits(None), "without clients everyone may");
+        assert!(credentials_of(Vec::new(), None).admits(None), "without clients everyone may");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -35,34 +35,37 @@ impl ControlConnections {
             let oldest = open
                 .iter()
                 .enumerate()
-                .filter(|(_, pace)| {
+                .filter(|(_, progress)| {
                     matches!(
-                        pace.phase(),
+                        progress.phase(),
                         ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle
                     )
                 })
-                .min_by_key(|(_, pace)| (pace.octets() > 0, pace.since()))
+                .min_by_key(|(_, progress)| (progress.octets() > 0, progress.since()))
                 .map(|(at, _)| at)?;
             open.swap_remove(oldest).evict();
         }
-        let pace = ControlConnectionProgress::new();
-        open.push(Rc::clone(&pace));
-        Some(ConnectionRegistration { progress: pace, connections: Rc::clone(self) })
+        let progress = ControlConnectionProgress::new();
+        open.push(Rc::clone(&progress));
+        Some(ConnectionRegistration { progress, connections: Rc::clone(self) })
     }
 
     /// Evicts all connections that wait for a command.
     pub(super) fn clear(&self) {
-        let is_waiting = |pace: &&Rc<ControlConnectionProgress>| {
-            matches!(pace.phase(), ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle)
+        let is_waiting = |progress: &&Rc<ControlConnectionProgress>| {
+            matches!(
+                progress.phase(),
+                ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle
+            )
         };
-        self.open.borrow().iter().filter(is_waiting).for_each(|pace| pace.evict());
+        self.open.borrow().iter().filter(is_waiting).for_each(|progress| progress.evict());
     }
 
     /// Returns true if a connection has a command under way or an answer to be sent.
     pub(super) fn is_busy(&self) -> bool {
-        let is_busy = |pace: &Rc<ControlConnectionProgress>| {
+        let is_busy = |progress: &Rc<ControlConnectionProgress>| {
             matches!(
-                pace.phase(),
+                progress.phase(),
                 ControlConnectionPhase::Working | ControlConnectionPhase::Answering
             )
         };
@@ -78,7 +81,7 @@ impl ControlConnections {
 
 impl Drop for ConnectionRegistration {
     fn drop(&mut self) {
-        self.connections.open.borrow_mut().retain(|pace| !Rc::ptr_eq(pace, &self.progress));
+        self.connections.open.borrow_mut().retain(|progress| !Rc::ptr_eq(progress, &self.progress));
     }
 }
 
@@ -95,30 +98,30 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let seats = ControlConnections::new(3);
+            let connections = ControlConnections::new(3);
             let mut open = Vec::new();
             for _ in 0..3 {
-                open.push(seats.register().unwrap());
+                open.push(connections.register().unwrap());
                 tokio::time::advance(Duration::from_secs(1)).await;
             }
             open[0].progress.enter(ControlConnectionPhase::Working);
             open[1].progress.received(7);
-            let evicted = |seat: &ConnectionRegistration| {
-                let pace = Rc::clone(&seat.progress);
+            let evicted = |registration: &ConnectionRegistration| {
+                let progress = Rc::clone(&registration.progress);
                 async move {
-                    tokio::time::timeout(Duration::ZERO, pace.wait_for_eviction()).await.is_ok()
+                    tokio::time::timeout(Duration::ZERO, progress.wait_for_eviction()).await.is_ok()
                 }
             };
-            let fourth = seats.register().unwrap();
+            let fourth = connections.register().unwrap();
             assert!(evicted(&open[2]).await && !evicted(&open[1]).await);
             fourth.progress.enter(ControlConnectionPhase::Working);
-            let fifth = seats.register().unwrap();
+            let fifth = connections.register().unwrap();
             assert!(evicted(&open[1]).await && !evicted(&open[0]).await);
             fifth.progress.enter(ControlConnectionPhase::Answering);
-            assert!(seats.register().is_none(), "nobody waits");
+            assert!(connections.register().is_none(), "nobody waits");
             drop(fourth);
-            assert_eq!(seats.count(), 2);
-            assert!(seats.register().is_some());
+            assert_eq!(connections.count(), 2);
+            assert!(connections.register().is_some());
         });
     }
 }

@@ -119,12 +119,12 @@ pub(super) async fn serve(
     let Some(tls) = tls else {
         return serve_http(Box::new(stream), Vec::new(), &registration.progress, control).await;
     };
-    let shaken = tokio::select! {
-        shaken = tls.accept(stream) => shaken,
+    let handshake = tokio::select! {
+        handshake = tls.accept(stream) => handshake,
         () = registration.progress.wait_for_eviction() => return,
         () = registration.progress.wait_until_overdue() => return,
     };
-    match shaken {
+    match handshake {
         Ok(stream) => {
             serve_http(Box::new(stream), Vec::new(), &registration.progress, control).await
         }
@@ -281,7 +281,9 @@ async fn serve_request(
     }
     let challenge =
         if status == StatusCode::UNAUTHORIZED { settings.credentials.as_ref() } else { None };
-    if let Some(Ok(value)) = challenge.map(|gate| HeaderValue::try_from(gate.challenge())) {
+    if let Some(Ok(value)) =
+        challenge.map(|credentials| HeaderValue::try_from(credentials.challenge()))
+    {
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
     if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -311,8 +313,8 @@ async fn outcome(
     control: &HttpControl,
     progress: &ControlConnectionProgress,
 ) -> HttpResponseContent {
-    let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if settings.credentials.as_ref().is_some_and(|gate| !gate.admits(shown)) {
+    let authorization = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if settings.credentials.as_ref().is_some_and(|credentials| !credentials.admits(authorization)) {
         return StatusCode::UNAUTHORIZED.into();
     }
     if let Some(refusal) = ambiguity(&request) {
@@ -324,7 +326,7 @@ async fn outcome(
     if settings.is_open_to_all && is_foreign {
         return StatusCode::MISDIRECTED_REQUEST.into();
     }
-    let question = match (request.method(), request.uri().path()) {
+    let control_request = match (request.method(), request.uri().path()) {
         (&Method::GET, METRICS_PATH) => ControlRequest::Metrics,
         (&Method::GET, "/") => {
             return HttpResponseContent::Page(page(host, settings.tls.is_some()));
@@ -339,9 +341,9 @@ async fn outcome(
     };
     #[cfg(test)]
     crate::panics::planted("http");
-    let is_command = matches!(question, ControlRequest::Command(_));
+    let is_command = matches!(control_request, ControlRequest::Command(_));
     progress.enter(ControlConnectionPhase::Working);
-    match control.request_sender.send_request(question).await {
+    match control.request_sender.send_request(control_request).await {
         None => StatusCode::INTERNAL_SERVER_ERROR.into(),
         Some(answer) if is_command => HttpResponseContent::Answer(answer),
         Some(text) => HttpResponseContent::Metrics(text),
@@ -391,11 +393,11 @@ mod tests {
 
     #[test]
     fn the_page_names_the_server_as_the_client_does_and_nothing_else() {
-        let shown =
+        let page_of =
             |host: &'static str, is_tls| page(Some(&HeaderValue::from_static(host)), is_tls);
-        assert!(shown("[::1]:8000", false).contains(" http://[::1]:8000/</pre>"));
-        assert!(shown("dhcp1", true).contains(" https://dhcp1/</pre>"));
-        assert!(shown("<b>x", false).contains(" http://ADDRESS:PORT/</pre>"));
+        assert!(page_of("[::1]:8000", false).contains(" http://[::1]:8000/</pre>"));
+        assert!(page_of("dhcp1", true).contains(" https://dhcp1/</pre>"));
+        assert!(page_of("<b>x", false).contains(" http://ADDRESS:PORT/</pre>"));
         assert!(page(None, false).contains("href=\"/metrics\""));
     }
 

@@ -34,23 +34,23 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
 }
 
 fn parse_within(text: &[u8], budget_bytes: usize) -> Result<Value, serde_json::Error> {
-    let left = Cell::new(budget_bytes);
+    let remaining = Cell::new(budget_bytes);
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = BudgetedValueSeed { left: &left }.deserialize(&mut deserializer)?;
+    let value = BudgetedValueSeed { remaining_bytes: &remaining }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-/// Seed of the next value, with the bytes that are left for it and all later ones.
+/// Seed of the next value, with the bytes that it and all later ones may take.
 #[derive(Clone, Copy)]
 struct BudgetedValueSeed<'b> {
-    left: &'b Cell<usize>,
+    remaining_bytes: &'b Cell<usize>,
 }
 
 impl BudgetedValueSeed<'_> {
     fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
-        let left = self.left.get().checked_sub(bytes);
-        self.left.set(left.ok_or_else(|| E::custom(TOO_LARGE))?);
+        let remaining = self.remaining_bytes.get().checked_sub(bytes);
+        self.remaining_bytes.set(remaining.ok_or_else(|| E::custom(TOO_LARGE))?);
         Ok(())
     }
 }

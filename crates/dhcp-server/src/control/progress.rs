@@ -152,18 +152,19 @@ mod tests {
     #[test]
     fn each_phase_has_its_own_time() {
         run(async {
-            let pace = ControlConnectionProgress::new();
+            let progress = ControlConnectionProgress::new();
             let start = Instant::now();
-            pace.wait_until_overdue().await;
+            progress.wait_until_overdue().await;
             assert_eq!(start.elapsed(), RECEIVE);
-            pace.enter(ControlConnectionPhase::Working);
+            progress.enter(ControlConnectionPhase::Working);
             let working =
-                tokio::time::timeout(Duration::from_secs(86_400), pace.wait_until_overdue()).await;
+                tokio::time::timeout(Duration::from_secs(86_400), progress.wait_until_overdue())
+                    .await;
             assert!(working.is_err(), "a command may take its time");
-            pace.enter(ControlConnectionPhase::Answering);
-            pace.flushed();
+            progress.enter(ControlConnectionPhase::Answering);
+            progress.flushed();
             let start = Instant::now();
-            pace.wait_until_overdue().await;
+            progress.wait_until_overdue().await;
             assert_eq!(start.elapsed(), IDLE);
         });
     }
@@ -171,20 +172,20 @@ mod tests {
     #[test]
     fn dripping_does_not_extend_the_time_and_volume_does() {
         run(async {
-            let pace = ControlConnectionProgress::new();
+            let progress = ControlConnectionProgress::new();
             let start = Instant::now();
             let drip = async {
                 loop {
                     tokio::time::sleep(Duration::from_secs(1)).await;
-                    pace.received(1);
+                    progress.received(1);
                 }
             };
-            tokio::select! { () = drip => {}, () = pace.wait_until_overdue() => {} }
+            tokio::select! { () = drip => {}, () = progress.wait_until_overdue() => {} }
             assert_eq!(start.elapsed(), RECEIVE);
-            pace.enter(ControlConnectionPhase::Receiving);
-            pace.received(5 << 20);
+            progress.enter(ControlConnectionPhase::Receiving);
+            progress.received(5 << 20);
             let start = Instant::now();
-            pace.wait_until_overdue().await;
+            progress.wait_until_overdue().await;
             assert_eq!(start.elapsed(), RECEIVE + 5 * RECEIVE_PER_MEBIBYTE);
         });
     }
@@ -192,17 +193,17 @@ mod tests {
     #[test]
     fn a_reader_that_takes_something_now_and_then_stays() {
         run(async {
-            let pace = ControlConnectionProgress::new();
-            pace.enter(ControlConnectionPhase::Answering);
+            let progress = ControlConnectionProgress::new();
+            progress.enter(ControlConnectionPhase::Answering);
             let start = Instant::now();
             let take = async {
                 for _ in 0..10 {
                     tokio::time::sleep(Duration::from_secs(9)).await;
-                    pace.sent(1);
+                    progress.sent(1);
                 }
                 std::future::pending::<()>().await;
             };
-            tokio::select! { () = take => {}, () = pace.wait_until_overdue() => {} }
+            tokio::select! { () = take => {}, () = progress.wait_until_overdue() => {} }
             assert_eq!(start.elapsed(), Duration::from_secs(90) + TAKE);
         });
     }

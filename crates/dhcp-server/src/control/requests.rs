@@ -50,19 +50,19 @@ pub(crate) struct Inbox {
 
 /// Creates both ends of the channel. Every request wakes `waker`.
 pub(super) fn channel(waker: Arc<Waker>) -> (ControlRequestSender, Inbox) {
-    let (sender, questions) = sync_channel(WAITING_MAX);
+    let (sender, requests) = sync_channel(WAITING_MAX);
     (
         ControlRequestSender { requests: sender, waker: Arc::clone(&waker) },
-        Inbox { requests: questions, waker },
+        Inbox { requests, waker },
     )
 }
 
 impl ControlRequestSender {
-    /// Sends `question` and returns its answer; `None` if too many requests wait already or the
+    /// Sends `request` and returns its answer; `None` if too many requests wait already or the
     /// receiving end is gone.
-    pub(super) async fn send_request(&self, question: ControlRequest) -> Option<String> {
+    pub(super) async fn send_request(&self, request: ControlRequest) -> Option<String> {
         let (answer, answered) = oneshot::channel();
-        self.requests.try_send(PendingControlRequest { request: question, answer }).ok()?;
+        self.requests.try_send(PendingControlRequest { request, answer }).ok()?;
         self.waker.wake();
         answered.await.ok()
     }

@@ -72,8 +72,8 @@ enum ConfiguredControlSocket {
 
 impl ControlSocketSet {
     /// Creates the set without an open socket.
-    pub(super) fn new(asking: ControlRequestSender) -> Self {
-        Self { open: Vec::new(), budget: Budget::new(), request_sender: asking }
+    pub(super) fn new(request_sender: ControlRequestSender) -> Self {
+        Self { open: Vec::new(), budget: Budget::new(), request_sender }
     }
 
     /// Opens and closes sockets as `config` requires. A socket that stays has no interruption.
@@ -86,10 +86,12 @@ impl ControlSocketSet {
         if !self.open.is_empty() {
             crate::panics::planted("sockets");
         }
-        let (mut problems, mut fresh, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut problems, mut fresh, mut existing) = (Vec::new(), Vec::new(), Vec::new());
         for socket in config {
-            match wanted(socket).and_then(|wanted| self.prepare(wanted)) {
-                Ok(PreparedControlSocket::Kept(place, front)) => kept.push((place, front)),
+            match configured_socket(socket).and_then(|configured| self.prepare(configured)) {
+                Ok(PreparedControlSocket::Existing(address, settings)) => {
+                    existing.push((address, settings))
+                }
                 Ok(PreparedControlSocket::Opened(open)) => fresh.push(open),
                 Err(problem) => problems.push(problem),
             }
@@ -98,19 +100,19 @@ impl ControlSocketSet {
             return Err(problems);
         }
         self.open.retain(|open| {
-            let is_kept = kept.iter().any(|(address, _)| *address == open.address);
-            if !is_kept {
+            let is_configured = existing.iter().any(|(address, _)| *address == open.address);
+            if !is_configured {
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_ACCEPTOR_STOPPED",
                     "no longer taking commands at {}", open.address
                 );
             }
-            is_kept
+            is_configured
         });
-        for (place, front) in kept {
-            if let Some(open) = self.open.iter().find(|open| open.address == place) {
-                *open.settings.borrow_mut() = front;
+        for (address, settings) in existing {
+            if let Some(open) = self.open.iter().find(|open| open.address == address) {
+                *open.settings.borrow_mut() = settings;
             }
         }
         for open in &fresh {
@@ -135,43 +137,46 @@ impl ControlSocketSet {
         }
     }
 
-    fn prepare(&self, wanted: ConfiguredControlSocket) -> Result<PreparedControlSocket, String> {
-        let (place, front) = match wanted {
+    fn prepare(
+        &self,
+        configured: ConfiguredControlSocket,
+    ) -> Result<PreparedControlSocket, String> {
+        let (address, settings) = match configured {
             // File permissions alone decide which processes may send commands.
             ConfiguredControlSocket::Unix(path) => {
                 (ControlSocketAddress::Unix(path), Rc::default())
             }
-            ConfiguredControlSocket::Http(address, front) => {
-                (ControlSocketAddress::Tcp(address), front)
+            ConfiguredControlSocket::Http(address, settings) => {
+                (ControlSocketAddress::Tcp(address), settings)
             }
         };
-        if self.open.iter().any(|open| open.address == place) {
-            return Ok(PreparedControlSocket::Kept(place, front));
+        if self.open.iter().any(|open| open.address == address) {
+            return Ok(PreparedControlSocket::Existing(address, settings));
         }
-        let seats = ControlConnections::new(CONNECTIONS_MAX);
-        let front = Rc::new(RefCell::new(front));
-        let desk = http::HttpControl {
-            settings: Rc::clone(&front),
+        let connections = ControlConnections::new(CONNECTIONS_MAX);
+        let settings = Rc::new(RefCell::new(settings));
+        let control = http::HttpControl {
+            settings: Rc::clone(&settings),
             budget: Rc::clone(&self.budget),
             request_sender: self.request_sender.clone(),
         };
-        let own = Rc::clone(&seats);
-        let (accepting, file) = match &place {
+        let accepted_connections = Rc::clone(&connections);
+        let (accepting, file) = match &address {
             ControlSocketAddress::Unix(path) => {
                 let (listener, file) = unix::open(path)?;
-                (spawn_local(accept_unix(listener, own, desk)), Some(file))
+                (spawn_local(accept_unix(listener, accepted_connections, control)), Some(file))
             }
             ControlSocketAddress::Tcp(address) => {
                 let listener = listen(*address)
                     .map_err(|cause| format!("cannot take commands at {address}: {cause}"))?;
-                (spawn_local(accept_http(listener, own, desk)), None)
+                (spawn_local(accept_http(listener, accepted_connections, control)), None)
             }
         };
         let accepting = accepting.abort_handle();
         Ok(PreparedControlSocket::Opened(OpenControlSocket {
-            address: place,
-            settings: front,
-            connections: seats,
+            address,
+            settings,
+            connections,
             accepting,
             _file: file,
         }))
@@ -179,11 +184,11 @@ impl ControlSocketSet {
 }
 
 enum PreparedControlSocket {
-    Kept(ControlSocketAddress, Rc<HttpSocketSettings>),
+    Existing(ControlSocketAddress, Rc<HttpSocketSettings>),
     Opened(OpenControlSocket),
 }
 
-fn wanted(socket: &ControlSocket) -> Result<ConfiguredControlSocket, String> {
+fn configured_socket(socket: &ControlSocket) -> Result<ConfiguredControlSocket, String> {
     match socket {
         ControlSocket::Unix(name) => {
             // An absolute name replaces the folder.
@@ -200,8 +205,11 @@ fn wanted(socket: &ControlSocket) -> Result<ConfiguredControlSocket, String> {
                     config.port
                 );
             }
-            let front = HttpSocketSettings::open(config)?;
-            Ok(ConfiguredControlSocket::Http((config.address, config.port).into(), Rc::new(front)))
+            let settings = HttpSocketSettings::open(config)?;
+            Ok(ConfiguredControlSocket::Http(
+                (config.address, config.port).into(),
+                Rc::new(settings),
+            ))
         }
     }
 }
@@ -218,14 +226,14 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 async fn accept_unix(
     listener: UnixListener,
-    seats: Rc<ControlConnections>,
-    desk: http::HttpControl,
+    connections: Rc<ControlConnections>,
+    control: http::HttpControl,
 ) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                if let Some(seat) = seats.register() {
-                    spawn_local(contained_task(unix::serve(stream, seat, desk.clone())));
+                if let Some(registration) = connections.register() {
+                    spawn_local(contained_task(unix::serve(stream, registration, control.clone())));
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,
@@ -237,16 +245,16 @@ async fn accept_unix(
 
 async fn accept_http(
     listener: TcpListener,
-    seats: Rc<ControlConnections>,
-    desk: http::HttpControl,
+    connections: Rc<ControlConnections>,
+    control: http::HttpControl,
 ) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // An answer is one write: waiting for more data (Nagle's algorithm) only delays it.
                 stream.set_nodelay(true).ok();
-                if let Some(seat) = seats.register() {
-                    spawn_local(contained_task(http::serve(stream, seat, desk.clone())));
+                if let Some(registration) = connections.register() {
+                    spawn_local(contained_task(http::serve(stream, registration, control.clone())));
                 }
             }
             Err(_) => tokio::time::sleep(BREATH).await,

@@ -53,15 +53,15 @@ fn answer_until(is_over: &AtomicBool, inbox: &Inbox) -> u64 {
     while !is_over.load(Ordering::Acquire) {
         netio::poll(&mut [PollFd::readable(inbox.waker())], Some(10_000_000)).ok();
         inbox.waker().drain();
-        while let Some(asked) = inbox.next() {
+        while let Some(request) = inbox.next() {
             count += 1;
-            let text = match &asked.request {
+            let text = match &request.request {
                 ControlRequest::Command(command) => {
                     serde_json::json!({ "result": 0, "arguments": command }).to_string()
                 }
                 ControlRequest::Metrics => "godwit_up 1\n".to_owned(),
             };
-            asked.answer(text);
+            request.answer(text);
         }
     }
     count
@@ -87,7 +87,7 @@ fn http(port: u16) -> HttpSocket {
 }
 
 /// Writes `octets` to the stream and returns everything that the server sends until it closes.
-fn told(mut stream: impl Read + Write, octets: &[u8]) -> String {
+fn exchange(mut stream: impl Read + Write, octets: &[u8]) -> String {
     stream.write_all(octets).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -100,26 +100,26 @@ fn post(port: u16, head: &str, body: &str) -> String {
         "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    told(stream, request.as_bytes())
+    exchange(stream, request.as_bytes())
 }
 
 const AS_JSON: &str = "Content-Type: application/json\r\n";
 
 #[test]
 fn a_unix_socket_answers_one_command_and_closes() {
-    let scene = ControlThreadFixture::new("unix");
-    let (first, socket) = scene.unix("first");
-    let (second, other) = scene.unix("second");
-    scene.configure(vec![socket.clone(), other]).unwrap();
+    let fixture = ControlThreadFixture::new("unix");
+    let (first, socket) = fixture.unix("first");
+    let (second, other) = fixture.unix("second");
+    fixture.configure(vec![socket.clone(), other]).unwrap();
     for path in [&first, &second] {
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o660);
-        let answer = told(UnixStream::connect(path).unwrap(), br#" { "command": "a}\"" } {"#);
+        let answer = exchange(UnixStream::connect(path).unwrap(), br#" { "command": "a}\"" } {"#);
         assert_eq!(answer, r#"{"arguments":{"command":"a}\""},"result":0}"#);
     }
-    let answer = told(UnixStream::connect(&first).unwrap(), b"list-commands");
+    let answer = exchange(UnixStream::connect(&first).unwrap(), b"list-commands");
     assert_eq!(answer, r#"{"result":1,"text":"a command is a JSON map"}"#);
-    let answer = told(UnixStream::connect(&first).unwrap(), br#"{"command":}"#);
+    let answer = exchange(UnixStream::connect(&first).unwrap(), br#"{"command":}"#);
     assert!(
         answer.starts_with(r#"{"result":1,"text":"the command is no sound JSON: "#),
         "{answer}"
@@ -129,35 +129,35 @@ fn a_unix_socket_answers_one_command_and_closes() {
     for octet in br#"{"command":"b"}"# {
         stream.write_all(&[*octet]).unwrap();
     }
-    assert_eq!(told(stream, b""), r#"{"arguments":{"command":"b"},"result":0}"#);
-    scene.configure(vec![socket]).unwrap();
+    assert_eq!(exchange(stream, b""), r#"{"arguments":{"command":"b"},"result":0}"#);
+    fixture.configure(vec![socket]).unwrap();
     assert!(first.exists() && !second.exists(), "what is no longer configured is removed");
-    drop(scene);
+    drop(fixture);
     assert!(!first.exists());
 }
 
 #[test]
 fn a_stale_socket_is_replaced_and_nothing_else_is() {
-    let scene = ControlThreadFixture::new("stale");
-    let (path, socket) = scene.unix("socket");
+    let fixture = ControlThreadFixture::new("stale");
+    let (path, socket) = fixture.unix("socket");
     drop(UnixListener::bind(&path).unwrap());
     // A process that another test is about to start holds a copy of the socket until it starts.
     while UnixStream::connect(&path).is_ok() {
         thread::yield_now();
     }
     assert!(path.exists(), "a crash leaves the file");
-    scene.configure(vec![socket.clone()]).unwrap();
-    assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+    fixture.configure(vec![socket.clone()]).unwrap();
+    assert!(exchange(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
     // The other server runs in the same process, which only a test does.
     let (other, _inbox) = ControlThread::start().unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("in use by another server"), "{problems:?}");
     // First a server that takes no lock, then a file that is not a socket.
-    let (alive, socket) = scene.unix("alive");
+    let (alive, socket) = fixture.unix("alive");
     let _listener = UnixListener::bind(&alive).unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("another server listens there"), "{problems:?}");
-    let (file, socket) = scene.unix("file");
+    let (file, socket) = fixture.unix("file");
     fs::write(&file, "precious").unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("no socket"), "{problems:?}");
@@ -168,21 +168,21 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
 
 #[test]
 fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
-    let scene = ControlThreadFixture::new("held");
-    let (_, socket) = scene.unix("piped");
-    let pipe = scene.folder.join("piped.lock");
+    let fixture = ControlThreadFixture::new("held");
+    let (_, socket) = fixture.unix("piped");
+    let pipe = fixture.folder.join("piped.lock");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let problems = scene.configure(vec![socket]).unwrap_err();
+    let problems = fixture.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("cannot lock"), "{problems:?}");
     // The server's queue is full, so that a connection would wait for it to accept one.
-    let (hung, socket) = scene.unix("hung");
+    let (hung, socket) = fixture.unix("hung");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let _within = runtime.enter();
     let unheard = tokio::net::UnixSocket::new_stream().unwrap();
     unheard.bind(&hung).unwrap();
     let _listener = unheard.listen(0).unwrap();
     let _queued = UnixStream::connect(&hung).unwrap();
-    let problems = scene.configure(vec![socket]).unwrap_err();
+    let problems = fixture.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("another server listens there"), "{problems:?}");
     for name in ["/dev/zero", pipe.to_str().unwrap()] {
         let mut socket = http(free_port());
@@ -194,7 +194,7 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
                 password: SecretSource::File(name.into()),
             }],
         });
-        let problems = scene.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
+        let problems = fixture.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
         assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
         let files = TlsFiles {
             trust_anchor: name.into(),
@@ -203,41 +203,41 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
             is_client_certificate_required: true,
         };
         let socket = HttpSocket { tls: Some(files), ..http(free_port()) };
-        let problems = scene.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
+        let problems = fixture.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
         assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
     }
 }
 
 #[test]
 fn a_failed_change_leaves_every_socket_as_it_was() {
-    let scene = ControlThreadFixture::new("failed");
-    let (path, socket) = scene.unix("socket");
-    scene.configure(vec![socket]).unwrap();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (other, new) = scene.unix("new");
+    let fixture = ControlThreadFixture::new("failed");
+    let (path, socket) = fixture.unix("socket");
+    fixture.configure(vec![socket]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (other, new) = fixture.unix("new");
     let mut bad = http(free_port());
     bad.headers.push(("no header".into(), "x".into()));
     let sockets = vec![
         new,
-        ControlSocket::Http(http(taken.local_addr().unwrap().port())),
+        ControlSocket::Http(http(listener.local_addr().unwrap().port())),
         ControlSocket::Http(bad),
     ];
-    let problems = scene.configure(sockets).unwrap_err();
+    let problems = fixture.configure(sockets).unwrap_err();
     assert_eq!(problems.len(), 2, "{problems:?}");
     let mut long = http(free_port());
     long.headers = vec![("X".into(), "x".into()); 40_000];
-    let problems = scene.configure(vec![ControlSocket::Http(long)]).unwrap_err();
+    let problems = fixture.configure(vec![ControlSocket::Http(long)]).unwrap_err();
     assert_eq!(problems, ["40000 HTTP headers are too many, 1000 is the most"]);
     assert!(!other.exists(), "what was opened is closed again");
-    assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+    assert!(exchange(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
 }
 
 #[test]
 fn the_front_page_links_to_the_metrics_and_shows_a_command() {
-    let scene = ControlThreadFixture::new("page");
+    let fixture = ControlThreadFixture::new("page");
     let port = free_port();
-    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
-    let page = told(
+    fixture.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    let page = exchange(
         TcpStream::connect(("127.0.0.1", port)).unwrap(),
         b"GET / HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
     );
@@ -251,11 +251,11 @@ fn the_front_page_links_to_the_metrics_and_shows_a_command() {
 
 #[test]
 fn http_answers_with_a_list_and_refuses_with_a_map() {
-    let scene = ControlThreadFixture::new("http");
+    let fixture = ControlThreadFixture::new("http");
     let port = free_port();
     let mut socket = http(port);
     socket.headers.push(("Strict-Transport-Security".into(), "max-age=31536000".into()));
-    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(socket)]).unwrap();
     let answer = post(port, AS_JSON, r#"{"command":"x"}"#);
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"),
@@ -275,21 +275,21 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
         (post(port, AS_JSON, "{"), "400 Bad Request: the body is not JSON"),
         (post(port, AS_JSON, ""), "400 Bad Request: the body is not JSON"),
         (
-            told(
+            exchange(
                 TcpStream::connect(("127.0.0.1", port)).unwrap(),
                 b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             ),
             "404 Not Found",
         ),
         (
-            told(
+            exchange(
                 TcpStream::connect(("127.0.0.1", port)).unwrap(),
                 b"PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
             ),
             "405 Method Not Allowed",
         ),
         (
-            told(
+            exchange(
                 TcpStream::connect(("127.0.0.1", port)).unwrap(),
                 b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
               Content-Length: 99999999999\r\nConnection: close\r\n\r\n",
@@ -305,28 +305,28 @@ fn http_answers_with_a_list_and_refuses_with_a_map() {
         assert!(answer.ends_with(&body), "{answer}");
         assert!(answer.contains("strict-transport-security: "), "{answer}");
     }
-    let answer = told(
+    let answer = exchange(
         TcpStream::connect(("127.0.0.1", port)).unwrap(),
         b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     );
     assert!(answer.contains("content-type: text/plain; version=0.0.4\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\ngodwit_up 1\n"), "{answer}");
-    let answer = told(TcpStream::connect(("127.0.0.1", port)).unwrap(), b"nonsense\r\n\r\n");
+    let answer = exchange(TcpStream::connect(("127.0.0.1", port)).unwrap(), b"nonsense\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
 }
 
 #[test]
 fn requests_that_a_proxy_may_read_otherwise_are_refused() {
-    let scene = ControlThreadFixture::new("ambiguous");
+    let fixture = ControlThreadFixture::new("ambiguous");
     let port = free_port();
-    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let body = r#"{"command":"x"}"#;
     let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let request = |target: &str, host: &str, head: &str, body: &str| {
         let text = format!(
             "POST {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{AS_JSON}{head}\r\n{body}"
         );
-        told(TcpStream::connect(("127.0.0.1", port)).unwrap(), text.as_bytes())
+        exchange(TcpStream::connect(("127.0.0.1", port)).unwrap(), text.as_bytes())
     };
     let own = format!("127.0.0.1:{port}");
     let length = format!("Content-Length: {}\r\n", body.len());
@@ -355,9 +355,9 @@ fn requests_that_a_proxy_may_read_otherwise_are_refused() {
 
 #[test]
 fn a_connection_is_kept_for_more_commands() {
-    let scene = ControlThreadFixture::new("keep-alive");
+    let fixture = ControlThreadFixture::new("keep-alive");
     let port = free_port();
-    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     for count in 0..100 {
         let body = format!(r#"{{"command":"c{count:03}"}}"#);
@@ -378,7 +378,7 @@ fn a_connection_is_kept_for_more_commands() {
 
 #[test]
 fn a_wrong_password_costs_nothing_and_opens_nothing() {
-    let scene = ControlThreadFixture::new("password");
+    let fixture = ControlThreadFixture::new("password");
     let port = free_port();
     let mut socket = http(port);
     socket.authentication = Some(BasicAuthentication {
@@ -389,7 +389,7 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
             password: SecretSource::Text("1234".into()),
         }],
     });
-    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(socket)]).unwrap();
     for head in ["", "Authorization: Basic YWRtaW46MTIzNQ==\r\n"] {
         for _ in 0..200 {
             let answer = post(port, &format!("{AS_JSON}{head}"), r#"{"command":"x"}"#);
@@ -398,7 +398,7 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
             assert!(answer.ends_with("\r\n\r\n{\"result\":401,\"text\":\"Unauthorized\"}"));
         }
     }
-    let answer = told(
+    let answer = exchange(
         TcpStream::connect(("127.0.0.1", port)).unwrap(),
         b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     );
@@ -415,16 +415,16 @@ fn a_wrong_password_costs_nothing_and_opens_nothing() {
             password: SecretSource::Text("new".into()),
         }],
     });
-    scene.configure(vec![ControlSocket::Http(socket)]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(socket)]).unwrap();
     assert!(post(port, &head, "{}").starts_with("HTTP/1.1 401 "));
 }
 
 #[test]
 fn ten_thousand_half_open_connections_leave_room_for_a_command() {
-    let scene = ControlThreadFixture::new("half-open");
+    let fixture = ControlThreadFixture::new("half-open");
     let port = free_port();
-    let (path, unix) = scene.unix("socket");
-    scene.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
+    let (path, unix) = fixture.unix("socket");
+    fixture.configure(vec![ControlSocket::Http(http(port)), unix]).unwrap();
     let mut open = std::collections::VecDeque::new();
     let mut closed_by_server = 0;
     for count in 0..10_000 {
@@ -449,7 +449,7 @@ fn ten_thousand_half_open_connections_leave_room_for_a_command() {
         }
         if count % 1_000 == 0 {
             assert!(post(port, AS_JSON, "{}").starts_with("HTTP/1.1 200 OK\r\n"), "{count}");
-            assert!(told(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
+            assert!(exchange(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
         }
     }
     assert_eq!(closed_by_server, 10_000 - 300);
@@ -457,17 +457,17 @@ fn ten_thousand_half_open_connections_leave_room_for_a_command() {
 
 #[test]
 fn http_is_understood_at_a_unix_socket() {
-    let scene = ControlThreadFixture::new("http-unix");
-    let (path, socket) = scene.unix("socket");
-    scene.configure(vec![socket]).unwrap();
+    let fixture = ControlThreadFixture::new("http-unix");
+    let (path, socket) = fixture.unix("socket");
+    fixture.configure(vec![socket]).unwrap();
     let request = format!(
         "POST / HTTP/1.1\r\nHost: x\r\n{AS_JSON}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
     );
-    let answer = told(UnixStream::connect(&path).unwrap(), request.as_bytes());
+    let answer = exchange(UnixStream::connect(&path).unwrap(), request.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.ends_with("[ {\"arguments\":{},\"result\":0} ]"), "{answer}");
     let get = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    let answer = told(UnixStream::connect(&path).unwrap(), get);
+    let answer = exchange(UnixStream::connect(&path).unwrap(), get);
     assert!(answer.ends_with("godwit_up 1\n"), "{answer}");
 }
 
@@ -596,10 +596,12 @@ fn an_oversized_command_is_refused_and_its_memory_given_back() {
 
 fn oversized_commands(path: &Path, port: u16, open_port: u16) {
     // `a:b` in base 64.
-    let known = format!("Authorization: Basic YTpi\r\n{AS_JSON}");
+    let with_credentials = format!("Authorization: Basic YTpi\r\n{AS_JSON}");
     for _ in 0..3 {
         // A socket without authentication accepts less: the kernel's buffers and one mebibyte.
-        for (port, head, taken) in [(port, &known[..], 64..200), (open_port, AS_JSON, 1..64)] {
+        for (port, head, accepted_mib) in
+            [(port, &with_credentials[..], 64..200), (open_port, AS_JSON, 1..64)]
+        {
             // The request has no length, so that its size shows only while it arrives.
             let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let head =
@@ -608,33 +610,33 @@ fn oversized_commands(path: &Path, port: u16, open_port: u16) {
             let mut chunk = b"100000\r\n".to_vec();
             chunk.resize(chunk.len() + (1 << 20), b' ');
             chunk.extend(b"\r\n");
-            let sent = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
-            assert!(taken.contains(&sent), "{sent} MiB were taken");
+            let sent_mib = (0..200).take_while(|_| stream.write_all(&chunk).is_ok()).count();
+            assert!(accepted_mib.contains(&sent_mib), "{sent_mib} MiB were taken");
         }
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(b"{").unwrap();
         let spaces = vec![b' '; 1 << 20];
-        let sent = (0..200).take_while(|_| stream.write_all(&spaces).is_ok()).count();
-        assert!((64..200).contains(&sent), "{sent} MiB were taken");
+        let sent_mib = (0..200).take_while(|_| stream.write_all(&spaces).is_ok()).count();
+        assert!((64..200).contains(&sent_mib), "{sent_mib} MiB were taken");
     }
-    assert!(post(port, &known, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(post(port, &with_credentials, "{}").starts_with("HTTP/1.1 200 OK\r\n"));
     // A body below the limit is accepted completely.
     let big = format!("{{\"x\":\"{}\"}}", "y".repeat(20 << 20));
-    assert!(post(port, &known, &big).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(post(port, &with_credentials, &big).starts_with("HTTP/1.1 200 OK\r\n"));
     let answer = post(open_port, AS_JSON, &big[..900 << 10]);
     assert!(answer.starts_with("HTTP/1.1 400 "), "it is taken, and cut: {answer}");
 }
 
 #[test]
 fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
-    let scene = ControlThreadFixture::new("rebinding");
+    let fixture = ControlThreadFixture::new("rebinding");
     let port = free_port();
-    scene.configure(vec![ControlSocket::Http(http(port))]).unwrap();
+    fixture.configure(vec![ControlSocket::Http(http(port))]).unwrap();
     let ask = |host: &str| {
         let request = format!(
             "POST / HTTP/1.1\r\nHost: {host}\r\n{AS_JSON}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
         );
-        told(TcpStream::connect(("127.0.0.1", port)).unwrap(), request.as_bytes())
+        exchange(TcpStream::connect(("127.0.0.1", port)).unwrap(), request.as_bytes())
     };
     assert!(ask("evil.example").starts_with("HTTP/1.1 421 "));
     assert!(ask(&format!("127.0.0.1:{port}")).starts_with("HTTP/1.1 200 "));
@@ -642,14 +644,14 @@ fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
 
 #[test]
 fn a_file_that_only_has_the_name_of_a_lock_stays() {
-    let scene = ControlThreadFixture::new("foreign-lock");
-    let (_, unix) = scene.unix("victim");
-    let lock = scene.folder.join("victim.lock");
+    let fixture = ControlThreadFixture::new("foreign-lock");
+    let (_, unix) = fixture.unix("victim");
+    let lock = fixture.folder.join("victim.lock");
     fs::write(&lock, "precious").unwrap();
-    let refused = scene.configure(vec![unix.clone()]).unwrap_err();
-    assert!(refused[0].contains("the existing file is no lock"), "{refused:?}");
-    fs::rename(&lock, scene.folder.join("precious")).unwrap();
-    std::os::unix::fs::symlink(scene.folder.join("precious"), &lock).unwrap();
-    scene.configure(vec![unix]).unwrap_err();
-    assert_eq!(fs::read_to_string(scene.folder.join("precious")).unwrap(), "precious");
+    let refused = fixture.configure(vec![unix.clone()]).unwrap_err();
+    assert!(refused[0].contains("what is there is no lock"), "{refused:?}");
+    fs::rename(&lock, fixture.folder.join("precious")).unwrap();
+    std::os::unix::fs::symlink(fixture.folder.join("precious"), &lock).unwrap();
+    fixture.configure(vec![unix]).unwrap_err();
+    assert_eq!(fs::read_to_string(fixture.folder.join("precious")).unwrap(), "precious");
 }

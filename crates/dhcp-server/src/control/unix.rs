@@ -130,9 +130,9 @@ pub(super) async fn serve(
     control: HttpControl,
 ) {
     let progress = &registration.progress;
-    let spoken = tokio::select! {
+    let end = tokio::select! {
         // If the client has gone, there is no one to report the error to.
-        spoken = converse(&stream, progress, &control) => spoken.unwrap_or(ConversationEnd::ToTheEnd),
+        end = converse(&stream, progress, &control) => end.unwrap_or(ConversationEnd::ToTheEnd),
         () = progress.wait_for_eviction() => ConversationEnd::ToTheEnd,
         () = progress.wait_until_overdue() => {
             if progress.phase() == ControlConnectionPhase::Receiving {
@@ -146,7 +146,7 @@ pub(super) async fn serve(
             ConversationEnd::ToTheEnd
         }
     };
-    if let ConversationEnd::Http(ahead) = spoken {
+    if let ConversationEnd::Http(ahead) = end {
         http::serve_http(Box::new(stream), ahead, progress, control).await;
     }
 }

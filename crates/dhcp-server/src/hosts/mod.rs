@@ -16,7 +16,7 @@ use dhcp_engine::hosts::{
     CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, ReservationScope,
 };
 use dhcp_store::database::DatabaseError;
-use dhcp_store::hosts::{Directory, HostsPolicy, LookupDesk, LookupThread, Lookups, SqlHosts};
+use dhcp_store::hosts::{Directory, HostsPolicy, LookupThread, Lookups, ShardLookups, SqlHosts};
 use dhcp_store::sql::HostQuery;
 use netio::Clock;
 use serde_json::Value;
@@ -101,7 +101,7 @@ impl<P: DaemonFamily> HostsDatabases<P> {
 
     /// Creates the host cache of shard number `shard`, with a `seed` of its own.
     pub(crate) fn cache(&self, shard: usize, seed: u64) -> HostCache<P> {
-        let source = ShardHosts(LookupDesk::new(Arc::clone(&self.lookups), shard));
+        let source = ShardHosts(ShardLookups::new(Arc::clone(&self.lookups), shard));
         HostCache::new(Box::new(source), self.limits, seed)
     }
 
@@ -119,16 +119,16 @@ impl<P: DaemonFamily> HostsDatabases<P> {
 }
 
 /// Connects to all databases.
-fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerError> {
-    let mut places = Vec::new();
-    for database in &config.hosts_databases {
+fn connect<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> Result<SqlHosts, ServerError> {
+    let mut databases = Vec::new();
+    for database in config.hosts_databases {
         let settings = leases::settings(config, database)?;
         let id = "DHCPSRV_HOSTS_DATABASE_OPEN";
         tracing::info!(target: DHCPSRV, id, "opening the {settings} for reservations");
         let policy = HostsPolicy { wait_ms: database.reconnect_wait_time_ms };
-        places.push((settings, policy));
+        databases.push((settings, policy));
     }
-    let mut hosts = SqlHosts::new(P::HOST_FAMILY, places);
+    let mut hosts = SqlHosts::new(P::HOST_FAMILY, databases);
     let is_retried = |database: &&SqlDatabase| database.retries_on_startup;
     let patient = config.hosts_databases.iter().filter(is_retried);
     let mut tries_left = patient.clone().map(|one| one.max_reconnect_tries).max().unwrap_or(0);
@@ -137,9 +137,9 @@ fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerE
         match hosts.connect(Clock::now()) {
             Ok(()) => return Ok(hosts),
             Err(error) if tries_left > 0 => {
-                let left = counted(tries_left as usize, "attempt");
+                let attempts = counted(tries_left as usize, "attempt");
                 tracing::warn!(
-                    target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_RETRY", "{error}; {left} left"
+                    target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_RETRY", "{error}; {attempts} left"
                 );
                 tries_left -= 1;
                 std::thread::sleep(Duration::from_millis(wait_ms.into()));
@@ -151,7 +151,7 @@ fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerE
 
 /// Host source of one shard.
 #[derive(Debug)]
-struct ShardHosts<P: DaemonFamily>(LookupDesk<HostKey<P::Address>, FoundHost<P>>);
+struct ShardHosts<P: DaemonFamily>(ShardLookups<HostKey<P::Address>, FoundHost<P>>);
 
 impl<P: DaemonFamily> HostSource<P> for ShardHosts<P> {
     fn request(&mut self, keys: Vec<HostKey<P::Address>>) -> u64 {
@@ -182,7 +182,7 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
         &mut self,
         now: Now,
         keys: &[HostKey<P::Address>],
-        found: &mut dyn FnMut(usize, FoundHost<P>),
+        visit: &mut dyn FnMut(usize, FoundHost<P>),
     ) -> Result<(), DatabaseError> {
         let query = |key: &HostKey<P::Address>| match key {
             HostKey::Identifier(kind, octets) => {
@@ -202,13 +202,13 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
             self.reports.report_ignored("a row of a hosts database", &fault.to_string());
         }
         for host in &hosts {
-            let wanted: Vec<usize> = host
+            let key_positions: Vec<usize> = host
                 .queries()
                 .filter_map(|query| positions.get(&query))
                 .flatten()
                 .copied()
                 .collect();
-            if wanted.is_empty() {
+            if key_positions.is_empty() {
                 continue;
             }
             let read = P::read_host(&self.definitions.lock(), &row::to_json(host, P::VERSION));
@@ -229,7 +229,7 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
                 0 => ReservationScope::Global,
                 id => ReservationScope::Subnet(id),
             };
-            wanted.into_iter().for_each(|at| found(at, (scope, Arc::clone(&reservation))));
+            key_positions.into_iter().for_each(|at| visit(at, (scope, Arc::clone(&reservation))));
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ fn a_message_is_answered_by_its_own_lookup<F: SharedRows + SampleFamily>() {
         store.fetch(NOW, &keys, &mut facts);
         assert_eq!(facts.unread_epoch, 0, "message {number} has its lookup");
         let slot = facts.address_slots[0].expect("the pool has the address");
-        assert_eq!(slot.owner, SlotOwner::Asking, "message {number}");
+        assert_eq!(slot.owner, SlotOwner::Requester, "message {number}");
     }
 }
 

@@ -45,11 +45,11 @@ pub(crate) struct ListenerSocketOptions {
 /// Result of opening listeners.
 #[derive(Debug, Default)]
 pub(super) struct ListenerOpeningResult {
-    /// Places that were closed before and are open now.
+    /// Endpoints that were closed before and are open now.
     pub(super) opened: Vec<ListenerEndpoint>,
-    /// Places whose address the kernel does not let any socket use yet.
+    /// Endpoints whose address the kernel does not let any socket use yet.
     pub(super) tentative: Vec<ListenerEndpoint>,
-    /// Errors of places that could not be opened.
+    /// Errors of endpoints that could not be opened.
     pub(super) problems: Vec<NetError>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct ListenerOpeningResult {
 #[derive(Debug)]
 pub(super) struct Keeper {
     sockets: ListenerSocketOptions,
-    /// For each open place, the listeners of all shards.
+    /// For each open endpoint, the listeners of all shards.
     open: Vec<(ListenerEndpoint, Vec<Arc<ShardListener>>)>,
     next_id: u16,
 }
@@ -69,34 +69,34 @@ impl Keeper {
 
     /// Returns true if no open listener can send a reply. A listener at a group's address cannot.
     pub(super) fn is_mute(&self) -> bool {
-        self.open.iter().all(|(place, _)| place.kind == ListenerSocketKind::Group)
+        self.open.iter().all(|(endpoint, _)| endpoint.kind == ListenerSocketKind::Group)
     }
 
-    /// Gives up the listeners that `plan` does not have and returns their places. A listener closes
-    /// when its shard lets go of it too.
+    /// Gives up the listeners that `plan` does not have and returns their endpoints. A listener
+    /// closes when its shard lets go of it too.
     pub(super) fn give_up(&mut self, plan: &ListenerPlan) -> Vec<ListenerEndpoint> {
-        let (kept, given_up): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
+        let (remaining, closed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
-            .partition(|(place, _)| plan.endpoints.contains(place));
-        self.open = kept;
-        given_up.into_iter().map(|(place, _)| place).collect()
+            .partition(|(endpoint, _)| plan.endpoints.contains(endpoint));
+        self.open = remaining;
+        closed.into_iter().map(|(endpoint, _)| endpoint).collect()
     }
 
     /// Opens the listeners that `plan` has and that are not open.
     pub(super) fn open(&mut self, plan: &ListenerPlan) -> ListenerOpeningResult {
         let mut opening = ListenerOpeningResult::default();
-        for place in &plan.endpoints {
-            if self.open.iter().any(|(known, _)| known == place) {
+        for endpoint in &plan.endpoints {
+            if self.open.iter().any(|(open_endpoint, _)| open_endpoint == endpoint) {
                 continue;
             }
-            match self.open_one(place) {
+            match self.open_one(endpoint) {
                 Ok(sockets) => {
-                    let doors = self.make_listeners(place, sockets);
-                    self.open.push((place.clone(), doors));
-                    opening.opened.push(place.clone());
+                    let listeners = self.make_listeners(endpoint, sockets);
+                    self.open.push((endpoint.clone(), listeners));
+                    opening.opened.push(endpoint.clone());
                 }
-                Err(problem) if is_tentative(place, &problem) => {
-                    opening.tentative.push(place.clone());
+                Err(problem) if is_tentative(endpoint, &problem) => {
+                    opening.tentative.push(endpoint.clone());
                 }
                 Err(problem) => opening.problems.push(problem),
             }
@@ -105,12 +105,12 @@ impl Keeper {
         opening
     }
 
-    fn open_one(&self, place: &ListenerEndpoint) -> Result<Vec<Pair>, NetError> {
+    fn open_one(&self, endpoint: &ListenerEndpoint) -> Result<Vec<Pair>, NetError> {
         let alone = |socket| (socket, None);
-        Ok(match place.kind {
+        Ok(match endpoint.kind {
             ListenerSocketKind::Packet => {
                 let options = PacketOptions {
-                    interface: place.device.as_ref().map(|device| device.index),
+                    interface: endpoint.device.as_ref().map(|device| device.index),
                     port: self.sockets.port,
                     payload_offset: CLIENT_OFFSET,
                     receive_buffer_bytes: self.sockets.receive_buffer_bytes,
@@ -126,7 +126,7 @@ impl Keeper {
             }
             ListenerSocketKind::Udp => {
                 let shards = self.sockets.shards.into();
-                let mut sockets = self.open_udp(place, 2 * shards)?;
+                let mut sockets = self.open_udp(endpoint, 2 * shards)?;
                 let express = sockets.split_off(shards);
                 pairs(
                     sockets.into_iter().map(ListenerSocket::Udp),
@@ -134,16 +134,21 @@ impl Keeper {
                 )
             }
             ListenerSocketKind::Group => {
-                self.open_group(place)?.into_iter().map(ListenerSocket::Udp).map(alone).collect()
+                self.open_group(endpoint)?.into_iter().map(ListenerSocket::Udp).map(alone).collect()
             }
         })
     }
 
-    /// Opens `count` sockets at `place`. With two per shard, the express sockets follow the others.
-    fn open_udp(&self, place: &ListenerEndpoint, count: usize) -> Result<Vec<UdpSocket>, NetError> {
-        let mut options = UdpOptions::at(place.socket_address(self.sockets.port));
-        options.device = place.device.as_ref().map(|device| device.name.clone());
-        options.broadcast = place.address.is_ipv4();
+    /// Opens `count` sockets at `endpoint`. With two per shard, the express sockets follow the
+    /// others.
+    fn open_udp(
+        &self,
+        endpoint: &ListenerEndpoint,
+        count: usize,
+    ) -> Result<Vec<UdpSocket>, NetError> {
+        let mut options = UdpOptions::at(endpoint.socket_address(self.sockets.port));
+        options.device = endpoint.device.as_ref().map(|device| device.name.clone());
+        options.broadcast = endpoint.address.is_ipv4();
         options.packet_info = true;
         options.kernel_times = true;
         options.coalesce = self.sockets.coalesce;
@@ -153,7 +158,7 @@ impl Keeper {
         if count == 1 {
             return Ok(vec![first]);
         }
-        first.share_port().map_err(NetError::on("share the port of", place.to_string()))?;
+        first.share_port().map_err(NetError::on("share the port of", endpoint.to_string()))?;
         options.reuse_port = true;
         let others = (1..count).map(|_| UdpSocket::open(&options));
         let sockets: Vec<_> = [Ok(first)].into_iter().chain(others).collect::<Result<_, _>>()?;
@@ -161,15 +166,15 @@ impl Keeper {
         let (key, beginning) = self.sockets.steering;
         let beginning = (count > shards as usize).then_some(beginning);
         steer::spread(&sockets[0], key, shards, beginning)
-            .map_err(NetError::on("steer clients to shards at", place.to_string()))?;
+            .map_err(NetError::on("steer clients to shards at", endpoint.to_string()))?;
         Ok(sockets)
     }
 
-    /// Opens the sockets of a group's place. One socket reads for all shards: every socket that
+    /// Opens the sockets of a group's endpoint. One socket reads for all shards: every socket that
     /// joined would get a copy.
-    fn open_group(&self, place: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
-        let sockets = self.open_udp(place, self.sockets.shards.into())?;
-        if let (IpAddr::V6(group), Some(device)) = (place.address, &place.device) {
+    fn open_group(&self, endpoint: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
+        let sockets = self.open_udp(endpoint, self.sockets.shards.into())?;
+        if let (IpAddr::V6(group), Some(device)) = (endpoint.address, &endpoint.device) {
             sockets[0]
                 .join_group(group, device.index)
                 .map_err(NetError::on("join", format!("{group} on {}", device.name)))?;
@@ -179,15 +184,15 @@ impl Keeper {
 
     fn make_listeners(
         &mut self,
-        place: &ListenerEndpoint,
+        endpoint: &ListenerEndpoint,
         sockets: Vec<Pair>,
     ) -> Vec<Arc<ShardListener>> {
         let of = u32::from(self.sockets.shards);
         (0..)
             .zip(sockets)
             .map(|(index, (socket, express))| {
-                let (id, place) = (self.free_id(), place.clone());
-                Arc::new(ShardListener { id, endpoint: place, socket, express, shard: (index, of) })
+                let (id, endpoint) = (self.free_id(), endpoint.clone());
+                Arc::new(ShardListener { id, endpoint, socket, express, shard: (index, of) })
             })
             .collect()
     }
@@ -197,7 +202,12 @@ impl Keeper {
         loop {
             let id = self.next_id;
             self.next_id = id.wrapping_add(1);
-            if !self.open.iter().flat_map(|(_, doors)| doors).any(|door| door.id == id) {
+            if !self
+                .open
+                .iter()
+                .flat_map(|(_, listeners)| listeners)
+                .any(|listener| listener.id == id)
+            {
                 return id;
             }
         }
@@ -211,17 +221,18 @@ impl Keeper {
     fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
         let mut problems = Vec::new();
         let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();
-        for (place, _) in
-            self.open.iter().filter(|(place, _)| place.kind == ListenerSocketKind::Packet)
+        for (endpoint, _) in
+            self.open.iter().filter(|(endpoint, _)| endpoint.kind == ListenerSocketKind::Packet)
         {
             // The kernel would deliver joined datagrams as one.
             let addresses =
-                if self.sockets.coalesce { Vec::new() } else { plan.udp_addresses(place) };
-            let device = &place.device;
+                if self.sockets.coalesce { Vec::new() } else { plan.udp_addresses(endpoint) };
+            let device = &endpoint.device;
             // Packet sockets accept unicast messages before UDP sockets leave them.
-            let taken = self.take_unicast(device, &addresses);
-            let left = taken.and_then(|()| self.filter_udp_sockets(device, Some(&addresses)));
-            if let Err(problem) = left {
+            let accepted = self.take_unicast(device, &addresses);
+            let filtered =
+                accepted.and_then(|()| self.filter_udp_sockets(device, Some(&addresses)));
+            if let Err(problem) = filtered {
                 problems.push(problem);
                 // Filters without addresses are short. The loop covers all sockets of the device,
                 // whichever refuse; a second error adds no information.
@@ -230,10 +241,10 @@ impl Keeper {
             }
             shared.push(device);
         }
-        for (place, _) in &self.open {
-            if !shared.contains(&&place.device) {
-                problems.extend(self.filter_udp_sockets(&place.device, None).err());
-                shared.push(&place.device);
+        for (endpoint, _) in &self.open {
+            if !shared.contains(&&endpoint.device) {
+                problems.extend(self.filter_udp_sockets(&endpoint.device, None).err());
+                shared.push(&endpoint.device);
             }
         }
         problems
@@ -248,11 +259,13 @@ impl Keeper {
     ) -> Result<(), NetError> {
         let unicast = Unicast { addresses, zero_offset: RELAY_OFFSET };
         let mut result = Ok(());
-        for (place, doors) in self.open.iter().filter(|(place, _)| place.device == *device) {
-            for door in doors {
-                let Some(ListenerSocket::Packet(socket)) = &door.express else { continue };
+        for (endpoint, listeners) in
+            self.open.iter().filter(|(endpoint, _)| endpoint.device == *device)
+        {
+            for listener in listeners {
+                let Some(ListenerSocket::Packet(socket)) = &listener.express else { continue };
                 let set = filter::set_unicast(socket, self.sockets.port, unicast);
-                let set = set.map_err(NetError::on("filter", messages_at(place)));
+                let set = set.map_err(NetError::on("filter", messages_at(endpoint)));
                 result = result.and(set);
             }
         }
@@ -267,26 +280,27 @@ impl Keeper {
         device: &Option<InterfaceIdentity>,
         addresses: Option<&[Ipv4Addr]>,
     ) -> Result<(), NetError> {
-        let addresses_left = addresses.filter(|addresses| !addresses.is_empty());
-        let unicast_left =
-            addresses_left.map(|addresses| Unicast { addresses, zero_offset: RELAY_OFFSET });
+        let nonempty = addresses.filter(|addresses| !addresses.is_empty());
+        let unicast = nonempty.map(|addresses| Unicast { addresses, zero_offset: RELAY_OFFSET });
         let of = u32::from(self.sockets.shards);
         let is_shared =
-            |place: &ListenerEndpoint| place.address.is_ipv4() && place.device == *device;
+            |endpoint: &ListenerEndpoint| endpoint.address.is_ipv4() && endpoint.device == *device;
         let mut result = Ok(());
-        for (place, doors) in self.open.iter().filter(|(place, _)| is_shared(place)) {
-            for (index, door) in (0..).zip(doors) {
+        for (endpoint, listeners) in self.open.iter().filter(|(endpoint, _)| is_shared(endpoint)) {
+            for (index, listener) in (0..).zip(listeners) {
                 // An express socket has an index that no such datagram has.
-                for (socket, index) in [(Some(&door.socket), index), (door.express.as_ref(), of)] {
+                for (socket, index) in
+                    [(Some(&listener.socket), index), (listener.express.as_ref(), of)]
+                {
                     let Some(ListenerSocket::Udp(socket)) = socket else { continue };
                     let share =
                         Some(BroadcastShare { payload_offset: CLIENT_OFFSET, index, count: of });
-                    let are_left = addresses.is_some();
+                    let leaves_limited_broadcasts = addresses.is_some();
                     let set = filter::set_broadcasts(
                         socket,
-                        Broadcasts { leaves_limited_broadcasts: are_left, unicast_left, share },
+                        Broadcasts { leaves_limited_broadcasts, unicast_left: unicast, share },
                     );
-                    let set = set.map_err(NetError::on("filter", messages_at(place)));
+                    let set = set.map_err(NetError::on("filter", messages_at(endpoint)));
                     result = result.and(set);
                 }
             }
@@ -296,13 +310,13 @@ impl Keeper {
 
     /// Returns true if a listener reaches interface `index`.
     pub(super) fn reaches(&self, index: u32) -> bool {
-        self.open.iter().any(|(place, _)| place.reaches(index))
+        self.open.iter().any(|(endpoint, _)| endpoint.reaches(index))
     }
 
     /// Returns the listeners of all shards, with the data about interfaces that shards need.
     pub(super) fn listener_set(&self, plan: &ListenerPlan, machine: &[Interface]) -> ListenerSet {
         let of_shard = |shard: usize| {
-            self.open.iter().map(|(_, doors)| Arc::clone(&doors[shard])).collect::<Vec<_>>()
+            self.open.iter().map(|(_, listeners)| Arc::clone(&listeners[shard])).collect::<Vec<_>>()
         };
         let names = machine.iter().map(|interface| (interface.index, interface.name.as_str()));
         ListenerSet {
@@ -321,15 +335,15 @@ fn pairs(
     first.zip(express.map(Some)).collect()
 }
 
-fn messages_at(place: &ListenerEndpoint) -> String {
-    format!("the messages at {place}")
+fn messages_at(endpoint: &ListenerEndpoint) -> String {
+    format!("the messages at {endpoint}")
 }
 
 /// Returns true if `problem` means that duplicate address detection has not ended (RFC 4862 §5.4):
 /// the interface has the address (else the plan would not have it), but a socket cannot bind to it.
-fn is_tentative(place: &ListenerEndpoint, problem: &NetError) -> bool {
-    place.kind == ListenerSocketKind::Udp
-        && place.address.is_ipv6()
+fn is_tentative(endpoint: &ListenerEndpoint, problem: &NetError) -> bool {
+    endpoint.kind == ListenerSocketKind::Udp
+        && endpoint.address.is_ipv6()
         && problem.cause().kind() == ErrorKind::AddrNotAvailable
 }
 

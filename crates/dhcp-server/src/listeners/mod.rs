@@ -1,5 +1,5 @@
 //! Listeners, which receive messages and send replies. A listener has the sockets of one shard at
-//! one place. `plan` decides which listeners are needed, `keeper` opens and closes them while
+//! one endpoint. `plan` decides which listeners are needed, `keeper` opens and closes them while
 //! shards run, `tending` decides when to check again, and `room` limits the queue of one socket.
 
 mod keeper;
@@ -44,9 +44,9 @@ pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
     missing(&ListenerSettings::v6(&config.interfaces))
 }
 
-fn missing(listening: &ListenerSettings) -> Result<Vec<String>, ServerError> {
-    let mut missing = plan::plan(listening, &list()?).missing;
-    if listening.require_all && !missing.is_empty() {
+fn missing(settings: &ListenerSettings) -> Result<Vec<String>, ServerError> {
+    let mut missing = plan::plan(settings, &list()?).missing;
+    if settings.require_all && !missing.is_empty() {
         let key =
             "`service-sockets-require-all` is set: the server would not start on this machine";
         missing.push(key.to_owned());
@@ -186,16 +186,16 @@ pub(crate) enum ListenerSocketRole {
 }
 
 impl ShardListener {
-    /// Returns the socket of `lane`.
-    pub(crate) const fn socket_of(&self, lane: ListenerSocketRole) -> Option<&ListenerSocket> {
-        match lane {
+    /// Returns the socket of `role`.
+    pub(crate) const fn socket_of(&self, role: ListenerSocketRole) -> Option<&ListenerSocket> {
+        match role {
             ListenerSocketRole::First => Some(&self.socket),
             ListenerSocketRole::Express => self.express.as_ref(),
         }
     }
 
-    /// Returns the lane that has room for bursts: the UDP socket for messages that begin an
-    /// exchange, or the packet socket for messages that a UDP socket would else get.
+    /// Returns the role of the socket that has room for bursts: the UDP socket for messages that
+    /// begin an exchange, or the packet socket for messages that a UDP socket would else get.
     pub(crate) const fn burst_socket_role(&self) -> ListenerSocketRole {
         match self.socket {
             ListenerSocket::Udp(_) => ListenerSocketRole::First,
@@ -205,10 +205,10 @@ impl ShardListener {
 
     /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
     /// every socket of the port a copy: one datagram is served once.
-    pub(crate) fn takes_copy(&self, lane: ListenerSocketRole, source: SocketAddrV4) -> bool {
+    pub(crate) fn takes_copy(&self, role: ListenerSocketRole, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());
-        lane == ListenerSocketRole::First && key % of.max(1) == index
+        role == ListenerSocketRole::First && key % of.max(1) == index
     }
 }
 

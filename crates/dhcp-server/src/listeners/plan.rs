@@ -30,21 +30,21 @@ pub(super) struct ListenerPlan {
     pub(super) is_routed: bool,
 }
 
-/// Returns the listeners of `listening` on a machine with the interfaces `machine`, ascending by
+/// Returns the listeners of `settings` on a machine with the interfaces `machine`, ascending by
 /// index.
-pub(super) fn plan(listening: &ListenerSettings, machine: &[Interface]) -> ListenerPlan {
+pub(super) fn plan(settings: &ListenerSettings, machine: &[Interface]) -> ListenerPlan {
     let mut plan = ListenerPlan {
-        addresses: answer_from(listening, machine),
+        addresses: answer_from(settings, machine),
         own: own_addresses(machine),
-        is_routed: listening.manner == ListenerMode::Routed4,
+        is_routed: settings.mode == ListenerMode::Routed4,
         ..ListenerPlan::default()
     };
-    if listening.everywhere {
-        match listening.manner {
+    if settings.everywhere {
+        match settings.mode {
             // The entry `*` covers every other entry, and two sockets would split the datagrams
             // between them.
             ListenerMode::Raw4 | ListenerMode::Udp4 | ListenerMode::Routed4 => {
-                if listening.manner == ListenerMode::Raw4 {
+                if settings.mode == ListenerMode::Raw4 {
                     plan.add(ListenerSocketKind::Packet, None, ANYWHERE);
                 }
                 plan.add(ListenerSocketKind::Udp, None, ANYWHERE);
@@ -58,21 +58,21 @@ pub(super) fn plan(listening: &ListenerSettings, machine: &[Interface]) -> Liste
             }
         }
     }
-    for (name, address) in &listening.named {
+    for (name, address) in &settings.entries {
         match machine.iter().find(|interface| interface.name == *name) {
-            Some(interface) if listening.manner == ListenerMode::Udp6 => {
+            Some(interface) if settings.mode == ListenerMode::Udp6 => {
                 plan.add_named_v6(interface, *address);
             }
-            Some(interface) if listening.manner == ListenerMode::Routed4 => {
+            Some(interface) if settings.mode == ListenerMode::Routed4 => {
                 plan.add_addresses(interface, *address);
             }
             Some(interface) => {
-                plan.add_named(interface, *address, listening.manner == ListenerMode::Raw4);
+                plan.add_named(interface, *address, settings.mode == ListenerMode::Raw4);
             }
             None => plan.missing.push(format!("this machine has no interface `{name}`")),
         }
     }
-    plan.endpoints.sort_by_key(|place| place.kind != ListenerSocketKind::Packet);
+    plan.endpoints.sort_by_key(|endpoint| endpoint.kind != ListenerSocketKind::Packet);
     plan
 }
 
@@ -83,9 +83,9 @@ impl ListenerPlan {
         device: Option<InterfaceIdentity>,
         address: IpAddr,
     ) {
-        let place = ListenerEndpoint { kind, device, address };
-        if !self.endpoints.contains(&place) {
-            self.endpoints.push(place);
+        let endpoint = ListenerEndpoint { kind, device, address };
+        if !self.endpoints.contains(&endpoint) {
+            self.endpoints.push(endpoint);
         }
     }
 
@@ -178,30 +178,30 @@ fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
 
 impl ListenerPlan {
     /// Returns the addresses at which messages of stations on the link of the packet listener
-    /// `place` may arrive: those at which a UDP listener of the same device listens.
-    pub(super) fn udp_addresses(&self, place: &ListenerEndpoint) -> Vec<Ipv4Addr> {
-        let beside = |other: &&ListenerEndpoint| {
-            other.kind == ListenerSocketKind::Udp && other.device == place.device
+    /// `endpoint` may arrive: those at which a UDP listener of the same device listens.
+    pub(super) fn udp_addresses(&self, endpoint: &ListenerEndpoint) -> Vec<Ipv4Addr> {
+        let is_same_device = |other: &&ListenerEndpoint| {
+            other.kind == ListenerSocketKind::Udp && other.device == endpoint.device
         };
-        let mut heard: Vec<Ipv4Addr> = Vec::new();
-        for door in self.endpoints.iter().filter(beside) {
-            match door.address {
-                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => heard.extend(&self.own),
-                IpAddr::V4(address) => heard.push(address),
+        let mut addresses: Vec<Ipv4Addr> = Vec::new();
+        for listener in self.endpoints.iter().filter(is_same_device) {
+            match listener.address {
+                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => addresses.extend(&self.own),
+                IpAddr::V4(address) => addresses.push(address),
                 IpAddr::V6(_) => {}
             }
         }
-        heard.sort_unstable();
-        heard.dedup();
-        heard
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
     }
 }
 
 /// Returns for each interface with an IPv4 address the one by which clients know the server: the
 /// first that the configuration names, else the interface's first.
-fn answer_from(listening: &ListenerSettings, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
+fn answer_from(settings: &ListenerSettings, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
-        listening.named.iter().find_map(|(name, address)| match address {
+        settings.entries.iter().find_map(|(name, address)| match address {
             Some(IpAddr::V4(address))
                 if *name == interface.name && interface.addresses.contains(&(*address).into()) =>
             {
@@ -233,7 +233,7 @@ mod tests {
         InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
     };
 
-    fn named(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
+    fn entry(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
         InterfaceSelection::Named { name: name.into(), address }
     }
 
@@ -265,31 +265,31 @@ mod tests {
         ]
     }
 
-    /// Returns the texts of the plan's places.
-    fn places(plan: &ListenerPlan) -> Vec<String> {
+    /// Returns the texts of the plan's endpoints.
+    fn endpoint_texts(plan: &ListenerPlan) -> Vec<String> {
         plan.endpoints.iter().map(ToString::to_string).collect()
     }
 
     const DIRECT: &str = "eth0 for clients on the link";
 
     #[test]
-    fn names_and_addresses_get_doors_of_both_kinds() {
+    fn names_and_addresses_get_listeners_of_both_kinds() {
         let entries = vec![
-            named("eth0", Some([192, 0, 2, 2].into())),
-            named("eth0", Some([192, 0, 2, 1].into())),
-            named("lo", None),
+            entry("eth0", Some([192, 0, 2, 2].into())),
+            entry("eth0", Some([192, 0, 2, 1].into())),
+            entry("lo", None),
         ];
         let raw = plan(&config(SocketType::Raw, entries.clone()), &machine());
-        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
+        assert_eq!(endpoint_texts(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
         assert_eq!(raw.missing, Vec::<String>::new());
         // The first address that is named, not the interface's first.
         assert_eq!(raw.addresses, [(1, [127, 0, 0, 1].into()), (2, [192, 0, 2, 2].into())]);
         let udp = plan(&config(SocketType::Udp, entries), &machine());
-        assert_eq!(places(&udp), ["eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
+        assert_eq!(endpoint_texts(&udp), ["eth0, 192.0.2.2", "eth0, 192.0.2.1", "lo"]);
     }
 
     #[test]
-    fn routed_answers_leave_through_doors_that_belong_to_no_interface() {
+    fn routed_answers_leave_through_listeners_that_belong_to_no_interface() {
         let routed = |entries, socket_type| {
             let config = InterfacesConfig {
                 interfaces: entries,
@@ -300,45 +300,45 @@ mod tests {
             plan(&ListenerSettings::v4(&config), &machine())
         };
         let entries = vec![
-            named("eth0", Some([192, 0, 2, 2].into())),
-            named("eth0", None),
-            named("lo", None),
-            named("eth1", None),
+            entry("eth0", Some([192, 0, 2, 2].into())),
+            entry("eth0", None),
+            entry("lo", None),
+            entry("eth1", None),
         ];
         let udp = routed(entries.clone(), SocketType::Udp);
         let at = |address: &str| format!("all interfaces, {address}");
-        assert_eq!(places(&udp), ["192.0.2.2", "192.0.2.1", "127.0.0.1"].map(at));
+        assert_eq!(endpoint_texts(&udp), ["192.0.2.2", "192.0.2.1", "127.0.0.1"].map(at));
         assert_eq!(udp.missing, ["interface `eth1` has no IPv4 address"]);
         assert!(udp.is_routed && routed(vec![InterfaceSelection::All], SocketType::Udp).is_routed);
         // As in Kea, the setting is for UDP sockets only.
         let raw = routed(entries, SocketType::Raw);
         assert!(!raw.is_routed);
-        assert_eq!(places(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo"]);
+        assert_eq!(endpoint_texts(&raw), [DIRECT, "eth0, 192.0.2.2", "eth0", "lo"]);
     }
 
     #[test]
-    fn everywhere_is_one_door_of_each_kind_whatever_else_is_named() {
-        let entries = vec![named("eth9", None), InterfaceSelection::All];
+    fn everywhere_is_one_listener_of_each_kind_whatever_else_is_named() {
+        let entries = vec![entry("eth9", None), InterfaceSelection::All];
         let raw = plan(&config(SocketType::Raw, entries.clone()), &machine());
         let direct = "all interfaces for clients on the link";
-        assert_eq!(places(&raw), [direct, "all interfaces"]);
+        assert_eq!(endpoint_texts(&raw), [direct, "all interfaces"]);
         assert!(raw.missing.is_empty());
         let udp = plan(&config(SocketType::Udp, entries), &machine());
-        assert_eq!(places(&udp), ["all interfaces"]);
+        assert_eq!(endpoint_texts(&udp), ["all interfaces"]);
         assert!(plan(&config(SocketType::Raw, Vec::new()), &machine()).endpoints.is_empty());
     }
 
     #[test]
     fn what_is_not_there_yet_is_named_and_waited_for() {
         let entries = vec![
-            named("eth7", None),
-            named("eth0", Some([10, 0, 0, 1].into())),
-            named("eth1", None),
+            entry("eth7", None),
+            entry("eth0", Some([10, 0, 0, 1].into())),
+            entry("eth1", None),
         ];
         let config = config(SocketType::Raw, entries);
         let mut machine = machine();
         let early = plan(&config, &machine);
-        assert_eq!(places(&early), [""; 0]);
+        assert_eq!(endpoint_texts(&early), [""; 0]);
         assert_eq!(
             early.missing,
             [
@@ -354,8 +354,8 @@ mod tests {
         machine.push(interface("eth7", 9, &[[10, 7, 0, 1]]));
         let later = plan(&config, &machine);
         assert_eq!(later.missing.len(), 1);
-        assert_eq!(places(&later).len(), 4);
-        // The same name is another place when the interface is another one.
+        assert_eq!(endpoint_texts(&later).len(), 4);
+        // The same name is another endpoint when the interface is another one.
         machine[3].index = 10;
         assert_ne!(plan(&config, &machine).endpoints, later.endpoints);
     }
@@ -364,8 +364,8 @@ mod tests {
     fn what_is_no_ethernet_gets_no_packet_socket() {
         let mut machine = machine();
         machine[1].mac = None;
-        let config = config(SocketType::Raw, vec![named("eth0", None)]);
-        assert_eq!(places(&plan(&config, &machine)), ["eth0"]);
+        let config = config(SocketType::Raw, vec![entry("eth0", None)]);
+        assert_eq!(endpoint_texts(&plan(&config, &machine)), ["eth0"]);
     }
 
     #[test]
@@ -383,13 +383,13 @@ mod tests {
             plan(&ListenerSettings::v6(&config), &machine)
         };
         let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];
-        assert_eq!(places(&of(vec![entry(None)])), link);
+        assert_eq!(endpoint_texts(&of(vec![entry(None)])), link);
         // Loopback has no link-local address, eth1 no address at all.
-        assert_eq!(places(&of(vec![InterfaceSelection::All])), link);
-        let with_address = places(&of(vec![entry(Some("2001:db8::2"))]));
+        assert_eq!(endpoint_texts(&of(vec![InterfaceSelection::All])), link);
+        let with_address = endpoint_texts(&of(vec![entry(Some("2001:db8::2"))]));
         assert_eq!(with_address, [&["eth0, 2001:db8::2"], &link[..]].concat());
         let absent = of(vec![entry(Some("2001:db8::3"))]);
-        assert_eq!(places(&absent), link);
+        assert_eq!(endpoint_texts(&absent), link);
         assert_eq!(absent.missing, ["interface `eth0` has no address 2001:db8::3"]);
         let bare = InterfaceSelection::Named { name: "eth1".into(), address: None };
         assert_eq!(of(vec![bare]).missing, ["interface `eth1` has no link-local address"]);

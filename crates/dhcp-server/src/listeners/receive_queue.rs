@@ -174,15 +174,15 @@ mod tests {
         messages: u64,
         refused: u32,
         /// All changes of the size, with their times.
-        told: Vec<(u64, usize)>,
+        changes: Vec<(u64, usize)>,
     }
 
     const READ: u64 = 160;
 
     impl SocketQueueModel {
         fn of(room: SocketQueueState) -> Self {
-            let (room_bytes, told) = (BURST_BYTES, Vec::new());
-            Self { room, room_bytes, now_ms: 0, messages: 0, refused: 0, told }
+            let (room_bytes, changes) = (BURST_BYTES, Vec::new());
+            Self { room, room_bytes, now_ms: 0, messages: 0, refused: 0, changes }
         }
 
         /// Adds `arrivals` messages in each step until `end_ms`.
@@ -200,11 +200,11 @@ mod tests {
                     is_more: self.messages > 0,
                 };
                 let queue = (self.messages * MESSAGE_BYTES) as usize;
-                let told = self
+                let new_bytes = self
                     .room
                     .after_read(reading, self.now_ms * NS_PER_MS, || Some((queue, self.refused)));
-                self.room_bytes = told.unwrap_or(self.room_bytes);
-                self.told.extend(told.map(|bytes| (self.now_ms, bytes)));
+                self.room_bytes = new_bytes.unwrap_or(self.room_bytes);
+                self.changes.extend(new_bytes.map(|bytes| (self.now_ms, bytes)));
             }
             self
         }
@@ -220,10 +220,10 @@ mod tests {
     fn a_queue_that_goes_on_growing_stands() {
         let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(2_400, 200);
-        assert_eq!((&queue.told[..], queue.room.max_age_ns()), (&[][..], Some(PATIENCE_NS)));
+        assert_eq!((&queue.changes[..], queue.room.max_age_ns()), (&[][..], Some(PATIENCE_NS)));
         queue.run(9_000, 200);
-        let [(at_ms, bytes)] = queue.told[..] else { panic!("{:?}", queue.told) };
-        assert!((2_500..=2_620).contains(&at_ms) && is_room_of(bytes, 250), "{:?}", queue.told);
+        let [(at_ms, bytes)] = queue.changes[..] else { panic!("{:?}", queue.changes) };
+        assert!((2_500..=2_620).contains(&at_ms) && is_room_of(bytes, 250), "{:?}", queue.changes);
         assert_eq!(queue.room.max_age_ns(), Some(PATIENCE_STANDING_NS));
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(3_500, 20_000);
         assert!(queue.refused > 0);
-        assert_eq!(queue.room.max_age_ns(), Some(PATIENCE_STANDING_NS), "{:?}", queue.told);
+        assert_eq!(queue.room.max_age_ns(), Some(PATIENCE_STANDING_NS), "{:?}", queue.changes);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         queue.run(500, 1_000).run(3_000, 0);
         assert_eq!(queue.room.max_age_ns(), Some(PATIENCE_NS));
         queue.run(5_000, 180).run(6_500, 10);
-        assert_eq!((&queue.told[..], queue.room.max_age_ns()), (&[][..], None));
+        assert_eq!((&queue.changes[..], queue.room.max_age_ns()), (&[][..], None));
         assert_eq!(queue.messages, 0);
     }
 
@@ -250,14 +250,14 @@ mod tests {
     fn there_is_room_for_a_burst_again_once_nobody_finds_it_full() {
         let mut queue = SocketQueueModel::of(SocketQueueState::default());
         queue.run(3_500, 2_000);
-        let told = queue.told.len();
+        let changes = queue.changes.len();
         // Messages that waited too long were dropped: the queue is empty for a moment.
         queue.messages = 0;
         queue.run(3_550, 0).run(4_000, 2_000);
-        assert_eq!(queue.told.len(), told, "{:?}", queue.told);
+        assert_eq!(queue.changes.len(), changes, "{:?}", queue.changes);
         queue.messages = 0;
         queue.run(6_500, 0);
-        let [(at_ms, bytes)] = queue.told[told..] else { panic!("{:?}", queue.told) };
+        let [(at_ms, bytes)] = queue.changes[changes..] else { panic!("{:?}", queue.changes) };
         assert!((4_200..=4_400).contains(&at_ms), "{at_ms}");
         assert_eq!((bytes, queue.room.max_age_ns()), (BURST_BYTES, None));
     }
@@ -266,7 +266,7 @@ mod tests {
     fn room_that_the_operator_gave_stays() {
         let mut queue = SocketQueueModel::of(SocketQueueState::FIXED);
         queue.run(4_000, 2_000).run(9_000, 0);
-        assert_eq!((&queue.told[..], queue.room.max_age_ns()), (&[][..], None));
+        assert_eq!((&queue.changes[..], queue.room.max_age_ns()), (&[][..], None));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use dhcp_config::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerSettings {
     /// Kinds of sockets at each interface.
-    pub(super) manner: ListenerMode,
+    pub(super) mode: ListenerMode,
     /// True if `"*"` is among the entries.
     pub(super) everywhere: bool,
     /// The other entries: a name, and an address when one is given.
-    pub(super) named: Vec<(String, Option<IpAddr>)>,
+    pub(super) entries: Vec<(String, Option<IpAddr>)>,
     /// True if the server follows changes of the interfaces.
     pub(super) re_detect: bool,
     /// True if the server does not start without all sockets.
@@ -41,16 +41,16 @@ pub(super) enum ListenerMode {
 impl ListenerSettings {
     /// Returns the listeners that a DHCPv4 server's configuration requires.
     pub(crate) fn v4(config: &InterfacesConfig) -> Self {
-        let (everywhere, named) = split(&config.interfaces);
+        let (everywhere, entries) = split(&config.interfaces);
         Self {
-            manner: match (config.socket_type, config.outbound) {
+            mode: match (config.socket_type, config.outbound) {
                 // As in Kea, whose frames for packet sockets name the interface.
                 (SocketType::Raw, _) => ListenerMode::Raw4,
                 (SocketType::Udp, OutboundInterface::SameAsInbound) => ListenerMode::Udp4,
                 (SocketType::Udp, OutboundInterface::UseRouting) => ListenerMode::Routed4,
             },
             everywhere,
-            named,
+            entries,
             re_detect: config.re_detect,
             require_all: config.require_all_sockets,
             max_retries: config.socket_max_retries,
@@ -60,11 +60,11 @@ impl ListenerSettings {
 
     /// Returns the listeners that a DHCPv6 server's configuration requires.
     pub(crate) fn v6(config: &InterfacesConfig6) -> Self {
-        let (everywhere, named) = split(&config.interfaces);
+        let (everywhere, entries) = split(&config.interfaces);
         Self {
-            manner: ListenerMode::Udp6,
+            mode: ListenerMode::Udp6,
             everywhere,
-            named,
+            entries,
             re_detect: config.re_detect,
             require_all: config.require_all_sockets,
             max_retries: config.socket_max_retries,
@@ -74,22 +74,22 @@ impl ListenerSettings {
 
     /// Returns true if there is no interface to listen at.
     pub(crate) const fn is_empty(&self) -> bool {
-        !self.everywhere && self.named.is_empty()
+        !self.everywhere && self.entries.is_empty()
     }
 }
 
 type Entries = (bool, Vec<(String, Option<IpAddr>)>);
 
-fn split<A: Copy + Into<IpAddr>>(entries: &[InterfaceSelection<A>]) -> Entries {
-    let mut named = Vec::new();
+fn split<A: Copy + Into<IpAddr>>(selections: &[InterfaceSelection<A>]) -> Entries {
+    let mut entries = Vec::new();
     let mut everywhere = false;
-    for entry in entries {
-        match entry {
+    for selection in selections {
+        match selection {
             InterfaceSelection::All => everywhere = true,
             InterfaceSelection::Named { name, address } => {
-                named.push((name.clone(), address.map(Into::into)));
+                entries.push((name.clone(), address.map(Into::into)));
             }
         }
     }
-    (everywhere, named)
+    (everywhere, entries)
 }

@@ -21,7 +21,7 @@ const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 /// Keeper of the listeners that the configuration requires while the machine changes.
 #[derive(Debug)]
 pub(crate) struct ListenerKeeper {
-    listening: ListenerSettings,
+    settings: ListenerSettings,
     keeper: Keeper,
     machine: Vec<Interface>,
     /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
@@ -46,10 +46,8 @@ struct ListenerCheckResult {
 impl ListenerCheckResult {
     fn new(opening: &ListenerOpeningResult, missing: Vec<String>) -> Self {
         let failed = opening.problems.iter().map(ToString::to_string);
-        let awaited = opening.tentative.iter().map(|place| {
-            format!(
-                "waiting for {place}: the kernel is still checking that no other machine has it"
-            )
+        let awaited = opening.tentative.iter().map(|endpoint| {
+            format!("waiting for {endpoint}: the kernel still makes sure that nobody else has it")
         });
         Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
     }
@@ -63,17 +61,17 @@ impl ListenerKeeper {
     /// The configuration has no listeners; no socket could be opened, or not all although all are
     /// required, and no further try is configured.
     pub(crate) fn start(
-        listening: ListenerSettings,
+        settings: ListenerSettings,
         sockets: ListenerSocketOptions,
         now_ns: u64,
     ) -> Result<Self, ServerError> {
-        if listening.is_empty() {
+        if settings.is_empty() {
             return Err(ServerError::NoInterfaces);
         }
         let nothing = PublishedValue::new(Arc::default(), sockets.shards.into());
-        let mut tending = Self {
-            retries_left: listening.max_retries,
-            listening,
+        let mut listener_keeper = Self {
+            retries_left: settings.max_retries,
+            settings,
             keeper: Keeper::new(sockets),
             machine: Vec::new(),
             watch: None,
@@ -83,23 +81,24 @@ impl ListenerKeeper {
             looked_ns: 0,
         };
         // The watch starts before the first check, so that no change falls between the two.
-        tending.watch_if_wanted();
-        tending.machine = list()?;
-        let plan = plan(&tending.listening, &tending.machine);
-        let opening = tending.keeper.open(&plan);
-        let doors = Arc::new(tending.keeper.listener_set(&plan, &tending.machine));
-        tending.published = Arc::new(PublishedValue::new(doors, sockets.shards.into()));
+        listener_keeper.configure_watch();
+        listener_keeper.machine = list()?;
+        let plan = plan(&listener_keeper.settings, &listener_keeper.machine);
+        let opening = listener_keeper.keeper.open(&plan);
+        let listeners =
+            Arc::new(listener_keeper.keeper.listener_set(&plan, &listener_keeper.machine));
+        listener_keeper.published = Arc::new(PublishedValue::new(listeners, sockets.shards.into()));
         let findings = ListenerCheckResult::new(&opening, plan.missing);
-        let is_hopeless = tending.retries_left == 0
+        let is_hopeless = listener_keeper.retries_left == 0
             && findings.awaited.is_empty()
             && findings.wrong.len() == opening.problems.len();
-        if tending.keeper.is_mute() && is_hopeless {
+        if listener_keeper.keeper.is_mute() && is_hopeless {
             let first = opening.problems.into_iter().next();
             return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
         }
         log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
-        tending.settle(findings, now_ns)?;
-        Ok(tending)
+        listener_keeper.settle(findings, now_ns)?;
+        Ok(listener_keeper)
     }
 
     /// Returns the published listeners, for the shards to follow.
@@ -141,8 +140,10 @@ impl ListenerKeeper {
     /// two checks has passed.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine must not make the server check all the time.
-        let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
-        self.watch.as_ref().filter(|_| may_look).map(PollFd::readable)
+        if now_ns < self.looked_ns + LOOK_EVERY_NS {
+            return None;
+        }
+        self.watch.as_ref().map(PollFd::readable)
     }
 
     /// Checks the machine again if something has changed or another try is due. `wake` makes the
@@ -165,7 +166,7 @@ impl ListenerKeeper {
             self.looked_ns = now_ns;
             return Ok(());
         }
-        self.check(now_ns, self.listening.re_detect, wake)
+        self.check(now_ns, self.settings.re_detect, wake)
     }
 
     /// Follows another configuration.
@@ -175,18 +176,18 @@ impl ListenerKeeper {
     /// The errors of [`ListenerKeeper::tend`].
     pub(crate) fn reconfigure(
         &mut self,
-        listening: ListenerSettings,
+        settings: ListenerSettings,
         now_ns: u64,
         wake: &impl Fn(),
     ) -> Result<(), ServerError> {
-        self.retries_left = listening.max_retries;
-        self.listening = listening;
-        self.watch_if_wanted();
-        self.check(now_ns, self.listening.re_detect, wake)
+        self.retries_left = settings.max_retries;
+        self.settings = settings;
+        self.configure_watch();
+        self.check(now_ns, self.settings.re_detect, wake)
     }
 
-    fn watch_if_wanted(&mut self) {
-        if !self.listening.re_detect {
+    fn configure_watch(&mut self) {
+        if !self.settings.re_detect {
             self.watch = None;
         } else if self.watch.is_none() {
             let watch = InterfaceWatch::open().map_err(|problem| {
@@ -205,15 +206,15 @@ impl ListenerKeeper {
         if may_list {
             self.machine = list()?;
         }
-        let plan = plan(&self.listening, &self.machine);
-        let given_up = self.keeper.give_up(&plan);
-        if !given_up.is_empty() {
+        let plan = plan(&self.settings, &self.machine);
+        let closed = self.keeper.give_up(&plan);
+        if !closed.is_empty() {
             // A listener that is opened next may need the address of one that is closed now.
             self.publish(&plan, wake);
         }
         let opening = self.keeper.open(&plan);
         self.publish(&plan, wake);
-        log_endpoints(&given_up, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
+        log_endpoints(&closed, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
         log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
         self.settle(ListenerCheckResult::new(&opening, plan.missing), now_ns)
     }
@@ -230,9 +231,9 @@ impl ListenerKeeper {
     fn settle(&mut self, findings: ListenerCheckResult, now_ns: u64) -> Result<(), ServerError> {
         let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;
-        let wait_ns = u64::from(self.listening.retry_wait_ms) * NS_PER_MS;
+        let wait_ns = u64::from(self.settings.retry_wait_ms) * NS_PER_MS;
         self.due_ns = may_retry.then_some(now_ns + wait_ns);
-        if !all.is_empty() && !may_retry && self.listening.require_all {
+        if !all.is_empty() && !may_retry && self.settings.require_all {
             return Err(ServerError::NotListening(all.join("; ")));
         }
         let is_new = |text: &&String| !self.reported_problems.contains(text);
@@ -259,6 +260,6 @@ impl ListenerKeeper {
     }
 }
 
-fn log_endpoints(places: &[ListenerEndpoint], id: &str, what: &str) {
-    places.iter().for_each(|place| tracing::info!(target: DAEMON, id, "{what} {place}"));
+fn log_endpoints(endpoints: &[ListenerEndpoint], id: &str, what: &str) {
+    endpoints.iter().for_each(|endpoint| tracing::info!(target: DAEMON, id, "{what} {endpoint}"));
 }

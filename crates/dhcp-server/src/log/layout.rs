@@ -28,7 +28,7 @@ pub(super) struct LogPattern {
 #[derive(Clone, Debug)]
 enum LogPatternPart {
     Literal(String),
-    Field { kind: LogFieldKind, left: bool, min: usize, max: usize },
+    Field { kind: LogFieldKind, is_left_aligned: bool, min: usize, max: usize },
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl LogPattern {
         let pattern = match pattern {
             "" if is_system_log => SYSTEM_LOG,
             "" => LINE,
-            given => given,
+            _ => pattern,
         };
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -93,9 +93,9 @@ impl LogPattern {
         for piece in &self.pieces {
             match piece {
                 LogPatternPart::Literal(literal) => line.push_str(literal),
-                LogPatternPart::Field { kind, left, min, max } => {
+                LogPatternPart::Field { kind, is_left_aligned, min, max } => {
                     let value = kind.value(record, text, utc_offset_s);
-                    push_fitted(&mut line, &value, *left, *min, *max);
+                    push_fitted(&mut line, &value, *is_left_aligned, *min, *max);
                 }
             }
         }
@@ -103,17 +103,17 @@ impl LogPattern {
     }
 }
 
-fn push_fitted(line: &mut String, value: &str, left: bool, min: usize, max: usize) {
+fn push_fitted(line: &mut String, value: &str, is_left_aligned: bool, min: usize, max: usize) {
     // If a value is too long, its end is kept, as in log4cplus.
     let len = value.chars().count();
-    let shown: String = value.chars().skip(len.saturating_sub(max)).collect();
+    let fitted: String = value.chars().skip(len.saturating_sub(max)).collect();
     let padding = " ".repeat(min.saturating_sub(len));
-    if left {
-        line.push_str(&shown);
+    if is_left_aligned {
+        line.push_str(&fitted);
         line.push_str(&padding);
     } else {
         line.push_str(&padding);
-        line.push_str(&shown);
+        line.push_str(&fitted);
     }
 }
 
@@ -122,7 +122,7 @@ fn field(text: &str) -> (Option<LogPatternPart>, &str) {
     if let Some(rest) = text.strip_prefix('%') {
         return (None, rest);
     }
-    let (left, rest) = match text.strip_prefix('-') {
+    let (is_left_aligned, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
     };
@@ -151,8 +151,12 @@ fn field(text: &str) -> (Option<LogPatternPart>, &str) {
         // Each message ends its line anyway.
         _ => LogFieldKind::Nothing,
     };
-    let field =
-        LogPatternPart::Field { kind, left, min: min.unwrap_or(0), max: max.unwrap_or(usize::MAX) };
+    let field = LogPatternPart::Field {
+        kind,
+        is_left_aligned,
+        min: min.unwrap_or(0),
+        max: max.unwrap_or(usize::MAX),
+    };
     (Some(field), rest)
 }
 

@@ -46,13 +46,14 @@ mod tests {
 
     #[test]
     fn every_topic_has_a_level_of_its_own() {
-        let hearing = LogTopicLevels::NONE.with(LogTopic::Packets, 15).with(LogTopic::Leases, 0);
-        let takes = |level| LogTopic::ALL.map(|topic| hearing.takes(topic, level));
+        let topic_levels =
+            LogTopicLevels::NONE.with(LogTopic::Packets, 15).with(LogTopic::Leases, 0);
+        let takes = |level| LogTopic::ALL.map(|topic| topic_levels.takes(topic, level));
         assert_eq!(takes(0), [true, false, true]);
         assert_eq!(takes(15), [true, false, false]);
         assert_eq!(takes(16), [false; 3]);
-        assert!(hearing.is_any() && !LogTopicLevels::NONE.is_any());
-        assert_eq!(LogTopicLevels::from_bits(hearing.to_bits()), hearing);
+        assert!(topic_levels.is_any() && !LogTopicLevels::NONE.is_any());
+        assert_eq!(LogTopicLevels::from_bits(topic_levels.to_bits()), topic_levels);
         assert!(!LogTopicLevels::NONE.takes(LogTopic::Leases, 0));
     }
 }

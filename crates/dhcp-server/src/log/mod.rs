@@ -156,10 +156,10 @@ impl Log {
     fn new(family: &'static str, capacity: usize) -> (Self, thread::JoinHandle<()>) {
         let (queue, messages) = sync_channel(capacity);
         let dropped = Arc::<AtomicU64>::default();
-        let lost = Arc::clone(&dropped);
+        let dropped_count = Arc::clone(&dropped);
         let writing = thread::Builder::new()
             .name("log".to_owned())
-            .spawn(move || writer::write(&messages, &lost))
+            .spawn(move || writer::write(&messages, &dropped_count))
             .expect("a process that starts may have a thread");
         let routes = RwLock::new(Arc::new(Routes::new(family, &[])));
         let is_configured = AtomicBool::new(false);

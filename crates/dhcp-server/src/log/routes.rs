@@ -64,8 +64,9 @@ impl Routes {
         let mut sinks: Vec<Arc<LogSink>> = Vec::new();
         let mut shared = |output: &LogOutput| {
             // One file is written by one sink, however many loggers name it.
-            let found = sinks.iter().find(|sink| sink.output().destination == output.destination);
-            if let Some(sink) = found {
+            let existing =
+                sinks.iter().find(|sink| sink.output().destination == output.destination);
+            if let Some(sink) = existing {
                 return Arc::clone(sink);
             }
             let sink = Arc::new(LogSink::new(output.clone(), root_name(family)));
@@ -132,18 +133,19 @@ impl Routes {
     /// does not suffice: lines about leases must not slow down a server without a logger for
     /// leases.
     pub(super) fn topic_levels(&self) -> LogTopicLevels {
-        let wanted = |hearing: LogTopicLevels, topic: LogTopic| match self.route(topic.name()) {
-            Some(LoggerRoute { severity: LogSeverity::Debug, debug_level, .. }) => {
-                hearing.with(topic, *debug_level)
-            }
-            Some(LoggerRoute { severity: LogSeverity::Info, name, .. })
-                if *name == self.name(topic.name()) =>
-            {
-                hearing.with(topic, 0)
-            }
-            _ => hearing,
-        };
-        LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, wanted)
+        let with_topic =
+            |topic_levels: LogTopicLevels, topic: LogTopic| match self.route(topic.name()) {
+                Some(LoggerRoute { severity: LogSeverity::Debug, debug_level, .. }) => {
+                    topic_levels.with(topic, *debug_level)
+                }
+                Some(LoggerRoute { severity: LogSeverity::Info, name, .. })
+                    if *name == self.name(topic.name()) =>
+                {
+                    topic_levels.with(topic, 0)
+                }
+                _ => topic_levels,
+            };
+        LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, with_topic)
     }
 
     fn route(&self, target: &str) -> Option<&LoggerRoute> {

@@ -189,7 +189,7 @@ fn facility_code(name: &str) -> u8 {
         "local3", "local4", "local5", "local6", "local7",
     ];
     let name = name.to_ascii_lowercase();
-    NAMES.iter().position(|known| *known == name).map_or(16, |at| at as u8)
+    NAMES.iter().position(|other| *other == name).map_or(16, |at| at as u8)
 }
 
 const fn level_code(severity: LogSeverity) -> u8 {

@@ -32,19 +32,19 @@ fn to_file(path: &std::path::Path, pattern: &str) -> Logger {
     }
 }
 
-/// Returns the lines that `say` logs at a server of `family` whose `loggers` write to the file at
-/// `path`, and removes the file.
+/// Returns the lines that `log_messages` logs at a server of `family` whose `loggers` write to the
+/// file at `path`, and removes the file.
 fn written(
     family: &'static str,
     path: &std::path::Path,
     loggers: &[Logger],
-    say: impl FnOnce(),
+    log_messages: impl FnOnce(),
 ) -> String {
     let _alone = alone();
     let (log, writing) = Log::new(family, 64);
     log.configure(loggers);
     let log = Arc::new(log);
-    tracing::subscriber::with_default(Tap(Arc::clone(&log)), say);
+    tracing::subscriber::with_default(Tap(Arc::clone(&log)), log_messages);
     log.flush();
     drop(log);
     writing.join().unwrap();
@@ -58,7 +58,7 @@ fn debug_levels_and_what_is_fatal_are_told_by_fields() {
     let path = path("fields");
     let mut logger = to_file(&path, "%p %c %m");
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, 15);
-    let say = || {
+    let log_messages = || {
         tracing::debug!(target: "packets", id = "IN", debuglevel = 15_u64, "text");
         tracing::debug!(target: "packets", id = "OUT", debuglevel = 16_u64, "text");
         tracing::debug!(target: "packets", "without a level");
@@ -68,12 +68,12 @@ fn debug_levels_and_what_is_fatal_are_told_by_fields() {
     let expected = "DEBUG kea-dhcp4.packets IN text\nDEBUG kea-dhcp4.packets without a level\n\
                     FATAL kea-dhcp4.dhcp4 DHCP4_SERVER_FAILED why\n\
                     ERROR kea-dhcp4.dhcp4 an error\n";
-    assert_eq!(written("dhcp4", &path, &[logger.clone()], say), expected);
+    assert_eq!(written("dhcp4", &path, &[logger.clone()], log_messages), expected);
     logger.severity = LogSeverity::Fatal;
     let fatal = "FATAL kea-dhcp4.dhcp4 DHCP4_SERVER_FAILED why\n";
-    assert_eq!(written("dhcp4", &path, &[logger.clone()], say), fatal);
+    assert_eq!(written("dhcp4", &path, &[logger.clone()], log_messages), fatal);
     logger.severity = LogSeverity::None;
-    assert_eq!(written("dhcp4", &path, &[logger], say), "");
+    assert_eq!(written("dhcp4", &path, &[logger], log_messages), "");
 }
 
 #[test]
@@ -130,22 +130,22 @@ fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
 }
 
 /// Collects the source files of this crate below `folder`, without tests.
-fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+fn sources(folder: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with("tests") {
-            sources(&entry, found);
+            sources(&entry, files);
         } else if entry.is_file() && !entry.ends_with("tests.rs") {
-            found.push(entry);
+            files.push(entry);
         }
     }
 }
 
 #[test]
 fn every_message_has_an_identifier() {
-    let mut found = Vec::new();
-    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let mut files = Vec::new();
+    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
     let mut count = 0;
-    for path in found {
+    for path in files {
         let text = fs::read_to_string(&path).unwrap();
         for (at, _) in text.match_indices("tracing::") {
             let call = &text[at + "tracing::".len()..];

@@ -22,7 +22,7 @@ pub(super) enum LogWriterItem {
 /// Writes `messages` until all senders are gone, and reports the number of `dropped` messages at
 /// the sinks of the next one. Sinks are flushed only when no further message waits.
 pub(super) fn write(messages: &Receiver<LogWriterItem>, dropped: &AtomicU64) {
-    let mut written: Vec<Arc<LogSink>> = Vec::new();
+    let mut unflushed_sinks: Vec<Arc<LogSink>> = Vec::new();
     while let Ok(first) = messages.recv() {
         let mut next = Some(first);
         while let Some(message) = next {
@@ -31,20 +31,20 @@ pub(super) fn write(messages: &Receiver<LogWriterItem>, dropped: &AtomicU64) {
                     report_dropped(&to, &record, dropped);
                     put(&to, &record);
                     for sink in to.iter() {
-                        if !written.iter().any(|known| Arc::ptr_eq(known, sink)) {
-                            written.push(Arc::clone(sink));
+                        if !unflushed_sinks.iter().any(|other| Arc::ptr_eq(other, sink)) {
+                            unflushed_sinks.push(Arc::clone(sink));
                         }
                     }
                 }
                 LogWriterItem::Flush(sinks, done) => {
                     // Sinks of an earlier configuration may buffer earlier lines, too.
-                    sinks.iter().chain(&written).for_each(|sink| sink.flush());
+                    sinks.iter().chain(&unflushed_sinks).for_each(|sink| sink.flush());
                     done.send(()).ok();
                 }
             }
             next = messages.try_recv().ok();
         }
-        written.drain(..).filter(|sink| sink.output().flush).for_each(|sink| sink.flush());
+        unflushed_sinks.drain(..).filter(|sink| sink.output().flush).for_each(|sink| sink.flush());
     }
 }
 

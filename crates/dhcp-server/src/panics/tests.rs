@@ -25,13 +25,14 @@ const FOLDER: &str = "GODWIT_PLANTED_FOLDER";
 /// Time after which a server that has not done something never will.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Panics once at `place` if the environment names it; see [`super::planted`].
-pub(super) fn plant(place: &str) {
+/// Panics once at `location` if the environment names it; see [`super::planted`].
+pub(super) fn plant(location: &str) {
     static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let places = std::env::var(PLANTED).unwrap_or_default();
-    if places.split(',').any(|one| one == place) {
-        let is_first = DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(place.to_owned());
-        assert!(!is_first, "planted in {place}");
+    let locations = std::env::var(PLANTED).unwrap_or_default();
+    if locations.split(',').any(|one| one == location) {
+        let is_first =
+            DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned());
+        assert!(!is_first, "planted in {location}");
     }
 }
 
@@ -65,8 +66,8 @@ struct PanickingServer {
 }
 
 impl PanickingServer {
-    fn start(places: &str) -> Self {
-        let name = format!("godwit-planted-{}-{places}", std::process::id());
+    fn start(locations: &str) -> Self {
+        let name = format!("godwit-planted-{}-{locations}", std::process::id());
         let folder = std::env::temp_dir().join(name.replace(',', "-"));
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
@@ -81,7 +82,7 @@ impl PanickingServer {
         let log = fs::File::create(folder.join("log")).unwrap();
         let child = command
             .args(["--exact", "panics::tests::planted_server", "--nocapture"])
-            .env(PLANTED, places)
+            .env(PLANTED, locations)
             .env(FOLDER, &folder)
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
@@ -111,12 +112,12 @@ impl PanickingServer {
     /// one.
     fn unix(&self, command: &Value) -> String {
         let stream = UnixStream::connect(self.folder.join("ctl")).unwrap();
-        told(stream, &command.to_string())
+        exchange(stream, &command.to_string())
     }
 
     fn http(&self, request: &str) -> String {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.http_port)).unwrap();
-        told(stream, request)
+        exchange(stream, request)
     }
 
     fn get(&self, path: &str) -> String {
@@ -137,7 +138,7 @@ impl Drop for PanickingServer {
     }
 }
 
-fn told(mut stream: impl Read + Write, octets: &str) -> String {
+fn exchange(mut stream: impl Read + Write, octets: &str) -> String {
     stream.write_all(octets.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -163,8 +164,8 @@ fn is_internal_error(answer: &str) -> bool {
 
 #[test]
 fn a_mistake_in_any_part_that_serves_commands_leaves_the_server_serving() {
-    let places = "unix,http,metrics,sample,check,command,reload,sockets";
-    let mut server = PanickingServer::start(places);
+    let locations = "unix,http,metrics,sample,check,command,reload,sockets";
+    let mut server = PanickingServer::start(locations);
     let sound = |server: &PanickingServer| {
         let answer = server.unix(&json!({ "command": "version-get" }));
         assert!(answer.contains("\"result\": 0"), "{answer}");
@@ -193,10 +194,10 @@ fn a_mistake_in_any_part_that_serves_commands_leaves_the_server_serving() {
     server.signal("-HUP");
     server.wait_for("DHCP4_CONFIG_COMPLETE");
     let page = server.get("/metrics");
-    let count = places.split(',').count();
+    let count = locations.split(',').count();
     assert!(page.contains(&format!("\ngodwit_dhcp4_internal_errors_total {count}\n")), "{page}");
-    for place in places.split(',') {
-        assert!(server.log().contains(&format!("planted in {place}")), "{place}");
+    for location in locations.split(',') {
+        assert!(server.log().contains(&format!("planted in {location}")), "{location}");
     }
     server.signal("-TERM");
     let ended = server.child.wait().unwrap();

@@ -21,7 +21,7 @@ use crate::ServerError;
 use crate::admission::admit;
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
-use crate::narrate;
+use crate::message_log;
 use crate::service::DaemonFamily;
 
 /// Name of a configuration from a command in its problems.
@@ -40,22 +40,22 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
 
     /// Returns the labels for the names of kea-exporter, if its metrics are configured.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
-        let is_wanted = P::global(&self.config).godwit.kea_exporter_metrics;
-        is_wanted.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
+        let is_enabled = P::common_settings(&self.config).godwit.kea_exporter_metrics;
+        is_enabled.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
 
-/// Returns the problems among `new` that are not among `known`, regardless of their positions in
+/// Returns the problems among `new` that are not among `reported`, regardless of their positions in
 /// the file.
 pub(super) fn new_problems<'n>(
     new: &'n [ConfigProblem],
-    known: &[ConfigProblem],
+    reported: &[ConfigProblem],
 ) -> impl Iterator<Item = &'n ConfigProblem> {
     let key = |problem: &ConfigProblem| {
         (problem.identifier(), problem.message.clone(), problem.help.clone())
     };
     let mut counts = BTreeMap::<_, usize>::new();
-    for problem in known {
+    for problem in reported {
         *counts.entry(key(problem)).or_default() += 1;
     }
     new.iter().filter(move |problem| match counts.get_mut(&key(problem)) {
@@ -149,13 +149,13 @@ impl<P: DaemonFamily> Supervisor<P> {
                  restart"
             );
         }
-        let is_heard_elsewhere = new.loggers != old.loggers;
-        log::configure(&new.loggers);
-        let known: &[ConfigProblem] =
-            if is_heard_elsewhere { &[] } else { &self.parts.in_force.warnings };
-        new_problems(&checked.warnings, known).for_each(log::problem);
-        narrate::set_terms(new.decline_probation_period_s, &new.expired_leases);
-        if let Err(error) = self.parts.narration.start_if_wanted() {
+        let has_other_loggers = new.loggers != old.loggers;
+        log::configure(new.loggers);
+        let reported: &[ConfigProblem] =
+            if has_other_loggers { &[] } else { &self.parts.in_force.warnings };
+        new_problems(&checked.warnings, reported).for_each(log::problem);
+        message_log::set_terms(new.decline_probation_period_s, new.expired);
+        if let Err(error) = self.parts.message_log.start_if_enabled() {
             tracing::error!(
                 target: DAEMON,
                 id = "DHCPX_LOG_THREAD_FAILED",
@@ -184,7 +184,9 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.publish(snapshot);
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();
-        if let Err(error) = self.parts.tending.reconfigure(listening, now_ns, &|| wake(wakers)) {
+        if let Err(error) =
+            self.parts.listener_keeper.reconfigure(listening, now_ns, &|| wake(wakers))
+        {
             // All sockets are required, and not all are open: the server ends.
             let text = error.to_string();
             self.failure = Some(error);

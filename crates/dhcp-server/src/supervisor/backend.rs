@@ -133,15 +133,15 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             threads: self.counters.shards.len() as u32,
             queue_size: QUEUE_SIZE,
             queue_means: [0.0; 3],
-            socket_errors: self.parts.tending.problems().to_vec(),
-            retries_sockets: self.parts.tending.is_retrying(),
+            socket_errors: self.parts.listener_keeper.problems().to_vec(),
+            retries_sockets: self.parts.listener_keeper.is_retrying(),
             lease_file: self.lease_file(),
             lease_file_bytes: self.counters.lease_file_bytes(),
         }
     }
 
     fn interfaces(&self) -> Vec<InterfaceFacts> {
-        let shown = |interface: &netio::interface::Interface| InterfaceFacts {
+        let interface_facts = |interface: &netio::interface::Interface| InterfaceFacts {
             name: interface.name.clone(),
             index: interface.index,
             hardware: interface.mac.map(|mac| mac.to_vec()).unwrap_or_default(),
@@ -151,16 +151,16 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             is_running: interface.is_up,
             has_multicast: interface.is_multicast,
             has_broadcast: !interface.is_loopback,
-            is_used: self.parts.tending.serves(interface.index),
+            is_used: self.parts.listener_keeper.serves(interface.index),
             addresses: interface.addresses.clone(),
         };
-        self.parts.tending.machine().iter().map(shown).collect()
+        self.parts.listener_keeper.machine().iter().map(interface_facts).collect()
     }
 
     fn detect_interfaces(&mut self) -> Result<(), String> {
         let wakers = &self.parts.wakers;
         self.parts
-            .tending
+            .listener_keeper
             .detect(Clock::mono_ns(), &|| wake(wakers))
             .map_err(|error| error.to_string())
     }
@@ -195,8 +195,10 @@ const QUEUE_SIZE: u32 = 64;
 impl<P: DaemonFamily> Supervisor<P> {
     /// Returns the path of the lease file, if leases are in one.
     fn lease_file(&self) -> Option<String> {
-        let has_file = matches!(self.parts.leases, LeaseBackend::File(..));
-        let path = self.administration.in_use.lease_file().filter(|_| has_file)?;
+        if !matches!(self.parts.leases, LeaseBackend::File(..)) {
+            return None;
+        }
+        let path = self.administration.in_use.lease_file()?;
         Some(path.display().to_string())
     }
 

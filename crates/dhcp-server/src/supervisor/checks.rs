@@ -42,9 +42,9 @@ impl ChecksThread {
         Ok(Self(sender))
     }
 
-    /// Passes the command of `asked` to the thread.
-    pub(super) fn give(&self, asked: PendingControlRequest) {
-        self.0.send(asked).expect("the thread runs as long as it is told of checks");
+    /// Passes the command of `request` to the thread.
+    pub(super) fn give(&self, request: PendingControlRequest) {
+        self.0.send(request).expect("the thread runs as long as it is told of checks");
     }
 }
 
@@ -53,11 +53,11 @@ fn check_all<P: DaemonFamily>(
     settings: &DaemonSettings,
 ) {
     log::give_way("checks");
-    while let Ok(asked) = received.recv() {
-        let ControlRequest::Command(command) = &asked.request else { continue };
+    while let Ok(request) = received.recv() {
+        let ControlRequest::Command(command) = &request.request else { continue };
         let answer = run_contained(|| check::<P>(command, settings))
             .unwrap_or_else(|| CommandAnswer::error(INTERNAL_ERROR));
-        asked.answer(kea_json(&answer.to_json()));
+        request.answer(kea_json(&answer.to_json()));
         netio::process::return_memory();
     }
 }

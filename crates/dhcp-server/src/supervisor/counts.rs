@@ -56,10 +56,10 @@ impl<P: DaemonFamily> CounterSources<P> {
     /// Returns the present values of all counters.
     pub(super) fn counts(&self) -> ServerCounts {
         let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
-        let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, found: PoolStatistics| {
+        let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, statistics: PoolStatistics| {
             let Ok(at) = subnets.binary_search_by_key(&id, |subnet| subnet.id) else { return };
             let subnet = &mut subnets[at];
-            let leases = lease_counts(found);
+            let leases = lease_counts(statistics);
             match (pool, is_prefix) {
                 // Pools with equal numbers are shown as one, so their leases may arrive separately.
                 (Some(id), false) => subnet.pools.push(PoolCounts { id, total: 0, leases }),
@@ -74,8 +74,8 @@ impl<P: DaemonFamily> CounterSources<P> {
             let is_prefix = P::counts_prefixes(<P as TableFamily>::kind(P::bounds(spec).0));
             add(subnet, is_prefix, Some(pool), table.statistics(PoolIndex(index)));
         }
-        for ((subnet, kind), found) in table.statistics_outside() {
-            add(subnet, P::counts_prefixes(kind), None, found);
+        for ((subnet, kind), statistics) in table.statistics_outside() {
+            add(subnet, P::counts_prefixes(kind), None, statistics);
         }
         self.add_events(&mut subnets);
         ServerCounts { server: self.server_counts(), subnets }
@@ -89,7 +89,7 @@ impl<P: DaemonFamily> CounterSources<P> {
                     continue;
                 };
                 let events = &mut subnets[at].events;
-                match events.iter_mut().find(|(known, _)| *known == name) {
+                match events.iter_mut().find(|(existing, _)| *existing == name) {
                     Some((_, sum)) => *sum += count,
                     None => events.push((name, count)),
                 }
@@ -104,7 +104,7 @@ impl<P: DaemonFamily> CounterSources<P> {
         for counted in &self.shards {
             for (name, count) in counted.messages.statistics() {
                 // Every name of a shard's counter is one of Kea's.
-                if let Some((_, sum)) = sums.iter_mut().find(|(known, _)| *known == name) {
+                if let Some((_, sum)) = sums.iter_mut().find(|(existing, _)| *existing == name) {
                     *sum += count;
                 }
             }
@@ -181,14 +181,14 @@ fn empty(outline: &SubnetSummary) -> SubnetCounts {
     }
 }
 
-const fn lease_counts(found: PoolStatistics) -> LeaseCounts {
+const fn lease_counts(statistics: PoolStatistics) -> LeaseCounts {
     LeaseCounts {
-        assigned: found.assigned,
-        declined: found.declined,
-        cumulative_assigned: found.cumulative_assigned,
-        reclaimed: found.reclaimed,
-        reclaimed_declined: found.reclaimed_declined,
-        registered: found.registered,
-        cumulative_registered: found.cumulative_registered,
+        assigned: statistics.assigned,
+        declined: statistics.declined,
+        cumulative_assigned: statistics.cumulative_assigned,
+        reclaimed: statistics.reclaimed,
+        reclaimed_declined: statistics.reclaimed_declined,
+        registered: statistics.registered,
+        cumulative_registered: statistics.cumulative_registered,
     }
 }

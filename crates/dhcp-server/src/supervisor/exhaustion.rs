@@ -68,7 +68,7 @@ impl ExhaustionLog {
         subnets: &[SubnetCounts],
         outlines: &'o [SubnetSummary],
     ) -> Vec<ExhaustedSubnet<'o>> {
-        let mut found = Vec::new();
+        let mut exhausted = Vec::new();
         for subnet in subnets {
             let now = Failures::from_counts(subnet);
             if now == Failures::default() {
@@ -80,10 +80,10 @@ impl ExhaustionLog {
             if let Ok(at) = outline
                 && failures != Failures::default()
             {
-                found.push(ExhaustedSubnet { outline: &outlines[at], failures });
+                exhausted.push(ExhaustedSubnet { outline: &outlines[at], failures });
             }
         }
-        found
+        exhausted
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
     for ExhaustedSubnet { outline, failures } in subnets.iter().take(NAMED_MAX) {
         let Failures { searched, no_pools } = *failures;
         let facts = &outline.facts;
-        let place =
+        let subnet_text =
             format!("in the subnet {}/{}, subnet-id {}", facts.prefix, facts.length, facts.id);
         let messages = searched + no_pools;
         match &outline.network {
@@ -101,12 +101,12 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SHARED_NETWORK",
                 "{messages} messages: failed to allocate an IPv{family} address in the shared \
-                 network {network}, {place}"
+                 network {network}, {subnet_text}"
             ),
             None => tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SUBNET",
-                "{messages} messages: failed to allocate an IPv{family} lease {place}, shared \
+                "{messages} messages: failed to allocate an IPv{family} lease {subnet_text}, shared \
                  network (none)"
             ),
         }
@@ -114,14 +114,14 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL",
-                "{searched} messages: nothing is left in the pools {place}"
+                "{searched} messages: nothing is left in the pools {subnet_text}"
             );
         }
         if no_pools > 0 {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_NO_POOLS",
-                "{no_pools} messages: no pools were available for the address allocation {place}"
+                "{no_pools} messages: no pools were available for the address allocation {subnet_text}"
             );
         }
     }
@@ -167,16 +167,16 @@ mod tests {
     fn new_failures_are_those_since_the_last_call_of_subnets_that_are_there() {
         let outlines = [outline(1), outline(7)];
         let mut log = ExhaustionLog::default();
-        let mut found = |subnets: &[SubnetCounts]| -> Vec<(u32, Failures)> {
+        let mut exhausted = |subnets: &[SubnetCounts]| -> Vec<(u32, Failures)> {
             let new = log.new_failures(subnets, &outlines);
             new.iter().map(|subnet| (subnet.outline.facts.id, subnet.failures)).collect()
         };
         let failures = |searched, no_pools| Failures { searched, no_pools };
-        assert_eq!(found(&[counts(1, 0, 0), counts(7, 3, 2)]), [(7, failures(3, 2))]);
-        assert_eq!(found(&[counts(1, 0, 0), counts(7, 3, 2)]), []);
+        assert_eq!(exhausted(&[counts(1, 0, 0), counts(7, 3, 2)]), [(7, failures(3, 2))]);
+        assert_eq!(exhausted(&[counts(1, 0, 0), counts(7, 3, 2)]), []);
         let both = [(1, failures(0, 1)), (7, failures(1, 0))];
-        assert_eq!(found(&[counts(1, 0, 1), counts(7, 4, 2)]), both);
-        assert_eq!(found(&[counts(2, 5, 0)]), [], "a subnet that is gone");
-        assert_eq!(found(&[counts(7, 1, 0)]), [(7, failures(1, 0))], "counts that began anew");
+        assert_eq!(exhausted(&[counts(1, 0, 1), counts(7, 4, 2)]), both);
+        assert_eq!(exhausted(&[counts(2, 5, 0)]), [], "a subnet that is gone");
+        assert_eq!(exhausted(&[counts(7, 1, 0)]), [(7, failures(1, 0))], "counts that began anew");
     }
 }

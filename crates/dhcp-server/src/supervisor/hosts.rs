@@ -27,7 +27,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         subnet_id: u32,
         change: HostChange<Value>,
     ) -> Result<(), ApplyFailure> {
-        let Some((host, shown)) = self.prepared(subnet_id, &change) else {
+        let Some((host_change, document_change)) = self.prepared(subnet_id, &change) else {
             let mut document = self.parts.in_force.document.clone();
             if let Some(hosts) = reservations_of::<P>(&mut document, subnet_id) {
                 change.apply(hosts);
@@ -38,8 +38,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         let hosts = P::hosts(&mut in_force.config, subnet_id);
         let listed = reservations_of::<P>(&mut in_force.document, subnet_id);
         if let (Some(hosts), Some(listed)) = (hosts, listed) {
-            host.apply(hosts);
-            shown.apply(listed);
+            host_change.apply(hosts);
+            document_change.apply(listed);
         }
         let snapshot = P::compile(&in_force.config, &self.parts.constants, &self.parts.table);
         in_force.snapshot = Arc::clone(&snapshot);
@@ -53,45 +53,47 @@ impl<P: DaemonFamily> Supervisor<P> {
         let in_force = &mut self.parts.in_force;
         let listed_count = reservations_of::<P>(&mut in_force.document, subnet_id)?.len();
         let count = P::hosts(&mut in_force.config, subnet_id)?.len();
-        let (given, replaced) = change.parts();
+        let (host_document, replaced) = change.parts();
         // A server that was started with leniency may have ignored some.
         if count != listed_count || replaced.is_some_and(|at| at >= count) {
             return None;
         }
-        let Some(given) = given else {
+        let Some(host_document) = host_document else {
             let at = replaced?;
             return Some((HostChange::Remove(at), HostChange::Remove(at)));
         };
-        let (host, shown) = self.read_alone(subnet_id, given)?;
+        let (host, checked_document) = self.read_alone(subnet_id, host_document)?;
         let others = P::hosts(&mut self.parts.in_force.config, subnet_id)?.iter().enumerate();
         let mut others = others.filter(|(at, _)| Some(*at) != replaced);
         if others.any(|(_, other)| excludes::<P>(other, &host)) {
             return None;
         }
         Some(match replaced {
-            None => (HostChange::Add(host), HostChange::Add(shown)),
-            Some(at) => (HostChange::Replace(at, host), HostChange::Replace(at, shown)),
+            None => (HostChange::Add(host), HostChange::Add(checked_document)),
+            Some(at) => (HostChange::Replace(at, host), HostChange::Replace(at, checked_document)),
         })
     }
 
     /// Reads a reservation in a configuration without any other.
-    fn read_alone(&self, subnet_id: u32, given: &Value) -> Option<(HostOf<P>, Value)> {
+    fn read_alone(&self, subnet_id: u32, host_document: &Value) -> Option<(HostOf<P>, Value)> {
         let mut document = without_hosts(&self.parts.in_force.document);
-        reservations_of::<P>(&mut document, subnet_id)?.push(given.clone());
+        reservations_of::<P>(&mut document, subnet_id)?.push(host_document.clone());
         let mut checked = self.parse(&document).ok()?;
         admit::<P>(&checked.config, &self.settings.accept_inactive).ok()?;
         let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
-        let shown = reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
+        let checked_document =
+            reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
         new_problems(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);
-        Some((host, shown))
+        Some((host, checked_document))
     }
 }
 
 /// Returns true if two hosts must not be in one scope, or only when addresses may be shared.
 fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
     one.identifier == other.identifier
-        || reserved_resources::<P>(one)
-            .any(|place| reserved_resources::<P>(other).any(|taken| taken == place))
+        || reserved_resources::<P>(one).any(|resource| {
+            reserved_resources::<P>(other).any(|other_resource| other_resource == resource)
+        })
 }
 
 /// Returns the resources that a host reserves, in the form in which no other host may have them.
@@ -106,9 +108,9 @@ fn reserved_resources<P: DaemonFamily>(
 fn without_hosts(document: &Value) -> Value {
     match document {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, _)| *key != "reservations");
-            let kept = kept.map(|(key, value)| (key.clone(), without_hosts(value)));
-            Value::Object(kept.collect::<Map<_, _>>())
+            let others = map.iter().filter(|(key, _)| *key != "reservations");
+            let others = others.map(|(key, value)| (key.clone(), without_hosts(value)));
+            Value::Object(others.collect::<Map<_, _>>())
         }
         Value::Array(items) => items.iter().map(without_hosts).collect(),
         other => other.clone(),

@@ -74,30 +74,35 @@ impl FilesInUse {
 
     /// Checks that a command may replace `path`; the error is the reason as text.
     pub(super) fn check_replaceable(&self, path: &Path) -> Result<(), String> {
-        let shown = path.display();
+        let path_text = path.display();
         if path.to_string_lossy().chars().any(char::is_control) {
-            return Err(format!("`{}` has control characters", shown.to_string().escape_debug()));
+            return Err(format!(
+                "`{}` has control characters",
+                path_text.to_string().escape_debug()
+            ));
         }
-        if let Some(used) = self.all().find(|used| is_or_belongs_to(path, used)) {
-            return Err(format!("{shown} is in use, or belongs to {}", used.display()));
+        if let Some(used_path) = self.all().find(|used_path| is_or_belongs_to(path, used_path)) {
+            return Err(format!("{path_text} is in use, or belongs to {}", used_path.display()));
         }
         let is_lock = path.extension().is_some_and(|suffix| suffix == "lock" || suffix == "pid");
         let mut lock = path.as_os_str().to_owned();
         lock.push(".lock");
         let is_identifier = path.file_name().is_some_and(|name| name == server_id::FILE);
         if is_lock || is_identifier || Path::new(&lock).exists() {
-            return Err(format!("{shown} may be in use by another server"));
+            return Err(format!("{path_text} may be in use by another server"));
         }
-        let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
-        if !found.is_file() {
-            return Err(format!("{shown} is no regular file"));
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+        if !metadata.is_file() {
+            return Err(format!("{path_text} is no regular file"));
         }
-        let is_same = |used: &&PathBuf| {
-            fs::metadata(used)
-                .is_ok_and(|used| (used.dev(), used.ino()) == (found.dev(), found.ino()))
+        let is_same = |used_path: &&PathBuf| {
+            fs::metadata(used_path)
+                .is_ok_and(|used| (used.dev(), used.ino()) == (metadata.dev(), metadata.ino()))
         };
         match self.all().find(is_same) {
-            Some(used) => Err(format!("{shown} is the same file as {}", used.display())),
+            Some(used_path) => {
+                Err(format!("{path_text} is the same file as {}", used_path.display()))
+            }
             None => Ok(()),
         }
     }

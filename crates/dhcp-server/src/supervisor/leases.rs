@@ -191,8 +191,8 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
             });
             outcome
         });
-        let shown = path.display();
-        written.map_err(|cause| format!("cannot write {shown}: {cause}"))?;
-        Ok(shown.to_string())
+        let path_text = path.display();
+        written.map_err(|cause| format!("cannot write {path_text}: {cause}"))?;
+        Ok(path_text.to_string())
     }
 }

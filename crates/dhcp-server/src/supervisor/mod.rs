@@ -38,7 +38,7 @@ use crate::latency::Latencies;
 use crate::leases::LeaseBackend;
 use crate::listeners::ListenerKeeper;
 use crate::loggers::DAEMON;
-use crate::narrate::{Mailbox, MessageLog};
+use crate::message_log::{Mailbox, MessageLog};
 use crate::panics::INTERNAL_ERROR;
 use crate::server::DaemonSettings;
 use crate::service::{DaemonFamily, SubnetSummary};
@@ -91,7 +91,7 @@ pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
 
 /// Running parts of the server that the supervisor maintains.
 pub(crate) struct SupervisedParts<P: DaemonFamily> {
-    pub(crate) tending: ListenerKeeper,
+    pub(crate) listener_keeper: ListenerKeeper,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: LeaseBackend<P>,
     /// Reservations in databases, if there are any.
@@ -100,7 +100,7 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) in_force: ActiveConfiguration<P>,
     pub(crate) constants: P::Constants,
     pub(crate) control: ControlThread,
-    pub(crate) narration: MessageLog,
+    pub(crate) message_log: MessageLog,
 }
 
 /// State that commands and signals work on.
@@ -189,7 +189,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Returns the mailbox of shard number `shard`.
     pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
-        self.parts.narration.mailbox(shard)
+        self.parts.message_log.mailbox(shard)
     }
 
     pub(crate) fn wakers(&self) -> &[Arc<Waker>] {
@@ -215,7 +215,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
         loop {
             let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
-            fds.extend(self.parts.tending.poll_fd(now_ns));
+            fds.extend(self.parts.listener_keeper.poll_fd(now_ns));
             // A failed wait only means that the next iteration comes early.
             netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
             signals.drain();
@@ -228,7 +228,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             }
             self.answer_requests(inbox);
             now_ns = Clock::mono_ns();
-            self.parts.tending.tend(now_ns, &|| wake(&self.parts.wakers))?;
+            self.parts.listener_keeper.tend(now_ns, &|| wake(&self.parts.wakers))?;
             if now_ns >= look_due_ns {
                 self.warn_of_slow_reclamation();
                 look_due_ns = now_ns + LOOK_NS;
@@ -258,29 +258,31 @@ impl<P: DaemonFamily> Supervisor<P> {
     /// Handles the requests that clients of the control sockets have sent.
     fn answer_requests(&mut self, inbox: &Inbox) {
         inbox.waker().drain();
-        while let Some(asked) = inbox.next() {
-            match &asked.request {
+        while let Some(request) = inbox.next() {
+            match &request.request {
                 ControlRequest::Command(command) => {
                     let name = command["command"].as_str().unwrap_or("(none)");
                     tracing::info!(
                         target: "commands", id = "COMMAND_RECEIVED", "Received command '{name}'"
                     );
                     if let (checks::COMMAND, Some(checks)) = (name, &self.checks) {
-                        checks.give(asked);
+                        checks.give(request);
                         continue;
                     }
                     match run_contained(|| execute(command, self)) {
-                        Some(CommandExecution::Answer(answer)) => self.answer(asked, answer),
+                        Some(CommandExecution::Answer(answer)) => self.answer(request, answer),
                         Some(CommandExecution::Statistics(command)) => {
-                            self.send_to_statistics(StatisticsTask::Command(command, asked));
+                            self.send_to_statistics(StatisticsTask::Command(command, request));
                         }
                         None => {
                             self.abort_unless_sound();
-                            self.answer(asked, CommandAnswer::error(INTERNAL_ERROR));
+                            self.answer(request, CommandAnswer::error(INTERNAL_ERROR));
                         }
                     }
                 }
-                ControlRequest::Metrics => self.send_to_statistics(StatisticsTask::Metrics(asked)),
+                ControlRequest::Metrics => {
+                    self.send_to_statistics(StatisticsTask::Metrics(request))
+                }
             }
         }
     }
@@ -300,13 +302,13 @@ impl<P: DaemonFamily> Supervisor<P> {
     }
 
     /// Answers a command that is done, once its changes are durable.
-    fn answer(&mut self, asked: PendingControlRequest, answer: CommandAnswer) {
+    fn answer(&mut self, request: PendingControlRequest, answer: CommandAnswer) {
         let text = match self.administration.wait_until_durable() {
             Ok(()) => answer.into_text(),
             Err(why) => kea_json(&CommandAnswer::error(why).to_json()),
         };
         self.follow_service();
-        asked.answer(text);
+        request.answer(text);
     }
 
     fn send_to_statistics(&self, work: StatisticsTask) {
@@ -331,8 +333,8 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
-        let database = &P::global(&self.parts.in_force.config).lease_database;
-        database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_lost()
+        let database = P::common_settings(&self.parts.in_force.config).lease_database;
+        database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_disconnected()
     }
 
     /// Logs a warning if the limits of reclamation leave expired leases over in many consecutive
@@ -372,7 +374,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             statistics.stop();
         }
         self.parts.control.stop();
-        self.parts.narration.stop();
+        self.parts.message_log.stop();
         self.parts.leases.close()
     }
 }

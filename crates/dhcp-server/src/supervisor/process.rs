@@ -80,15 +80,25 @@ mod tests {
     fn the_process_is_described_by_proc() {
         let reloads = ReloadRecord::new(Now { mono_ns: 0, wall_us: 3_000_000 });
         let started = Now { mono_ns: 0, wall_us: 2_500_000 };
-        let shown = facts(started, &reloads, 3);
-        assert_eq!((shown.started_s, shown.configured_s, shown.threads), (2.5, 3.0, 3));
-        assert!(shown.resident_bytes > 1 << 20 && shown.virtual_bytes >= shown.resident_bytes);
-        assert!(shown.open_files >= 3 && shown.cpu_s > 0.0 && shown.is_configured);
+        let process_facts = facts(started, &reloads, 3);
+        assert_eq!(
+            (process_facts.started_s, process_facts.configured_s, process_facts.threads),
+            (2.5, 3.0, 3)
+        );
+        assert!(
+            process_facts.resident_bytes > 1 << 20
+                && process_facts.virtual_bytes >= process_facts.resident_bytes
+        );
+        assert!(
+            process_facts.open_files >= 3
+                && process_facts.cpu_s > 0.0
+                && process_facts.is_configured
+        );
         reloads.record_refused();
         assert!(!facts(started, &reloads, 3).is_configured);
         reloads.record_applied(Now { mono_ns: 0, wall_us: 9_000_000 });
-        let shown = facts(started, &reloads, 3);
-        assert_eq!((shown.configured_s, shown.is_configured), (9.0, true));
+        let process_facts = facts(started, &reloads, 3);
+        assert_eq!((process_facts.configured_s, process_facts.is_configured), (9.0, true));
     }
 
     #[test]

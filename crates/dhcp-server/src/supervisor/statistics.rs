@@ -113,18 +113,18 @@ fn run_statistics<P: DaemonFamily>(
         });
     };
     loop {
-        let left_ns = due_ns.saturating_sub(Clock::mono_ns());
-        match todo.recv_timeout(Duration::from_nanos(left_ns)) {
-            Ok(StatisticsTask::Command(command, asked)) => {
+        let remaining_ns = due_ns.saturating_sub(Clock::mono_ns());
+        match todo.recv_timeout(Duration::from_nanos(remaining_ns)) {
+            Ok(StatisticsTask::Command(command, request)) => {
                 sample(&mut statistics, &tally);
                 let answer = run_contained(|| statistics.execute(&command));
-                asked.answer(
+                request.answer(
                     answer.unwrap_or_else(|| {
                         kea_json(&CommandAnswer::error(INTERNAL_ERROR).to_json())
                     }),
                 );
             }
-            Ok(StatisticsTask::Metrics(asked)) => {
+            Ok(StatisticsTask::Metrics(request)) => {
                 // On a panic the request gets no answer and fails: an empty page would be mistaken
                 // for counters.
                 if let Some(page) = run_contained(|| {
@@ -132,7 +132,7 @@ fn run_statistics<P: DaemonFamily>(
                     crate::panics::planted("metrics");
                     tally.exposition()
                 }) {
-                    asked.answer(page);
+                    request.answer(page);
                 }
             }
             Ok(StatisticsTask::Follow(configuration)) => {

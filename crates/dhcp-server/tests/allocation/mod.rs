@@ -90,10 +90,11 @@ fn exchanges_and_renewals_allocate_nothing<P: AllocationClients>() {
     let core = CoreOptions { durability: RowDurability::None, lfc_interval_s: 0 };
     let options = LogThreadOptions { core, ..LogThreadOptions::default() };
     let log_thread = Arc::<OnceLock<PathBuf>>::default();
-    let place = Arc::clone(&log_thread);
+    let log_thread_path = Arc::clone(&log_thread);
     let clock = Box::new(move || {
         if thread::current().name() == Some("lease-log") {
-            place.get_or_init(|| fs::read_link("/proc/thread-self").expect("Linux has it"));
+            log_thread_path
+                .get_or_init(|| fs::read_link("/proc/thread-self").expect("Linux has it"));
         }
         netio::Clock::now()
     });

@@ -115,9 +115,9 @@ impl AllocationClients for V4 {
             let len = message(room, link, MessageType::Discover, client, &[]);
             hand_over(shard, link, now, &mut buffer, len, outlet);
             let offer = Message::parse(outlet.last.octets()).expect("the server sent it");
-            let wanted = offer.yiaddr().octets();
+            let offered = offer.yiaddr().octets();
             let options: [(u8, &[u8]); 2] = [
-                (option::REQUESTED_IP_ADDRESS, &wanted),
+                (option::REQUESTED_IP_ADDRESS, &offered),
                 (option::SERVER_IDENTIFIER, &SERVER.octets()),
             ];
             for _ in 0..2 {

@@ -9,18 +9,18 @@
 //! then. The example measures the cost of a flush before each block, and for comparison also
 //! commits as Kea does, one transaction for each lease.
 
-mod place;
+mod database;
 mod shard;
 mod wire;
 
 use std::time::{Duration, Instant};
 
+use database::RoundsDatabase;
 use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::sql::{Database, SharedRows, SqlDatabaseKind};
-use place::RoundsDatabase;
 use shard::{RoundsLoad, RoundsShard};
 use wire::WireCounters;
 
@@ -32,57 +32,59 @@ struct RoundsArgs(Vec<String>);
 
 impl RoundsArgs {
     fn list(&self, key: &str, default: &str) -> Vec<String> {
-        let given = self.0.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-        given.unwrap_or(default).split(',').map(str::to_owned).collect()
+        let value = self.0.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        value.unwrap_or(default).split(',').map(str::to_owned).collect()
     }
 }
 
 fn main() {
-    let wanted = RoundsArgs(std::env::args().skip(1).collect());
-    for name in wanted.list("backends", "mysql,pgsql,sqlite") {
+    let arguments = RoundsArgs(std::env::args().skip(1).collect());
+    for name in arguments.list("backends", "mysql,pgsql,sqlite") {
         let backend = SqlDatabaseKind::ALL.into_iter().find(|backend| backend.name() == name);
         let backend = backend.unwrap_or_else(|| panic!("no such database: {name}"));
-        for durable in wanted.list("durable", "yes,no") {
+        for durable in arguments.list("durable", "yes,no") {
             match RoundsDatabase::new(backend, durable == "yes") {
-                Ok(place) => measure(&place, &wanted, &format!("{name} durable={durable}")),
+                Ok(database) => {
+                    measure(&database, &arguments, &format!("{name} durable={durable}"))
+                }
                 Err(reason) => println!("skipped: {reason}"),
             }
         }
     }
 }
 
-fn measure(place: &RoundsDatabase, wanted: &RoundsArgs, name: &str) {
+fn measure(database: &RoundsDatabase, arguments: &RoundsArgs, name: &str) {
     let mut first = 0x0a00_0000;
-    for family in wanted.list("families", "4,6") {
-        println!("{name} v{family}: a flush of 4 KiB takes {:.0} us", place.flush_us());
-        for load in wanted.list("loads", "found,new,renewed") {
-            for clients in wanted.list("clients", "1,8,64,256") {
+    for family in arguments.list("families", "4,6") {
+        println!("{name} v{family}: a flush of 4 KiB takes {:.0} us", database.flush_us());
+        for load in arguments.list("loads", "found,new,renewed") {
+            for clients in arguments.list("clients", "1,8,64,256") {
                 let clients = clients.parse().expect("clients are counted");
                 let name = format!("{name} v{family} {load} clients={clients}");
                 let load = match load.as_str() {
-                    "found" => RoundsLoad::Found,
+                    "found" => RoundsLoad::Stored,
                     "new" => RoundsLoad::New,
                     _ => RoundsLoad::Renewed(RENEWING),
                 };
                 first += 0x0010_0000;
                 match family.as_str() {
-                    "4" => one::<V4>(place, wanted, &name, load, clients, first),
-                    _ => one::<V6>(place, wanted, &name, load, clients, first),
+                    "4" => one::<V4>(database, arguments, &name, load, clients, first),
+                    _ => one::<V6>(database, arguments, &name, load, clients, first),
                 }
             }
         }
         first += 0x0010_0000;
-        if wanted.list("kea", "yes")[0] == "yes" {
+        if arguments.list("kea", "yes")[0] == "yes" {
             match family.as_str() {
-                "4" => one_by_one::<V4>(place, wanted, name, first),
-                _ => one_by_one::<V6>(place, wanted, name, first),
+                "4" => one_by_one::<V4>(database, arguments, name, first),
+                _ => one_by_one::<V6>(database, arguments, name, first),
             }
         }
     }
 }
 
-fn seconds(wanted: &RoundsArgs) -> f64 {
-    wanted.list("seconds", "2")[0].parse().expect("seconds are a number")
+fn seconds(arguments: &RoundsArgs) -> f64 {
+    arguments.list("seconds", "2")[0].parse().expect("seconds are a number")
 }
 
 /// Returns the processor time of the thread that writes, in milliseconds; 0 without such a thread.
@@ -97,16 +99,16 @@ fn thread_ms() -> f64 {
 }
 
 fn one<F: SharedRows + SampleFamily>(
-    place: &RoundsDatabase,
-    wanted: &RoundsArgs,
+    database: &RoundsDatabase,
+    arguments: &RoundsArgs,
     name: &str,
     load: RoundsLoad,
     clients: u32,
     first: u32,
 ) {
-    let mut settings = place.settings.clone();
+    let mut settings = database.settings.clone();
     let is_counted =
-        wanted.list("wire", "no")[0] == "yes" && settings.backend != SqlDatabaseKind::Sqlite;
+        arguments.list("wire", "no")[0] == "yes" && settings.backend != SqlDatabaseKind::Sqlite;
     let wire = is_counted.then(|| WireCounters::start(settings.port()));
     if let Some((_, port)) = &wire {
         settings.port = Some(*port);
@@ -115,10 +117,10 @@ fn one<F: SharedRows + SampleFamily>(
         RoundsShard::<F>::start(&settings, load, first).unwrap_or_else(|e| panic!("{e}"));
     let warm = u64::from(clients) * 10;
     shard.run(clients, |_, count| count >= warm);
-    let limit = Duration::from_secs_f64(seconds(wanted));
-    let statements = is_counted.then(|| place.statements()).flatten();
+    let limit = Duration::from_secs_f64(seconds(arguments));
+    let statements = is_counted.then(|| database.statements()).flatten();
     let counts = wire.as_ref().map(|(wire, _)| wire.counts());
-    let (rounds, thread, server) = (shard.rounds(), thread_ms(), place.server_ms());
+    let (rounds, thread, server) = (shard.rounds(), thread_ms(), database.server_ms());
     let (elapsed, count) = shard.run(clients, |elapsed, _| elapsed >= limit);
     let each = |ms: f64| ms * 1e3 / count as f64;
     let rounds = (shard.rounds() - rounds) as f64;
@@ -128,11 +130,11 @@ fn one<F: SharedRows + SampleFamily>(
         count as f64 / rounds,
         elapsed.as_secs_f64() * 1e3 / rounds,
         each(thread_ms() - thread),
-        each((place.server_ms() - server) as f64),
+        each((database.server_ms() - server) as f64),
     );
     if let (Some((wire, _)), Some(before)) = (&wire, counts) {
         let now = wire.counts();
-        let statements = statements.zip(place.statements()).map(|(before, now)| now - before);
+        let statements = statements.zip(database.statements()).map(|(before, now)| now - before);
         println!(
             "    per round: {:.2} round trips, {:.0} octets out, {:.0} octets in, {} statements",
             (now.turns - before.turns) as f64 / rounds,
@@ -146,13 +148,13 @@ fn one<F: SharedRows + SampleFamily>(
 
 /// Commits one transaction for each new lease, on one connection.
 fn one_by_one<F: SharedRows + SampleFamily>(
-    place: &RoundsDatabase,
-    wanted: &RoundsArgs,
+    database: &RoundsDatabase,
+    arguments: &RoundsArgs,
     name: &str,
     first: u32,
 ) {
-    let limit = Duration::from_secs_f64(seconds(wanted) / 2.0);
-    let mut database = Database::open(&place.settings).unwrap_or_else(|error| panic!("{error}"));
+    let limit = Duration::from_secs_f64(seconds(arguments) / 2.0);
+    let mut database = Database::open(&database.settings).unwrap_or_else(|error| panic!("{error}"));
     let layout = database.layout().unwrap_or_else(|error| panic!("{error}"));
     let (begin, mut number) = (Instant::now(), 0);
     while begin.elapsed() < limit {

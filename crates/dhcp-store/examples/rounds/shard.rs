@@ -17,21 +17,21 @@ use dhcp_store::sql::{SharedLeases, SharedRows, SqlSettings};
 
 /// Valid lifetime of the leases, in seconds.
 const LIFETIME_S: u32 = 86_400;
-/// Start time of the world, 2023-11-14T22:13:20Z, in seconds since 1970.
+/// Start time of the clock, 2023-11-14T22:13:20Z, in seconds since 1970.
 const START_S: u64 = 1_700_000_000;
 
 /// Load: the clients that send the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RoundsLoad {
     /// A new client each time, which the shard has to look up in the database.
-    Found,
+    Stored,
     /// A new client each time, while no other server writes to the database.
     New,
     /// Known clients, this many, again and again in an order that scatters them.
     Renewed(u32),
 }
 
-/// Time of the world, for the shard and the thread. Each reading advances it by a nanosecond.
+/// Time for the shard and the thread. Each reading advances it by a nanosecond.
 #[derive(Debug, Default)]
 pub(crate) struct RoundsClock {
     seconds: AtomicU64,
@@ -61,11 +61,11 @@ pub(crate) struct RoundsShard<F: SharedRows> {
     thread: DatabaseThread<F>,
     store: DatabaseStore<F>,
     pools: Arc<PoolSet<F>>,
-    world: Arc<RoundsClock>,
+    clock: Arc<RoundsClock>,
     facts: Facts<F>,
     load: RoundsLoad,
     first: u32,
-    taken: u32,
+    lease_count: u32,
 }
 
 impl<F: SharedRows + SampleFamily> RoundsShard<F> {
@@ -81,24 +81,37 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
         let pools = table.configure(&[F::pool(first, first + 0x000f_ffff)], &[]);
         let me = std::thread::current();
         let shards = SharedLogState::new(1, move |_| me.unpark());
-        let world = Arc::<RoundsClock>::default();
-        let clock = Arc::clone(&world);
+        let clock = Arc::<RoundsClock>::default();
+        let thread_clock = Arc::clone(&clock);
         let options = DatabaseThreadOptions {
             on_loss: OnLoss { tries_max: 0, wait_ms: 0 },
-            is_shared: load == RoundsLoad::Found,
+            is_shared: load == RoundsLoad::Stored,
         };
-        let thread =
-            DatabaseThread::start(shards, table, database, options, Box::new(move || clock.now()));
+        let thread = DatabaseThread::start(
+            shards,
+            table,
+            database,
+            options,
+            Box::new(move || thread_clock.now()),
+        );
         let thread = thread.expect("there is one more thread");
         let store = thread.store(0);
-        let mut shard =
-            Self { thread, store, pools, world, facts: Facts::default(), load, first, taken: 0 };
+        let mut shard = Self {
+            thread,
+            store,
+            pools,
+            clock,
+            facts: Facts::default(),
+            load,
+            first,
+            lease_count: 0,
+        };
         if let RoundsLoad::Renewed(clients) = load {
             shard.load = RoundsLoad::New;
             shard.run(256, |_, count| count >= u64::from(clients));
-            (shard.load, shard.taken) = (load, 0);
+            (shard.load, shard.lease_count) = (load, 0);
             // Within one second a renewal would change nothing.
-            shard.world.seconds.fetch_add(1, Ordering::Relaxed);
+            shard.clock.seconds.fetch_add(1, Ordering::Relaxed);
         }
         Ok(shard)
     }
@@ -141,7 +154,7 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
             if clients.iter().all(|client| client.epoch == u64::MAX) {
                 return (begin.elapsed(), count);
             }
-            self.store.submit(self.world.now());
+            self.store.submit(self.clock.now());
             if !has_moved {
                 std::thread::park_timeout(Duration::from_millis(500));
             }
@@ -149,15 +162,17 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
     }
 
     fn next(&mut self) -> u32 {
-        self.taken += 1;
-        let RoundsLoad::Renewed(clients) = self.load else { return self.first + self.taken - 1 };
+        self.lease_count += 1;
+        let RoundsLoad::Renewed(clients) = self.load else {
+            return self.first + self.lease_count - 1;
+        };
         // Time passes twice in each pass over the clients, so that renewals change their rows.
-        if self.taken.is_multiple_of(clients / 2) {
-            self.world.seconds.fetch_add(1, Ordering::Relaxed);
+        if self.lease_count.is_multiple_of(clients / 2) {
+            self.clock.seconds.fetch_add(1, Ordering::Relaxed);
         }
         // The order is scattered although numbers are consecutive: 7919 is a prime that divides no
         // count here.
-        self.first + (u64::from(self.taken) * 7919 % u64::from(clients)) as u32
+        self.first + (u64::from(self.lease_count) * 7919 % u64::from(clients)) as u32
     }
 
     fn ask(&mut self, client: &mut RoundsClient) {
@@ -165,7 +180,7 @@ impl<F: SharedRows + SampleFamily> RoundsShard<F> {
             client.number = self.next();
             client.is_written = false;
         }
-        let now = self.world.now();
+        let now = self.clock.now();
         let keys = FetchKeys {
             identity: F::borrow(F::client(client.number)),
             addresses: [None; FETCHED_ADDRESSES_MAX],

@@ -203,7 +203,7 @@ fn load<F: LeaseFileFamily>(path: &Path, arguments: &StartUpArgs, pool: <F as Ta
         each(memory.slots_bytes),
         each(memory.sparse_bytes),
         each(memory.indexes_bytes),
-        each(memory.places_bytes),
+        each(memory.slot_number_map_bytes),
         each(memory.map_bytes),
         each(memory.texts_bytes),
         each(memory.total_bytes()),

@@ -50,8 +50,8 @@ pub(crate) fn measure(program: &str, file: &LeaseFileContents, path: &Path, limi
             println!("{program}: no answer within {limit_s} s");
             return;
         }
-        if let Some(taken) = renewal(&relay, file.family, 0, PATIENCE) {
-            break taken;
+        if let Some(elapsed) = renewal(&relay, file.family, 0, PATIENCE) {
+            break elapsed;
         }
     };
     let elapsed_s = began.elapsed().as_secs_f64();
@@ -64,9 +64,11 @@ pub(crate) fn measure(program: &str, file: &LeaseFileContents, path: &Path, limi
     let mut octets = [0; 1500];
     while relay.recv(&mut octets).is_ok() {}
     let last = renewal(&relay, file.family, file.leases - 1, Duration::from_secs(10));
-    let micros = |taken: Option<Duration>| {
-        taken
-            .map_or_else(|| "not at all".to_owned(), |taken| format!("in {} us", taken.as_micros()))
+    let micros = |elapsed: Option<Duration>| {
+        elapsed.map_or_else(
+            || "not at all".to_owned(),
+            |elapsed| format!("in {} us", elapsed.as_micros()),
+        )
     };
     println!(
         "{program}: answers after {elapsed_s:.2} s ({processor_s:.2} s of a processor), {:.0} bytes a \
@@ -139,8 +141,8 @@ fn start(
     command.args(["-p", &port.to_string(), "-P", &relay_port.to_string(), "-c"]).arg(config);
     command.env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
     command.env("KEA_LOG_FILE_DIR", folder).env("KEA_DHCP_DATA_DIR", folder);
-    let said = std::fs::File::create(folder.join("said")).expect("the folder can be written");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    let log_file = std::fs::File::create(folder.join("said")).expect("the folder can be written");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log_file);
     StartUpServer(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
 }
 
@@ -214,7 +216,7 @@ fn rebind6(buffer: &mut [u8], number: u32) -> usize {
 
 /// Returns true if the reply grants the lease of client `number`.
 fn is_granted(octets: &[u8], family: StartUpFamily, number: u32) -> bool {
-    let contains = |wanted: &[u8]| octets.windows(wanted.len()).any(|window| window == wanted);
+    let contains = |needle: &[u8]| octets.windows(needle.len()).any(|window| window == needle);
     match family {
         // Option 53 with a DHCPACK.
         StartUpFamily::V4 => {
@@ -223,8 +225,8 @@ fn is_granted(octets: &[u8], family: StartUpFamily, number: u32) -> bool {
         // An IAADDR with lifetimes other than zero.
         StartUpFamily::V6 => {
             let address = address6(number).octets();
-            let found = octets.windows(24).find(|window| window[..16] == address);
-            found.is_some_and(|window| window[20..24] != [0; 4])
+            let association_address = octets.windows(24).find(|window| window[..16] == address);
+            association_address.is_some_and(|window| window[20..24] != [0; 4])
         }
     }
 }

@@ -10,7 +10,7 @@ use super::flushes::Flush;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseFault {
     /// Connection lost: connect again and do the round again.
-    Lost,
+    ConnectionLost,
     /// Conflict with other writers (a deadlock, a serialization failure): do the round again.
     Conflict,
     /// Data that has no room in the database, or breaks one of its rules: the rest of the
@@ -109,9 +109,9 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// See [`DatabaseError`].
     fn begin(&mut self) -> Result<(), DatabaseError>;
 
-    /// Locks the leases of `addresses` and appends them to `found`; no other connection changes
-    /// them until the end of the transaction. Other connections may add leases to addresses without
-    /// one.
+    /// Locks the leases of `addresses` and appends them to `address_leases`; no other connection
+    /// changes them until the end of the transaction. Other connections may add leases to addresses
+    /// without one.
     ///
     /// # Errors
     ///
@@ -119,10 +119,10 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        found: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError>;
 
-    /// Appends the leases of any of `clients` to `found`.
+    /// Appends the leases of any of `clients` to `client_leases`.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     fn find(
         &mut self,
         clients: &[F::Client],
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError>;
 
     /// Adds leases to addresses that had none, and returns how many it added; addresses that have a
@@ -166,8 +166,9 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// Rolls the transaction back, if there is one.
     fn roll_back(&mut self);
 
-    /// Begins a transaction, appends the leases of `clients` to `known`, and locks the leases of
-    /// `addresses` and appends them to `found`, in as few queries as the database needs.
+    /// Begins a transaction, appends the leases of `clients` to `client_leases`, and locks the
+    /// leases of `addresses` and appends them to `address_leases`, in as few queries as the
+    /// database needs.
     ///
     /// # Errors
     ///
@@ -176,15 +177,15 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        known: &mut Vec<F::Lease>,
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         self.begin()?;
         if !clients.is_empty() {
-            self.find(clients, known)?;
+            self.find(clients, client_leases)?;
         }
         if !addresses.is_empty() {
-            self.lock(addresses, found)?;
+            self.lock(addresses, address_leases)?;
         }
         Ok(())
     }
@@ -205,10 +206,10 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        known: &mut Vec<F::Lease>,
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        self.begin_and_lock(clients, addresses, known, found)?;
+        self.begin_and_lock(clients, addresses, client_leases, address_leases)?;
         self.commit()
     }
 

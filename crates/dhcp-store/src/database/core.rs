@@ -30,9 +30,9 @@ pub enum RoundEnd {
     /// Every request is written or refused, and published.
     Done,
     /// Connection lost or useless: call [`DatabaseCore::reconnect`] before the next round.
-    Lost(DatabaseError),
+    ConnectionLost(DatabaseError),
     /// Connection missing since an earlier round.
-    StillLost,
+    StillDisconnected,
 }
 
 /// Part of the rows taken from the shards at once: one transaction.
@@ -61,7 +61,7 @@ pub struct DatabaseCore<F: SharedLeaseFamily, D> {
     waiting_parts: VecDeque<RoundTransaction<F>>,
     /// Parts that were done before those in `taken` and may have to be done again.
     unflushed: VecDeque<RoundTransaction<F>>,
-    is_lost: bool,
+    is_disconnected: bool,
     /// True if a connection that ends is replaced before the loss is reported.
     reconnects_at_once: bool,
     /// Number of parts that were done again after a conflict with other writers.
@@ -95,7 +95,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
             changes_max: UNPARTED,
             waiting_parts: VecDeque::new(),
             unflushed: VecDeque::new(),
-            is_lost: false,
+            is_disconnected: false,
             reconnects_at_once: false,
             conflicts: Arc::default(),
             transactions: Arc::default(),
@@ -158,7 +158,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Takes the requests of the shards for [`DatabaseCore::run_next_part`]. Does nothing without a
     /// connection.
     pub fn take_requests(&mut self) {
-        if self.is_lost {
+        if self.is_disconnected {
             return;
         }
         let first_epoch = self.epoch;
@@ -170,8 +170,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         for (batch, epoch) in self.batches[..count].iter_mut().zip(first_epoch..) {
             let round = RoundRequests::read(batch);
             batch.clear();
-            let said = round.unreadable().iter();
-            problems.extend(said.map(|(fault, _)| format!("a lease was not written: {fault}")));
+            let faults = round.unreadable().iter();
+            problems.extend(faults.map(|(fault, _)| format!("a lease was not written: {fault}")));
             self.waiting_parts.push_back(RoundTransaction { epoch, round });
         }
         problems.into_iter().for_each(|problem| self.reject(problem));
@@ -186,8 +186,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Carries out the next part that was taken; returns `None` if there is none. Rows that are
     /// safe on return are published then, the others after their flush.
     pub fn run_next_part(&mut self, now: Now) -> Option<RoundEnd> {
-        if self.is_lost {
-            return Some(RoundEnd::StillLost);
+        if self.is_disconnected {
+            return Some(RoundEnd::StillDisconnected);
         }
         if let Some(error) = self.flushes.failure() {
             return Some(self.lose(error));
@@ -211,7 +211,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Continues over another connection after `error`, or reports the loss. No change is lost:
     /// parts that were not published are done again.
     fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
-        if !self.reconnects_at_once || error.fault != DatabaseFault::Lost {
+        if !self.reconnects_at_once || error.fault != DatabaseFault::ConnectionLost {
             return self.lose(error);
         }
         match self.reconnect(now) {
@@ -256,14 +256,14 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.unflushed.clear();
         self.flushes.restart(self.database.flush(), settled_epoch);
         self.shards.recover(settled_epoch);
-        self.is_lost = false;
+        self.is_disconnected = false;
         Ok(notes)
     }
 
     fn lose(&mut self, error: DatabaseError) -> RoundEnd {
-        self.is_lost = true;
+        self.is_disconnected = true;
         self.shards.fail();
-        RoundEnd::Lost(error)
+        RoundEnd::ConnectionLost(error)
     }
 
     fn forget_flushed(&mut self) {
@@ -305,9 +305,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
                 Err(error) if is_of_a_row(&error) => {
                     if let [write] = writes {
                         let address = F::address(&write.lease);
-                        let found = self.read_lease(address)?;
+                        let stored = self.read_lease(address)?;
                         self.reject(format!("the lease of {address} was not written: {error}"));
-                        outcome.rejected.push((address, found));
+                        outcome.rejected.push((address, stored));
                     } else {
                         let (first, second) = writes.split_at(writes.len() / 2);
                         waiting.extend([second, first]);
@@ -322,8 +322,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     /// Returns the lease that the database has of `address`. An unreadable row blocks the address:
     /// the server leases it to no client.
     fn read_lease(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
-        let (mut known, mut found) = (Vec::new(), Vec::new());
-        let looked = self.database.read_unlocked(&[], &[address], &mut known, &mut found);
+        let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
+        let looked =
+            self.database.read_unlocked(&[], &[address], &mut client_leases, &mut address_leases);
         match looked {
             Err(error) => {
                 self.database.roll_back();
@@ -333,7 +334,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
             Ok(()) if self.database.take_unreadable().contains(&F::octets_of(address)) => {
                 Ok(Some(F::blocked(address)))
             }
-            Ok(()) => Ok(found.into_iter().find(|lease| F::address(lease) == address)),
+            Ok(()) => Ok(address_leases.into_iter().find(|lease| F::address(lease) == address)),
         }
     }
 
@@ -408,23 +409,23 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         for &(_, octets) in part.round.unreadable() {
             self.refusals.add_data(epoch, octets);
         }
-        for (address, found) in outcome.rejected {
+        for (address, stored) in outcome.rejected {
             self.refusals.add_data(epoch, Some(F::octets_of(address)));
-            self.table.correct(address, found, epoch);
+            self.table.correct(address, stored, epoch);
         }
-        for (address, found) in outcome.refused {
+        for (address, stored) in outcome.refused {
             self.refusals.add(epoch, F::octets_of(address));
-            if found.is_some() {
+            if stored.is_some() {
                 self.table.leave_occupied_range(address);
             }
-            self.table.correct(address, found, epoch);
+            self.table.correct(address, stored, epoch);
         }
-        for (address, found) in outcome.superseded {
-            self.table.correct(address, found, epoch);
+        for (address, stored) in outcome.superseded {
+            self.table.correct(address, stored, epoch);
         }
-        for (address, found) in outcome.answers {
+        for (address, stored) in outcome.answers {
             // Rows that this part wrote are newer than those that it read.
-            self.table.correct(address, found, epoch - 1);
+            self.table.correct(address, stored, epoch - 1);
         }
     }
 }

@@ -63,8 +63,8 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// seconds.
     fn times(lease: &Self::Lease) -> LeaseTimes;
 
-    /// Returns true if `lease` differs from `found` only in the time that the client was heard.
-    fn is_renewal(lease: &Self::Lease, found: &Self::Lease) -> bool;
+    /// Returns true if `lease` differs from `stored` only in the time that the client was heard.
+    fn is_renewal(lease: &Self::Lease, stored: &Self::Lease) -> bool;
 }
 
 /// Bytes of an address, and the number of them that count.
@@ -187,8 +187,8 @@ impl SharedLeaseFamily for V4 {
         }
     }
 
-    fn is_renewal(lease: &v4::Lease, found: &v4::Lease) -> bool {
-        *lease == v4::Lease { cltt_s: lease.cltt_s, ..found.clone() }
+    fn is_renewal(lease: &v4::Lease, stored: &v4::Lease) -> bool {
+        *lease == v4::Lease { cltt_s: lease.cltt_s, ..stored.clone() }
     }
 }
 
@@ -292,7 +292,7 @@ impl SharedLeaseFamily for V6 {
         }
     }
 
-    fn is_renewal(lease: &v6::Lease, found: &v6::Lease) -> bool {
-        *lease == v6::Lease { cltt_s: lease.cltt_s, ..found.clone() }
+    fn is_renewal(lease: &v6::Lease, stored: &v6::Lease) -> bool {
+        *lease == v6::Lease { cltt_s: lease.cltt_s, ..stored.clone() }
     }
 }

@@ -113,7 +113,8 @@ impl Flushes {
             if let Some(failure) = &state.failure {
                 return Err(failure.clone());
             }
-            (state.flush.clone().filter(|_| state.written > state.flushed), state.committed)
+            let flush = if state.written > state.flushed { state.flush.clone() } else { None };
+            (flush, state.committed)
         };
         let result = flush.map_or(Ok(false), |flush| flush.flush().map(|()| true));
         let mut state = self.state();

@@ -15,7 +15,7 @@ use crate::log::{RowBuffer, ShardLog};
 use crate::store::{Cause, StoreJournal};
 
 /// Time for which the result of a lookup is valid, nanoseconds.
-const BELIEVED_NS: u64 = NS_PER_S;
+const LOOKUP_VALID_NS: u64 = NS_PER_S;
 /// Number of sets of remembered lookups; each set has [`WAYS`] lookups.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
@@ -70,14 +70,15 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
         let has = |slot: &SlotView<F>| {
             matches!(slot.occupancy, SlotOccupancy::Held | SlotOccupancy::Leased)
         };
-        let is_known = facts.client_slots().any(has);
+        let has_lease = facts.client_slots().any(has);
         // An address that the client names may have become its own at another server, whatever its
         // state here: free, or another client's, while the table knows the client by a lease that
         // it no longer has.
-        let is_its_own = |slot: &SlotView<F>| slot.owner == SlotOwner::Asking && has(slot);
-        let more = || facts.address_slots.iter().flatten().filter(|slot| !is_its_own(slot));
+        let belongs_to_client =
+            |slot: &SlotView<F>| slot.owner == SlotOwner::Requester && has(slot);
+        let more = || facts.address_slots.iter().flatten().filter(|slot| !belongs_to_client(slot));
         let names_more = more().next().is_some();
-        if (is_known && !names_more) || self.lookups.is_empty() {
+        if (has_lease && !names_more) || self.lookups.is_empty() {
             return 0;
         }
         // A row written here after the lookup says no more than the table already assumed: the
@@ -98,25 +99,25 @@ impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
         let set = &mut self.lookups[hash as usize % SETS];
         // A message that names more addresses uses only its own lookup, however long that took: the
         // next message that names them looks up again.
-        let is_believed = |asked: &&ClientLookup| {
-            let is_lately = now.mono_ns.saturating_sub(asked.since_ns) < BELIEVED_NS;
-            asked.hash == hash
-                && asked.epoch > 0
-                && (asked.message == self.message || (is_lately && !names_more))
+        let is_valid = |lookup: &&ClientLookup| {
+            let is_recent = now.mono_ns.saturating_sub(lookup.since_ns) < LOOKUP_VALID_NS;
+            lookup.hash == hash
+                && lookup.epoch > 0
+                && (lookup.message == self.message || (is_recent && !names_more))
         };
-        if let Some(asked) = set.iter().find(is_believed) {
-            if asked.epoch <= log.settled() {
+        if let Some(lookup) = set.iter().find(is_valid) {
+            if lookup.epoch <= log.settled() {
                 return 0;
             }
-            log.await_epoch(asked.epoch);
-            return asked.epoch;
+            log.await_epoch(lookup.epoch);
+            return lookup.epoch;
         }
         let mut buffer = log.buffer();
         let epoch = buffer.epoch();
         operation::write_lookup(keys, &mut buffer.rows);
         drop(buffer);
         log.await_epoch(epoch);
-        let oldest = set.iter_mut().min_by_key(|asked| (asked.since_ns, asked.epoch));
+        let oldest = set.iter_mut().min_by_key(|lookup| (lookup.since_ns, lookup.epoch));
         *oldest.expect("a set has ways") =
             ClientLookup { hash, epoch, since_ns: now.mono_ns, message: self.message };
         epoch

@@ -42,7 +42,7 @@ impl LeaseRequestKind {
     fn from_letter(letter: u8) -> Option<Self> {
         [Self::Give, Self::Release, Self::Decline, Self::End, Self::Put, Self::Remove]
             .into_iter()
-            .find(|want| want.letter() == letter)
+            .find(|kind| kind.letter() == letter)
     }
 
     /// Returns the request that follows from `cause`.
@@ -66,14 +66,14 @@ pub enum Operation<F: SharedLeaseFamily> {
     /// Request to write a lease.
     Write(Write<F>),
     /// Lookup of a client, and of these addresses.
-    Ask(F::Client, Vec<F::Address>),
+    Lookup(F::Client, Vec<F::Address>),
 }
 
 /// Request to write a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write<F: SharedLeaseFamily> {
     /// Kind of the request.
-    pub want: LeaseRequestKind,
+    pub kind: LeaseRequestKind,
     /// Client that sent the message; `None` if the request is not a client's.
     pub client: Option<F::Client>,
     /// Lease after the change.
@@ -84,7 +84,7 @@ impl<F: SharedLeaseFamily> Write<F> {
     /// Returns true if no lease remains afterwards.
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
-        match self.want {
+        match self.kind {
             LeaseRequestKind::Remove => true,
             // A released lease stays for its client.
             LeaseRequestKind::Release => times.state != LeaseState::Released,
@@ -139,13 +139,13 @@ pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault>
         while !values.has_ended() {
             addresses.push(F::parse_address(&mut values)?);
         }
-        return Ok(Operation::Ask(client, addresses));
+        return Ok(Operation::Lookup(client, addresses));
     }
-    let want = LeaseRequestKind::from_letter(letter).ok_or(RowFault::Value("operation"))?;
+    let kind = LeaseRequestKind::from_letter(letter).ok_or(RowFault::Value("operation"))?;
     let has_client = values.next("client").flag()?;
     let client = if has_client { Some(F::parse_client(&mut values)?) } else { None };
     let lease = F::parse(&mut values)?;
-    Ok(Operation::Write(Write { want, client, lease }))
+    Ok(Operation::Write(Write { kind, client, lease }))
 }
 
 /// Returns the address in a line that [`read`] refuses to parse, if the address itself can be
@@ -201,41 +201,41 @@ mod tests {
         lines.map(|line| read(line).unwrap()).collect()
     }
 
-    fn wishes_survive<F: SharedLeaseFamily + SampleFamily>() {
+    fn requests_survive<F: SharedLeaseFamily + SampleFamily>() {
         let terms = F::terms(60, 1, "");
         let actions = [Action::Lease(terms), Action::Release, Action::Decline { probation_s: 9 }];
         let wants = [LeaseRequestKind::Give, LeaseRequestKind::Release, LeaseRequestKind::Decline];
         let (mut text, mut expected) = (Vec::new(), Vec::new());
-        for (number, (action, want)) in (1..).zip(actions.into_iter().zip(wants)) {
+        for (number, (action, kind)) in (1..).zip(actions.into_iter().zip(wants)) {
             let lease = lease::<F>(number, 60, LeaseState::Assigned);
             let identity = F::borrow(F::client(number));
             let address = F::address_of(&lease);
             let change = Change { identity, address, expected_version: 0, action };
             write(&Cause::<F>::Change(&change), &F::row_of(&lease), &mut text);
             let client = Some(F::client_of(&lease));
-            expected.push(Operation::Write(Write { want, client, lease }));
+            expected.push(Operation::Write(Write { kind, client, lease }));
         }
-        for (cause, want) in [
+        for (cause, kind) in [
             (Cause::Sweep, LeaseRequestKind::End),
             (Cause::Put, LeaseRequestKind::Put),
             (Cause::Remove, LeaseRequestKind::Remove),
         ] {
             let lease = lease::<F>(9, 0, LeaseState::Released);
             write::<F>(&cause, &F::row_of(&lease), &mut text);
-            let wish = Write { want, client: None, lease };
-            assert!(wish.is_deletion());
-            expected.push(Operation::Write(wish));
+            let write_request = Write { kind, client: None, lease };
+            assert!(write_request.is_deletion());
+            expected.push(Operation::Write(write_request));
         }
         assert_eq!(read_lines::<F>(&text), expected);
     }
 
     #[test]
-    fn wishes_survive_being_written() {
-        wishes_survive::<V4>();
-        wishes_survive::<V6>();
+    fn requests_survive_being_written() {
+        requests_survive::<V4>();
+        requests_survive::<V6>();
     }
 
-    fn questions_survive<F: SharedLeaseFamily + SampleFamily>(pools: &F::PoolSet) {
+    fn lookups_survive<F: SharedLeaseFamily + SampleFamily>(pools: &F::PoolSet) {
         let mut addresses = [None; FETCHED_ADDRESSES_MAX];
         addresses[1] = Some(F::address_of(&lease::<F>(3, 60, LeaseState::Assigned)));
         let identity = F::borrow(F::client(5));
@@ -250,13 +250,13 @@ mod tests {
         write_lookup::<F>(&keys, &mut text);
         let client = F::client_of(&lease::<F>(5, 60, LeaseState::Assigned));
         let addresses = addresses.into_iter().flatten().collect();
-        assert_eq!(read_lines::<F>(&text), [Operation::Ask(client, addresses)]);
+        assert_eq!(read_lines::<F>(&text), [Operation::Lookup(client, addresses)]);
     }
 
     #[test]
-    fn questions_survive_being_written() {
-        questions_survive::<V4>(&dhcp_lease::LeaseTable::<V4>::new(1).configure(&[], &[]));
-        questions_survive::<V6>(&dhcp_lease::LeaseTable::<V6>::new(1).configure(&[], &[]));
+    fn lookups_survive_being_written() {
+        lookups_survive::<V4>(&dhcp_lease::LeaseTable::<V4>::new(1).configure(&[], &[]));
+        lookups_survive::<V6>(&dhcp_lease::LeaseTable::<V6>::new(1).configure(&[], &[]));
     }
 
     #[test]
@@ -293,10 +293,10 @@ mod tests {
 
     #[test]
     fn a_released_lease_is_kept_when_it_says_so() {
-        let wish =
-            |want, state| Write::<V4> { want, client: None, lease: lease::<V4>(1, 0, state) };
-        assert!(!wish(LeaseRequestKind::Release, LeaseState::Released).is_deletion());
-        assert!(wish(LeaseRequestKind::Release, LeaseState::Assigned).is_deletion());
-        assert!(wish(LeaseRequestKind::End, LeaseState::Released).is_deletion());
+        let write_request =
+            |kind, state| Write::<V4> { kind, client: None, lease: lease::<V4>(1, 0, state) };
+        assert!(!write_request(LeaseRequestKind::Release, LeaseState::Released).is_deletion());
+        assert!(write_request(LeaseRequestKind::Release, LeaseState::Assigned).is_deletion());
+        assert!(write_request(LeaseRequestKind::End, LeaseState::Released).is_deletion());
     }
 }

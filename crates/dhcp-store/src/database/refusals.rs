@@ -8,7 +8,7 @@ use super::family::KeyOctets;
 
 /// Number of refused addresses that are remembered. A reply that depends on an older epoch than all
 /// of these does not leave.
-const KEPT_MAX: usize = 16_384;
+const REFUSALS_MAX: usize = 16_384;
 
 /// Refused addresses, by epoch. Replies are checked only in epochs with refusals, and there are few
 /// of those.
@@ -39,13 +39,13 @@ struct RefusedAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressRefusalReason {
     /// Another server has given the address to another client.
-    GivenElsewhere,
+    LeasedElsewhere,
     /// The row has no room in the database.
     Data,
 }
 
 impl RefusedAddress {
-    fn is_named_in(&self, reply: &[u8]) -> bool {
+    fn is_in(&self, reply: &[u8]) -> bool {
         let (octets, len) = &self.octets;
         *len == 0 || reply.windows(*len).any(|part| part == &octets[..*len])
     }
@@ -58,7 +58,7 @@ impl Refusals {
 
     /// Records an address that was refused in `epoch`, which is not published yet.
     pub fn add(&self, epoch: u64, octets: KeyOctets) {
-        self.note(RefusedAddress { epoch, octets, reason: AddressRefusalReason::GivenElsewhere });
+        self.note(RefusedAddress { epoch, octets, reason: AddressRefusalReason::LeasedElsewhere });
     }
 
     /// Records an address whose row the database refused in `epoch`, which is not published yet;
@@ -69,13 +69,13 @@ impl Refusals {
     }
 
     fn note(&self, refused: RefusedAddress) {
-        let mut kept = self.recent();
-        if kept.refused.len() == KEPT_MAX
-            && let Some(forgotten) = kept.refused.pop_front()
+        let mut recent = self.recent();
+        if recent.refused.len() == REFUSALS_MAX
+            && let Some(forgotten) = recent.refused.pop_front()
         {
-            kept.forgotten = forgotten.epoch;
+            recent.forgotten = forgotten.epoch;
         }
-        kept.refused.push_back(refused);
+        recent.refused.push_back(refused);
         self.newest.store(refused.epoch, Ordering::SeqCst);
     }
 
@@ -92,12 +92,14 @@ impl Refusals {
         if epoch == 0 || self.newest.load(Ordering::SeqCst) < epoch {
             return None;
         }
-        let kept = self.recent();
-        let first = kept.refused.partition_point(|refused| refused.epoch < epoch);
-        let mut of_epoch = kept.refused.range(first..).take_while(|refused| refused.epoch == epoch);
-        let named = of_epoch.find(|refused| refused.is_named_in(reply));
-        let forgotten = (epoch <= kept.forgotten).then_some(AddressRefusalReason::GivenElsewhere);
-        named.map(|refused| refused.reason).or(forgotten)
+        let recent = self.recent();
+        let first = recent.refused.partition_point(|refused| refused.epoch < epoch);
+        let mut of_epoch =
+            recent.refused.range(first..).take_while(|refused| refused.epoch == epoch);
+        let refusal = of_epoch.find(|refused| refused.is_in(reply));
+        let forgotten =
+            (epoch <= recent.forgotten).then_some(AddressRefusalReason::LeasedElsewhere);
+        refusal.map(|refused| refused.reason).or(forgotten)
     }
 }
 
@@ -131,7 +133,7 @@ mod tests {
         refusals.add_data(7, Some(address(6)));
         assert_eq!(
             refusals.reason(7, b"\x0a\x00\x00\x05"),
-            Some(AddressRefusalReason::GivenElsewhere)
+            Some(AddressRefusalReason::LeasedElsewhere)
         );
         assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x06"), Some(AddressRefusalReason::Data));
         assert_eq!(refusals.reason(7, b"\x0a\x00\x00\x07"), None);
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn what_was_forgotten_refuses_all() {
         let refusals = Refusals::default();
-        for epoch in 1..=KEPT_MAX as u64 + 3 {
+        for epoch in 1..=REFUSALS_MAX as u64 + 3 {
             refusals.add(epoch, address(1));
         }
         assert!(refusals.is_refused(3, b""));

@@ -59,8 +59,8 @@ impl<F: SharedLeaseFamily> RoundResults<F> {
 
 impl<F: SharedLeaseFamily> RoundRequests<F> {
     fn new() -> Self {
-        let (writes, clients, asked) = (Vec::new(), Vec::new(), Vec::new());
-        Self { writes, clients, lookup_addresses: asked, unreadable: Vec::new() }
+        let (writes, clients, lookup_addresses) = (Vec::new(), Vec::new(), Vec::new());
+        Self { writes, clients, lookup_addresses, unreadable: Vec::new() }
     }
 
     /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
@@ -71,7 +71,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             match operation::read::<F>(line) {
                 Err(fault) => round.unreadable.push((fault, operation::address_of(line))),
                 Ok(Operation::Write(write)) => round.writes.push(write),
-                Ok(Operation::Ask(client, addresses)) => {
+                Ok(Operation::Lookup(client, addresses)) => {
                     round.clients.push(client);
                     round.lookup_addresses.extend(addresses);
                 }
@@ -144,35 +144,47 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             written.chain(self.lookup_addresses.iter().copied()).collect();
         addresses.sort();
         addresses.dedup();
-        let (mut known, mut found) = (Vec::new(), Vec::new());
+        let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
         if self.writes.is_empty() {
-            database.read_unlocked(&self.clients, &addresses, &mut known, &mut found)?;
+            database.read_unlocked(
+                &self.clients,
+                &addresses,
+                &mut client_leases,
+                &mut address_leases,
+            )?;
         } else {
-            database.begin_and_lock(&self.clients, &addresses, &mut known, &mut found)?;
+            database.begin_and_lock(
+                &self.clients,
+                &addresses,
+                &mut client_leases,
+                &mut address_leases,
+            )?;
         }
         let mut unreadable = database.take_unreadable();
         unreadable.sort_unstable();
         // The number is the only key: a database need not distinguish an address from a prefix.
-        found.sort_by_key(|lease| F::octets_of(F::address(lease)));
+        address_leases.sort_by_key(|lease| F::octets_of(F::address(lease)));
         let find = |address| {
             let key = F::octets_of(address);
-            let at = found.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
-            at.ok().map(|at| &found[at])
+            let at =
+                address_leases.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
+            at.ok().map(|at| &address_leases[at])
         };
         let (changes, mut outcome) = self.decide(&find, &unreadable, now_s);
         if !self.writes.is_empty() {
             database.write_and_commit(&changes)?;
         }
         let is_unreadable = |address| unreadable.binary_search(&F::octets_of(address)).is_ok();
-        let asked = self.lookup_addresses.iter().map(|&address| {
+        let of_addresses = self.lookup_addresses.iter().map(|&address| {
             if is_unreadable(address) {
                 (address, Some(F::blocked(address)))
             } else {
                 table_lease::<F>(address, find(address))
             }
         });
-        let known = known.into_iter().map(|lease| (F::address(&lease), Some(lease)));
-        outcome.answers = known.chain(asked).collect();
+        let client_leases =
+            client_leases.into_iter().map(|lease| (F::address(&lease), Some(lease)));
+        outcome.answers = client_leases.chain(of_addresses).collect();
         Ok(outcome)
     }
 
@@ -190,16 +202,17 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     {
         let mut changes = RoundChanges::default();
         let mut outcome = RoundResults::default();
-        let mut taken = HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
+        let mut addresses_by_key =
+            HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
             let address = F::address(&write.lease);
             // If one number is wanted as an address and as a prefix, the first request has it.
-            if *taken.entry(F::octets_of(address)).or_insert(address) != address {
+            if *addresses_by_key.entry(F::octets_of(address)).or_insert(address) != address {
                 outcome.refused.push((address, None));
                 continue;
             }
             if unreadable.binary_search(&F::octets_of(address)).is_ok() {
-                match write.want {
+                match write.kind {
                     LeaseRequestKind::Put if !write.is_deletion() => {
                         changes.updates.push(write.lease.clone())
                     }
@@ -210,19 +223,19 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
                 }
                 continue;
             }
-            let found = find(address);
-            match decide_write(write, found, now_s) {
+            let stored = find(address);
+            match decide_write(write, stored, now_s) {
                 WriteDecision::Insert => changes.inserts.push(write.lease.clone()),
                 WriteDecision::Update
-                    if found.is_some_and(|found| F::is_renewal(&write.lease, found)) =>
+                    if stored.is_some_and(|stored| F::is_renewal(&write.lease, stored)) =>
                 {
                     changes.renewals.push(write.lease.clone());
                 }
                 WriteDecision::Update => changes.updates.push(write.lease.clone()),
                 WriteDecision::Delete => changes.deletions.push(address),
                 WriteDecision::Nothing => {}
-                WriteDecision::Keep => outcome.superseded.push(table_lease::<F>(address, found)),
-                WriteDecision::Refuse => outcome.refused.push(table_lease::<F>(address, found)),
+                WriteDecision::Keep => outcome.superseded.push(table_lease::<F>(address, stored)),
+                WriteDecision::Refuse => outcome.refused.push(table_lease::<F>(address, stored)),
             }
         }
         (changes, outcome)
@@ -237,13 +250,13 @@ pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String
     )
 }
 
-/// Returns the lease that the table must have of `address` when the database has `found` under its
+/// Returns the lease that the table must have of `address` when the database has `stored` under its
 /// number.
 fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
-    found: Option<&F::Lease>,
+    stored: Option<&F::Lease>,
 ) -> (F::Address, Option<F::Lease>) {
-    (address, found.filter(|lease| F::address(lease) == address).cloned())
+    (address, stored.filter(|lease| F::address(lease) == address).cloned())
 }
 
 #[cfg(test)]

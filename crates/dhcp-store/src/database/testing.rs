@@ -114,7 +114,7 @@ impl Flush for FakeFlush {
             return Ok(());
         }
         let cause = "the disk is broken".to_owned();
-        Err(DatabaseError { fault: DatabaseFault::Lost, operation: "flush", cause })
+        Err(DatabaseError { fault: DatabaseFault::ConnectionLost, operation: "flush", cause })
     }
 }
 
@@ -147,7 +147,7 @@ impl<F: SharedLeaseFamily> FakeConnection<F> {
         self.is_connected = false;
         self.changes.clear();
         DatabaseError {
-            fault: DatabaseFault::Lost,
+            fault: DatabaseFault::ConnectionLost,
             operation: tried,
             cause: "the connection is gone".to_owned(),
         }
@@ -192,7 +192,7 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        found: &mut Vec<F::Lease>,
+        results: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         let unreadable = self.database.unreadable();
         if addresses.iter().any(|address| unreadable.contains(address)) {
@@ -204,18 +204,18 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
             });
         }
         let leases = self.database.leases();
-        found.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());
+        results.extend(addresses.iter().filter_map(|address| leases.get(address)).cloned());
         Ok(())
     }
 
     fn find(
         &mut self,
         clients: &[F::Client],
-        found: &mut Vec<F::Lease>,
+        results: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         let leases = self.database.leases();
-        let is_asked = |lease: &&F::Lease| clients.iter().any(|client| F::owns(client, lease));
-        found.extend(leases.values().filter(is_asked).cloned());
+        let is_of_clients = |lease: &&F::Lease| clients.iter().any(|client| F::owns(client, lease));
+        results.extend(leases.values().filter(is_of_clients).cloned());
         Ok(())
     }
 

@@ -56,7 +56,7 @@ struct DatabaseThreadState {
     shards: Arc<SharedLogState>,
     wakeup: Arc<ThreadWakeup>,
     stops: AtomicBool,
-    is_lost: AtomicBool,
+    is_disconnected: AtomicBool,
     messages: Mutex<OperatorMessages>,
     flusher: Flusher,
 }
@@ -95,7 +95,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
             shards,
             wakeup: Arc::default(),
             stops: AtomicBool::new(false),
-            is_lost: AtomicBool::new(false),
+            is_disconnected: AtomicBool::new(false),
             messages: Mutex::default(),
             flusher: Flusher::new(flushes),
         });
@@ -164,8 +164,8 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
 
     /// Returns true if there is no connection at present.
     #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.state.is_lost.load(Ordering::Relaxed)
+    pub fn is_disconnected(&self) -> bool {
+        self.state.is_disconnected.load(Ordering::Relaxed)
     }
 
     /// Takes the messages for the operator since the last call.
@@ -210,9 +210,9 @@ impl DatabaseThreadState {
     }
 
     fn report(&self, problem: String) {
-        let mut told = self.messages();
-        if told.problems.len() < PROBLEMS_MAX {
-            told.problems.push(problem);
+        let mut messages = self.messages();
+        if messages.problems.len() < PROBLEMS_MAX {
+            messages.problems.push(problem);
         }
     }
 
@@ -225,28 +225,28 @@ impl DatabaseThreadState {
     ) {
         self.wakeup.register_thread();
         let mut retry: Option<Retry> = None;
-        let mut is_wanted = false;
+        let mut has_work = false;
         while !self.stops.load(Ordering::SeqCst) {
-            is_wanted |= self.wakeup.take_pending();
+            has_work |= self.wakeup.take_pending();
             match &mut retry {
-                None if is_wanted => {
-                    is_wanted = false;
+                None if has_work => {
+                    has_work = false;
                     let end = if is_flushed_beside {
                         self.parts(&mut core, clock)
                     } else {
                         core.round(clock())
                     };
                     core.take_problems().into_iter().for_each(|problem| self.report(problem));
-                    if let RoundEnd::Lost(error) = end {
+                    if let RoundEnd::ConnectionLost(error) = end {
                         self.report(format!("leases cannot be written: {error}"));
-                        self.is_lost.store(true, Ordering::Relaxed);
+                        self.is_disconnected.store(true, Ordering::Relaxed);
                         retry = Some(Retry { remaining_tries: on_loss.tries_max, at_ns: 0, error });
                         continue;
                     }
                 }
                 Some(waiting) if clock().mono_ns >= waiting.at_ns => {
                     if self.reconnect(&mut core, waiting, on_loss, clock) {
-                        self.is_lost.store(false, Ordering::Relaxed);
+                        self.is_disconnected.store(false, Ordering::Relaxed);
                         retry = None;
                         continue;
                     }
@@ -260,7 +260,8 @@ impl DatabaseThreadState {
         }
         let end = core.round(clock());
         match (end, retry) {
-            (RoundEnd::Lost(error), _) | (RoundEnd::StillLost, Some(Retry { error, .. })) => {
+            (RoundEnd::ConnectionLost(error), _)
+            | (RoundEnd::StillDisconnected, Some(Retry { error, .. })) => {
                 self.messages().failure = Some(error);
             }
             _ => {}
@@ -326,8 +327,8 @@ impl DatabaseThreadState {
         }
         match until_ns {
             Some(until_ns) => {
-                let left_ns = until_ns.saturating_sub(clock().mono_ns);
-                std::thread::park_timeout(Duration::from_nanos(left_ns));
+                let remaining_ns = until_ns.saturating_sub(clock().mono_ns);
+                std::thread::park_timeout(Duration::from_nanos(remaining_ns));
             }
             None => std::thread::park(),
         }

@@ -24,14 +24,14 @@ pub enum WriteDecision {
     Refuse,
 }
 
-/// Decides on `write` when the database has `found`, at wall-clock second `now_s`.
+/// Decides on `write` when the database has `stored`, at wall-clock second `now_s`.
 pub fn decide_write<F: SharedLeaseFamily>(
     write: &Write<F>,
-    found: Option<&F::Lease>,
+    stored: Option<&F::Lease>,
     now_s: u64,
 ) -> WriteDecision {
-    let Some(found) = found else {
-        return match write.want {
+    let Some(stored) = stored else {
+        return match write.kind {
             _ if write.is_deletion() => WriteDecision::Nothing,
             LeaseRequestKind::Give | LeaseRequestKind::Decline | LeaseRequestKind::Put => {
                 WriteDecision::Insert
@@ -41,7 +41,7 @@ pub fn decide_write<F: SharedLeaseFamily>(
             }
         };
     };
-    let now_s = match write.want {
+    let now_s = match write.kind {
         // The server may have heard the client after the round read the clock.
         LeaseRequestKind::Give | LeaseRequestKind::Decline => {
             now_s.max(F::times(&write.lease).cltt_s)
@@ -51,49 +51,49 @@ pub fn decide_write<F: SharedLeaseFamily>(
         | LeaseRequestKind::Put
         | LeaseRequestKind::Remove => now_s,
     };
-    let is_other = F::address(&write.lease) != F::address(found);
-    let is_allowed = match write.want {
+    let is_other = F::address(&write.lease) != F::address(stored);
+    let is_allowed = match write.kind {
         // One is a prefix and the other an address.
-        _ if is_other => is_over::<F>(found, now_s) && !write.is_deletion(),
+        _ if is_other => is_over::<F>(stored, now_s) && !write.is_deletion(),
         LeaseRequestKind::Put | LeaseRequestKind::Remove => true,
-        LeaseRequestKind::Give => is_mine(write, found) || is_over::<F>(found, now_s),
-        LeaseRequestKind::Decline => is_current(write, found) || is_over::<F>(found, now_s),
-        LeaseRequestKind::Release => is_current(write, found),
-        LeaseRequestKind::End => is_over::<F>(found, now_s),
+        LeaseRequestKind::Give => is_mine(write, stored) || is_over::<F>(stored, now_s),
+        LeaseRequestKind::Decline => is_current(write, stored) || is_over::<F>(stored, now_s),
+        LeaseRequestKind::Release => is_current(write, stored),
+        LeaseRequestKind::End => is_over::<F>(stored, now_s),
     };
     match write.is_deletion() {
         _ if !is_allowed => WriteDecision::Refuse,
-        false if write.want == LeaseRequestKind::Give && is_older(write, found, now_s) => {
+        false if write.kind == LeaseRequestKind::Give && is_older(write, stored, now_s) => {
             WriteDecision::Keep
         }
         true => WriteDecision::Delete,
-        false if *found == write.lease => WriteDecision::Nothing,
+        false if *stored == write.lease => WriteDecision::Nothing,
         false => WriteDecision::Update,
     }
 }
 
-fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
+fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
     let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
-    if is_registered(&write.lease) && is_registered(found) {
+    if is_registered(&write.lease) && is_registered(stored) {
         // The client that registers an address last is the one that uses it (RFC 9686).
         return true;
     }
-    write.client.as_ref().is_some_and(|client| F::owns(client, found))
+    write.client.as_ref().is_some_and(|client| F::owns(client, stored))
 }
 
-/// Returns true if `found` is the lease that the client had when it sent its message: a round that
+/// Returns true if `stored` is the lease that the client had when it sent its message: a round that
 /// is done again must not undo what the client has got since.
-fn is_current<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease) -> bool {
-    is_mine(write, found) && F::times(found).cltt_s <= F::times(&write.lease).cltt_s
+fn is_current<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
+    is_mine(write, stored) && F::times(stored).cltt_s <= F::times(&write.lease).cltt_s
 }
 
 /// Returns true if the client has been heard again since and still has the lease.
-fn is_older<F: SharedLeaseFamily>(write: &Write<F>, found: &F::Lease, now_s: u64) -> bool {
-    F::times(&write.lease).cltt_s < F::times(found).cltt_s && !is_over::<F>(found, now_s)
+fn is_older<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease, now_s: u64) -> bool {
+    F::times(&write.lease).cltt_s < F::times(stored).cltt_s && !is_over::<F>(stored, now_s)
 }
 
-fn is_over<F: SharedLeaseFamily>(found: &F::Lease, now_s: u64) -> bool {
-    let times = F::times(found);
+fn is_over<F: SharedLeaseFamily>(stored: &F::Lease, now_s: u64) -> bool {
+    let times = F::times(stored);
     times.state.is_past() || times.expires_s <= now_s
 }
 
@@ -121,32 +121,32 @@ mod tests {
     }
 
     fn judged(
-        want: LeaseRequestKind,
+        kind: LeaseRequestKind,
         written: (u32, u64),
-        found: Option<(u32, u64)>,
+        stored: Option<(u32, u64)>,
         now_s: u64,
     ) -> WriteDecision {
-        let found = found.map(|(client, cltt_s)| (client, cltt_s, Assigned));
-        judged_in(want, written.0, written.1, found, now_s)
+        let stored = stored.map(|(client, cltt_s)| (client, cltt_s, Assigned));
+        judged_in(kind, written.0, written.1, stored, now_s)
     }
 
     use LeaseState::{Assigned, Declined, ExpiredReclaimed, Released};
 
     fn judged_in(
-        want: LeaseRequestKind,
+        kind: LeaseRequestKind,
         client: u32,
         cltt_s: u64,
-        found: Option<(u32, u64, LeaseState)>,
+        stored: Option<(u32, u64, LeaseState)>,
         now_s: u64,
     ) -> WriteDecision {
         let written = lease(client, cltt_s, Assigned);
         let client = matches!(
-            want,
+            kind,
             LeaseRequestKind::Give | LeaseRequestKind::Release | LeaseRequestKind::Decline
         )
         .then(|| V4::client_of(&written));
-        let found = found.map(|(client, cltt_s, state)| lease(client, cltt_s, state));
-        decide_write::<V4>(&Write { want, client, lease: written }, found.as_ref(), now_s)
+        let stored = stored.map(|(client, cltt_s, state)| lease(client, cltt_s, state));
+        decide_write::<V4>(&Write { kind, client, lease: written }, stored.as_ref(), now_s)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::log::{Doorbell, ThreadWakeup, Wake};
 
 /// Directory that returns values for keys.
 pub trait Directory<K, V>: Send {
-    /// Calls `found` for each value of `keys`, with the position of the key and the value, most
+    /// Calls `visit` for each value of `keys`, with the position of the key and the value, most
     /// important first.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ pub trait Directory<K, V>: Send {
         &mut self,
         now: Now,
         keys: &[K],
-        found: &mut dyn FnMut(usize, V),
+        visit: &mut dyn FnMut(usize, V),
     ) -> Result<(), DatabaseError>;
 }
 
@@ -86,27 +86,29 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
 
     /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
     pub fn look_up_all(&self, now: Now, directory: &mut dyn Directory<K, V>) -> LookupTurnResult {
-        let asked: Vec<_> =
+        let requests_by_shard: Vec<_> =
             self.shard_queues.iter().map(|one| std::mem::take(&mut lock(one).requests)).collect();
-        let batches = asked.iter().flatten();
-        let wanted: BTreeMap<&K, usize> =
+        let batches = requests_by_shard.iter().flatten();
+        let unique_keys: BTreeMap<&K, usize> =
             batches.flat_map(|(_, keys)| keys).map(|key| (key, 0)).collect();
-        if asked.iter().all(Vec::is_empty) {
+        if requests_by_shard.iter().all(Vec::is_empty) {
             return LookupTurnResult::Idle;
         }
-        let keys: Vec<K> = wanted.keys().map(|&key| key.clone()).collect();
-        let positions: BTreeMap<&K, usize> = wanted.into_keys().zip(0..).collect();
-        let mut found: Vec<Vec<V>> = keys.iter().map(|_| Vec::new()).collect();
+        let keys: Vec<K> = unique_keys.keys().map(|&key| key.clone()).collect();
+        let positions: BTreeMap<&K, usize> = unique_keys.into_keys().zip(0..).collect();
+        let mut values: Vec<Vec<V>> = keys.iter().map(|_| Vec::new()).collect();
         let looked_up = if keys.is_empty() {
             Ok(())
         } else {
-            directory.find(now, &keys, &mut |at, value| found[at].push(value))
+            directory.find(now, &keys, &mut |at, value| values[at].push(value))
         };
-        for (shard, batches) in asked.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
+        for (shard, batches) in
+            requests_by_shard.iter().enumerate().filter(|(_, batches)| !batches.is_empty())
+        {
             let answers = batches.iter().map(|(batch, keys)| {
-                let of_key = |key: &K| (key.clone(), found[positions[key]].clone());
-                let found = looked_up.is_ok().then(|| keys.iter().map(of_key).collect());
-                LookupBatchResult { batch: *batch, results: found }
+                let of_key = |key: &K| (key.clone(), values[positions[key]].clone());
+                let values = looked_up.is_ok().then(|| keys.iter().map(of_key).collect());
+                LookupBatchResult { batch: *batch, results: values }
             });
             lock(&self.shard_queues[shard]).answers.extend(answers);
             (self.wake)(shard);
@@ -120,12 +122,12 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
 
 /// Shard's end of the lookups.
 #[derive(Debug)]
-pub struct LookupDesk<K, V> {
+pub struct ShardLookups<K, V> {
     lookups: Arc<Lookups<K, V>>,
     shard: usize,
 }
 
-impl<K, V> LookupDesk<K, V> {
+impl<K, V> ShardLookups<K, V> {
     /// Creates the end of shard number `shard`.
     ///
     /// # Panics
@@ -140,11 +142,11 @@ impl<K, V> LookupDesk<K, V> {
     /// Requests `keys`, and returns the number of the batch, one more than that of the previous
     /// one.
     pub fn request(&mut self, keys: Vec<K>) -> u64 {
-        let mut own = lock(&self.lookups.shard_queues[self.shard]);
-        own.last_batch += 1;
-        let batch = own.last_batch;
-        own.requests.push((batch, keys));
-        drop(own);
+        let mut queue = lock(&self.lookups.shard_queues[self.shard]);
+        queue.last_batch += 1;
+        let batch = queue.last_batch;
+        queue.requests.push((batch, keys));
+        drop(queue);
         self.lookups.wakeup.wake();
         batch
     }

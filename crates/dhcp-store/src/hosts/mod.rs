@@ -14,6 +14,6 @@ mod lookups;
 mod sql;
 mod thread;
 
-pub use lookups::{Directory, LookupBatchResult, LookupDesk, LookupTurnResult, Lookups};
+pub use lookups::{Directory, LookupBatchResult, LookupTurnResult, Lookups, ShardLookups};
 pub use sql::{HostsPolicy, SqlHosts};
 pub use thread::LookupThread;

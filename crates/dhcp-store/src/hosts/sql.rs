@@ -36,7 +36,7 @@ impl HostsDatabase {
         if self.open.is_none() {
             if now.mono_ns < self.retry_at_ns {
                 return Err(DatabaseError {
-                    fault: DatabaseFault::Lost,
+                    fault: DatabaseFault::ConnectionLost,
                     operation: "connect to a hosts database",
                     cause: format!("it is too early to try {} again", self.settings),
                 });
@@ -61,7 +61,7 @@ impl HostsDatabase {
     ) -> Result<T, DatabaseError> {
         let (database, layout) = self.open(now)?;
         let done = SharedLeases::map_error(tried, body(database, *layout));
-        if done.as_ref().is_err_and(|error| error.fault == DatabaseFault::Lost) {
+        if done.as_ref().is_err_and(|error| error.fault == DatabaseFault::ConnectionLost) {
             self.open = None;
         }
         done
@@ -86,7 +86,7 @@ impl SqlHosts {
         self.databases.iter_mut().try_for_each(|one| one.open(now).map(drop))
     }
 
-    /// Appends the hosts that match one of `queries` to `found`, those of the first database first;
+    /// Appends the hosts that match one of `queries` to `rows`, those of the first database first;
     /// other hosts may be among them. Appends the faults of rows that are left out to `faults`.
     /// Reopens a lost connection once.
     ///
@@ -97,24 +97,26 @@ impl SqlHosts {
         &mut self,
         now: Now,
         queries: &[HostQuery],
-        found: &mut Vec<HostTableRow>,
+        rows: &mut Vec<HostTableRow>,
         faults: &mut Vec<RowFault>,
     ) -> Result<(), DatabaseError> {
         let family = self.family;
         for one in &mut self.databases {
             let was_open = one.open.is_some();
             let mut look = |one: &mut HostsDatabase| {
-                let before = found.len();
+                let before = rows.len();
                 let done = one.with(now, "look up reservations", |database, layout| {
-                    database.find_hosts(family, layout, queries, found, faults)
+                    database.find_hosts(family, layout, queries, rows, faults)
                 });
                 if done.is_err() {
-                    found.truncate(before);
+                    rows.truncate(before);
                 }
                 done
             };
             match look(one) {
-                Err(error) if was_open && error.fault == DatabaseFault::Lost => look(one)?,
+                Err(error) if was_open && error.fault == DatabaseFault::ConnectionLost => {
+                    look(one)?
+                }
                 other => other?,
             }
         }

@@ -84,15 +84,15 @@ impl LookupThreadState {
     }
 
     fn record_turn(&self, turn: &LookupTurnResult) {
-        let mut told = self.problem();
+        let mut problem_state = self.problem();
         match turn {
-            LookupTurnResult::Failed(error) if !told.is_failing => {
-                told.is_failing = true;
-                told.problem = Some(format!("reservations cannot be looked up: {error}"));
+            LookupTurnResult::Failed(error) if !problem_state.is_failing => {
+                problem_state.is_failing = true;
+                problem_state.problem = Some(format!("reservations cannot be looked up: {error}"));
             }
-            LookupTurnResult::Answered(_) if told.is_failing => {
-                told.is_failing = false;
-                told.problem = Some("reservations are looked up again".to_owned());
+            LookupTurnResult::Answered(_) if problem_state.is_failing => {
+                problem_state.is_failing = false;
+                problem_state.problem = Some("reservations are looked up again".to_owned());
             }
             LookupTurnResult::Failed(_)
             | LookupTurnResult::Answered(_)

@@ -189,14 +189,14 @@ impl LogCore {
         }
         if self.disturbance.is_none() && now.mono_ns >= self.watch_at_ns {
             self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
-            let found = if self.is_cleaning {
+            let result = if self.is_cleaning {
                 // The cleanup changes the files next to the live one.
                 self.memfile.live_disturbance()
             } else {
                 self.memfile.disturbance()
             };
-            match found {
-                Ok(found) => self.disturbance = found,
+            match result {
+                Ok(disturbance) => self.disturbance = disturbance,
                 Err(failed) => self.fail(&failed),
             }
         }

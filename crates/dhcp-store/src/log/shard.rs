@@ -82,7 +82,7 @@ pub struct SharedLogState {
 impl fmt::Debug for SharedLogState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shards")
-            .field("places", &self.buffers)
+            .field("buffers", &self.buffers)
             .field("settled", &self.settled)
             .field("has_failed", &self.has_failed)
             .finish_non_exhaustive()
@@ -93,7 +93,7 @@ impl SharedLogState {
     /// Creates the state of `count` shards. `wake` must not block and must not call back.
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
-        let place = || ShardBuffer {
+        let empty_buffer = || ShardBuffer {
             buffer: Mutex::new(RowBuffer {
                 rows: Vec::new(),
                 epoch: 1,
@@ -105,7 +105,7 @@ impl SharedLogState {
             awaited: AtomicU64::new(0),
         };
         Arc::new(Self {
-            buffers: (0..count).map(|_| place()).collect(),
+            buffers: (0..count).map(|_| empty_buffer()).collect(),
             settled: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
             wake: Box::new(wake),
@@ -176,8 +176,8 @@ impl SharedLogState {
     pub(crate) fn publish(&self, epoch: u64, myself: Option<usize>) {
         let before = self.settled.swap(epoch, Ordering::SeqCst);
         debug_assert!(before <= epoch, "settled epochs never go down");
-        for (shard, place) in self.buffers.iter().enumerate() {
-            if Some(shard) != myself && place.awaited.load(Ordering::SeqCst) > before {
+        for (shard, buffer) in self.buffers.iter().enumerate() {
+            if Some(shard) != myself && buffer.awaited.load(Ordering::SeqCst) > before {
                 (self.wake)(shard);
             }
         }
@@ -306,16 +306,16 @@ mod tests {
     #[test]
     fn rows_come_in_parts_that_grow_each_with_an_epoch() {
         let shards = SharedLogState::new(2, |_| {});
-        let mut taken = parts();
+        let mut rows = parts();
         assert_eq!(log(&shards, 0, "abc"), [1, 1, 1], "in one part at first");
-        shards.take_parts(&mut taken, 9, Columns::default(), 2);
-        assert_eq!(taken.each_ref().map(|part| text(part)), ["abc", "", "", "", "", "", "", ""]);
-        taken = parts();
+        shards.take_parts(&mut rows, 9, Columns::default(), 2);
+        assert_eq!(rows.each_ref().map(|part| text(part)), ["abc", "", "", "", "", "", "", ""]);
+        rows = parts();
         assert_eq!(log(&shards, 0, "abcdefgh"), [9, 9, 10, 10, 10, 10, 11, 11]);
         assert_eq!(log(&shards, 1, "ABC"), [9, 9, 10]);
-        shards.take_parts(&mut taken, 17, Columns::default(), UNPARTED);
-        let found = taken.each_ref().map(|part| text(part));
-        assert_eq!(found, ["abAB", "cdefC", "gh", "", "", "", "", ""]);
+        shards.take_parts(&mut rows, 17, Columns::default(), UNPARTED);
+        let texts = rows.each_ref().map(|part| text(part));
+        assert_eq!(texts, ["abAB", "cdefC", "gh", "", "", "", "", ""]);
         assert_eq!(log(&shards, 1, &"x".repeat(1000)).last(), Some(&17));
     }
 
@@ -325,8 +325,8 @@ mod tests {
         shards.take_parts(&mut parts(), 9, Columns::default(), 1);
         let epochs = log(&shards, 0, &"x".repeat(1000));
         assert_eq!((epochs[0], epochs[126], epochs[127], epochs[999]), (9, 15, 16, 16));
-        let mut taken = parts();
-        shards.take_parts(&mut taken, 17, Columns::default(), 1);
-        assert_eq!(taken.each_ref().map(Vec::len), [1, 2, 4, 8, 16, 32, 64, 873]);
+        let mut rows = parts();
+        shards.take_parts(&mut rows, 17, Columns::default(), 1);
+        assert_eq!(rows.each_ref().map(Vec::len), [1, 2, 4, 8, 16, 32, 64, 873]);
     }
 }

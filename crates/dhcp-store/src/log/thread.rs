@@ -250,8 +250,8 @@ impl LogThreadState {
         }
         match deadline_ns {
             Some(deadline_ns) => {
-                let left_ns = deadline_ns.saturating_sub(clock().mono_ns);
-                std::thread::park_timeout(Duration::from_nanos(left_ns));
+                let remaining_ns = deadline_ns.saturating_sub(clock().mono_ns);
+                std::thread::park_timeout(Duration::from_nanos(remaining_ns));
             }
             None => std::thread::park(),
         }
@@ -329,7 +329,7 @@ impl LogThreadState {
         let LogFailureReaction::Restart { snapshot, .. } = &restart.on_fail else {
             return self.core().give_up(&reason);
         };
-        if disturbance == Disturbance::Taken {
+        if disturbance == Disturbance::InUse {
             // Writing anew would take the file from a server that uses it.
             restart.is_final = true;
             return self.core().give_up(&reason);
@@ -410,12 +410,12 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn start(cleanup: Cleanup, bell: Arc<ThreadWakeup>) -> io::Result<Self> {
+    fn start(cleanup: Cleanup, wakeup: Arc<ThreadWakeup>) -> io::Result<Self> {
         let result = Arc::new(OnceLock::new());
-        let place = result.clone();
+        let result_cell = result.clone();
         let thread = std::thread::Builder::new().name("lease-cleanup".into()).spawn(move || {
-            place.get_or_init(|| cleanup.run());
-            bell.wake();
+            result_cell.get_or_init(|| cleanup.run());
+            wakeup.wake();
         })?;
         Ok(Self { thread, result })
     }

@@ -121,8 +121,9 @@ impl Cleanup {
             let Some(file) = self.storage.open(path).with_operation("open", path)? else {
                 continue;
             };
-            let found = inspect(&self.format, path, file)?;
-            sources.extend(found.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
+            let inspected = inspect(&self.format, path, file)?;
+            sources
+                .extend(inspected.ok_or_else(|| CleanupError::NotALeaseFile(path.clone()))?.source);
         }
         let (leases, report) = (self.format.load_sorted)(&sources, self.max_row_errors)?;
         prepare(&*self.storage, &self.files, |writer| {

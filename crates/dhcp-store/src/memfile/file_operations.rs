@@ -50,9 +50,11 @@ pub(crate) struct ScratchFile {
 impl ScratchFile {
     /// Takes the lock of the file before it gets the live file's name.
     pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), FileOperationError> {
-        let is_ours = self.file.lock().with_operation("lock", &files.scratch)?;
-        let refused = || io::Error::from(io::ErrorKind::ResourceBusy);
-        is_ours.then_some(()).ok_or_else(refused).with_operation("lock", &files.scratch)
+        if self.file.lock().with_operation("lock", &files.scratch)? {
+            return Ok(());
+        }
+        let refused = io::Error::from(io::ErrorKind::ResourceBusy);
+        Err(refused).with_operation("lock", &files.scratch)
     }
 }
 

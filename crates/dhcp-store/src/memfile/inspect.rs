@@ -19,9 +19,9 @@ pub(super) fn find_in(
     path: &Path,
     file: Arc<dyn LogFile>,
 ) -> Result<Opened, OpenError> {
-    let found = inspect(format, path, file.clone())?;
-    let found = found.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
-    Ok((file, found))
+    let inspected = inspect(format, path, file.clone())?;
+    let inspected = inspected.ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
+    Ok((file, inspected))
 }
 
 /// Finds header and last complete row; returns `None` if the file is not a lease file.
@@ -36,8 +36,10 @@ pub(super) fn inspect(
     let read = read_full_at(&*file, 0, &mut head).with_operation("read", path)?;
     let head = &head[..read];
     let Some(start) = head.iter().position(|&octet| octet == b'\n') else {
-        let found = InspectedLeaseFile { source: None, torn_octets: len };
-        return Ok((read < HEADER_MAX && LeaseFileHeader::is_torn(format, head)).then_some(found));
+        let inspected = InspectedLeaseFile { source: None, torn_octets: len };
+        return Ok(
+            (read < HEADER_MAX && LeaseFileHeader::is_torn(format, head)).then_some(inspected)
+        );
     };
     let Some(header) = LeaseFileHeader::parse(format, &head[..start]) else { return Ok(None) };
     let end = last_row_end(&*file, len).with_operation("read", path)?;

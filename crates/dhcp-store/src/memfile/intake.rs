@@ -7,7 +7,7 @@ use dhcp_lease::{Family, LeaseTable};
 use hashbrown::HashMap;
 
 use super::format::LeaseFileFamily;
-use super::load::{LANES, lane_of};
+use super::load::{PARTITIONS, partition_of};
 
 /// Progress of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +76,12 @@ type Newest<F> = HashMap<<F as Family>::Address, <F as Family>::Lease, foldhash:
 
 /// Intake that keeps the newest row of each address.
 pub(super) struct NewestRowIntake<F: LeaseFileFamily> {
-    lanes: Vec<Mutex<Newest<F>>>,
+    partitions: Vec<Mutex<Newest<F>>>,
 }
 
 impl<F: LeaseFileFamily> Default for NewestRowIntake<F> {
     fn default() -> Self {
-        Self { lanes: (0..LANES).map(|_| Mutex::default()).collect() }
+        Self { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect() }
     }
 }
 
@@ -89,9 +89,9 @@ impl<F: LeaseFileFamily> NewestRowIntake<F> {
     /// Returns all leases, in no particular order.
     pub(super) fn into_leases(self) -> Vec<F::Lease> {
         let mut leases = Vec::new();
-        for lane in self.lanes {
-            let lane = lane.into_inner().unwrap_or_else(PoisonError::into_inner);
-            leases.extend(lane.into_values());
+        for partition in self.partitions {
+            let partition = partition.into_inner().unwrap_or_else(PoisonError::into_inner);
+            leases.extend(partition.into_values());
         }
         leases
     }
@@ -104,9 +104,9 @@ impl<F: LeaseFileFamily> Intake<F> for NewestRowIntake<F> {
                 FileRow::Lease(lease) => F::address(lease),
                 FileRow::Deleted(address) => *address,
             };
-            // Rows of one call belong to one lane, so its lock is free.
-            let lane = self.lanes[lane_of::<F>(address)].lock();
-            let mut newest = lane.unwrap_or_else(PoisonError::into_inner);
+            // Rows of one call belong to one partition, so its lock is free.
+            let partition = self.partitions[partition_of::<F>(address)].lock();
+            let mut newest = partition.unwrap_or_else(PoisonError::into_inner);
             match row {
                 FileRow::Lease(lease) => drop(newest.insert(address, lease)),
                 FileRow::Deleted(address) => drop(newest.remove(&address)),

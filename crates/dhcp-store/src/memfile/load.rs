@@ -2,8 +2,8 @@
 //! wins.
 //!
 //! Leases go to an [`Intake`] as soon as a chunk of them is read, so that memory holds only the
-//! leases of a few chunks. Addresses are spread over lanes; a lane takes the chunks in their order,
-//! one thread at a time, so the rows of an address arrive in the order of the files.
+//! leases of a few chunks. Addresses are spread over partitions; a partition takes the chunks in
+//! their order, one thread at a time, so the rows of an address arrive in the order of the files.
 
 use std::fmt;
 use std::io;
@@ -22,9 +22,9 @@ use crate::storage::{LogFile, read_full_at};
 const CHUNK: u64 = 1 << 20;
 /// Number of bytes read at a time beyond a chunk, for the row that crosses its end.
 const BEYOND: usize = 4096;
-/// Number of lanes through which leases go to the intake: as many as the lease table has stripes,
-/// so that leases that arrive together lie together.
-pub(super) const LANES: usize = 256;
+/// Number of partitions through which leases go to the intake: as many as the lease table has
+/// stripes, so that leases that arrive together lie together.
+pub(super) const PARTITIONS: usize = 256;
 /// Number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
 
@@ -145,7 +145,7 @@ impl ChunkSequencer {
     }
 }
 
-/// Rows of a chunk by lane.
+/// Rows of a chunk by partition.
 type Batches<F> = Vec<Vec<FileRow<F>>>;
 
 struct LeaseLoadState<'s, I> {
@@ -153,7 +153,7 @@ struct LeaseLoadState<'s, I> {
     chunks: Vec<Chunk>,
     next: AtomicUsize,
     is_aborted: AtomicBool,
-    lanes: Vec<ChunkSequencer>,
+    partitions: Vec<ChunkSequencer>,
     intake: &'s I,
     octets: u64,
     octets_done: AtomicU64,
@@ -210,10 +210,10 @@ struct Abort<'l, I>(&'l LeaseLoadState<'l, I>);
 impl<I> Drop for Abort<'_, I> {
     fn drop(&mut self) {
         self.0.is_aborted.store(true, Ordering::Relaxed);
-        for lane in &self.0.lanes {
+        for partition in &self.0.partitions {
             // A thread that has seen no abort yet waits before the lock is released.
-            drop(lane.lock());
-            lane.turned.notify_all();
+            drop(partition.lock());
+            partition.turned.notify_all();
         }
     }
 }
@@ -235,7 +235,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
             chunks,
             next: AtomicUsize::new(0),
             is_aborted: AtomicBool::new(false),
-            lanes: (0..LANES).map(|_| ChunkSequencer::default()).collect(),
+            partitions: (0..PARTITIONS).map(|_| ChunkSequencer::default()).collect(),
             intake,
             octets_done: AtomicU64::new(0),
             rows_done: AtomicU64::new(0),
@@ -250,7 +250,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
         let abort = Abort(self);
         let mut done = Vec::new();
         let mut octets = Vec::new();
-        let mut batches: Batches<F> = (0..LANES).map(|_| Vec::new()).collect();
+        let mut batches: Batches<F> = (0..PARTITIONS).map(|_| Vec::new()).collect();
         while !self.is_aborted.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(index) else { break };
@@ -269,20 +269,20 @@ impl<'s, I> LeaseLoadState<'s, I> {
         Ok(done)
     }
 
-    /// Passes the leases of chunk `index` to the intake, in each lane after those of all earlier
-    /// chunks.
+    /// Passes the leases of chunk `index` to the intake, in each partition after those of all
+    /// earlier chunks.
     fn hand_over<F: LeaseFileFamily>(&self, index: usize, batches: &mut Batches<F>)
     where
         I: Intake<F>,
     {
-        for (lane, batch) in self.lanes.iter().zip(batches) {
-            let mut turn = lane.lock();
+        for (partition, batch) in self.partitions.iter().zip(batches) {
+            let mut turn = partition.lock();
             while turn.next != index {
                 if self.is_aborted.load(Ordering::Relaxed) {
                     return;
                 }
                 turn.waiting += 1;
-                turn = lane.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
+                turn = partition.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
                 turn.waiting -= 1;
             }
             self.intake.take(batch.drain(..));
@@ -290,7 +290,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
             let is_awaited = turn.waiting > 0;
             drop(turn);
             if is_awaited {
-                lane.turned.notify_all();
+                partition.turned.notify_all();
             }
         }
     }
@@ -397,7 +397,7 @@ fn parse_chunk<F: LeaseFileFamily>(
                 } else {
                     FileRow::Lease(lease)
                 };
-                batches[lane_of::<F>(address)].push(row);
+                batches[partition_of::<F>(address)].push(row);
                 parsed.rows += 1;
                 parsed.before = None;
             }
@@ -414,7 +414,7 @@ fn parse_chunk<F: LeaseFileFamily>(
     parsed
 }
 
-/// Returns the lane of `address`. Neighboring addresses are in different lanes.
-pub(super) fn lane_of<F: LeaseFileFamily>(address: F::Address) -> usize {
-    usize::from(F::low_octet(address)) % LANES
+/// Returns the partition of `address`. Neighboring addresses are in different partitions.
+pub(super) fn partition_of<F: LeaseFileFamily>(address: F::Address) -> usize {
+    usize::from(F::low_octet(address)) % PARTITIONS
 }

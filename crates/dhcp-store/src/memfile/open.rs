@@ -170,7 +170,7 @@ impl Memfile {
         set_folders_aside(&*storage, &files)?;
         let names = storage.list(&files.folder).with_operation("list", &files.folder)?;
         let is_there = |path: &Path| {
-            path.file_name().is_some_and(|name| names.iter().any(|known| name == known.as_str()))
+            path.file_name().is_some_and(|name| names.iter().any(|other| name == other.as_str()))
         };
         for leftover in [&files.scratch, &files.output] {
             if is_there(leftover) {
@@ -193,18 +193,18 @@ impl Memfile {
             }
         }
         let live = live.map(|file| opened(&files.live, file)).transpose()?;
-        if let Some((_, found)) = &live {
-            sources.extend(found.source.clone());
+        if let Some((_, inspected)) = &live {
+            sources.extend(inspected.source.clone());
         }
-        let rows = live.as_ref().and_then(|(_, found)| found.source.as_ref());
+        let rows = live.as_ref().and_then(|(_, inspected)| inspected.source.as_ref());
         let rows = if options.skips_flush { None } else { rows };
         let mut report = load_and_flush(&sources, rows, options, intake)?;
 
         let needs_cleanup = has_completed || is_there(&files.rotated);
-        let torn_octets = live.as_ref().map_or(0, |(_, found)| found.torn_octets);
+        let torn_octets = live.as_ref().map_or(0, |(_, inspected)| inspected.torn_octets);
         report.torn_octets = torn_octets;
         report.damaged_copies = damaged_copies;
-        let header = live.as_ref().and_then(|(_, found)| found.header());
+        let header = live.as_ref().and_then(|(_, inspected)| inspected.header());
         let (file, end) = mend(&format, &*storage, &files, live, options)?;
         let mut memfile = Self {
             columns: header.map_or_else(|| Columns::newest(&format), |header| header.columns),
@@ -350,8 +350,8 @@ impl Memfile {
         if failed.error.kind() == ErrorKind::NotFound {
             return Ok(Rotation::Disturbed(Disturbance::Missing));
         }
-        let named = self.state_of(&self.files.live)?;
-        if named.map(|state| state.id) == Some(self.own_state()?.id) {
+        let live_state = self.state_of(&self.files.live)?;
+        if live_state.map(|state| state.id) == Some(self.own_state()?.id) {
             Ok(Rotation::NoNewFile(failed))
         } else {
             Err(failed)
@@ -440,8 +440,11 @@ fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, Op
 /// Takes the lock of the live file itself. A server that opened it by another name, or after the
 /// lock file was removed, finds it locked.
 fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
-    let is_ours = file.lock().with_operation("lock", live)?;
-    is_ours.then_some(()).ok_or_else(|| OpenError::InUse(live.to_owned()))
+    if file.lock().with_operation("lock", live)? {
+        Ok(())
+    } else {
+        Err(OpenError::InUse(live.to_owned()))
+    }
 }
 
 /// Refuses to open while Kea's cleanup runs: it may continue after its server has stopped, and it
@@ -513,7 +516,7 @@ fn find_or_salvage<F: LeaseFileFamily>(
             damaged_copies.push(copy);
             find_in(&format, &path, file)
         }
-        found => found,
+        result => result,
     }
 }
 
@@ -582,11 +585,11 @@ pub fn load_file<F: LeaseFileFamily>(
         .and_then(|file| file.ok_or_else(missing))
         .with_operation("open", path)
         .map_err(OpenError::Storage)?;
-    let found = inspect(&RowFileFormat::for_family::<F>(), path, file)
+    let inspected = inspect(&RowFileFormat::for_family::<F>(), path, file)
         .map_err(OpenError::Storage)?
         .ok_or_else(|| OpenError::NotALeaseFile(path.to_owned()))?;
-    let sources: Vec<RowSource> = found.source.into_iter().collect();
+    let sources: Vec<RowSource> = inspected.source.into_iter().collect();
     let (leases, mut report) = load::<F>(&sources, thread_count(0), 0).map_err(OpenError::from)?;
-    report.torn_octets = found.torn_octets;
+    report.torn_octets = inspected.torn_octets;
     Ok((leases, report))
 }

@@ -145,7 +145,7 @@ impl<'a> PlainRow<'a> {
 
     pub(super) fn address4(&mut self) -> Option<Ipv4Addr> {
         let mut octets = [0; 4];
-        for (at, place) in octets.iter_mut().enumerate() {
+        for (at, target) in octets.iter_mut().enumerate() {
             let start = self.at;
             let mut value: u32 = 0;
             let end = loop {
@@ -161,7 +161,7 @@ impl<'a> PlainRow<'a> {
             if !(1..=3).contains(&digits) || has_leading_zero || value > 255 {
                 return None;
             }
-            *place = value as u8;
+            *target = value as u8;
             if at < 3 && end != b'.' {
                 return None;
             }
@@ -235,13 +235,13 @@ impl<'a> PlainRow<'a> {
             self.end_value(octet)?;
             return Some(identity);
         }
-        for place in &mut identity.octets {
+        for target in &mut identity.octets {
             let &[high, low, end] = self.rows.get(self.at..)?.first_chunk()?;
             let [high, low] = [high, low].map(|digit| DIGITS[usize::from(digit)]);
             if high | low > 15 {
                 return None;
             }
-            *place = high << 4 | low;
+            *target = high << 4 | low;
             identity.len += 1;
             self.at += 3;
             if end != b':' {
@@ -444,11 +444,11 @@ mod tests {
             let end = text.iter().position(|&octet| octet == b'\n').unwrap();
             let mut plain = PlainRow::new(&text);
             if let Some(lease) = F::parse_plain(&mut plain) {
-                let shown = String::from_utf8_lossy(&text[..end]);
-                assert_eq!(plain.len(), end + 1, "seed {seed}: {shown}");
+                let line_text = String::from_utf8_lossy(&text[..end]);
+                assert_eq!(plain.len(), end + 1, "seed {seed}: {line_text}");
                 let expected =
                     parse_row::<F>(&text[..end], &RowFileFormat::for_family::<F>(), header);
-                assert_eq!(Ok(lease), expected, "seed {seed}: {shown}");
+                assert_eq!(Ok(lease), expected, "seed {seed}: {line_text}");
                 read += 1;
             }
         }

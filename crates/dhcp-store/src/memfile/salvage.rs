@@ -121,8 +121,8 @@ fn blocks(
     let mut block = vec![0; BLOCK];
     let mut offset = start;
     while offset < end {
-        let wanted = BLOCK.min(usize::try_from(end - offset).unwrap_or(BLOCK));
-        let read = read_full_at(file, offset, &mut block[..wanted])?;
+        let block_len = BLOCK.min(usize::try_from(end - offset).unwrap_or(BLOCK));
+        let read = read_full_at(file, offset, &mut block[..block_len])?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

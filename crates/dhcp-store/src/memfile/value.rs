@@ -54,7 +54,7 @@ pub(crate) fn parse_row<F: LeaseFileFamily>(
     let parse = || {
         let mut values = Values::new(line);
         let lease = F::parse(&mut values)?;
-        if format.names.len() + values.left() > header.most_values(format) {
+        if format.names.len() + values.remaining() > header.most_values(format) {
             return Err(RowFault::ValueCount);
         }
         Ok(lease)
@@ -93,7 +93,7 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the number of values after those taken.
-    fn left(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.line.map_or(0, |line| 1 + line.iter().filter(|&&octet| octet == b',').count())
     }
 }

@@ -23,13 +23,13 @@ pub enum Disturbance {
     /// Another file now has the name of the live file.
     Replaced,
     /// Another server has locked the file that now has the name of the live file.
-    Taken,
+    InUse,
     /// Length of the live file, in bytes, differs from the expected one.
     Length {
         /// Length after the last row.
         expected: u64,
         /// Length found.
-        found: u64,
+        actual: u64,
     },
     /// Mode of the live file that keeps its owner from reading or writing it.
     Closed,
@@ -44,10 +44,10 @@ impl fmt::Display for Disturbance {
         match self {
             Self::Missing => f.write_str("was removed or renamed by another program"),
             Self::Replaced => f.write_str("was replaced by another program"),
-            Self::Taken => f.write_str("was replaced by a file that another server has open"),
-            Self::Length { expected, found } => write!(
+            Self::InUse => f.write_str("was replaced by a file that another server has open"),
+            Self::Length { expected, actual } => write!(
                 f,
-                "was changed by another program: it has {found} octets instead of {expected}"
+                "was changed by another program: it has {actual} octets instead of {expected}"
             ),
             Self::Closed => f.write_str("cannot be opened any more: its mode was changed"),
             Self::Companion(path) => {
@@ -69,8 +69,8 @@ impl Companion {
     /// Returns true if the file is as it was; false if its state cannot be read.
     pub(super) fn is_same(&self, storage: &dyn Storage) -> bool {
         match (self.state, storage.state(&self.path)) {
-            (Some(state), Ok(Some(found))) => {
-                (state.id, state.len) == (found.id, found.len) && found.is_usable
+            (Some(state), Ok(Some(current))) => {
+                (state.id, state.len) == (current.id, current.len) && current.is_usable
             }
             (None, Ok(None)) => true,
             _ => false,
@@ -91,13 +91,13 @@ pub(crate) struct LeaseFileCheck {
 impl LeaseFileCheck {
     /// Returns true if [`Memfile::disturbance`] may find something.
     pub(crate) fn is_suspicious(&self) -> bool {
-        let (own, named) = (self.file.state(), self.storage.state(&self.live));
-        let (Ok(own), Ok(Some(named))) = (own, named) else { return true };
+        let (open_state, live_state) = (self.file.state(), self.storage.state(&self.live));
+        let (Ok(open_state), Ok(Some(live_state))) = (open_state, live_state) else { return true };
         // Rows written since make the file longer, too: then the files are checked once more, under
         // the lock.
-        own.id != named.id
-            || own.len != self.end
-            || !own.is_usable
+        open_state.id != live_state.id
+            || open_state.len != self.end
+            || !open_state.is_usable
             || self.companions.iter().any(|one| !one.is_same(&*self.storage))
     }
 }
@@ -138,29 +138,29 @@ impl Memfile {
     ///
     /// Returns an error if the folder cannot be read.
     pub fn live_disturbance(&self) -> Result<Option<Disturbance>, FileOperationError> {
-        let own = self.own_state()?;
-        let Some(named) = self.state_of(&self.files.live)? else {
+        let open_state = self.own_state()?;
+        let Some(live_state) = self.state_of(&self.files.live)? else {
             return Ok(Some(Disturbance::Missing));
         };
-        if named.id != own.id {
-            let is_taken = named.is_usable && self.is_live_taken()?;
-            return Ok(Some(if is_taken { Disturbance::Taken } else { Disturbance::Replaced }));
+        if live_state.id != open_state.id {
+            let is_in_use = live_state.is_usable && self.is_live_in_use()?;
+            return Ok(Some(if is_in_use { Disturbance::InUse } else { Disturbance::Replaced }));
         }
-        if own.len != self.end {
-            return Ok(Some(Disturbance::Length { expected: self.end, found: own.len }));
+        if open_state.len != self.end {
+            return Ok(Some(Disturbance::Length { expected: self.end, actual: open_state.len }));
         }
-        Ok((!own.is_usable).then_some(Disturbance::Closed))
+        Ok((!open_state.is_usable).then_some(Disturbance::Closed))
     }
 
     /// Returns the change of length of the live file; `None` if it ends after the last row, or its
     /// length cannot be read.
     pub(crate) fn length_disturbance(&self) -> Option<Disturbance> {
-        let found = self.file.len().ok()?;
-        (found != self.end).then_some(Disturbance::Length { expected: self.end, found })
+        let len = self.file.len().ok()?;
+        (len != self.end).then_some(Disturbance::Length { expected: self.end, actual: len })
     }
 
     /// Returns true if another server holds the lock of the file that has the live file's name.
-    fn is_live_taken(&self) -> Result<bool, FileOperationError> {
+    fn is_live_in_use(&self) -> Result<bool, FileOperationError> {
         let live = &self.files.live;
         match self.storage.open(live).with_operation("open", live)? {
             Some(file) => Ok(!file.lock().with_operation("lock", live)?),

@@ -108,9 +108,9 @@ impl LeaseCountTable {
                 SqlValue::Integer(number) => number,
                 _ => 0,
             };
-            let place: Vec<i64> = by.iter().map(number).collect();
-            if place.last().is_some_and(|state| self.states.contains(state)) {
-                *counts.entry(place).or_default() += 1;
+            let key: Vec<i64> = by.iter().map(number).collect();
+            if key.last().is_some_and(|state| self.states.contains(state)) {
+                *counts.entry(key).or_default() += 1;
             }
         }
         if counts.is_empty() {
@@ -118,8 +118,8 @@ impl LeaseCountTable {
         }
         let mut text = format!("INSERT INTO {} ({},leases) VALUES ", self.name, self.by.join(","));
         let mut before = "(";
-        for (place, count) in counts {
-            for number in place {
+        for (key, count) in counts {
+            for number in key {
                 let _ = write!(text, "{before}{number}");
                 before = ",";
             }

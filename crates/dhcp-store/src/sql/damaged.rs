@@ -95,10 +95,13 @@ fn reads_and_writes<F: SqlFamily + SampleFamily>(random: &mut Random, layout: Ro
         };
         // A column may hold less than the one that the value came from; the part that it holds must
         // survive.
-        let kept = written(&read);
-        assert!(kept.is_ok(), "{layout:?}: {values:?} is a lease: {read:?}, then {kept:?}");
-        let kept = kept.expect("it was just looked at");
-        assert_eq!(written(&kept).as_ref(), Ok(&kept), "{layout:?}: {values:?}");
+        let rewritten = written(&read);
+        assert!(
+            rewritten.is_ok(),
+            "{layout:?}: {values:?} is a lease: {read:?}, then {rewritten:?}"
+        );
+        let rewritten = rewritten.expect("it was just looked at");
+        assert_eq!(written(&rewritten).as_ref(), Ok(&rewritten), "{layout:?}: {values:?}");
     }
     assert!(readable > ROWS / 20, "{layout:?}: only {readable} rows were leases");
 }

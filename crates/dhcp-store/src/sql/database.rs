@@ -31,7 +31,7 @@ const DESCRIBED_MAX: usize = 100;
 pub struct Database {
     driver: Box<dyn SqlConnection>,
     backend: SqlDatabaseKind,
-    place: String,
+    description: String,
 }
 
 /// Result of reading all leases.
@@ -70,7 +70,7 @@ impl Database {
             SqlDatabaseKind::Postgresql => Box::new(Postgresql::connect(settings)?),
             SqlDatabaseKind::Sqlite => Box::new(Sqlite::open(settings)?),
         };
-        Ok(Self { driver, backend: settings.backend, place: settings.to_string() })
+        Ok(Self { driver, backend: settings.backend, description: settings.to_string() })
     }
 
     /// Returns the version of its tables; `None` if it has none.
@@ -102,9 +102,9 @@ impl Database {
     ///
     /// Returns an error if it has no tables of a known version, or if the database fails.
     pub fn layout(&mut self) -> Result<RowLayout, SqlError> {
-        let found = self.version()?;
-        let refused = |why: String| SqlError::new(format!("use {}", self.place), why);
-        let version = found.ok_or_else(|| {
+        let stored_version = self.version()?;
+        let refused = |why: String| SqlError::new(format!("use {}", self.description), why);
+        let version = stored_version.ok_or_else(|| {
             refused("it has no tables of leases; `godwit db init` makes them".to_owned())
         })?;
         let schema = Schema::for_version(self.backend, version).ok_or_else(|| {
@@ -121,12 +121,15 @@ impl Database {
     /// database, or if the database fails: then MySQL keeps the tables created so far, the others
     /// undo them.
     pub fn install(&mut self, schema: Schema) -> Result<(), SqlError> {
-        let refused = |why| SqlError::new(format!("make tables in {}", self.place), why);
+        let refused = |why| SqlError::new(format!("make tables in {}", self.description), why);
         let statements = schema
             .statements(self.backend)
             .ok_or_else(|| refused("there are no such tables for this kind of database"))?;
         if self.count_tables(None)? > 0 {
-            return Err(SqlError::new(format!("make tables in {}", self.place), "it is not empty"));
+            return Err(SqlError::new(
+                format!("make tables in {}", self.description),
+                "it is not empty",
+            ));
         }
         self.run_all(&statements)
     }
@@ -140,19 +143,20 @@ impl Database {
     /// configuration backend, which only Kea's own `kea-admin` can upgrade, or if the database
     /// fails: then MySQL keeps the changes made so far, the others undo them.
     pub fn upgrade(&mut self) -> Result<bool, SqlError> {
-        let refused = |place: &str, why| SqlError::new(format!("upgrade {place}"), why);
+        let refused = |database: &str, why| SqlError::new(format!("upgrade {database}"), why);
         let version = self.version()?;
         if version == Some(Schema::Current.version(self.backend)) {
             return Ok(false);
         }
         if version != Some(Schema::Kea22.version(self.backend)) {
-            let found = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
-            let why = format!("the version of its tables is {found}, not that of Kea 2.2");
-            return Err(SqlError::new(format!("upgrade {}", self.place), why));
+            let version_text =
+                version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let why = format!("the version of its tables is {version_text}, not that of Kea 2.2");
+            return Err(SqlError::new(format!("upgrade {}", self.description), why));
         }
         if self.count_tables(Some("dhcp4_subnet"))? > 0 {
             let why = "it has tables of Kea's configuration backend: use `kea-admin db-upgrade`";
-            return Err(refused(&self.place, why));
+            return Err(refused(&self.description, why));
         }
         self.run_all(&Schema::upgrade(self.backend))?;
         Ok(true)
@@ -257,7 +261,7 @@ impl Database {
         self.driver.insert(&table, values)
     }
 
-    /// Locks the leases of `addresses` and appends them to `found`; no other connection changes
+    /// Locks the leases of `addresses` and appends them to `leases`; no other connection changes
     /// them until the end of the transaction. Rows that are not leases are left out.
     ///
     /// # Errors
@@ -267,10 +271,10 @@ impl Database {
         &mut self,
         layout: RowLayout,
         addresses: &[F::Address],
-        found: &mut Vec<F::Lease>,
+        leases: &mut Vec<F::Lease>,
     ) -> Result<(), SqlError> {
         let sought = vec![Self::locked::<F>(layout, addresses)];
-        self.find_all::<F>(layout, false, sought, &mut |_, lease| found.push(lease)).map(drop)
+        self.find_all::<F>(layout, false, sought, &mut |_, lease| leases.push(lease)).map(drop)
     }
 
     /// Returns the search for the rows of `addresses`, with a lock.
@@ -563,6 +567,6 @@ fn keys<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> Vec<SqlVal
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Database").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Database").field("description", &self.description).finish_non_exhaustive()
     }
 }

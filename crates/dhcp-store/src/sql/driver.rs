@@ -90,7 +90,7 @@ impl SqlTable {
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[SqlValue]) -> Result<(), SqlError>;
 
 /// Callback that takes rows one by one, with the position of the search that found them.
-pub(super) type VisitFound<'v> = &'v mut dyn FnMut(usize, &[SqlValue]) -> Result<(), SqlError>;
+pub(super) type VisitRow<'v> = &'v mut dyn FnMut(usize, &[SqlValue]) -> Result<(), SqlError>;
 
 /// Search for the rows that have one of these values in this column.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ pub(super) trait SqlConnection: Send {
         begins: bool,
         table: &SqlTable,
         sought: Vec<RowSearch>,
-        visit: VisitFound<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), SqlError>;
 
     /// Writes `changes` and commits them, with one query if the database can. An inserted row that

@@ -26,9 +26,9 @@ impl SqlError {
         self
     }
 
-    /// Marks the error as a lost connection if `is_lost`, and otherwise leaves its kind.
-    pub(super) const fn lost(self, is_lost: bool) -> Self {
-        if is_lost { self.with(DatabaseFault::Lost) } else { self }
+    /// Marks the error as a lost connection if `is_connection_lost`, and otherwise leaves its kind.
+    pub(super) const fn lost(self, is_connection_lost: bool) -> Self {
+        if is_connection_lost { self.with(DatabaseFault::ConnectionLost) } else { self }
     }
 
     /// Marks the error as a conflict with another transaction if `is_conflict`.
@@ -49,8 +49,8 @@ impl SqlError {
 
     /// Returns true if a new connection may help, possibly to another host.
     #[must_use]
-    pub const fn is_lost(&self) -> bool {
-        matches!(self.fault, DatabaseFault::Lost)
+    pub const fn is_connection_lost(&self) -> bool {
+        matches!(self.fault, DatabaseFault::ConnectionLost)
     }
 
     /// Returns true if the whole transaction may be tried again at once: a deadlock, a failed

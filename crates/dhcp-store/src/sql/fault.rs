@@ -7,7 +7,7 @@
 use crate::database::DatabaseFault;
 
 /// MariaDB's and MySQL's errors after which this connection, or this node, is useless.
-const MYSQL_LOST: [u16; 22] = [
+const MYSQL_CONNECTION_LOST: [u16; 22] = [
     // Too many connections, of all and of this user; this host is blocked.
     1040, 1203, 1226, 1129,
     // A node of a cluster that is not ready, or not with the others.
@@ -36,7 +36,7 @@ const DATA_CLASSES: [&str; 4] = ["22", "23", "44", "45"];
 const POSTGRESQL_RAISED: &str = "P0001";
 
 /// PostgreSQL's states after which this connection, or this server, is useless.
-const POSTGRESQL_LOST: [&str; 9] = [
+const POSTGRESQL_CONNECTION_LOST: [&str; 9] = [
     // Read-only: a standby, or a server that has become one.
     "25006", // A session that was idle for too long, in a transaction and outside.
     "25P03", "57P05", // Whether a statement was carried out is not known.
@@ -46,7 +46,7 @@ const POSTGRESQL_LOST: [&str; 9] = [
     "57P01", "57P02", "57P03", "57P04",
 ];
 /// Class of connection exceptions.
-const POSTGRESQL_LOST_CLASS: &str = "08";
+const POSTGRESQL_CONNECTION_LOST_CLASS: &str = "08";
 
 /// PostgreSQL's states after which the round may be done again at once: serialization failure,
 /// deadlock, integrity at the end of a transaction, a lock that was not free, an interrupted
@@ -63,7 +63,7 @@ fn is_of_data(state: &str) -> bool {
 /// Returns the kind of fault that MariaDB or MySQL means by `code` with the SQLSTATE `state`.
 pub(super) fn from_mysql(code: u16, state: &str) -> DatabaseFault {
     match code {
-        _ if MYSQL_LOST.contains(&code) => DatabaseFault::Lost,
+        _ if MYSQL_CONNECTION_LOST.contains(&code) => DatabaseFault::ConnectionLost,
         _ if MYSQL_CONFLICTS.contains(&code) => DatabaseFault::Conflict,
         _ if MYSQL_DATA.contains(&code) || is_of_data(state) => DatabaseFault::Data,
         _ => DatabaseFault::Permanent,
@@ -73,8 +73,8 @@ pub(super) fn from_mysql(code: u16, state: &str) -> DatabaseFault {
 /// Returns the kind of fault that PostgreSQL means by `state`.
 pub(super) fn from_postgresql(state: &str) -> DatabaseFault {
     match state {
-        _ if state.starts_with(POSTGRESQL_LOST_CLASS) => DatabaseFault::Lost,
-        _ if POSTGRESQL_LOST.contains(&state) => DatabaseFault::Lost,
+        _ if state.starts_with(POSTGRESQL_CONNECTION_LOST_CLASS) => DatabaseFault::ConnectionLost,
+        _ if POSTGRESQL_CONNECTION_LOST.contains(&state) => DatabaseFault::ConnectionLost,
         _ if POSTGRESQL_CONFLICTS.contains(&state) => DatabaseFault::Conflict,
         POSTGRESQL_RAISED => DatabaseFault::Data,
         _ if is_of_data(state) || state.starts_with(POSTGRESQL_LIMITS_CLASS) => DatabaseFault::Data,
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn codes_of_mariadb_and_mysql_have_their_meaning() {
         for (code, fault) in [
-            (1047, DatabaseFault::Lost),
-            (1053, DatabaseFault::Lost),
-            (1180, DatabaseFault::Lost),
-            (1290, DatabaseFault::Lost),
-            (1836, DatabaseFault::Lost),
-            (1927, DatabaseFault::Lost),
+            (1047, DatabaseFault::ConnectionLost),
+            (1053, DatabaseFault::ConnectionLost),
+            (1180, DatabaseFault::ConnectionLost),
+            (1290, DatabaseFault::ConnectionLost),
+            (1836, DatabaseFault::ConnectionLost),
+            (1927, DatabaseFault::ConnectionLost),
             (1205, DatabaseFault::Conflict),
             (1213, DatabaseFault::Conflict),
             (1062, DatabaseFault::Conflict),
@@ -112,17 +112,17 @@ mod tests {
             assert_eq!(from_mysql(code, state), DatabaseFault::Data, "{code}");
         }
         assert_eq!(from_mysql(1062, "23000"), DatabaseFault::Conflict, "a row where none was");
-        assert!(MYSQL_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
+        assert!(MYSQL_CONNECTION_LOST.iter().all(|code| !MYSQL_CONFLICTS.contains(code)));
     }
 
     #[test]
     fn states_of_postgresql_have_their_meaning() {
         for (state, fault) in [
-            ("08006", DatabaseFault::Lost),
-            ("25006", DatabaseFault::Lost),
-            ("53300", DatabaseFault::Lost),
-            ("57P01", DatabaseFault::Lost),
-            ("57P03", DatabaseFault::Lost),
+            ("08006", DatabaseFault::ConnectionLost),
+            ("25006", DatabaseFault::ConnectionLost),
+            ("53300", DatabaseFault::ConnectionLost),
+            ("57P01", DatabaseFault::ConnectionLost),
+            ("57P03", DatabaseFault::ConnectionLost),
             ("40001", DatabaseFault::Conflict),
             ("40P01", DatabaseFault::Conflict),
             ("23505", DatabaseFault::Conflict),

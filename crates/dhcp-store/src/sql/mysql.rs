@@ -21,7 +21,7 @@ use super::connect;
 use super::connect::mysql::failed;
 use super::counts;
 use super::driver::{
-    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -36,7 +36,7 @@ const TEXT_MAX: usize = 256 << 10;
 /// Connection to a server.
 pub(super) struct Mysql {
     connection: Conn,
-    place: String,
+    description: String,
     /// True if statements after a lock are sent alone; see [`SqlConnection::part_writes`].
     parts_writes: bool,
     /// Table whose new leases this connection counts: its trigger skips them.
@@ -47,14 +47,19 @@ impl Mysql {
     /// Connects to a server.
     pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
-        Ok(Self { connection, place: settings.to_string(), parts_writes: false, counted: None })
+        Ok(Self {
+            connection,
+            description: settings.to_string(),
+            parts_writes: false,
+            counted: None,
+        })
     }
 
     /// Executes `statements` and returns the number of rows that they changed. After a failed
     /// statement the server does not execute the later ones.
     fn carry_out(&mut self, statements: &str, tried: &str) -> Result<u64, SqlError> {
-        let place = &self.place;
-        let failed = |error: mysql::Error| failed(format!("{tried} {place}"), &error);
+        let description = &self.description;
+        let failed = |error: mysql::Error| failed(format!("{tried} {description}"), &error);
         let mut results = self.connection.query_iter(statements).map_err(failed)?;
         let mut count = 0;
         while let Some(mut result) = results.iter() {
@@ -82,10 +87,11 @@ impl Mysql {
         &mut self,
         table: &SqlTable,
         statements: &str,
-        visit: VisitFound<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), SqlError> {
-        let place = &self.place;
-        let failed = |error: mysql::Error| failed(format!("read leases from {place}"), &error);
+        let description = &self.description;
+        let failed =
+            |error: mysql::Error| failed(format!("read leases from {description}"), &error);
         let mut results = self.connection.query_iter(statements).map_err(failed)?;
         let (mut values, mut at) = (Vec::new(), 0);
         while let Some(rows) = results.iter() {
@@ -102,7 +108,7 @@ impl Mysql {
     }
 
     fn failed(&self, tried: &str, error: &mysql::Error) -> SqlError {
-        failed(format!("{tried} {}", self.place), error)
+        failed(format!("{tried} {}", self.description), error)
     }
 }
 
@@ -142,7 +148,7 @@ impl SqlConnection for Mysql {
         begins: bool,
         table: &SqlTable,
         sought: Vec<RowSearch>,
-        visit: VisitFound<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), SqlError> {
         let mut statements = StatementBatch::default();
         if begins {
@@ -200,8 +206,8 @@ impl SqlConnection for Mysql {
     }
 
     fn prepare_commits(&mut self, table: &SqlTable) -> Result<(), SqlError> {
-        let is_left_to_us = self.numbers(&counts::trigger_query(table))?.first() == Some(&1);
-        self.counted = is_left_to_us.then_some(table.name);
+        let counts_rows_itself = self.numbers(&counts::trigger_query(table))?.first() == Some(&1);
+        self.counted = counts_rows_itself.then_some(table.name);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::connect;
 use super::connect::postgresql::failed;
 use super::driver::{
-    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound,
+    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -30,23 +30,23 @@ pub(super) struct Postgresql {
     runtime: Runtime,
     client: Client,
     statements: HashMap<String, Statement>,
-    place: String,
+    description: String,
 }
 
 impl Postgresql {
     /// Connects to a server.
     pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
-        let place = settings.to_string();
+        let description = settings.to_string();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| SqlError::new(format!("open {place}"), error))?;
+            .map_err(|error| SqlError::new(format!("open {description}"), error))?;
         let client = connect::postgresql::connect(&runtime, settings)?;
-        Ok(Self { runtime, client, statements: HashMap::new(), place })
+        Ok(Self { runtime, client, statements: HashMap::new(), description })
     }
 
     fn failed(&self, tried: &str, error: &tokio_postgres::Error) -> SqlError {
-        failed(format!("{tried} {}", self.place), error).lost(self.client.is_closed())
+        failed(format!("{tried} {}", self.description), error).lost(self.client.is_closed())
     }
 
     /// Executes a statement with one array for each of `columns`.
@@ -162,10 +162,10 @@ impl SqlConnection for Postgresql {
         begins: bool,
         table: &SqlTable,
         sought: Vec<RowSearch>,
-        visit: VisitFound<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), SqlError> {
         let tried = "read leases from";
-        let mut asked = Vec::with_capacity(sought.len());
+        let mut prepared = Vec::with_capacity(sought.len());
         for RowSearch { column, values, is_locked } in sought {
             let lock = if is_locked { " FOR UPDATE" } else { "" };
             let statement = format!(
@@ -174,11 +174,12 @@ impl SqlConnection for Postgresql {
                 table.name,
                 is_any(&column, address_type(table))
             );
-            asked.push((self.prepared(&statement, tried)?, arrays(&[column], values)));
+            prepared.push((self.prepared(&statement, tried)?, arrays(&[column], values)));
         }
         let begin = begins.then(|| plain_query(&self.client, "BEGIN"));
-        let queries =
-            asked.iter().map(|(statement, arrays)| prepared_query(&self.client, statement, arrays));
+        let queries = prepared
+            .iter()
+            .map(|(statement, arrays)| prepared_query(&self.client, statement, arrays));
         let answers = self.runtime.block_on(together(begin.into_iter().chain(queries).collect()));
         for (at, rows) in answers.into_iter().enumerate() {
             let rows = rows.map_err(|error| self.failed(tried, &error))?;
@@ -362,14 +363,14 @@ fn delete_statement(table: &SqlTable) -> String {
 }
 
 /// Query on its way; a statement that changes rows yields none.
-type Question<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
+type QueryFuture<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
 
 /// Returns a query with arrays as parameters.
 fn prepared_query<'q>(
     client: &'q Client,
     statement: &'q Statement,
     arrays: &'q [Array],
-) -> Question<'q> {
+) -> QueryFuture<'q> {
     Box::pin(async move {
         let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
         client.query(statement, &parameters).await
@@ -377,20 +378,20 @@ fn prepared_query<'q>(
 }
 
 /// Returns a query of a statement without values.
-fn plain_query<'q>(client: &'q Client, statement: &'q str) -> Question<'q> {
+fn plain_query<'q>(client: &'q Client, statement: &'q str) -> QueryFuture<'q> {
     Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
 }
 
 /// Sends all queries, in order, before it waits for the answers.
 async fn together(
-    mut questions: Vec<Question<'_>>,
+    mut queries: Vec<QueryFuture<'_>>,
 ) -> Vec<Result<Vec<Row>, tokio_postgres::Error>> {
-    let mut answers: Vec<_> = questions.iter().map(|_| None).collect();
+    let mut answers: Vec<_> = queries.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut is_pending = false;
-        for (question, answer) in questions.iter_mut().zip(&mut answers) {
+        for (query, answer) in queries.iter_mut().zip(&mut answers) {
             if answer.is_none() {
-                match question.as_mut().poll(context) {
+                match query.as_mut().poll(context) {
                     Poll::Ready(result) => *answer = Some(result),
                     Poll::Pending => is_pending = true,
                 }

@@ -80,12 +80,12 @@ pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u
 /// Returns the number of a state. Kea 2.2 has neither released leases, which become reclaimed ones
 /// here (both are past), nor registered ones.
 pub(super) fn state(state: LeaseState, layout: RowLayout) -> SqlValue {
-    let known = match (layout.schema, state) {
+    let known_state = match (layout.schema, state) {
         (Schema::Kea22, LeaseState::Released) => LeaseState::ExpiredReclaimed,
         (Schema::Kea22, LeaseState::Registered) => LeaseState::Assigned,
         _ => state,
     };
-    SqlValue::Integer(known as i64)
+    SqlValue::Integer(known_state as i64)
 }
 
 /// Returns the text without zeros, which PostgreSQL cannot store.
@@ -98,9 +98,9 @@ pub(super) fn text(text: &str) -> SqlValue {
 pub(super) fn context(context: &str, layout: RowLayout) -> SqlValue {
     match layout.backend {
         SqlDatabaseKind::Postgresql => {
-            let mut kept = String::with_capacity(context.len());
-            push_without_zeros(context, &mut kept);
-            SqlValue::Text(kept)
+            let mut stored_context = String::with_capacity(context.len());
+            push_without_zeros(context, &mut stored_context);
+            SqlValue::Text(stored_context)
         }
         SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite if context.is_empty() => SqlValue::Null,
         SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => text(context),

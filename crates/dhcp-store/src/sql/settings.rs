@@ -203,11 +203,11 @@ impl SqlSettings {
         if is_local || self.backend == SqlDatabaseKind::Sqlite {
             return DatabaseSslMode::Disable;
         }
-        let is_wanted =
+        let is_requested =
             self.cert_file.is_some() || self.key_file.is_some() || self.cipher_list.is_some();
         self.ssl_mode.unwrap_or_else(|| match self.backend {
             _ if self.trust_anchor.is_some() => DatabaseSslMode::VerifyCa,
-            _ if is_wanted => DatabaseSslMode::Require,
+            _ if is_requested => DatabaseSslMode::Require,
             // PostgreSQL's own library does the same.
             SqlDatabaseKind::Postgresql => DatabaseSslMode::Prefer,
             _ => DatabaseSslMode::Disable,
@@ -248,9 +248,9 @@ mod tests {
             password: "secret".to_owned(),
             ..SqlSettings::new(SqlDatabaseKind::Mysql, "leases")
         };
-        let shown = format!("{settings} {settings:?}");
-        assert!(shown.contains("MySQL database leases at localhost port 3306"), "{shown}");
-        assert!(!shown.contains("secret"), "{shown}");
+        let text = format!("{settings} {settings:?}");
+        assert!(text.contains("MySQL database leases at localhost port 3306"), "{text}");
+        assert!(!text.contains("secret"), "{text}");
     }
 
     #[test]
@@ -270,8 +270,8 @@ mod tests {
             SqlSettings { socket: Some("s".into()), ..strict }.tls(),
             DatabaseSslMode::Disable
         );
-        let known = SqlSettings { cert_file: Some("me.pem".into()), ..plain };
-        assert_eq!(known.tls(), DatabaseSslMode::Require);
+        let with_certificate = SqlSettings { cert_file: Some("me.pem".into()), ..plain };
+        assert_eq!(with_certificate.tls(), DatabaseSslMode::Require);
         assert!(
             DatabaseSslMode::ALL
                 .into_iter()
@@ -287,10 +287,10 @@ mod tests {
             hosts: vec![("two".to_owned(), None), ("three".to_owned(), Some(7))],
             ..SqlSettings::new(SqlDatabaseKind::Mysql, "leases")
         };
-        let shown = |number| settings.at_host(number).to_string();
-        assert_eq!(shown(0), "MySQL database leases at s");
-        assert_eq!(shown(1), "MySQL database leases at two port 3306");
-        assert_eq!(shown(5), "MySQL database leases at three port 7");
+        let text_of = |number| settings.at_host(number).to_string();
+        assert_eq!(text_of(0), "MySQL database leases at s");
+        assert_eq!(text_of(1), "MySQL database leases at two port 3306");
+        assert_eq!(text_of(5), "MySQL database leases at three port 7");
         assert_eq!(settings.host_count(), 3);
     }
 }

@@ -36,9 +36,9 @@ impl SharedRows for V4 {
     fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)> {
         let client_id = if client.match_client_id { client.client_id.as_deref() } else { None };
         let client_id = client_id.map(|octets| ("client_id", octets));
-        let named = [Some(("hwaddr", &client.hardware[..])), client_id].into_iter().flatten();
-        let named = named.filter(|(_, octets)| !octets.is_empty());
-        named.map(|(name, octets)| (name, identity(octets, layout))).collect()
+        let identities = [Some(("hwaddr", &client.hardware[..])), client_id].into_iter().flatten();
+        let identities = identities.filter(|(_, octets)| !octets.is_empty());
+        identities.map(|(name, octets)| (name, identity(octets, layout))).collect()
     }
 }
 
@@ -80,7 +80,7 @@ impl SharedLeases {
         match &mut self.open {
             Some((database, layout)) => Ok((database, *layout)),
             None => Err(DatabaseError {
-                fault: DatabaseFault::Lost,
+                fault: DatabaseFault::ConnectionLost,
                 operation: "use the lease database",
                 cause: "there is no connection".to_owned(),
             }),
@@ -94,8 +94,8 @@ impl SharedLeases {
         clients: &[F::Client],
         addresses: &[F::Address],
         locks: bool,
-        known: &mut Vec<F::Lease>,
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         let mut sought = sought::<F>(clients, layout);
@@ -105,7 +105,7 @@ impl SharedLeases {
             sought.push(RowSearch { is_locked: locks, ..rows });
         }
         let mut keep = |at, lease| {
-            if at < of_clients { known.push(lease) } else { found.push(lease) }
+            if at < of_clients { client_leases.push(lease) } else { address_leases.push(lease) }
         };
         let read = database.find_all::<F>(layout, locks, sought, &mut keep);
         self.unreadable = Self::map_error("read leases", read)?;
@@ -190,20 +190,20 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        found: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
-        Self::map_error("read leases", database.lock_many::<F>(layout, addresses, found))
+        Self::map_error("read leases", database.lock_many::<F>(layout, addresses, address_leases))
     }
 
     fn find(
         &mut self,
         clients: &[F::Client],
-        found: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         let sought = sought::<F>(clients, layout);
-        let mut keep = |_, lease| found.push(lease);
+        let mut keep = |_, lease| address_leases.push(lease);
         let read = database.find_all::<F>(layout, false, sought, &mut keep);
         Self::map_error("look for clients", read).map(drop)
     }
@@ -239,10 +239,10 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        known: &mut Vec<F::Lease>,
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        self.read::<F>(clients, addresses, true, known, found)
+        self.read::<F>(clients, addresses, true, client_leases, address_leases)
     }
 
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
@@ -253,10 +253,10 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        known: &mut Vec<F::Lease>,
-        found: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError> {
-        self.read::<F>(clients, addresses, false, known, found)
+        self.read::<F>(clients, addresses, false, client_leases, address_leases)
     }
 
     fn write_and_commit(&mut self, changes: &RoundChanges<F>) -> Result<(), DatabaseError> {
@@ -282,6 +282,6 @@ fn sought<F: SharedRows>(clients: &[F::Client], layout: RowLayout) -> Vec<RowSea
             columns[at].push(value);
         }
     }
-    let named = F::KEYS.iter().zip(columns).filter(|(_, values)| !values.is_empty());
-    named.map(|(name, values)| Database::with::<F>(layout, name, values)).collect()
+    let nonempty = F::KEYS.iter().zip(columns).filter(|(_, values)| !values.is_empty());
+    nonempty.map(|(name, values)| Database::with::<F>(layout, name, values)).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, ffi, params_from_iter};
 
-use super::driver::{RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitFound};
+use super::driver::{RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow};
 use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::{DatabaseError, DatabaseFault, Flush};
@@ -24,7 +24,7 @@ const LENGTHENING_CACHE_PAGES: i64 = 64;
 /// Open SQLite file.
 pub(super) struct Sqlite {
     connection: Connection,
-    place: String,
+    description: String,
     log_pages: u32,
     flushes_commits: bool,
 }
@@ -32,7 +32,7 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Opens a file, and creates an empty one if there is none.
     pub(super) fn open(settings: &SqlSettings) -> Result<Self, SqlError> {
-        let place = settings.to_string();
+        let description = settings.to_string();
         let flushing = match settings.durability {
             RowDurability::Always => "FULL",
             RowDurability::Interval(_) => "NORMAL",
@@ -52,10 +52,10 @@ impl Sqlite {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(connection)
         };
-        let connection = open().map_err(|error| failed(format!("open {place}"), &error))?;
+        let connection = open().map_err(|error| failed(format!("open {description}"), &error))?;
         Ok(Self {
             connection,
-            place,
+            description,
             log_pages: settings.log_pages,
             flushes_commits: settings.durability == RowDurability::Always,
         })
@@ -122,7 +122,7 @@ impl Sqlite {
     }
 
     fn failed(&self, tried: &str, error: &rusqlite::Error) -> SqlError {
-        failed(format!("{tried} {}", self.place), error)
+        failed(format!("{tried} {}", self.description), error)
     }
 }
 
@@ -136,7 +136,7 @@ struct LogFlush {
 impl Flush for LogFlush {
     fn flush(&self) -> Result<(), DatabaseError> {
         self.file.sync_data().map_err(|error| DatabaseError {
-            fault: DatabaseFault::Lost,
+            fault: DatabaseFault::ConnectionLost,
             operation: "flush the log of the lease database",
             cause: format!("{}: {error}", self.path.display()),
         })
@@ -183,7 +183,7 @@ impl SqlConnection for Sqlite {
         begins: bool,
         table: &SqlTable,
         sought: Vec<RowSearch>,
-        visit: VisitFound<'_>,
+        visit: VisitRow<'_>,
     ) -> Result<(), SqlError> {
         if begins {
             // This locks the whole file, and so every row.
@@ -203,9 +203,9 @@ impl SqlConnection for Sqlite {
         let width = table.columns.len();
         let written = self.write(&insert_statement(table), width, &changes.inserts);
         written.map_err(|error| {
-            let is_there = is_key_taken(&error);
+            let exists = is_key_taken(&error);
             let failed = self.failed("write leases to", &error);
-            if is_there { failed.conflict(true) } else { failed }
+            if exists { failed.conflict(true) } else { failed }
         })?;
         if !changes.updates.is_empty() {
             self.upsert(table, changes.updates)?;

@@ -43,16 +43,16 @@ impl Drop for DiskFile {
 
 /// Lock that ends when it is dropped, although a child process that is just being started may still
 /// have a copy of the descriptor.
-struct HeldLock(File);
+struct FileLock(File);
 
-impl Drop for HeldLock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // If unlocking fails, closing the file releases the lock too.
         let _ = self.0.unlock();
     }
 }
 
-fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -69,12 +69,12 @@ impl Storage for DiskStorage {
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
-        let file = found(OpenOptions::new().read(true).write(true).open(path))?;
+        let file = if_exists(OpenOptions::new().read(true).write(true).open(path))?;
         Ok(file.map(DiskFile::open))
     }
 
     fn open_to_read(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>> {
-        let file = found(OpenOptions::new().read(true).open(path))?;
+        let file = if_exists(OpenOptions::new().read(true).open(path))?;
         Ok(file.map(DiskFile::open))
     }
 
@@ -89,7 +89,7 @@ impl Storage for DiskStorage {
     }
 
     fn remove(&self, path: &Path) -> io::Result<bool> {
-        match found(std::fs::remove_file(path)) {
+        match if_exists(std::fs::remove_file(path)) {
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 set_folder_aside(path).map(|()| true)
             }
@@ -114,18 +114,18 @@ impl Storage for DiskStorage {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock::new(HeldLock(file)))),
+            Ok(()) => Ok(Some(Lock::new(FileLock(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
     fn state(&self, path: &Path) -> io::Result<Option<FileState>> {
-        Ok(found(std::fs::metadata(path))?.as_ref().map(state))
+        Ok(if_exists(std::fs::metadata(path))?.as_ref().map(state))
     }
 
     fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
-        found(std::fs::canonicalize(path))
+        if_exists(std::fs::canonicalize(path))
     }
 
     fn is_cleanup_running(&self, pid: u32) -> bool {
@@ -142,13 +142,13 @@ impl Storage for DiskStorage {
 /// Renames the folder `path`, which has the name of a file: the server must not delete its
 /// contents.
 fn set_folder_aside(path: &Path) -> io::Result<()> {
-    let named = |number: u32| {
+    let name_of = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".broken-{number}"));
         PathBuf::from(name)
     };
     let is_free = |path: &PathBuf| std::fs::symlink_metadata(path).is_err();
-    let free = (1..=u32::MAX).map(named).find(is_free).ok_or(io::ErrorKind::AlreadyExists)?;
+    let free = (1..=u32::MAX).map(name_of).find(is_free).ok_or(io::ErrorKind::AlreadyExists)?;
     std::fs::rename(path, free)
 }
 
@@ -242,8 +242,8 @@ mod tests {
         put_folder("removed");
         assert_eq!(DiskStorage.create(&path("removed")).unwrap().len().unwrap(), 0);
         for aside in ["file.broken-1", "removed.broken-1", "removed.broken-2"] {
-            let kept = std::fs::read_to_string(path(aside).join("precious")).unwrap();
-            assert_eq!(kept, "precious", "{aside}");
+            let content = std::fs::read_to_string(path(aside).join("precious")).unwrap();
+            assert_eq!(content, "precious", "{aside}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -185,12 +185,12 @@ pub trait LogFile: Send + Sync + fmt::Debug {
 
 /// Exclusive lock, released when it is dropped.
 pub struct Lock {
-    _held: Box<dyn Any + Send + Sync>,
+    _lock: Box<dyn Any + Send + Sync>,
 }
 
 impl Lock {
-    fn new(held: impl Any + Send + Sync) -> Self {
-        Self { _held: Box::new(held) }
+    fn new(lock: impl Any + Send + Sync) -> Self {
+        Self { _lock: Box::new(lock) }
     }
 }
 

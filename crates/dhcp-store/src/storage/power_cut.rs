@@ -67,8 +67,8 @@ struct SimulatedDisk {
     folder_syncs: u64,
     files: Vec<Contents>,
     names: BTreeMap<PathBuf, usize>,
-    safe_names: BTreeMap<PathBuf, usize>,
-    unsafe_changes: Vec<NameChange>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    volatile_changes: Vec<NameChange>,
     locked: BTreeSet<PathBuf>,
     locked_files: BTreeSet<usize>,
     /// Files whose mode denies their owner access.
@@ -79,8 +79,8 @@ struct SimulatedDisk {
 
 #[derive(Clone, Debug, Default)]
 struct Contents {
-    seen: Vec<u8>,
-    safe: Vec<u8>,
+    visible: Vec<u8>,
+    durable: Vec<u8>,
     dirty: BTreeSet<usize>,
     failed_syncs: u64,
 }
@@ -98,7 +98,7 @@ struct SimulatedFile {
     file: usize,
     /// Number of failed flushes that this descriptor has reported, or that were before it was
     /// opened.
-    told_of: AtomicU64,
+    reported_syncs: AtomicU64,
     has_lock: AtomicBool,
 }
 
@@ -140,8 +140,8 @@ impl PowerCutStorage {
             folder_syncs: 0,
             files: Vec::new(),
             names: BTreeMap::new(),
-            safe_names: BTreeMap::new(),
-            unsafe_changes: Vec::new(),
+            durable_names: BTreeMap::new(),
+            volatile_changes: Vec::new(),
             locked: BTreeSet::new(),
             locked_files: BTreeSet::new(),
             closed_files: BTreeSet::new(),
@@ -211,8 +211,8 @@ impl PowerCutStorage {
     }
 
     fn opened(&self, file: usize, failed_syncs: u64) -> Arc<dyn LogFile> {
-        let (disk, told_of) = (self.disk.clone(), AtomicU64::new(failed_syncs));
-        Arc::new(SimulatedFile { disk, file, told_of, has_lock: AtomicBool::new(false) })
+        let (disk, reported_syncs) = (self.disk.clone(), AtomicU64::new(failed_syncs));
+        Arc::new(SimulatedFile { disk, file, reported_syncs, has_lock: AtomicBool::new(false) })
     }
 
     /// Returns the bytes that reading `path` yields; `None` if it does not exist. Works with the
@@ -220,7 +220,7 @@ impl PowerCutStorage {
     #[must_use]
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let disk = locked(&self.disk);
-        disk.names.get(path).map(|file| disk.files[*file].seen.clone())
+        disk.names.get(path).map(|file| disk.files[*file].visible.clone())
     }
 }
 
@@ -259,7 +259,7 @@ impl SimulatedDisk {
     fn state(&self, file: usize) -> FileState {
         FileState {
             id: FileId { device: 0, inode: file as u64 },
-            len: self.files[file].seen.len() as u64,
+            len: self.files[file].visible.len() as u64,
             is_usable: !self.closed_files.contains(&file),
         }
     }
@@ -270,31 +270,31 @@ impl SimulatedDisk {
         if self.faults.failing_writes.contains(&call) {
             return Err(planned_failure());
         }
-        let mut taken = octets.len();
-        if self.faults.short_writes && taken > 1 && self.random.chance(1, 3) {
-            taken = 1 + self.random.below(taken as u64 - 1) as usize;
+        let mut accepted = octets.len();
+        if self.faults.short_writes && accepted > 1 && self.random.chance(1, 3) {
+            accepted = 1 + self.random.below(accepted as u64 - 1) as usize;
         }
         if let Some(capacity) = self.faults.capacity_bytes {
-            let used: usize = self.files.iter().map(|contents| contents.seen.len()).sum();
-            let rest = used - self.files[file].seen.len();
-            taken = taken.min((capacity as usize).saturating_sub(rest + offset));
-            if taken == 0 && !octets.is_empty() {
+            let used: usize = self.files.iter().map(|contents| contents.visible.len()).sum();
+            let rest = used - self.files[file].visible.len();
+            accepted = accepted.min((capacity as usize).saturating_sub(rest + offset));
+            if accepted == 0 && !octets.is_empty() {
                 return Err(io::ErrorKind::StorageFull.into());
             }
         }
         let contents = &mut self.files[file];
-        let end = offset + taken;
-        if contents.seen.len() < end {
-            contents.seen.resize(end, 0);
+        let end = offset + accepted;
+        if contents.visible.len() < end {
+            contents.visible.resize(end, 0);
         }
-        contents.seen[offset..end].copy_from_slice(&octets[..taken]);
+        contents.visible[offset..end].copy_from_slice(&octets[..accepted]);
         contents.dirty.extend(offset / SECTOR..end.div_ceil(SECTOR));
-        Ok(taken)
+        Ok(accepted)
     }
 
     /// Flushes a file. Every open descriptor of the file reports a failed flush once (`fsync(2)` of
     /// Linux).
-    fn sync(&mut self, file: usize, told_of: &AtomicU64) -> io::Result<()> {
+    fn sync(&mut self, file: usize, reported_syncs: &AtomicU64) -> io::Result<()> {
         let call = self.syncs;
         self.syncs += 1;
         if self.faults.lying_syncs {
@@ -302,15 +302,15 @@ impl SimulatedDisk {
         }
         let fails = self.faults.failing_syncs.contains(&call);
         let contents = &mut self.files[file];
-        contents.safe.resize(contents.seen.len(), 0);
+        contents.durable.resize(contents.visible.len(), 0);
         for sector in std::mem::take(&mut contents.dirty) {
             if !fails || self.random.chance(1, 2) {
                 contents.keep(sector);
             }
         }
         contents.failed_syncs += u64::from(fails);
-        let told_before = told_of.swap(contents.failed_syncs, Ordering::SeqCst);
-        if told_before < contents.failed_syncs { Err(planned_failure()) } else { Ok(()) }
+        let reported_before = reported_syncs.swap(contents.failed_syncs, Ordering::SeqCst);
+        if reported_before < contents.failed_syncs { Err(planned_failure()) } else { Ok(()) }
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
@@ -322,14 +322,14 @@ impl SimulatedDisk {
         if self.faults.failing_folder_syncs.contains(&call) {
             return Err(planned_failure());
         }
-        self.safe_names = self.names.clone();
-        self.unsafe_changes.clear();
+        self.durable_names = self.names.clone();
+        self.volatile_changes.clear();
         Ok(())
     }
 
     /// Forgets unsafe data after a power failure, except for a random part of it.
     fn forget(&mut self) {
-        let mut changes = std::mem::take(&mut self.unsafe_changes);
+        let mut changes = std::mem::take(&mut self.volatile_changes);
         match self.random.below(3) {
             0 => changes.truncate(self.random.below(changes.len() as u64 + 1) as usize),
             1 => self.random.shuffle(&mut changes),
@@ -339,9 +339,9 @@ impl SimulatedDisk {
             }
         }
         for change in changes {
-            change.apply(&mut self.safe_names);
+            change.apply(&mut self.durable_names);
         }
-        self.names = self.safe_names.clone();
+        self.names = self.durable_names.clone();
         for contents in &mut self.files {
             contents.forget(&mut self.random);
         }
@@ -352,38 +352,38 @@ impl Contents {
     /// Makes one sector safe.
     fn keep(&mut self, sector: usize) {
         let start = sector * SECTOR;
-        let end = (start + SECTOR).min(self.seen.len()).min(self.safe.len());
+        let end = (start + SECTOR).min(self.visible.len()).min(self.durable.len());
         if start < end {
-            self.safe[start..end].copy_from_slice(&self.seen[start..end]);
+            self.durable[start..end].copy_from_slice(&self.visible[start..end]);
         }
     }
 
     fn forget(&mut self, random: &mut Random) {
         let dirty = std::mem::take(&mut self.dirty);
-        let (had, has) = (self.safe.len(), self.seen.len());
+        let (had, has) = (self.durable.len(), self.visible.len());
         let was_cut = has < had;
         match random.below(5) {
             0 => {}
             1 => {
-                self.safe.resize(has, 0);
+                self.durable.resize(has, 0);
                 dirty.iter().for_each(|&sector| self.keep(sector));
             }
             2 if !was_cut => {
                 // The file is cut anywhere, also within a sector: its length was flushed early.
-                self.safe.resize(has, 0);
+                self.durable.resize(has, 0);
                 dirty.iter().for_each(|&sector| self.keep(sector));
-                self.safe.truncate(had + random.below((has - had) as u64 + 1) as usize);
+                self.durable.truncate(had + random.below((has - had) as u64 + 1) as usize);
             }
             _ => {
                 if !was_cut || random.chance(1, 2) {
-                    self.safe.resize(has, 0);
+                    self.durable.resize(has, 0);
                 }
                 if has > had && random.chance(1, 2) {
-                    random.fill(&mut self.safe[had..]);
+                    random.fill(&mut self.durable[had..]);
                     // Rubbish has no more digits than chance would produce in years: without
                     // checksums, a row that begins in rubbish looks like a good one.
                     for last in (had | (SECTOR - 1)..has).step_by(SECTOR) {
-                        self.safe[last] |= 0x80;
+                        self.durable[last] |= 0x80;
                     }
                 }
                 for sector in dirty {
@@ -393,7 +393,7 @@ impl Contents {
                 }
             }
         }
-        self.seen = self.safe.clone();
+        self.visible = self.durable.clone();
     }
 }
 
@@ -423,14 +423,14 @@ impl Storage for PowerCutStorage {
         let file = locked(&self.disk).step_with(|disk| {
             if let Some(&file) = disk.names.get(path) {
                 let contents = &mut disk.files[file];
-                contents.seen.clear();
+                contents.visible.clear();
                 contents.dirty.clear();
                 return Ok(file);
             }
             let file = disk.files.len();
             disk.files.push(Contents::default());
             disk.names.insert(path.to_owned(), file);
-            disk.unsafe_changes.push(NameChange::Create { name: path.to_owned(), file });
+            disk.volatile_changes.push(NameChange::Create { name: path.to_owned(), file });
             Ok(file)
         })?;
         Ok(self.opened(file, 0))
@@ -458,7 +458,7 @@ impl Storage for PowerCutStorage {
             };
             disk.names.insert(to.to_owned(), file);
             let (from, to) = (from.to_owned(), to.to_owned());
-            disk.unsafe_changes.push(NameChange::Rename { from, to, file });
+            disk.volatile_changes.push(NameChange::Rename { from, to, file });
             Ok(())
         })
     }
@@ -468,7 +468,7 @@ impl Storage for PowerCutStorage {
             let Some(file) = disk.names.remove(path) else {
                 return Ok(false);
             };
-            disk.unsafe_changes.push(NameChange::Remove { name: path.to_owned(), file });
+            disk.volatile_changes.push(NameChange::Remove { name: path.to_owned(), file });
             Ok(true)
         })
     }
@@ -524,7 +524,7 @@ impl LogFile for SimulatedFile {
         if !disk.is_on {
             return Err(power_is_off());
         }
-        let rest = disk.files[self.file].seen.get(offset as usize..).unwrap_or_default();
+        let rest = disk.files[self.file].visible.get(offset as usize..).unwrap_or_default();
         let read = rest.len().min(buffer.len());
         buffer[..read].copy_from_slice(&rest[..read]);
         Ok(read)
@@ -532,20 +532,24 @@ impl LogFile for SimulatedFile {
 
     fn len(&self) -> io::Result<u64> {
         let disk = locked(&self.disk);
-        if disk.is_on { Ok(disk.files[self.file].seen.len() as u64) } else { Err(power_is_off()) }
+        if disk.is_on {
+            Ok(disk.files[self.file].visible.len() as u64)
+        } else {
+            Err(power_is_off())
+        }
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         locked(&self.disk).step_with(|disk| {
             let contents = &mut disk.files[self.file];
-            contents.seen.resize(len as usize, 0);
+            contents.visible.resize(len as usize, 0);
             contents.dirty.retain(|&sector| sector * SECTOR < len as usize);
             Ok(())
         })
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        locked(&self.disk).step_with(|disk| disk.sync(self.file, &self.told_of))
+        locked(&self.disk).step_with(|disk| disk.sync(self.file, &self.reported_syncs))
     }
 
     fn state(&self) -> io::Result<FileState> {

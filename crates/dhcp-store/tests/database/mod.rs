@@ -1,10 +1,10 @@
 //! Tests of stores over a database: the contract of all lease stores, and several servers that
 //! share one database whose connections break.
 
+mod leased_elsewhere;
 mod sharing;
-mod taken;
+mod simulation;
 mod thread;
-mod world;
 
 use std::sync::Arc;
 
@@ -59,7 +59,8 @@ impl<F: SharedLeaseFamily + SampleFamily> StoreFactory for DatabaseBackend<F> {
     }
 
     fn settle(&mut self) {
-        // This time is later than all times of the suite: the world tests if a lease has ended.
+        // This time is later than all times of the suite: the simulation tests if a lease has
+        // ended.
         let now = Now { mono_ns: 0, wall_us: 2_000_000_000_000_000 };
         assert_eq!(self.core.round(now), RoundEnd::Done);
     }

@@ -61,13 +61,13 @@ impl<F: SharedLeaseFamily + SampleFamily> SharingServer<F> {
     /// the database allowed.
     fn give(&mut self, first_client: u32) -> Vec<u32> {
         let clients = first_client..first_client + BATCH;
-        let asked: Vec<_> = clients.map(|client| self.take(client)).collect();
+        let requested: Vec<_> = clients.map(|client| self.take(client)).collect();
         assert_eq!(self.core.round(NOW), RoundEnd::Done);
         let is_allowed = |&(address, epoch): &(F::Address, u64)| {
             let (octets, len) = F::octets_of(address);
             !self.stores[0].is_refused(epoch, &octets[..len])
         };
-        asked.into_iter().filter(is_allowed).map(|(address, _)| F::number(address)).collect()
+        requested.into_iter().filter(is_allowed).map(|(address, _)| F::number(address)).collect()
     }
 
     /// Looks up the facts about a client and a free address, and returns true if the client has to
@@ -132,8 +132,8 @@ fn servers_that_share_a_pool_part_ways() {
 fn a_server_that_is_alone_keeps_to_the_order() {
     let database = Arc::<FakeDatabase<V4>>::default();
     let mut server = SharingServer::start(&database, 1, 1);
-    let given = (0..100).flat_map(|batch| server.give(batch * BATCH));
-    assert!(given.eq(FIRST..FIRST + 100 * BATCH));
+    let leased = (0..100).flat_map(|batch| server.give(batch * BATCH));
+    assert!(leased.eq(FIRST..FIRST + 100 * BATCH));
 }
 
 /// Checks the order of a server that may have others beside it: it looks each client up in the
@@ -147,9 +147,9 @@ fn order_is_kept_after_reads<F: SharedLeaseFamily + SampleFamily>() {
         let unread: Vec<u32> = clients.clone().filter(|&client| server.must_read(client)).collect();
         assert_eq!(unread, clients.clone().collect::<Vec<_>>());
         assert_eq!(server.core.round(NOW), RoundEnd::Done);
-        let given = server.give(clients.start);
+        let leased = server.give(clients.start);
         let expected = clients.map(|client| FIRST + client);
-        assert!(given.iter().copied().eq(expected), "batch {batch}: {given:?}");
+        assert!(leased.iter().copied().eq(expected), "batch {batch}: {leased:?}");
     }
 }
 
@@ -179,8 +179,8 @@ fn leases_without_room_are_refused_alone<F: SharedLeaseFamily + SampleFamily>(
     for &number in without_room {
         let address = <F as SampleFamily>::address(FIRST + number);
         assert_eq!(server.table.lease(address), None);
-        let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
-        assert!(without_room.len() > 16 || problems.iter().any(is_told), "{problems:?}");
+        let is_reported = |problem: &String| problem.contains(&format!("the lease of {address} "));
+        assert!(without_room.len() > 16 || problems.iter().any(is_reported), "{problems:?}");
     }
     // The database serves the next round as usual.
     let next: Vec<u32> = (FIRST + BATCH..FIRST + 2 * BATCH).collect();
@@ -206,8 +206,8 @@ fn a_row_that_is_in_the_way_is_no_loss<F: SharedLeaseFamily + SampleFamily>() {
     assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
     let problems = server.core.take_problems();
     for address in hidden {
-        let is_told = |problem: &String| problem.contains(&format!("the lease of {address} "));
-        assert!(problems.iter().any(is_told), "{problems:?}");
+        let is_reported = |problem: &String| problem.contains(&format!("the lease of {address} "));
+        assert!(problems.iter().any(is_reported), "{problems:?}");
     }
 }
 

@@ -30,11 +30,11 @@ struct DatabaseThreadFixture {
     woken: Receiver<()>,
 }
 
-fn scene(faults: FakeFaults, tries_max: u32) -> DatabaseThreadFixture {
-    scene_of(faults, tries_max, 100, false)
+fn fixture(faults: FakeFaults, tries_max: u32) -> DatabaseThreadFixture {
+    fixture_of(faults, tries_max, 100, false)
 }
 
-fn scene_of(
+fn fixture_of(
     faults: FakeFaults,
     tries_max: u32,
     addresses: u32,
@@ -42,17 +42,17 @@ fn scene_of(
 ) -> DatabaseThreadFixture {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), faults, 3);
-    scene_with(database, connection, tries_max, addresses, is_shared)
+    fixture_with(database, connection, tries_max, addresses, is_shared)
 }
 
 /// Returns a scene whose commits are flushed by `flush`.
-fn flushed_scene(flush: Arc<dyn Flush>, tries_max: u32) -> DatabaseThreadFixture {
+fn flushed_fixture(flush: Arc<dyn Flush>, tries_max: u32) -> DatabaseThreadFixture {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), FakeFaults::default(), 3);
-    scene_with(database, connection.flushed_by(flush), tries_max, 100, false)
+    fixture_with(database, connection.flushed_by(flush), tries_max, 100, false)
 }
 
-fn scene_with(
+fn fixture_with(
     database: Arc<FakeDatabase<V4>>,
     connection: FakeConnection<V4>,
     tries_max: u32,
@@ -74,10 +74,10 @@ fn scene_with(
 }
 
 impl DatabaseThreadFixture {
-    fn fetch(&mut self, client: u32, named: Option<Ipv4Addr>) -> Facts<V4> {
+    fn fetch(&mut self, client: u32, requested: Option<Ipv4Addr>) -> Facts<V4> {
         let mut facts = Facts::default();
         let mut addresses = [None; FETCHED_ADDRESSES_MAX];
-        addresses[0] = named;
+        addresses[0] = requested;
         let keys = FetchKeys {
             identity: V4::borrow(V4::client(client)),
             addresses,
@@ -141,13 +141,13 @@ impl DatabaseThreadFixture {
 
 #[test]
 fn what_was_submitted_is_in_the_database_when_it_is_settled() {
-    let mut scene = scene(FakeFaults::default(), 0);
+    let mut fixture = fixture(FakeFaults::default(), 0);
     for client in 0..20 {
-        let epoch = scene.lease(client).unwrap();
-        assert!(scene.wait(epoch));
-        assert_eq!(scene.database.leases().len(), client as usize + 1);
+        let epoch = fixture.lease(client).unwrap();
+        assert!(fixture.wait(epoch));
+        assert_eq!(fixture.database.leases().len(), client as usize + 1);
     }
-    let DatabaseThreadFixture { thread, store, .. } = scene;
+    let DatabaseThreadFixture { thread, store, .. } = fixture;
     drop(store);
     thread.stop().unwrap();
 }
@@ -155,7 +155,7 @@ fn what_was_submitted_is_in_the_database_when_it_is_settled() {
 #[test]
 fn a_connection_that_breaks_is_made_again() {
     let faults = FakeFaults { lost_before: 200, lost_after: 200, ..FakeFaults::default() };
-    scene(faults, u32::MAX).acknowledge_fifty("cannot commit");
+    fixture(faults, u32::MAX).acknowledge_fifty("cannot commit");
 }
 
 /// Flush that reports when it begins, and ends when the test lets it.
@@ -178,22 +178,22 @@ impl Flush for GatedFlush {
 fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began_later() {
     let (begins, begun) = channel();
     let (end, may_end) = channel();
-    let gate = GatedFlush { begins, may_end: Mutex::new(may_end) };
-    let mut scene = flushed_scene(Arc::new(gate), 0);
-    let first = scene.lease(1).unwrap();
+    let gated_flush = GatedFlush { begins, may_end: Mutex::new(may_end) };
+    let mut fixture = flushed_fixture(Arc::new(gated_flush), 0);
+    let first = fixture.lease(1).unwrap();
     begun.recv_timeout(LIMIT).expect("what is written is flushed");
-    let second = scene.lease(2).unwrap();
-    while scene.database.leases().len() < 2 {
+    let second = fixture.lease(2).unwrap();
+    while fixture.database.leases().len() < 2 {
         std::thread::yield_now();
     }
-    assert!(scene.store.settled_epoch() < first, "its flush has not ended");
+    assert!(fixture.store.settled_epoch() < first, "its flush has not ended");
     end.send(()).unwrap();
-    assert!(scene.wait(first));
+    assert!(fixture.wait(first));
     begun.recv_timeout(LIMIT).expect("the first flush is none of the second");
-    assert!(scene.store.settled_epoch() < second, "its flush has not ended");
+    assert!(fixture.store.settled_epoch() < second, "its flush has not ended");
     end.send(()).unwrap();
-    assert!(scene.wait(second));
-    let DatabaseThreadFixture { thread, store, .. } = scene;
+    assert!(fixture.wait(second));
+    let DatabaseThreadFixture { thread, store, .. } = fixture;
     drop(store);
     thread.stop().unwrap();
 }
@@ -201,20 +201,20 @@ fn leases_are_written_while_others_are_flushed_and_settled_by_a_flush_that_began
 #[test]
 fn a_flush_that_fails_is_done_again_over_a_new_connection() {
     let flush = Arc::new(FakeFlush::new(300, 5));
-    flushed_scene(flush, u32::MAX).acknowledge_fifty("cannot flush");
+    flushed_fixture(flush, u32::MAX).acknowledge_fifty("cannot flush");
 }
 
 #[test]
 fn a_connection_that_stays_away_ends_the_store() {
     let faults =
         FakeFaults { lost_before: 1000, refused_connections: 1000, ..FakeFaults::default() };
-    let mut scene = scene(faults, 3);
-    let epoch = scene.lease(1).unwrap();
-    assert!(!scene.wait(epoch));
-    while scene.thread.failure().is_none() {
+    let mut fixture = fixture(faults, 3);
+    let epoch = fixture.lease(1).unwrap();
+    assert!(!fixture.wait(epoch));
+    while fixture.thread.failure().is_none() {
         std::thread::yield_now();
     }
-    let DatabaseThreadFixture { thread, store, .. } = scene;
+    let DatabaseThreadFixture { thread, store, .. } = fixture;
     drop(store);
     let error = thread.stop().unwrap_err();
     assert_eq!(error.to_string(), "cannot connect: the connection is gone");
@@ -227,12 +227,12 @@ fn a_connection_that_stays_away_ends_the_store() {
 fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
     const HERE: u32 = 158;
     const THERE: u32 = 176;
-    let mut scene = scene_of(FakeFaults::default(), 0, 1, true);
+    let mut fixture = fixture_of(FakeFaults::default(), 0, 1, true);
     let address = Ipv4Addr::from(FIRST);
-    let asked = scene.fetch(HERE, None).unread_epoch;
-    scene.store.submit(NOW);
-    assert!(asked > 0 && scene.wait(asked));
-    let offered = scene.fetch(HERE, None).candidate.expect("the address is free here");
+    let lookup_epoch = fixture.fetch(HERE, None).unread_epoch;
+    fixture.store.submit(NOW);
+    assert!(lookup_epoch > 0 && fixture.wait(lookup_epoch));
+    let offered = fixture.fetch(HERE, None).candidate.expect("the address is free here");
     let lease = V4::lease(&SampleLease {
         address: FIRST,
         client: THERE,
@@ -244,28 +244,29 @@ fn a_client_is_not_refused_for_what_the_database_has_still_to_judge() {
         state: LeaseState::Assigned,
         user_context: "",
     });
-    let database = scene.database.clone();
+    let database = fixture.database.clone();
     let mut leases = database.leases();
     leases.insert(address, lease);
     // The thread takes the lookup, and cannot continue.
-    let asked = scene.fetch(THERE, Some(address)).unread_epoch;
-    scene.store.submit(NOW);
-    let others = (1000..).map(|client| scene.fetch(client, None).unread_epoch);
+    let lookup_epoch = fixture.fetch(THERE, Some(address)).unread_epoch;
+    fixture.store.submit(NOW);
+    let others = (1000..).map(|client| fixture.fetch(client, None).unread_epoch);
     let pause = Duration::from_millis(1);
-    let open_epoch = others.inspect(|_| std::thread::sleep(pause)).find(|&epoch| epoch > asked);
-    let taken = scene.take(HERE, &offered).expect("nobody knows better here");
-    assert_eq!(Some(taken), open_epoch);
+    let open_epoch =
+        others.inspect(|_| std::thread::sleep(pause)).find(|&epoch| epoch > lookup_epoch);
+    let lease_epoch = fixture.take(HERE, &offered).expect("nobody knows better here");
+    assert_eq!(Some(lease_epoch), open_epoch);
     drop(leases);
-    assert!(scene.wait(asked));
-    let facts = scene.fetch(THERE, Some(address));
+    assert!(fixture.wait(lookup_epoch));
+    let facts = fixture.fetch(THERE, Some(address));
     assert_eq!(facts.address_slots[0].map(|slot| slot.owner), Some(SlotOwner::Other));
-    assert_eq!(facts.unread_epoch, taken, "what the table says of it is not true yet");
-    scene.store.submit(NOW);
-    assert!(scene.wait(taken));
-    let facts = scene.fetch(THERE, Some(address));
+    assert_eq!(facts.unread_epoch, lease_epoch, "what the table says of it is not true yet");
+    fixture.store.submit(NOW);
+    assert!(fixture.wait(lease_epoch));
+    let facts = fixture.fetch(THERE, Some(address));
     let slot = facts.address_slots[0].expect("the address is in the pool");
     assert_eq!(
         (facts.unread_epoch, slot.owner, slot.occupancy),
-        (0, SlotOwner::Asking, SlotOccupancy::Leased)
+        (0, SlotOwner::Requester, SlotOccupancy::Leased)
     );
 }

@@ -67,9 +67,9 @@ pub(crate) enum GaleraEventKind {
     AsksForLease,
     GivesBack,
     Acknowledged,
-    GivenBack,
+    Released,
     Refused,
-    Lost,
+    ConnectionLost,
 }
 
 /// Ledger of all clients.
@@ -169,19 +169,19 @@ impl GaleraLedger {
     }
 
     /// Returns true if a server did not learn the outcome of a row.
-    pub(crate) fn has_lost(&self) -> bool {
-        self.state().events.iter().any(|event| event.what == GaleraEventKind::Lost)
+    pub(crate) fn has_connection_loss(&self) -> bool {
+        self.state().events.iter().any(|event| event.what == GaleraEventKind::ConnectionLost)
     }
 
     /// Waits until every server has acknowledged `count` more leases.
     pub(crate) fn await_acknowledged(&self, count: u64) {
         let state = self.state();
-        let wanted = state.acknowledged.map(|acknowledged| acknowledged + count);
+        let required = state.acknowledged.map(|acknowledged| acknowledged + count);
         let is_short = |state: &mut GaleraLedgerState| {
-            state.acknowledged.iter().zip(wanted).any(|(&found, wanted)| found < wanted)
+            state.acknowledged.iter().zip(required).any(|(&stored, required)| stored < required)
         };
         let (state, waited) = self.has_changed.wait_timeout_while(state, LIMIT, is_short).unwrap();
-        assert!(!waited.timed_out(), "{:?} of {wanted:?} acknowledgments", state.acknowledged);
+        assert!(!waited.timed_out(), "{:?} of {required:?} acknowledgments", state.acknowledged);
     }
 
     /// Checks that every address of a client is in the `leases` of this node, with that client.
@@ -189,14 +189,14 @@ impl GaleraLedger {
         let state = self.state();
         assert!(!state.owners.is_empty());
         for (address, &(client, since_s)) in &state.owners {
-            let found = leases.iter().find(|lease| lease.address == *address);
-            let is_kept = found.is_some_and(|lease| {
+            let stored = leases.iter().find(|lease| lease.address == *address);
+            let is_same = stored.is_some_and(|lease| {
                 lease.hardware.octets() == V4::client(client).hardware.octets()
                     && V4::times(lease).cltt_s >= since_s
             });
             assert!(
-                is_kept,
-                "{address} is {client}'s since {since_s}; node {node} has {found:?}:\n{}",
+                is_same,
+                "{address} is {client}'s since {since_s}; node {node} has {stored:?}:\n{}",
                 state.story_of(*address)
             );
         }

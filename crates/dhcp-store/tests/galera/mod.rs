@@ -103,7 +103,7 @@ fn nodes_that_are_killed_in_turn_lose_no_lease_and_give_no_address_twice() {
     incidents(&mut cluster, &ledger, &mut random, rounds);
     // It depends on the machine if a row was on its way to a node that was killed. Then the server
     // replaces the connection and writes the row again, or reports the loss if it cannot.
-    while !ledger.has_lost() && !servers.iter().any(GaleraLeaseServer::has_replaced) {
+    while !ledger.has_connection_loss() && !servers.iter().any(GaleraLeaseServer::has_replaced) {
         incidents(&mut cluster, &ledger, &mut random, 1);
         assert!(begun.elapsed() < LIMIT, "no row is ever on its way to a node that is killed");
     }

@@ -36,9 +36,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub(crate) struct GaleraServerCounts {
     pub(crate) acknowledged: u64,
     pub(crate) refused: u64,
-    pub(crate) given_back: u64,
+    pub(crate) released: u64,
     /// Batches whose outcome is unknown.
-    pub(crate) lost: u64,
+    pub(crate) connection_losses: u64,
     pub(crate) conflicts: u64,
 }
 
@@ -170,16 +170,16 @@ impl GaleraClientDriver {
         }
         let is_had = |slot: &&SlotView<V4>| {
             matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
-                && slot.owner == SlotOwner::Asking
+                && slot.owner == SlotOwner::Requester
         };
         let had = facts.client_slots().find(is_had).copied();
         let leased = had.filter(|slot| slot.occupancy == SlotOccupancy::Leased);
         match (leased, had.or(facts.candidate)) {
             (Some(slot), _) if self.random.chance(1, 3) => {
                 self.ledger.give_back(client, slot.address);
-                let is_asked = self.commit(client, &slot, false);
+                let is_committed = self.commit(client, &slot, false);
                 self.ledger.tick();
-                is_asked
+                is_committed
             }
             (_, Some(slot)) => self.commit(client, &slot, true),
             (_, None) => false,
@@ -227,13 +227,13 @@ impl GaleraClientDriver {
     fn hear(&mut self) {
         for reply in std::mem::take(&mut self.waiting) {
             let (what, count) = if !self.is_settled(reply.epoch) {
-                (GaleraEventKind::Lost, &mut self.tally.lost)
+                (GaleraEventKind::ConnectionLost, &mut self.tally.connection_losses)
             } else if self.store.is_refused(reply.epoch, &reply.address.octets()) {
                 (GaleraEventKind::Refused, &mut self.tally.refused)
             } else if reply.is_lease {
                 (GaleraEventKind::Acknowledged, &mut self.tally.acknowledged)
             } else {
-                (GaleraEventKind::GivenBack, &mut self.tally.given_back)
+                (GaleraEventKind::Released, &mut self.tally.released)
             };
             *count += 1;
             self.note(what, &reply);

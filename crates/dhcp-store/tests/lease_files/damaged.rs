@@ -114,14 +114,14 @@ pub(crate) fn rows_beside_damaged_ones_load<F: KeaFamily>() {
         assert_eq!(report.rows, count, "seed {seed}");
         assert!(report.bad_rows + report.rubbish_rows <= damaged, "seed {seed}: {report:?}");
         assert_writable::<F>(&leases, seed);
-        let mut found: BTreeMap<_, _> =
+        let mut loaded: BTreeMap<_, _> =
             leases.into_iter().map(|lease| (F::address(&lease), lease)).collect();
         for (key, lease) in expected {
-            let found = found.remove(&key);
-            assert!(lease.is_none() || found == lease, "seed {seed}: {found:?} {lease:?}");
+            let loaded = loaded.remove(&key);
+            assert!(lease.is_none() || loaded == lease, "seed {seed}: {loaded:?} {lease:?}");
         }
         // A remaining lease is from a damaged row with a damaged prefix length.
-        assert!(found.len() as u64 <= damaged, "seed {seed}: {found:?}");
+        assert!(loaded.len() as u64 <= damaged, "seed {seed}: {loaded:?}");
     }
 }
 

@@ -178,9 +178,9 @@ fn states_of_kea<F: KeaFamily>(story: &LeaseFileHistory<F>) -> Vec<(String, File
     states.push(("completed".to_owned(), [inputs(), rest()].concat()));
     states.push(("previous removed".to_owned(), [inputs()[1..].to_vec(), rest()].concat()));
     states.push(("copy removed".to_owned(), rest()));
-    let named = vec![("", live.clone()), pid(), (".2", cleaned.clone())];
-    states.push(("completed renamed".to_owned(), named.clone()));
-    states.push(("done".to_owned(), [&named[..1], &named[2..]].concat()));
+    let renamed_files = vec![("", live.clone()), pid(), (".2", cleaned.clone())];
+    states.push(("completed renamed".to_owned(), renamed_files.clone()));
+    states.push(("done".to_owned(), [&renamed_files[..1], &renamed_files[2..]].concat()));
     states
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn kea_lfc<F: KeaFamily>(folder: &LeaseFilesFolder, wrapper: &[&str])
 }
 
 /// Returns the leases that this server finds in `folder`.
-fn found_in<F: KeaFamily>(folder: &LeaseFilesFolder) -> Vec<F::Lease> {
+fn loaded_from<F: KeaFamily>(folder: &LeaseFilesFolder) -> Vec<F::Lease> {
     let (_, leases, report) = super::load::<F>(&folder.file("x"));
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
     leases
@@ -248,7 +248,7 @@ pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: KeaFamily>()
             let output = kea_lfc::<F>(&folder, &wrapper).output().expect("strace runs");
             is_killed = !output.status.success();
             *sets.entry(names_in(&folder)).or_insert(0) += 1;
-            assert!(found_in::<F>(&folder) == story.all, "{call} {number}: {output:?}");
+            assert!(loaded_from::<F>(&folder) == story.all, "{call} {number}: {output:?}");
             if !is_killed {
                 break;
             }
@@ -290,7 +290,7 @@ pub(crate) fn keas_clean_up_ends_what_ours_left<F: KeaFamily>() {
             // Kea's server creates the new file that our rotation had not created yet.
             let output = kea_lfc::<F>(&folder, &[]).output().expect("kea-lfc runs");
             assert!(output.status.success(), "{output:?}");
-            assert!(found_in::<F>(&folder) == story.all, "beginning {at}, step {steps}");
+            assert!(loaded_from::<F>(&folder) == story.all, "beginning {at}, step {steps}");
             steps += 1;
         }
     }

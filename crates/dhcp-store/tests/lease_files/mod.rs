@@ -194,8 +194,8 @@ fn a_second_server_is_refused_the_file_under_any_name<F: KeaFamily>() {
         let path = folder.file(name);
         let opened = Memfile::open::<F>(Arc::new(DiskStorage), &path, OpenOptions::default());
         let message = opened.err().map(|error| error.to_string());
-        let told = format!("lease file {} is in use by another server", path.display());
-        assert_eq!(message, Some(told), "{name}");
+        let expected = format!("lease file {} is in use by another server", path.display());
+        assert_eq!(message, Some(expected), "{name}");
     };
     refused("hard.csv");
     refused("soft.csv");
@@ -231,13 +231,13 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
 
 /// Returns true if Kea is installed; without it the test ends, or fails if tools are required.
 fn has_kea(tool: &str) -> bool {
-    let found = Command::new(tool).arg("-v").output().is_ok();
+    let is_installed = Command::new(tool).arg("-v").output().is_ok();
     let required = std::env::var("GODWIT_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-    assert!(found || !required, "{tool} is required but not installed");
-    if !found {
+    assert!(is_installed || !required, "{tool} is required but not installed");
+    if !is_installed {
         println!("skipped: {tool} is not installed");
     }
-    found
+    is_installed
 }
 
 /// Returns `rows` rows about the leases of `addresses` addresses, and the leases that result.
@@ -268,9 +268,9 @@ fn keas_clean_up_keeps_the_leases_written_here<F: KeaFamily>() {
     assert!(!folder.file("x.1").exists(), "kea-lfc did not finish: {output:?}");
 
     // The result is the previous file of a lease file x, which need not exist.
-    let (_, kept, report) = load::<F>(&folder.file("x"));
+    let (_, leases, report) = load::<F>(&folder.file("x"));
     assert_eq!(report.bad_rows, 0);
-    assert_same(&kept, &expected);
+    assert_same(&leases, &expected);
 }
 
 fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
@@ -321,11 +321,11 @@ fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
 }
 
 /// Compares leases as rows, and prints the first ones that differ.
-fn assert_same<L: PartialEq + std::fmt::Debug>(found: &[L], expected: &[L]) {
-    for (found, expected) in found.iter().zip(expected) {
-        assert_eq!(found, expected);
+fn assert_same<L: PartialEq + std::fmt::Debug>(leases: &[L], expected: &[L]) {
+    for (leases, expected) in leases.iter().zip(expected) {
+        assert_eq!(leases, expected);
     }
-    assert_eq!(found.len(), expected.len());
+    assert_eq!(leases.len(), expected.len());
 }
 
 /// Checks every 50 ms, for minutes at most: another program does not notify the test.

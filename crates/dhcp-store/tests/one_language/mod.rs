@@ -135,10 +135,10 @@ fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<P::Lease>)) -> u
     let (mut omissions, mut done) = (0, 0);
     for configuration in &configurations {
         let mut engine = HostileTestServer::<P>::new(configuration);
-        let mut left = (cases as usize).div_ceil(configurations.len());
-        while left > 0 {
-            let leases = engine.leases(left.min(AT_ONCE), &mut random);
-            left = left.saturating_sub(leases.len());
+        let mut remaining = (cases as usize).div_ceil(configurations.len());
+        while remaining > 0 {
+            let leases = engine.leases(remaining.min(AT_ONCE), &mut random);
+            remaining = remaining.saturating_sub(leases.len());
             done += leases.len() as u64;
             check(leases);
             progress.write(done);
@@ -155,10 +155,10 @@ fn number(name: &str, default: u64) -> u64 {
 /// Gives every lease an address of its own: there are few clients, which get the same addresses
 /// again and again, and only the last lease of an address would be read back.
 fn apart<P: HostileClientFamily>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
-    let mut taken = BTreeSet::new();
+    let mut addresses = BTreeSet::new();
     let numbered = (0..).zip(leases);
     let own_or_other = numbered.map(|(number, lease)| {
-        if taken.insert(<P as LeaseFileFamily>::address(&lease)) {
+        if addresses.insert(<P as LeaseFileFamily>::address(&lease)) {
             lease
         } else {
             P::moved(lease, number)
@@ -169,11 +169,11 @@ fn apart<P: HostileClientFamily>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
 
 fn newest_of<P: HostileClientFamily>(
     leases: &[P::Lease],
-    as_kept: impl Fn(&P::Lease) -> P::Lease,
+    as_stored: impl Fn(&P::Lease) -> P::Lease,
 ) -> BTreeMap<P::Address, P::Lease> {
     let mut newest: BTreeMap<P::Address, P::Lease> = leases
         .iter()
-        .map(|lease| (<P as LeaseFileFamily>::address(lease), as_kept(lease)))
+        .map(|lease| (<P as LeaseFileFamily>::address(lease), as_stored(lease)))
         .collect();
     newest.retain(|_, lease| !P::is_deleted(lease));
     newest
@@ -220,12 +220,12 @@ fn through_file<P: HostileClientFamily>(leases: &[P::Lease], path: &Path) {
 /// Checks tables of a database of each version, each written by a thread of its own: leases are
 /// made once for all of them.
 fn come_back_from_tables<P: HostileClientFamily>(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "language") else { return };
+    let Some(test_databases) = SqlTestDatabases::new(backend, "language") else { return };
     let versions = Schema::ALL.into_iter().filter(|schema| schema.statements(backend).is_some());
     let databases: Vec<(Database, RowLayout)> = versions
         .map(|schema| {
             let name = format!("language_{}_{schema:?}", P::PACKETS).to_lowercase();
-            let mut database = open(&place.create(&name));
+            let mut database = open(&test_databases.create(&name));
             database.install(schema).unwrap();
             let layout = database.layout().unwrap();
             (database, layout)

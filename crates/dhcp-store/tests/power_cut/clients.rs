@@ -38,7 +38,7 @@ pub fn act<F: SimulatedFamily>(
     let mut facts = Facts::<F>::default();
     store.fetch(now, &keys, &mut facts);
     let mine = |slot: &&SlotView<F>| {
-        slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
+        slot.owner == SlotOwner::Requester && slot.occupancy == SlotOccupancy::Leased
     };
     let mine = facts.client_slots().find(mine).copied();
     let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };

@@ -8,22 +8,22 @@ use dhcp_lease::LeaseState;
 use crate::power_cut::case::SimulatedFamily;
 
 /// Contents of a lease file about an address; `None` = free.
-pub type KeptLease = Option<(LeaseState, Vec<u8>, u64, u32)>;
+pub type RecordedLease = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// Returns the part of a lease that its client knows; `None` if the lease is past.
-pub fn kept<F: SimulatedFamily>(lease: &F::Lease) -> KeptLease {
-    let told = F::sample(lease);
-    let kept = (told.state, F::owner(lease), told.cltt_s, told.valid_lifetime_s);
-    (!told.state.is_past()).then_some(kept)
+pub fn recorded<F: SimulatedFamily>(lease: &F::Lease) -> RecordedLease {
+    let sample = F::sample(lease);
+    let recorded = (sample.state, F::owner(lease), sample.cltt_s, sample.valid_lifetime_s);
+    (!sample.state.is_past()).then_some(recorded)
 }
 
-fn has_ended(kept: &KeptLease, now_s: u64) -> bool {
-    kept.as_ref().is_none_or(|(_, _, cltt_s, valid_s)| cltt_s + u64::from(*valid_s) <= now_s)
+fn has_ended(recorded: &RecordedLease, now_s: u64) -> bool {
+    recorded.as_ref().is_none_or(|(_, _, cltt_s, valid_s)| cltt_s + u64::from(*valid_s) <= now_s)
 }
 
 #[derive(Debug)]
 struct History {
-    states: Vec<KeptLease>,
+    states: Vec<RecordedLease>,
     /// Index of the last acknowledged state.
     acknowledged: usize,
 }
@@ -56,9 +56,9 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
         let mut ledger = Self::default();
         for lease in leases {
             let address = F::sample(lease).address;
-            let history = History { states: vec![kept::<F>(lease)], acknowledged: 0 };
-            let known = ledger.histories.insert(address, history);
-            assert!(known.is_none(), "{address} was loaded twice");
+            let history = History { states: vec![recorded::<F>(lease)], acknowledged: 0 };
+            let previous = ledger.histories.insert(address, history);
+            assert!(previous.is_none(), "{address} was loaded twice");
         }
         ledger
     }
@@ -73,20 +73,20 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
     pub fn commit(
         &mut self,
         address: F::Address,
-        state: KeptLease,
+        state: RecordedLease,
         epoch: u64,
         now_s: u64,
     ) -> Result<(), String> {
         let history = self.history(address);
         let before = history.states.last().expect("a history begins with a state");
-        let taken_by_other = match (before, &state) {
+        let is_reassigned = match (before, &state) {
             (Some((LeaseState::Assigned, before, ..)), Some((LeaseState::Assigned, after, ..))) => {
                 before != after
             }
             (Some((LeaseState::Declined, ..)), _) => true,
             _ => false,
         };
-        if taken_by_other && !has_ended(before, now_s) {
+        if is_reassigned && !has_ended(before, now_s) {
             return Err(format!("{address} was taken from its owner: {before:?} to {state:?}"));
         }
         history.states.push(state);
@@ -119,24 +119,26 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
     /// Checks that the loaded leases keep all promises: each address has the acknowledged state or
     /// a later one. An expired lease may be missing.
     pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
-        let mut found: BTreeMap<F::Address, KeptLease> = BTreeMap::new();
+        let mut loaded: BTreeMap<F::Address, RecordedLease> = BTreeMap::new();
         for lease in leases {
             let address = F::sample(lease).address;
-            if found.insert(address, kept::<F>(lease)).is_some() {
+            if loaded.insert(address, recorded::<F>(lease)).is_some() {
                 return Err(format!("{address} was loaded twice"));
             }
         }
         for (address, history) in &self.histories {
-            let present = found.remove(address).unwrap_or(None);
+            let present = loaded.remove(address).unwrap_or(None);
             let possible = &history.states[history.acknowledged..];
-            let is_kept = possible.contains(&present)
+            let is_possible = possible.contains(&present)
                 || (present.is_none() && possible.iter().any(|state| has_ended(state, now_s)));
-            if !is_kept {
+            if !is_possible {
                 return Err(format!("{address}: found {present:?}, promised {possible:?}"));
             }
         }
-        match found.into_iter().find(|(_, kept)| kept.is_some()) {
-            Some((address, kept)) => Err(format!("{address}: found {kept:?} out of nowhere")),
+        match loaded.into_iter().find(|(_, recorded)| recorded.is_some()) {
+            Some((address, recorded)) => {
+                Err(format!("{address}: found {recorded:?} out of nowhere"))
+            }
             None => Ok(()),
         }
     }

@@ -10,21 +10,21 @@ mod clients;
 mod forgetful;
 mod ledger;
 mod names;
+mod simulation;
 mod sqlite;
 mod steps;
-mod world;
 
 use case::SimulatedFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use dhcp_store::RowDurability;
 use dhcp_store::storage::DiskAfterCut::{self, PowerFailed, ProcessDied};
-use world::{PowerCutRules, PowerCutTally, simulate};
+use simulation::{PowerCutRules, PowerCutTally, simulate};
 
 const DURABLE: PowerCutRules = PowerCutRules {
     durability: RowDurability::Always,
     promises_settled: true,
-    lives: 4,
+    server_runs: 4,
     ends: &[PowerFailed, PowerFailed, PowerFailed, ProcessDied],
     has_faults: false,
     lying_syncs: false,

@@ -82,13 +82,16 @@ fn beside(suffix: &str) -> PathBuf {
 #[derive(Debug, Default)]
 struct FileChangeTally {
     acknowledged: u64,
-    made: [u64; KINDS.len()],
+    counts: [u64; KINDS.len()],
 }
 
 impl fmt::Display for FileChangeTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} leases acknowledged", self.acknowledged)?;
-        KINDS.iter().zip(self.made).try_for_each(|((name, _), made)| write!(f, ", {made} {name}"))
+        KINDS
+            .iter()
+            .zip(self.counts)
+            .try_for_each(|((name, _), counts)| write!(f, ", {counts} {name}"))
     }
 }
 
@@ -171,8 +174,8 @@ impl<'r, F: SimulatedFamily> FileChangeRun<'r, F> {
         let table = self.table.clone();
         let restart =
             |core: &mut LogCore, now| core.restart(now, &mut |sink| rows_of_table(&table, sink));
-        let found = self.core.watch_due(self.now);
-        if self.core.failure().is_none() && found.is_none() {
+        let disturbance = self.core.watch_due(self.now);
+        if self.core.failure().is_none() && disturbance.is_none() {
             // Without anything to write, a full disk does not show.
             self.storage.set_capacity(None);
             return match kind {
@@ -203,20 +206,20 @@ fn simulate<F: SimulatedFamily>(seed: u64, tally: &mut FileChangeTally) -> Resul
         life.acts(count)?;
         let kind = life.random.below(KINDS.len() as u64) as usize;
         (KINDS[kind].1)(&life.storage, life.random);
-        tally.made[kind] += 1;
+        tally.counts[kind] += 1;
         let count = life.random.below(12);
-        let named = |broken| format!("{}: {broken}", KINDS[kind].0);
-        life.acts(count).map_err(named)?;
-        life.repair(KINDS[kind].0).map_err(named)?;
+        let with_kind = |broken| format!("{}: {broken}", KINDS[kind].0);
+        life.acts(count).map_err(with_kind)?;
+        life.repair(KINDS[kind].0).map_err(with_kind)?;
         let count = life.random.below(60);
-        life.acts(count).map_err(named)?;
+        life.acts(count).map_err(with_kind)?;
         (now, ledger, storage) = (life.now, life.ledger, life.storage);
         tally.acknowledged += ledger.acknowledged;
         let survival =
             if random.chance(3, 4) { DiskAfterCut::PowerFailed } else { DiskAfterCut::ProcessDied };
         storage = storage.after(survival, StorageFaults::default());
-        let (_, leases) = open::<F>(&storage).map_err(named)?;
-        ledger.check(&leases, now.wall_s()).map_err(named)?;
+        let (_, leases) = open::<F>(&storage).map_err(with_kind)?;
+        ledger.check(&leases, now.wall_s()).map_err(with_kind)?;
     }
     Ok(())
 }
@@ -239,6 +242,9 @@ fn acknowledged_leases_survive_what_other_programs_do_to_the_lease_files() {
     }
     println!("crash: names: {} seeds, {tally}", cuts());
     if cuts() >= 200 {
-        assert!(tally.acknowledged > 10_000 && tally.made.iter().all(|&made| made > 50), "{tally}");
+        assert!(
+            tally.acknowledged > 10_000 && tally.counts.iter().all(|&counts| counts > 50),
+            "{tally}"
+        );
     }
 }

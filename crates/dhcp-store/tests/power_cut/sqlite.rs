@@ -139,19 +139,19 @@ fn simulate<F: SimulatedFamily + SharedRows>(
         match open::<F>(&settings, &disk) {
             Ok((connection, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world = SqliteCutSimulation::<F>::new(
+                let mut simulation = SqliteCutSimulation::<F>::new(
                     &mut random,
                     now,
                     disk.clone(),
                     connection,
                     &leases,
                 );
-                world.syncs_fail = rules.failing_syncs;
-                world.live()?;
-                tally.reconnected += world.reconnected;
+                simulation.syncs_fail = rules.failing_syncs;
+                simulation.live()?;
+                tally.reconnected += simulation.reconnected;
                 tally.cut_while_running += u64::from(!disk.is_on());
-                tally.cut_while_closing += u64::from(world.is_cut_when_closing());
-                (now, ledger) = (world.now, world.ledger);
+                tally.cut_while_closing += u64::from(simulation.is_cut_when_closing());
+                (now, ledger) = (simulation.now, simulation.ledger);
                 tally.acknowledged += ledger.acknowledged;
                 tally.waiting += ledger.waiting();
             }
@@ -255,7 +255,9 @@ impl<'r, F: SimulatedFamily + SharedRows> SqliteCutSimulation<'r, F> {
                 self.reconnected += 1;
                 Ok(())
             }
-            RoundEnd::Lost(error) if self.disk.is_on() => Err(format!("a round fails: {error}")),
+            RoundEnd::ConnectionLost(error) if self.disk.is_on() => {
+                Err(format!("a round fails: {error}"))
+            }
             _ => Ok(()),
         }
     }
@@ -365,8 +367,8 @@ fn the_checker_finds_leases_that_sqlite_did_not_flush() {
         SqliteCutRules { durability: RowDurability::Interval(1_000), ..DURABLE },
         SqliteCutRules { lying_syncs: true, ..DURABLE },
     ] {
-        let found = (broken::<V4>(rules, &disks, vfs), broken::<V6>(rules, &disks, vfs));
-        assert!(found.0 > 6 && found.1 > 6, "{rules:?}: {found:?} of 12");
+        let broken_counts = (broken::<V4>(rules, &disks, vfs), broken::<V6>(rules, &disks, vfs));
+        assert!(broken_counts.0 > 6 && broken_counts.1 > 6, "{rules:?}: {broken_counts:?} of 12");
     }
 }
 
@@ -384,15 +386,16 @@ fn a_disk_without_room_for_the_whole_log_keeps_leases_all_the_same() {
     assert!(log.is_none_or(|octets| octets.is_empty()), "room is given back");
     let now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut random = Random::from_seed(6);
-    let mut world =
+    let mut simulation =
         SqliteCutSimulation::<V4>::new(&mut random, now, disk.clone(), connection, &leases);
     for _ in 0..40 {
-        let shards = &mut world.stores;
-        act(world.random, now, &world.pools, &mut shards[0], &mut world.ledger).unwrap();
-        world.round().unwrap();
-        world.ledger.settle_unless(world.stores[0].settled_epoch(), |_, _| false);
+        let shards = &mut simulation.stores;
+        act(simulation.random, now, &simulation.pools, &mut shards[0], &mut simulation.ledger)
+            .unwrap();
+        simulation.round().unwrap();
+        simulation.ledger.settle_unless(simulation.stores[0].settled_epoch(), |_, _| false);
     }
-    let ledger = world.ledger;
+    let ledger = simulation.ledger;
     assert!(ledger.acknowledged > 10, "{} acknowledged", ledger.acknowledged);
     let disk = disk.after(DiskAfterCut::PowerFailed, small);
     disks.mount(Path::new(FOLDER), disk.clone());

@@ -180,7 +180,7 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
         let mut facts = Facts::<F>::default();
         self.store.fetch(now, &keys, &mut facts);
         let is_mine = |slot: &&SlotView<F>| {
-            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased
+            slot.owner == SlotOwner::Requester && slot.occupancy == SlotOccupancy::Leased
         };
         let mine = facts.client_slots().find(is_mine).copied();
         let Some(slot) = mine.or(facts.candidate) else { return Ok(()) };
@@ -212,19 +212,21 @@ impl<'r, F: SimulatedFamily> ClockStepRun<'r, F> {
     fn check(&self) -> Result<(), String> {
         let now = self.clocks.now();
         for (&address, (owner, end_ns)) in &self.promised {
-            let left_ns = end_ns.saturating_sub(now.mono_ns);
-            if left_ns <= SLACK_NS {
+            let remaining_ns = end_ns.saturating_sub(now.mono_ns);
+            if remaining_ns <= SLACK_NS {
                 continue;
             }
             let Some(lease) = self.table.lease(address) else {
                 return Err(format!("{address} is gone"));
             };
-            let found = F::sample(&lease);
-            let ends_s = found.cltt_s + u64::from(found.valid_lifetime_s);
-            let is_running = found.state == LeaseState::Assigned && ends_s > now.wall_s();
+            let sample = F::sample(&lease);
+            let ends_s = sample.cltt_s + u64::from(sample.valid_lifetime_s);
+            let is_running = sample.state == LeaseState::Assigned && ends_s > now.wall_s();
             if !is_running || F::owner(&lease) != *owner {
-                let left_s = left_ns / NS_PER_S;
-                return Err(format!("{address} has {left_s} s left and is {found:?} at {now:?}"));
+                let remaining_s = remaining_ns / NS_PER_S;
+                return Err(format!(
+                    "{address} has {remaining_s} s left and is {sample:?} at {now:?}"
+                ));
             }
         }
         Ok(())

@@ -95,13 +95,13 @@ fn a_failing_visitor_is_heard(database: &mut Database) {
 
 /// Writes leases to a file and reads them back.
 fn travel<F: SqlFamily + SampleFamily>(
-    place: &SqlTestDatabases,
+    databases: &SqlTestDatabases,
     database: &mut Database,
     other: &mut Database,
 ) {
     let layout = database.layout().unwrap();
     let before = all::<F>(database, layout);
-    let path = place.folder().join("leases.csv");
+    let path = databases.folder().join("leases.csv");
     let dumped = transfer::dump::<F>(database, &path).unwrap();
     assert_eq!(dumped.leases, before.len() as u64);
     let uploaded = transfer::upload::<F>(other, &path).unwrap();
@@ -111,15 +111,15 @@ fn travel<F: SqlFamily + SampleFamily>(
 }
 
 /// Makes the database `name` refuse leases of the subnet 77.
-fn refuse_subnet_77(place: &SqlTestDatabases, name: &str) {
+fn refuse_subnet_77(databases: &SqlTestDatabases, name: &str) {
     let statement = "ALTER TABLE lease6 ADD CONSTRAINT allowed CHECK (subnet_id <> 77)";
-    place.server().query(name, statement).unwrap();
+    databases.server().query(name, statement).unwrap();
 }
 
 /// Checks that a lease that the table refuses is left out and named, and that all others are
 /// written.
 fn a_refused_lease_is_left_out(
-    place: &SqlTestDatabases,
+    databases: &SqlTestDatabases,
     name: &str,
     one: &mut Database,
     two: &mut Database,
@@ -131,14 +131,14 @@ fn a_refused_lease_is_left_out(
     one.begin().unwrap();
     one.upsert_many::<V6>(from, &before[row..=row]).unwrap();
     one.commit().unwrap();
-    let path = place.folder().join("refused.csv");
+    let path = databases.folder().join("refused.csv");
     transfer::dump::<V6>(one, &path).unwrap();
 
     let gone: Vec<_> = all::<V6>(two, to).iter().map(<V6 as LeaseFileFamily>::address).collect();
     two.begin().unwrap();
     two.delete_many::<V6>(to, &gone).unwrap();
     two.commit().unwrap();
-    refuse_subnet_77(place, name);
+    refuse_subnet_77(databases, name);
     let uploaded = transfer::upload::<V6>(two, &path).unwrap();
     assert_eq!((uploaded.leases, uploaded.refused), (before.len() as u64 - 1, 1));
     let refused = before.remove(row);
@@ -148,26 +148,26 @@ fn a_refused_lease_is_left_out(
 }
 
 fn in_all_tables(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "bulk") else { return };
+    let Some(databases) = SqlTestDatabases::new(backend, "bulk") else { return };
     for schema in Schema::ALL {
         if schema.statements(backend).is_none() {
             continue;
         }
         let names = ["one", "two"].map(|name| format!("{name}_{schema:?}").to_lowercase());
         let [mut one, mut two] = names.each_ref().map(|name| {
-            let mut database = open(&place.create(name));
+            let mut database = open(&databases.create(name));
             database.install(schema).unwrap();
             database
         });
         come_and_go::<V4>(&mut one);
         come_and_go::<V6>(&mut one);
         a_failing_visitor_is_heard(&mut one);
-        travel::<V4>(&place, &mut one, &mut two);
-        travel::<V6>(&place, &mut one, &mut two);
+        travel::<V4>(&databases, &mut one, &mut two);
+        travel::<V6>(&databases, &mut one, &mut two);
         prefixes_are_kept(&mut one);
         // SQLite's tables cannot get a constraint later.
         if backend != SqlDatabaseKind::Sqlite {
-            a_refused_lease_is_left_out(&place, &names[1], &mut one, &mut two);
+            a_refused_lease_is_left_out(&databases, &names[1], &mut one, &mut two);
         }
     }
 }
@@ -205,18 +205,18 @@ fn leases_come_and_go_in_sqlite() {
 #[test]
 fn a_wrong_password_and_a_missing_server_are_told() {
     for backend in [SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
-        let Some(place) = SqlTestDatabases::new(backend, "refused") else { continue };
-        let mut settings = place.create("leases");
+        let Some(databases) = SqlTestDatabases::new(backend, "refused") else { continue };
+        let mut settings = databases.create("leases");
         settings.password = "guessed".to_owned();
         let error = Database::open(&settings).unwrap_err();
         assert!(!error.to_string().contains("guessed"), "{error}");
-        assert!(!error.is_lost(), "{error}");
+        assert!(!error.is_connection_lost(), "{error}");
         let mut database = open(&dhcp_store::sql::SqlSettings {
             password: testbed::database::PASSWORD.into(),
             ..settings.clone()
         });
-        drop(place);
-        assert!(database.version().unwrap_err().is_lost());
-        assert!(Database::open(&settings).unwrap_err().is_lost());
+        drop(databases);
+        assert!(database.version().unwrap_err().is_connection_lost());
+        assert!(Database::open(&settings).unwrap_err().is_connection_lost());
     }
 }

@@ -30,7 +30,7 @@ const SHARDS: usize = 4;
 
 /// Server with its databases that no test uses now.
 struct DatabasePool {
-    place: Arc<SqlTestDatabases>,
+    databases: Arc<SqlTestDatabases>,
     free: Mutex<(Vec<SqlSettings>, u32)>,
     keeper: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -42,17 +42,17 @@ impl DatabasePool {
     /// Starts a server. Servers end with the thread that started them, and threads of tests end
     /// soon, so the pool has a thread of its own.
     fn new(backend: SqlDatabaseKind) -> Option<Self> {
-        let (started, place) = channel();
+        let (started, databases) = channel();
         let (end, ended) = channel::<()>();
         let label = format!("contract{}", POOLS.fetch_add(1, Ordering::Relaxed));
         let keeper = std::thread::spawn(move || {
-            let place = SqlTestDatabases::new(backend, &label).map(Arc::new);
-            started.send(place.clone()).unwrap();
+            let databases = SqlTestDatabases::new(backend, &label).map(Arc::new);
+            started.send(databases.clone()).unwrap();
             // The thread waits until the pool is dropped.
             ended.recv().unwrap_err();
         });
-        let place = place.recv().unwrap()?;
-        Some(Self { place, free: Mutex::default(), keeper: Some((end, keeper)) })
+        let databases = databases.recv().unwrap()?;
+        Some(Self { databases, free: Mutex::default(), keeper: Some((end, keeper)) })
     }
 }
 
@@ -96,7 +96,7 @@ impl Lent {
         let number = free.1;
         drop(free);
         let settings = settings.unwrap_or_else(|| {
-            let settings = pool.place.create(&format!("contract{number}"));
+            let settings = pool.databases.create(&format!("contract{number}"));
             open(&settings).install(Schema::Current).unwrap();
             settings
         });

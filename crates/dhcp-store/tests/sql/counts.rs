@@ -24,7 +24,7 @@ const STATES: [LeaseState; 3] =
 /// Tables with leases that are added, changed and deleted at random, and the counts that they must
 /// have.
 struct LeaseCountsFixture<'p, F: SharedRows> {
-    place: &'p SqlTestDatabases,
+    databases: &'p SqlTestDatabases,
     settings: SqlSettings,
     /// Number of the family, `4` or `6`.
     family: u8,
@@ -35,11 +35,16 @@ struct LeaseCountsFixture<'p, F: SharedRows> {
 }
 
 impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
-    fn new(place: &'p SqlTestDatabases, settings: SqlSettings, family: u8, schema: Schema) -> Self {
+    fn new(
+        databases: &'p SqlTestDatabases,
+        settings: SqlSettings,
+        family: u8,
+        schema: Schema,
+    ) -> Self {
         let mut shared = SharedLeases::new(settings.clone());
         LeaseDatabaseConnection::<F>::connect(&mut shared).unwrap();
         let random = Random::from_seed(u64::from(family));
-        Self { place, settings, family, schema, random, shared, leases: BTreeMap::new() }
+        Self { databases, settings, family, schema, random, shared, leases: BTreeMap::new() }
     }
 
     fn lease(&mut self, address: u32, cltt_s: u64) -> F::Lease {
@@ -159,44 +164,44 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
     }
 
     fn ask(&self, query: &str) -> String {
-        self.place.server().query(&self.settings.name, query).unwrap()
+        self.databases.server().query(&self.settings.name, query).unwrap()
     }
 }
 
 fn counts_are_right<F: SharedRows + SampleFamily>(
-    place: &SqlTestDatabases,
+    databases: &SqlTestDatabases,
     settings: &SqlSettings,
     family: u8,
     schema: Schema,
     classes: bool,
 ) {
-    let mut scene = LeaseCountsFixture::<F>::new(place, settings.clone(), family, schema);
+    let mut fixture = LeaseCountsFixture::<F>::new(databases, settings.clone(), family, schema);
     for number in 1..=ROUNDS {
-        scene.round(number);
+        fixture.round(number);
         if number % 5 == 0 {
-            scene.conflict();
-            scene.put_beside(number);
-            scene.check(classes);
+            fixture.conflict();
+            fixture.put_beside(number);
+            fixture.check(classes);
         }
     }
-    assert!(scene.leases.len() > 10, "leases stay");
+    assert!(fixture.leases.len() > 10, "leases stay");
 }
 
 fn all_counts_are_right(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "counts") else { return };
+    let Some(databases) = SqlTestDatabases::new(backend, "counts") else { return };
     for schema in Schema::ALL {
-        let settings = place.create(&format!("counts_{schema:?}").to_lowercase());
+        let settings = databases.create(&format!("counts_{schema:?}").to_lowercase());
         open(&settings).install(schema).unwrap();
-        counts_are_right::<V4>(&place, &settings, 4, schema, true);
-        counts_are_right::<V6>(&place, &settings, 6, schema, true);
+        counts_are_right::<V4>(&databases, &settings, 4, schema, true);
+        counts_are_right::<V6>(&databases, &settings, 6, schema, true);
     }
     // The triggers of these tables count all leases themselves.
-    let theirs = place.create("theirs");
+    let theirs = databases.create("theirs");
     if kea_admin(&["db-init", backend.name()], &theirs).is_none() {
         return skip("kea-admin is not installed");
     }
-    counts_are_right::<V4>(&place, &theirs, 4, Schema::Kea22, false);
-    counts_are_right::<V6>(&place, &theirs, 6, Schema::Kea22, false);
+    counts_are_right::<V4>(&databases, &theirs, 4, Schema::Kea22, false);
+    counts_are_right::<V6>(&databases, &theirs, 6, Schema::Kea22, false);
 }
 
 #[test]

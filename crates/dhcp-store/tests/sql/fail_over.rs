@@ -16,15 +16,15 @@ fn server(
     options: &[&str],
 ) -> Option<(SqlTestDatabases, SqlSettings)> {
     let options = options.iter().map(|&option| option.to_owned()).collect();
-    let place = SqlTestDatabases::with(backend, label, |_| options)?;
-    let settings = place.create("leases");
-    Some((place, settings))
+    let databases = SqlTestDatabases::with(backend, label, |_| options)?;
+    let settings = databases.create("leases");
+    Some((databases, settings))
 }
 
 fn with_tables(backend: SqlDatabaseKind, label: &str) -> Option<(SqlTestDatabases, SqlSettings)> {
-    let (place, settings) = server(backend, label, &[])?;
+    let (databases, settings) = server(backend, label, &[])?;
     open(&settings).install(Schema::Current).unwrap();
-    Some((place, settings))
+    Some((databases, settings))
 }
 
 /// Returns the leases of the first database, with the others as further hosts.
@@ -58,8 +58,8 @@ fn write(leases: &mut SharedLeases, number: u32) -> Result<(), DatabaseError> {
     LeaseDatabaseConnection::<V4>::commit(leases)
 }
 
-fn count(place: &SqlTestDatabases) -> String {
-    place.server().query("leases", "SELECT count(*) FROM lease4").unwrap().trim().to_owned()
+fn count(databases: &SqlTestDatabases) -> String {
+    databases.server().query("leases", "SELECT count(*) FROM lease4").unwrap().trim().to_owned()
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn a_read_only_mariadb_is_passed_over() {
     // No host remains: the error has the reason for each.
     drop(writable);
     let error = write(&mut leases, 2).unwrap_err();
-    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
+    assert_eq!(error.fault, DatabaseFault::ConnectionLost, "{error}");
     let error = connect(&mut leases).unwrap_err();
-    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
-    let said = error.to_string();
-    assert!(said.contains("any of 2 hosts") && said.contains("read-only"), "{said}");
+    assert_eq!(error.fault, DatabaseFault::ConnectionLost, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("any of 2 hosts") && text.contains("read-only"), "{text}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_server_that_turns_read_only_is_left() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
+    assert_eq!(error.fault, DatabaseFault::ConnectionLost, "{error}");
     LeaseDatabaseConnection::<V4>::roll_back(&mut leases);
     connect(&mut leases).unwrap();
     write(&mut leases, number).unwrap();
@@ -139,7 +139,7 @@ fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
         write(&mut leases, 1).unwrap();
         first.server_mut().kill();
         let error = write(&mut leases, 2).unwrap_err();
-        assert_eq!(error.fault, DatabaseFault::Lost, "{error}");
+        assert_eq!(error.fault, DatabaseFault::ConnectionLost, "{error}");
         connect(&mut leases).unwrap();
         write(&mut leases, 2).unwrap();
         assert_eq!(count(&second), "1");

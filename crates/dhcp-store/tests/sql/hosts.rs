@@ -144,7 +144,7 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRo
 }
 
 /// Checks rows as Kea's documentation has operators write them.
-fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut Database) {
+fn rows_of_others_are_found(databases: &SqlTestDatabases, name: &str, database: &mut Database) {
     let layout = database.layout().unwrap();
     let (octets, truth) = match layout.backend {
         SqlDatabaseKind::Mysql => ("UNHEX('0200deadbeef')", "1"),
@@ -158,7 +158,7 @@ fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut
         if layout.schema == Schema::Current { ", client_classes" } else { "" },
         if layout.schema == Schema::Current { ", '[  ]'" } else { "" },
     );
-    place.server().query(name, &statement).unwrap();
+    databases.server().query(name, &statement).unwrap();
     let query = HostQuery::Identifier(0, vec![2, 0, 0xde, 0xad, 0xbe, 0xef]);
     let found = find(database, HostFamily::V4, layout, std::slice::from_ref(&query));
     let [found] = &found[..] else { panic!("{found:?}") };
@@ -172,18 +172,18 @@ fn rows_of_others_are_found(place: &SqlTestDatabases, name: &str, database: &mut
 }
 
 fn in_all_tables(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "hosts") else { return };
+    let Some(databases) = SqlTestDatabases::new(backend, "hosts") else { return };
     for schema in Schema::ALL {
         if schema.statements(backend).is_none() {
             continue;
         }
         let name = format!("hosts_{schema:?}").to_lowercase();
-        let mut database = open(&place.create(&name));
+        let mut database = open(&databases.create(&name));
         database.install(schema).unwrap();
         come_and_go(&mut database, HostFamily::V4, &hosts_of_v4(schema));
         come_and_go(&mut database, HostFamily::V6, &hosts_of_v6(schema));
         if backend != SqlDatabaseKind::Sqlite {
-            rows_of_others_are_found(&place, &name, &mut database);
+            rows_of_others_are_found(&databases, &name, &mut database);
         }
     }
 }

@@ -24,7 +24,7 @@ fn length(path: &str) -> u64 {
 
 #[test]
 fn commits_that_are_flushed_write_over_a_log_of_full_length() {
-    let place = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "log").unwrap();
+    let databases = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "log").unwrap();
     let leases = leases::<V4>(&mut Random::from_seed(3), 2000, Schema::Current);
     let by_durability = [
         (RowDurability::Always, true),
@@ -33,7 +33,7 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
     ];
     for (durability, is_long) in by_durability {
         let name = format!("leases-{durability:?}");
-        let settings = SqlSettings { durability, log_pages: 1000, ..place.create(&name) };
+        let settings = SqlSettings { durability, log_pages: 1000, ..databases.create(&name) };
         open(&settings).install(Schema::Current).unwrap();
         let log = format!("{}-wal", settings.name);
         let mut database = SharedLeases::new(settings.clone());
@@ -74,8 +74,8 @@ fn flushes_leave_out_what_nobody_needs_of_a_file() {
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(said.contains("1 passed"), "no test is called {COMMITS}: {said}");
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(text.contains("1 passed"), "no test is called {COMMITS}: {text}");
     let calls = std::fs::read_to_string(&trace).unwrap();
     std::fs::remove_file(&trace).unwrap();
     let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();

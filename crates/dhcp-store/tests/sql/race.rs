@@ -64,8 +64,8 @@ fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
 }
 
 fn in_tables_of(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "race") else { return };
-    let settings = place.create("leases");
+    let Some(databases) = SqlTestDatabases::new(backend, "race") else { return };
+    let settings = databases.create("leases");
     open(&settings).install(Schema::Current).unwrap();
     the_faster_one_has_it::<V4>(&settings);
     the_faster_one_has_it::<V6>(&settings);

@@ -20,8 +20,8 @@ const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hw
 
 /// Returns a description of those tables: columns with their types, indexes, the rows of the small
 /// ones.
-fn described(place: &SqlTestDatabases, database: &str) -> String {
-    let server = place.server();
+fn described(databases: &SqlTestDatabases, database: &str) -> String {
+    let server = databases.server();
     let ask = |query: &str| server.query(database, query).unwrap();
     let of_tables = match server.engine() {
         DatabaseEngine::MariaDb => [
@@ -74,15 +74,15 @@ pub(crate) fn kea_admin(words: &[&str], settings: &SqlSettings) -> Option<String
 }
 
 fn is_like_keas(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "schema") else { return };
-    let (theirs, ours) = (place.create("theirs"), place.create("ours"));
+    let Some(databases) = SqlTestDatabases::new(backend, "schema") else { return };
+    let (theirs, ours) = (databases.create("theirs"), databases.create("ours"));
     if kea_admin(&["db-init", backend.name()], &theirs).is_none() {
         return skip("kea-admin is not installed");
     }
     let mut database = open(&ours);
     assert_eq!(database.version().unwrap(), None);
     database.install(Schema::Kea22).unwrap();
-    let (expected, found) = (described(&place, "theirs"), described(&place, "ours"));
+    let (expected, found) = (described(&databases, "theirs"), described(&databases, "ours"));
     let differing = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
     assert_eq!(differing, None);
     assert_eq!(expected.lines().count(), found.lines().count());
@@ -125,8 +125,8 @@ fn lease<F: SampleFamily>(address: u32, state: LeaseState, user_context: &str) -
 /// Fills tables of 2.2, upgrades them, and checks the leases and the counts.
 fn survives_upgrade(backend: SqlDatabaseKind) {
     const CONTEXT: &str = r#"{ "ISC": { "client-classes": [ "a", "b" ] } }"#;
-    let Some(place) = SqlTestDatabases::new(backend, "upgrade") else { return };
-    let settings = place.create("leases");
+    let Some(databases) = SqlTestDatabases::new(backend, "upgrade") else { return };
+    let settings = databases.create("leases");
     let mut database = open(&settings);
     database.install(Schema::Kea22).unwrap();
     let layout = database.layout().unwrap();
@@ -141,7 +141,7 @@ fn survives_upgrade(backend: SqlDatabaseKind) {
     ];
     database.upsert_many::<V4>(layout, &leases4).unwrap();
     database.upsert_many::<V6>(layout, &leases6).unwrap();
-    let ask = |query: &str| place.server().query("leases", query).unwrap();
+    let ask = |query: &str| databases.server().query("leases", query).unwrap();
     let counts = "SELECT subnet_id, state, leases FROM lease4_stat ORDER BY state";
     let classes = "SELECT client_class, leases FROM lease4_stat_by_client_class ORDER BY 1";
     assert_eq!(ask(counts), "7\t0\t2\n7\t1\t1\n");
@@ -184,10 +184,10 @@ fn leases_in_postgresql_survive_an_upgrade() {
 
 /// Checks the functions by which Kea's servers query if a client may have one more lease.
 fn limits_are_kept(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "limits") else { return };
+    let Some(databases) = SqlTestDatabases::new(backend, "limits") else { return };
     for schema in Schema::ALL {
         let name = format!("limits_{schema:?}").to_lowercase();
-        let settings = place.create(&name);
+        let settings = databases.create(&name);
         let mut database = open(&settings);
         database.install(schema).unwrap();
         let layout = database.layout().unwrap();
@@ -199,7 +199,7 @@ fn limits_are_kept(backend: SqlDatabaseKind) {
         let check = |family: u8, limits: &str| {
             let context = format!(r#"{{ "ISC": {{ "limits": {{ {limits} }} }} }}"#);
             let query = format!("SELECT checkLease{family}Limits('{context}')");
-            place.server().query(&name, &query).unwrap()
+            databases.server().query(&name, &query).unwrap()
         };
         for family in [4, 6] {
             let of_class = |limit: u32| {
@@ -233,13 +233,13 @@ fn limits_are_kept_in_postgresql() {
 
 /// Checks the queues of free leases that current servers of Kea keep in the database.
 fn free_leases_are_queued(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "queues") else { return };
-    let settings = place.create("queues");
+    let Some(databases) = SqlTestDatabases::new(backend, "queues") else { return };
+    let settings = databases.create("queues");
     let mut database = open(&settings);
     database.install(Schema::Current).unwrap();
     let layout = database.layout().unwrap();
     database.upsert_many::<V4>(layout, &[lease::<V4>(12, LeaseState::Assigned, "")]).unwrap();
-    let ask = |query: &str| place.server().query("queues", query).unwrap();
+    let ask = |query: &str| databases.server().query("queues", query).unwrap();
     let make = |family: u8, arguments: &str| {
         let word = if backend == SqlDatabaseKind::Mysql { "CALL" } else { "SELECT" };
         ask(&format!("{word} sflqCreateFlqPool{family}({arguments})"));
@@ -288,8 +288,8 @@ fn free_leases_are_queued_in_postgresql() {
 
 #[test]
 fn sqlite_has_current_tables_only() {
-    let place = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "schema").unwrap();
-    let mut database = open(&place.create("leases.db"));
+    let databases = SqlTestDatabases::new(SqlDatabaseKind::Sqlite, "schema").unwrap();
+    let mut database = open(&databases.create("leases.db"));
     assert!(database.install(Schema::Kea22).is_err());
     assert!(database.layout().is_err());
     database.install(Schema::Current).unwrap();

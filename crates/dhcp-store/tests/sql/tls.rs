@@ -14,7 +14,7 @@ const CIPHER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";
 
 /// Server with a certificate for `localhost`, which is not for `127.0.0.1`.
 struct SqlTlsFixture {
-    place: SqlTestDatabases,
+    databases: SqlTestDatabases,
     settings: SqlSettings,
     own: Authority,
     other: Authority,
@@ -23,15 +23,15 @@ struct SqlTlsFixture {
 impl SqlTlsFixture {
     fn new(backend: SqlDatabaseKind) -> Option<Self> {
         let mut authorities = None;
-        let place = SqlTestDatabases::with(backend, "tls", |folder| {
+        let databases = SqlTestDatabases::with(backend, "tls", |folder| {
             let own = Authority::new(folder, "own");
             let (certificate, key) = own.issue("server", "localhost", 2);
             authorities = Some((own, Authority::new(folder, "other")));
             options(backend, folder, &certificate, &key)
         });
-        let place = place?;
-        let settings = place.create("leases");
-        let server = place.server();
+        let databases = databases?;
+        let settings = databases.create("leases");
+        let server = databases.server();
         let (own, other) = authorities.unwrap();
         // The server accepts these users only with certain kinds of connections.
         let users = match backend {
@@ -49,7 +49,7 @@ impl SqlTlsFixture {
         server
             .query(if backend == SqlDatabaseKind::Mysql { "mysql" } else { "postgres" }, &users)
             .unwrap();
-        Some(Self { place, settings, own, other })
+        Some(Self { databases, settings, own, other })
     }
 
     fn settings(
@@ -88,12 +88,12 @@ impl SqlTlsFixture {
     fn sessions(&self) -> String {
         let ask = "SELECT ssl, cipher FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                    WHERE datname = 'leases' ORDER BY backend_start DESC LIMIT 1";
-        self.place.server().query("postgres", ask).unwrap()
+        self.databases.server().query("postgres", ask).unwrap()
     }
 
     fn refusal(settings: &SqlSettings) -> String {
         let error = Database::open(settings).map(drop).unwrap_err();
-        assert!(!error.is_lost(), "trying again does not help: {error}");
+        assert!(!error.is_connection_lost(), "trying again does not help: {error}");
         error.to_string()
     }
 }
@@ -122,7 +122,7 @@ fn options(backend: SqlDatabaseKind, folder: &Path, certificate: &Path, key: &Pa
     ]
 }
 
-fn scene(backend: SqlDatabaseKind) -> Option<SqlTlsFixture> {
+fn fixture(backend: SqlDatabaseKind) -> Option<SqlTlsFixture> {
     if testbed::command::find_program("openssl").is_none() {
         skip("openssl: not found");
         return None;
@@ -131,8 +131,8 @@ fn scene(backend: SqlDatabaseKind) -> Option<SqlTlsFixture> {
 }
 
 /// Checks which servers are trusted, by mode, and that the session is encrypted.
-fn the_right_ones_are_believed(scene: &SqlTlsFixture) {
-    let own = Some(&scene.own);
+fn the_right_ones_are_believed(fixture: &SqlTlsFixture) {
+    let own = Some(&fixture.own);
     for (host, mode, anchor) in [
         ("localhost", DatabaseSslMode::VerifyFull, own),
         ("127.0.0.1", DatabaseSslMode::VerifyCa, own),
@@ -140,25 +140,25 @@ fn the_right_ones_are_believed(scene: &SqlTlsFixture) {
         ("127.0.0.1", DatabaseSslMode::Prefer, own),
         ("127.0.0.1", DatabaseSslMode::Prefer, None),
     ] {
-        assert!(scene.is_encrypted(&scene.settings(host, mode, anchor)), "{host} {mode:?}");
+        assert!(fixture.is_encrypted(&fixture.settings(host, mode, anchor)), "{host} {mode:?}");
     }
     let implied = SqlSettings {
         ssl_mode: None,
-        ..scene.settings("127.0.0.1", DatabaseSslMode::Require, own)
+        ..fixture.settings("127.0.0.1", DatabaseSslMode::Require, own)
     };
-    assert!(scene.is_encrypted(&implied));
+    assert!(fixture.is_encrypted(&implied));
     for settings in [
-        scene.settings("localhost", DatabaseSslMode::Disable, own),
+        fixture.settings("localhost", DatabaseSslMode::Disable, own),
         // PostgreSQL's own library does the same: it continues without TLS if that does not work.
-        scene.settings("localhost", DatabaseSslMode::Prefer, Some(&scene.other)),
+        fixture.settings("localhost", DatabaseSslMode::Prefer, Some(&fixture.other)),
     ] {
-        assert!(!scene.is_encrypted(&settings), "{:?}", settings.ssl_mode);
+        assert!(!fixture.is_encrypted(&settings), "{:?}", settings.ssl_mode);
     }
 }
 
-fn the_wrong_ones_are_refused(scene: &mut SqlTlsFixture) {
-    let (own, other) = (Some(&scene.own), Some(&scene.other));
-    let other_file = scene.other.certificate().display().to_string();
+fn the_wrong_ones_are_refused(fixture: &mut SqlTlsFixture) {
+    let (own, other) = (Some(&fixture.own), Some(&fixture.other));
+    let other_file = fixture.other.certificate().display().to_string();
     for (host, mode, anchor, words) in [
         ("localhost", DatabaseSslMode::VerifyFull, other, other_file.as_str()),
         ("localhost", DatabaseSslMode::VerifyCa, other, "does not come from an authority in "),
@@ -171,68 +171,68 @@ fn the_wrong_ones_are_refused(scene: &mut SqlTlsFixture) {
             "ssl-mode verify-full needs a trust-anchor",
         ),
     ] {
-        let said = SqlTlsFixture::refusal(&scene.settings(host, mode, anchor));
-        assert!(said.contains(words), "{said}");
+        let text = SqlTlsFixture::refusal(&fixture.settings(host, mode, anchor));
+        assert!(text.contains(words), "{text}");
     }
-    let strict = scene.settings("localhost", DatabaseSslMode::VerifyFull, own);
+    let strict = fixture.settings("localhost", DatabaseSslMode::VerifyFull, own);
     let missing = SqlSettings { trust_anchor: Some("/no/such.pem".into()), ..strict.clone() };
     assert!(SqlTlsFixture::refusal(&missing).contains("/no/such.pem"));
     let alone = SqlSettings { cert_file: Some("/my.pem".into()), ..strict.clone() };
     assert!(SqlTlsFixture::refusal(&alone).contains("/my.pem does not serve alone"));
     // The server is the same, with a certificate that has expired.
-    scene.place.server_mut().stop().unwrap();
-    scene.own.issue("server", "localhost", -1);
-    scene.place.server_mut().launch().unwrap();
-    let said = SqlTlsFixture::refusal(&strict);
-    let anchor = scene.own.certificate().display().to_string();
-    assert!(said.contains("has run out") && said.contains(&anchor), "{said}");
+    fixture.databases.server_mut().stop().unwrap();
+    fixture.own.issue("server", "localhost", -1);
+    fixture.databases.server_mut().launch().unwrap();
+    let text = SqlTlsFixture::refusal(&strict);
+    let anchor = fixture.own.certificate().display().to_string();
+    assert!(text.contains("has run out") && text.contains(&anchor), "{text}");
 }
 
 /// Checks a client that has to present a certificate.
-fn a_client_shows_itself(scene: &SqlTlsFixture) {
+fn a_client_shows_itself(fixture: &SqlTlsFixture) {
     let settings = SqlSettings {
         user: "shown".to_owned(),
         password: "x".to_owned(),
-        ..scene.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&scene.own))
+        ..fixture.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&fixture.own))
     };
-    let said = SqlTlsFixture::refusal(&settings);
-    assert!(said.contains("certificate") || said.contains("Access denied"), "{said}");
-    let (certificate, key) = scene.own.issue("client", "client", 2);
+    let text = SqlTlsFixture::refusal(&settings);
+    assert!(text.contains("certificate") || text.contains("Access denied"), "{text}");
+    let (certificate, key) = fixture.own.issue("client", "client", 2);
     let known =
         SqlSettings { cert_file: Some(certificate), key_file: Some(key), ..settings.clone() };
     Database::open(&known).unwrap_or_else(|error| panic!("{error}"));
-    let (certificate, _) = scene.own.issue("another", "another", 2);
+    let (certificate, _) = fixture.own.issue("another", "another", 2);
     let mixed = SqlSettings { cert_file: Some(certificate), ..known };
-    let said = SqlTlsFixture::refusal(&mixed);
-    assert!(said.contains("do not serve together"), "{said}");
+    let text = SqlTlsFixture::refusal(&mixed);
+    assert!(text.contains("do not serve together"), "{text}");
 }
 
 /// Checks that the list of ciphers has an effect.
-fn ciphers_are_chosen(scene: &SqlTlsFixture) {
+fn ciphers_are_chosen(fixture: &SqlTlsFixture) {
     let user = |list: &str| SqlSettings {
         user: "weak".to_owned(),
         password: "x".to_owned(),
         cipher_list: Some(list.to_owned()),
-        ..scene.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&scene.own))
+        ..fixture.settings("127.0.0.1", DatabaseSslMode::VerifyCa, Some(&fixture.own))
     };
     let open = Database::open(&user(CIPHER)).unwrap_or_else(|error| panic!("{error}"));
-    if scene.settings.backend == SqlDatabaseKind::Postgresql {
-        assert_eq!(scene.sessions(), format!("t\t{CIPHER}\n"));
+    if fixture.settings.backend == SqlDatabaseKind::Postgresql {
+        assert_eq!(fixture.sessions(), format!("t\t{CIPHER}\n"));
     } else {
         // The server accepts this user with no other cipher.
-        let said = SqlTlsFixture::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
-        assert!(said.contains("Access denied"), "{said}");
+        let text = SqlTlsFixture::refusal(&user("ECDHE-ECDSA-AES256-GCM-SHA384"));
+        assert!(text.contains("Access denied"), "{text}");
     }
     drop(open);
     assert!(SqlTlsFixture::refusal(&user("RC4")).contains("cipher-list `RC4`"));
 }
 
 fn all_of(backend: SqlDatabaseKind) {
-    let Some(mut scene) = scene(backend) else { return };
-    the_right_ones_are_believed(&scene);
-    a_client_shows_itself(&scene);
-    ciphers_are_chosen(&scene);
-    the_wrong_ones_are_refused(&mut scene);
+    let Some(mut fixture) = fixture(backend) else { return };
+    the_right_ones_are_believed(&fixture);
+    a_client_shows_itself(&fixture);
+    ciphers_are_chosen(&fixture);
+    the_wrong_ones_are_refused(&mut fixture);
 }
 
 #[test]
@@ -248,16 +248,16 @@ fn postgresql_is_believed_by_its_certificate() {
 #[test]
 fn a_server_without_tls_is_refused_where_there_has_to_be_some() {
     for backend in [SqlDatabaseKind::Mysql, SqlDatabaseKind::Postgresql] {
-        let Some(place) = SqlTestDatabases::with(backend, "clear", |_| match backend {
+        let Some(databases) = SqlTestDatabases::with(backend, "clear", |_| match backend {
             SqlDatabaseKind::Mysql => vec!["skip-ssl".to_owned()],
             _ => Vec::new(),
         }) else {
             continue;
         };
-        let settings = place.create("leases");
+        let settings = databases.create("leases");
         let strict = SqlSettings { ssl_mode: Some(DatabaseSslMode::Require), ..settings.clone() };
-        let said = SqlTlsFixture::refusal(&strict);
-        assert!(said.contains("TLS"), "{said}");
+        let text = SqlTlsFixture::refusal(&strict);
+        assert!(text.contains("TLS"), "{text}");
         let lenient = SqlSettings { ssl_mode: Some(DatabaseSslMode::Prefer), ..settings };
         Database::open(&lenient).unwrap_or_else(|error| panic!("{error}"));
     }

@@ -114,21 +114,21 @@ impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
 }
 
 fn trips<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
-    let mut scene = DatabaseTripsFixture::<F>::new(settings);
+    let mut fixture = DatabaseTripsFixture::<F>::new(settings);
     // The first rounds prepare PostgreSQL's statements, one of each kind.
-    scene.leases(1_700_000_000, 1);
-    scene.leases(1_700_000_001, 1);
-    scene.questions(0);
+    fixture.leases(1_700_000_000, 1);
+    fixture.leases(1_700_000_001, 1);
+    fixture.questions(0);
     // The server in between counts one turn too many if the database answers the beginning of data
     // that the client still sends. A client that waits for an answer makes one turn each time.
     let mut fewest = [u64::MAX; 4];
     for attempt in 0..ATTEMPTS {
         let cltt_s = 1_700_000_002 + 4 * attempt;
-        scene.leases(cltt_s, 12);
-        let some_renewed = scene.leases(cltt_s + 1, 12);
-        let changed = scene.leases(cltt_s + 2, 1);
-        let renewed = scene.leases(cltt_s + 3, 1);
-        let asked = scene.questions(2 + 2 * attempt);
+        fixture.leases(cltt_s, 12);
+        let some_renewed = fixture.leases(cltt_s + 1, 12);
+        let changed = fixture.leases(cltt_s + 2, 1);
+        let renewed = fixture.leases(cltt_s + 3, 1);
+        let asked = fixture.questions(2 + 2 * attempt);
         // A renewed lease travels as its address, not as a row.
         assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
         assert!(renewed.received > u64::from(LEASES) * 16);
@@ -139,12 +139,12 @@ fn trips<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
         }
     }
     assert_eq!(fewest, FEWEST);
-    assert_eq!(scene.round().turns, 0);
+    assert_eq!(fixture.round().turns, 0);
 }
 
 fn of(backend: SqlDatabaseKind) {
-    let Some(place) = SqlTestDatabases::new(backend, "trips") else { return };
-    let settings = place.create("leases");
+    let Some(databases) = SqlTestDatabases::new(backend, "trips") else { return };
+    let settings = databases.create("leases");
     open(&settings).install(Schema::Current).unwrap();
     trips::<V4>(&settings);
     trips::<V6>(&settings);

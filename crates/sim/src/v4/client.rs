@@ -226,9 +226,9 @@ impl SimulatedClient4 {
     fn discover(&mut self, random: &mut Random) -> Vec<u8> {
         self.next_exchange();
         self.state = SimulatedClientState4::Selecting;
-        let wish = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
+        let requested = Ipv4Addr::new(10, 0, 0, 10 + random.below(26) as u8).octets();
         let options: &[(u8, &[u8])] =
-            if random.chance(1, 3) { &[(option::REQUESTED_IP_ADDRESS, &wish)] } else { &[] };
+            if random.chance(1, 3) { &[(option::REQUESTED_IP_ADDRESS, &requested)] } else { &[] };
         self.message(MessageType::Discover, Ipv4Addr::UNSPECIFIED, options)
     }
 

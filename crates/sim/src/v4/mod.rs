@@ -1,4 +1,4 @@
-//! DHCPv4 scene.
+//! DHCPv4 in the simulation.
 
 pub mod client;
 mod simulated_protocol;

@@ -1,4 +1,4 @@
-//! DHCPv4 as the world sees it.
+//! DHCPv4 as the simulation sees it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -62,26 +62,29 @@ impl SimulatedProtocol for V4 {
         destination: Destination,
         reply: &[u8],
     ) -> ReplyReception {
-        let given = Message::parse(reply).map_or(Ipv4Addr::UNSPECIFIED, |reply| reply.yiaddr());
-        let can_hear = match (destination, client.link) {
+        let leased = Message::parse(reply).map_or(Ipv4Addr::UNSPECIFIED, |reply| reply.yiaddr());
+        let can_receive = match (destination, client.link) {
             (Destination::Relay(to), SimulatedClientLink::Relayed) => {
                 to == SocketAddrV4::new(RELAY, 67)
             }
             (Destination::Client(to), SimulatedClientLink::Direct { .. }) => {
                 let is_there = to.port() == 68 && client.address() == Some(*to.ip());
-                return if is_there { ReplyReception::Hears } else { ReplyReception::Misses };
+                return if is_there { ReplyReception::Received } else { ReplyReception::Missed };
             }
             (
                 Destination::Hardware { mac, address },
                 SimulatedClientLink::Direct { wants_broadcast },
             ) => {
-                let is_its = mac == client.hardware() && *address.ip() == given;
-                is_its && address.port() == 68 && !wants_broadcast && !given.is_unspecified()
+                let is_for_client = mac == client.hardware() && *address.ip() == leased;
+                is_for_client
+                    && address.port() == 68
+                    && !wants_broadcast
+                    && !leased.is_unspecified()
             }
             (Destination::Broadcast, SimulatedClientLink::Direct { .. }) => true,
             _ => false,
         };
-        if can_hear { ReplyReception::Hears } else { ReplyReception::CannotHear }
+        if can_receive { ReplyReception::Received } else { ReplyReception::Unreachable }
     }
 
     fn on_timer(client: &mut SimulatedClient4, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {

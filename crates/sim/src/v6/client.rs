@@ -223,16 +223,16 @@ impl SimulatedClient6 {
         self.has.clear();
         self.exchange += 1;
         self.state = SimulatedClientState6::Soliciting;
-        let mut wishes = Vec::new();
+        let mut requested = Vec::new();
         for &(kind, iaid) in &self.associations {
             if random.chance(2, 3) {
                 continue;
             }
             let resource = Self::resource(kind, random.below(26) as u32);
-            wishes.push(ClientResource { iaid, resource, until_s: 0 });
+            requested.push(ClientResource { iaid, resource, until_s: 0 });
         }
         let is_rapid = random.chance(1, 2);
-        self.write(MessageType::Solicit, &wishes, |writer| {
+        self.write(MessageType::Solicit, &requested, |writer| {
             if is_rapid {
                 writer.option(option::RAPID_COMMIT, &[]);
             }
@@ -243,13 +243,13 @@ impl SimulatedClient6 {
     fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
         self.state = SimulatedClientState6::Idle;
-        let given_up = if random.chance(1, 2) {
+        let ended = if random.chance(1, 2) {
             core::mem::take(&mut self.has)
         } else {
             let at = random.below(self.has.len() as u64) as usize;
             vec![self.has.swap_remove(at)]
         };
-        self.write(kind, &given_up, |writer| {
+        self.write(kind, &ended, |writer| {
             writer.option(option::SERVERID, &SERVER_DUID);
         })
     }
@@ -271,7 +271,7 @@ impl SimulatedClient6 {
     fn write(
         &self,
         kind: MessageType,
-        named: &[ClientResource],
+        resources: &[ClientResource],
         more: impl FnOnce(&mut MessageWriter<'_>),
     ) -> Vec<u8> {
         let is_partial = matches!(kind, MessageType::Release | MessageType::Decline);
@@ -288,17 +288,17 @@ impl SimulatedClient6 {
         writer.option(option::CLIENTID, &self.duid());
         more(&mut writer);
         for &(ia_kind, iaid) in &self.associations {
-            let mut named = named
+            let mut resources = resources
                 .iter()
                 .filter(|having| having.iaid == iaid && having.resource.kind == ia_kind)
                 .peekable();
-            if is_partial && named.peek().is_none() {
+            if is_partial && resources.peek().is_none() {
                 continue;
             }
             let wire_kind =
                 if ia_kind == ResourceKind::Address { WireKind::Na } else { WireKind::Pd };
             let mark = writer.ia(wire_kind, iaid, 0, 0);
-            for having in named {
+            for having in resources {
                 let Resource { kind, len, address } = having.resource;
                 match kind {
                     ResourceKind::Address => writer.ia_address(address, 0, 0),

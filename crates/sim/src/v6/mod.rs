@@ -1,4 +1,4 @@
-//! DHCPv6 scene.
+//! DHCPv6 in the simulation.
 
 pub mod client;
-mod scene;
+mod simulated_protocol;

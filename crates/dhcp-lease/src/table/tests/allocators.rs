@@ -53,9 +53,9 @@ fn a_random_order_gives_every_address_once_and_differs_from_pass_to_pass<F: Samp
         claims.collect::<Vec<_>>()
     };
     let (first, second) = (pass(), pass());
-    for given in [&first, &second] {
-        assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 1_000, "none twice in a pass");
-        let neighbors = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+    for pass in [&first, &second] {
+        assert_eq!(pass.iter().collect::<BTreeSet<_>>().len(), 1_000, "none twice in a pass");
+        let neighbors = pass.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
         assert!(neighbors < 20, "{neighbors} in order");
     }
     assert_ne!(first, second);
@@ -69,43 +69,43 @@ fn a_queue_gives_what_has_been_free_longest<F: SampleFamily>() {
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(40, Allocator::FreeLeaseQueue)], &[]);
     let order: Vec<u32> = (0..40).map(|who| give(&table, &pools, who)).collect();
-    let who = |number| order.iter().position(|&given| given == number).unwrap() as u32;
+    let who = |number| order.iter().position(|&other| other == number).unwrap() as u32;
     for at in [17, 3, 30, 4] {
         release(&table, &pools, who(FIRST + at), FIRST + at);
     }
     // One is taken on request and becomes the youngest.
-    let asked = slot(&table, &pools, START, FIRST + 3).unwrap();
-    commit(&table, START, 50, &asked, lease_for::<F>(100)).unwrap();
+    let requested = slot(&table, &pools, START, FIRST + 3).unwrap();
+    commit(&table, START, 50, &requested, lease_for::<F>(100)).unwrap();
     release(&table, &pools, 50, FIRST + 3);
     // One is claimed and not used: it stays the oldest.
     let unused = candidate(&table, &pools, START, 51).unwrap();
     table.release_claim(unused.address);
-    let given: Vec<u32> = (60..64).map(|who| give(&table, &pools, who) - FIRST).collect();
-    assert_eq!(given, [17, 30, 4, 3]);
+    let leased: Vec<u32> = (60..64).map(|who| give(&table, &pools, who) - FIRST).collect();
+    assert_eq!(leased, [17, 30, 4, 3]);
     audit(&table, &BTreeSet::new());
 }
 
 /// Checks that a queue is filled by a random permutation, as in Kea: addresses cannot be guessed.
 fn a_queue_is_filled_in_a_random_order<F: SampleFamily>() {
-    let given = |seed, count: u32| -> Vec<u32> {
+    let leased = |seed, count: u32| -> Vec<u32> {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[pool::<F>(count, Allocator::FreeLeaseQueue)], &[]);
-        let given = (0..count).map(|who| give(&table, &pools, who)).collect();
+        let leased = (0..count).map(|who| give(&table, &pools, who)).collect();
         assert_eq!(candidate(&table, &pools, START, count), None);
-        given
+        leased
     };
     // The second is larger than the part that is opened at once where pools grow.
     for count in [1_000, 5_000] {
-        let (first, second) = (given(1, count), given(2, count));
+        let (first, second) = (leased(1, count), leased(2, count));
         assert_ne!(first, second);
-        for given in [&first, &second] {
-            let all: BTreeSet<u32> = given.iter().copied().collect();
+        for leased in [&first, &second] {
+            let all: BTreeSet<u32> = leased.iter().copied().collect();
             assert!(all.iter().copied().eq(FIRST..FIRST + count), "each once");
-            let neighbors = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+            let neighbors = leased.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
             assert!(neighbors < count as usize / 50, "{neighbors} of {count} in order");
         }
     }
-    assert_eq!(given(1, 1), [FIRST]);
+    assert_eq!(leased(1, 1), [FIRST]);
 }
 
 fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily>() {
@@ -120,7 +120,7 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily
     release(&table, &pools, 2, FIRST + 2);
     let other = F::pool(FIRST + 100, FIRST + 101);
     let pools = table.configure(&[other, queued], &[F::address(FIRST + 7)]);
-    let mut given = Vec::new();
+    let mut leased = Vec::new();
     for who in 10..16 {
         let mut facts = crate::contract::Facts::default();
         let keys = crate::contract::FetchKeys {
@@ -131,20 +131,21 @@ fn a_queue_outlives_a_configuration_and_begins_with_what_is_free<F: SampleFamily
             is_candidate_spare: false,
         };
         table.fetch(START, 0, &keys, &mut facts);
-        given.push(F::number(facts.candidate.unwrap().address) - FIRST);
+        leased.push(F::number(facts.candidate.unwrap().address) - FIRST);
     }
-    given.sort_unstable();
-    assert_eq!(given, [2, 4, 5, 6, 8, 9]);
+    leased.sort_unstable();
+    assert_eq!(leased, [2, 4, 5, 6, 8, 9]);
 }
 
-/// Returns the most steps that a claim takes in a pool with `taken` of `count` addresses leased.
-fn steps_at<F: SampleFamily>(allocator: Allocator, taken: u32, count: u32) -> u64 {
+/// Returns the most steps that a claim takes in a pool with `leased_count` of `count` addresses
+/// leased.
+fn steps_at<F: SampleFamily>(allocator: Allocator, leased_count: u32, count: u32) -> u64 {
     let table = LeaseTable::<F>::new(3);
     let pools = table.configure(&[pool::<F>(count, allocator)], &[]);
-    let mut random = Random::from_seed(u64::from(taken));
+    let mut random = Random::from_seed(u64::from(leased_count));
     let mut numbers: Vec<u32> = (FIRST..FIRST + count).collect();
     random.shuffle(&mut numbers);
-    for (who, &number) in (0..taken).zip(&numbers) {
+    for (who, &number) in (0..leased_count).zip(&numbers) {
         let free = slot(&table, &pools, START, number).unwrap();
         commit(&table, START, who, &free, lease_for::<F>(100)).unwrap();
     }
@@ -166,7 +167,7 @@ const SEARCH_STEPS: u64 = 2 * 10;
 
 fn a_claim_takes_few_steps_at_any_fill<F: SampleFamily>() {
     const COUNT: u32 = 1 << 14;
-    for taken in [0, COUNT / 2, COUNT * 9 / 10, COUNT - 40, COUNT - 1, COUNT] {
+    for leased_count in [0, COUNT / 2, COUNT * 9 / 10, COUNT - 40, COUNT - 1, COUNT] {
         for (allocator, most) in [
             (Allocator::Iterative, SEARCH_STEPS),
             // Eight tries, each of a few turns.
@@ -174,8 +175,8 @@ fn a_claim_takes_few_steps_at_any_fill<F: SampleFamily>() {
             (Allocator::FreeLeaseQueue, SEARCH_STEPS + 8),
         ] {
             // An exhausted pool is searched again after a small sweep.
-            let steps = steps_at::<F>(allocator, taken, COUNT);
-            assert!(steps <= 2 * most, "{allocator:?}: {steps} steps with {taken} taken");
+            let steps = steps_at::<F>(allocator, leased_count, COUNT);
+            assert!(steps <= 2 * most, "{allocator:?}: {steps} steps with {leased_count} taken");
         }
     }
 }
@@ -184,47 +185,47 @@ fn an_order_goes_on_elsewhere_when_another_server_is_in_the_way<F: SampleFamily>
     const COUNT: u32 = 50_000;
     let table = LeaseTable::<F>::new(1);
     let pools = table.configure(&[pool::<F>(COUNT, Allocator::Iterative)], &[]);
-    let mut given: Vec<u32> = (0..20).map(|who| give(&table, &pools, who) - FIRST).collect();
-    assert_eq!(given, (0..20).collect::<Vec<_>>());
+    let mut leased: Vec<u32> = (0..20).map(|who| give(&table, &pools, who) - FIRST).collect();
+    assert_eq!(leased, (0..20).collect::<Vec<_>>());
     table.leave_occupied_range(F::address(FIRST + 12));
-    given.extend((20..40).map(|who| give(&table, &pools, who) - FIRST));
-    let elsewhere = given[20];
-    assert!(elsewhere > 1_000, "{elsewhere}");
-    assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 20), "{given:?}");
+    leased.extend((20..40).map(|who| give(&table, &pools, who) - FIRST));
+    let new_start = leased[20];
+    assert!(new_start > 1_000, "{new_start}");
+    assert!(leased[20..].iter().copied().eq(new_start..new_start + 20), "{leased:?}");
     // Other addresses already offered, addresses of no pool, and addresses far ahead.
-    for number in [FIRST + 13, FIRST + 19, FIRST - 1, FIRST + COUNT, FIRST + elsewhere + 2_000] {
+    for number in [FIRST + 13, FIRST + 19, FIRST - 1, FIRST + COUNT, FIRST + new_start + 2_000] {
         table.leave_occupied_range(F::address(number));
-        given.push(give(&table, &pools, given.len() as u32) - FIRST);
+        leased.push(give(&table, &pools, leased.len() as u32) - FIRST);
     }
-    assert!(given[20..].iter().copied().eq(elsewhere..elsewhere + 25), "{given:?}");
-    given.extend((45..COUNT).map(|who| give(&table, &pools, who) - FIRST));
-    assert_eq!(given.iter().collect::<BTreeSet<_>>().len() as u32, COUNT, "all, and none twice");
+    assert!(leased[20..].iter().copied().eq(new_start..new_start + 25), "{leased:?}");
+    leased.extend((45..COUNT).map(|who| give(&table, &pools, who) - FIRST));
+    assert_eq!(leased.iter().collect::<BTreeSet<_>>().len() as u32, COUNT, "all, and none twice");
     assert_eq!(candidate(&table, &pools, START, COUNT), None);
     audit(&table, &BTreeSet::new());
 }
 
 fn servers_that_are_in_each_others_way_part<F: SampleFamily>() {
-    let places = (1..=20).map(|seed| {
+    let addresses = (1..=20).map(|seed| {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[pool::<F>(50_000, Allocator::Iterative)], &[]);
         let first = give(&table, &pools, 0);
         table.leave_occupied_range(F::address(first));
         give(&table, &pools, 1)
     });
-    let mut places: Vec<u32> = places.collect();
-    places.sort_unstable();
-    let near = places.windows(2).filter(|pair| pair[1] - pair[0] < 20).count();
-    assert!(near <= 1, "{places:?}");
+    let mut addresses: Vec<u32> = addresses.collect();
+    addresses.sort_unstable();
+    let near = addresses.windows(2).filter(|pair| pair[1] - pair[0] < 20).count();
+    assert!(near <= 1, "{addresses:?}");
     for allocator in [Allocator::Random, Allocator::FreeLeaseQueue] {
         let in_order = |parts: bool| {
             let table = LeaseTable::<F>::new(1);
             let pools = table.configure(&[pool::<F>(300, allocator)], &[]);
             let mut next = |who| {
-                let given = give(&table, &pools, who);
+                let leased = give(&table, &pools, who);
                 if parts {
-                    table.leave_occupied_range(F::address(given));
+                    table.leave_occupied_range(F::address(leased));
                 }
-                given
+                leased
             };
             (0..100).map(&mut next).collect::<Vec<_>>()
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::table_family::{ClientIndex, PlaceMap, TableFamily};
+use super::super::table_family::{ClientIndex, SlotNumberMap, TableFamily};
 use super::super::{LeaseTable, STRIPES, Usage};
 use crate::contract::SlotOccupancy;
 
@@ -11,21 +11,24 @@ use crate::contract::SlotOccupancy;
 pub(super) fn audit<F: TableFamily>(table: &LeaseTable<F>, claimed: &BTreeSet<F::Address>) {
     let mut usage = Usage::default();
     let mut indexed = 0;
-    let (mut places, mut addresses) = (HashSet::new(), HashSet::new());
+    let (mut slot_numbers, mut addresses) = (HashSet::new(), HashSet::new());
     for number in 0..STRIPES {
         let stripe = table.lock(number);
         stripe.add_usage(&mut usage);
         let linked = stripe.state.deadlines.audit(&stripe.state.slots);
         let mut expected = 0;
         for slot in stripe.state.slots.iter() {
-            let (place, address) = (slot.place, slot.address());
-            assert_eq!(place as usize % STRIPES, number);
-            assert!(places.insert(place), "{place:#x} has two slots");
+            let (slot_number, address) = (slot.number, slot.address());
+            assert_eq!(slot_number as usize % STRIPES, number);
+            assert!(slot_numbers.insert(slot_number), "{slot_number:#x} has two slots");
             assert!(addresses.insert(address), "{address} has two slots");
-            assert_eq!(table.places.find(address), Some(place), "place of {address}");
+            assert_eq!(table.slot_numbers.find(address), Some(slot_number), "place of {address}");
             let is_free = slot.occupancy == SlotOccupancy::Free;
-            let is_reserved = table.is_reserved(place, address);
-            let bit = table.places.bit(place, address).filter(|&bit| table.map.is_pooled(bit));
+            let is_reserved = table.is_reserved(slot_number, address);
+            let bit = table
+                .slot_numbers
+                .bit(slot_number, address)
+                .filter(|&bit| table.map.is_pooled(bit));
             assert_eq!(
                 bit.is_some_and(|bit| table.map.is_free(bit)),
                 is_free && bit.is_some() && !claimed.contains(&address) && !is_reserved,
@@ -42,7 +45,7 @@ pub(super) fn audit<F: TableFamily>(table: &LeaseTable<F>, claimed: &BTreeSet<F:
             };
             expected += usize::from(is_waiting);
             assert!(!is_waiting || slot.prev != super::super::deadlines::UNLINKED);
-            indexed += table.index.audit(&slot.family_fields, place);
+            indexed += table.index.audit(&slot.family_fields, slot_number);
         }
         assert!(linked >= expected, "{linked} slots linked, {expected} expected");
     }

@@ -56,9 +56,9 @@ fn is_free<F: SampleFamily>(table: &LeaseTable<F>, now: Now) -> bool {
 fn a_step_forward_frees_no_lease_before_its_time<F: SampleFamily>() {
     let table = one_address::<F>();
     lease(&table, START, 1);
-    for (passed, is_over) in [(10, false), (300, false), (599, false), (602, true)] {
-        let now = stepped(later(START, passed), TEN_YEARS_S);
-        assert_eq!(is_free(&table, now), is_over, "after {passed} s");
+    for (passed_s, is_over) in [(10, false), (300, false), (599, false), (602, true)] {
+        let now = stepped(later(START, passed_s), TEN_YEARS_S);
+        assert_eq!(is_free(&table, now), is_over, "after {passed_s} s");
     }
     let steps = table.take_clock_steps();
     assert_eq!(
@@ -72,9 +72,9 @@ fn a_step_forward_frees_no_lease_before_its_time<F: SampleFamily>() {
 fn a_step_back_keeps_leases_for_their_time_and_no_longer<F: SampleFamily>() {
     let table = one_address::<F>();
     lease(&table, START, 1);
-    for (passed, is_over) in [(10, false), (599, false), (602, true)] {
-        let now = stepped(later(START, passed), -TEN_YEARS_S);
-        assert_eq!(is_free(&table, now), is_over, "after {passed} s");
+    for (passed_s, is_over) in [(10, false), (599, false), (602, true)] {
+        let now = stepped(later(START, passed_s), -TEN_YEARS_S);
+        assert_eq!(is_free(&table, now), is_over, "after {passed_s} s");
     }
     audit(&table, &Default::default());
 }
@@ -102,12 +102,12 @@ fn leases_from_the_future_last_for_their_lifetime_from_the_start_on<F: SampleFam
     let start = stepped(later(START, 30), -TEN_YEARS_S);
     table.begin(start);
     table.load(loaded.unwrap());
-    let found = table.follow_clock(start);
-    assert_eq!((found.ahead_s as i64, found.leases), (TEN_YEARS_S - 30, 1));
+    let change = table.follow_clock(start);
+    assert_eq!((change.ahead_s as i64, change.leases), (TEN_YEARS_S - 30, 1));
     assert!(!is_free(&table, later(start, 59)));
-    for (passed, is_over) in [(60, false), (599, false), (602, true)] {
-        let now = stepped(later(start, passed), TEN_YEARS_S);
-        assert_eq!(is_free(&table, now), is_over, "after {passed} s");
+    for (passed_s, is_over) in [(60, false), (599, false), (602, true)] {
+        let now = stepped(later(start, passed_s), TEN_YEARS_S);
+        assert_eq!(is_free(&table, now), is_over, "after {passed_s} s");
     }
     audit(&table, &Default::default());
 }
@@ -128,8 +128,8 @@ fn leases_outlast_any_steps_and_end_at_last<F: SampleFamily>() {
             }
             let now = stepped(mono, offset_s);
             let is_free = is_free(&table, now);
-            let passed = held_until.is_none_or(|until| until <= now.mono_ns / SECOND_NS + 1);
-            assert!(passed || !is_free, "seed {seed}: freed too early");
+            let is_over = held_until.is_none_or(|until| until <= now.mono_ns / SECOND_NS + 1);
+            assert!(is_over || !is_free, "seed {seed}: freed too early");
             if is_free {
                 lease(&table, now, who);
                 held_until = Some(now.mono_ns / SECOND_NS + u64::from(LIFETIME_S));

@@ -93,13 +93,13 @@ fn a_cycle_ends_when_its_time_is_spent<F: SampleFamily>() {
 
 fn warnings_come_after_so_many_short_cycles_in_a_row<F: SampleFamily>() {
     let table = table::<F>(10, ReclaimLimits { unwarned_cycles: 2, ..leases(10, 2) });
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for cycle in 0..8 {
         reclaimed(&table, 5 + cycle * 10);
-        told.push(table.take_reclaim_warnings().0);
+        warnings.push(table.take_reclaim_warnings().0);
     }
     // Four cycles leave leases over; the warning comes when the third of them has ended.
-    assert_eq!(told, [0, 0, 0, 1, 0, 0, 0, 0]);
+    assert_eq!(warnings, [0, 0, 0, 1, 0, 0, 0, 0]);
     let silent = self::table::<F>(10, leases(10, 1));
     for cycle in 0..8 {
         reclaimed(&silent, 5 + cycle * 10);

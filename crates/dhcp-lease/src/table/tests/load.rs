@@ -73,10 +73,10 @@ fn the_last_row_of_an_address_wins<F: SampleFamily>() {
     let pools = table.configure(&[F::pool(0x0a00_0000, 0x0a00_0003)], &[]);
     let first = lease(0x0a00_0001, 1);
     let last = lease(0x0a00_0001, 2);
-    let gone = SampleLease { valid_lifetime_s: 0, ..lease(0x0a00_0002, 3) };
+    let deletion = SampleLease { valid_lifetime_s: 0, ..lease(0x0a00_0002, 3) };
     let reclaimed = SampleLease { state: LeaseState::ExpiredReclaimed, ..lease(0x0a00_0003, 4) };
     let outside = SampleLease { valid_lifetime_s: 0, ..lease(0x0b00_0000, 6) };
-    for row in [&first, &last, &lease(0x0a00_0002, 3), &gone, &reclaimed, &outside] {
+    for row in [&first, &last, &lease(0x0a00_0002, 3), &deletion, &reclaimed, &outside] {
         table.load(F::lease(row));
     }
     let mut listed = Vec::new();
@@ -98,9 +98,9 @@ fn a_renewal_keeps_what_only_the_file_knew<F: SampleFamily>() {
     let later = START.after_ns(20_000_000_000);
     // By the second one the first lease has expired.
     for (number, now, hostname) in [(1, START, "other"), (2, later, "")] {
-        let known = slot(&table, &pools, START, 0x0a00_0000).unwrap();
+        let current = slot(&table, &pools, START, 0x0a00_0000).unwrap();
         let action = Action::Lease(F::terms(10, 2, hostname));
-        let changes = [change(number, &known, action)];
+        let changes = [change(number, &current, action)];
         table.apply(now, &changes, 0, 0, &mut |row| rows.push(F::to_lease(&row))).unwrap();
     }
     let renewed =
@@ -149,20 +149,20 @@ fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: SampleFamily>() {
         };
         table.load(F::lease(&SampleLease { client, ..assigned(number, number) }));
     }
-    let found = |client: u32| {
+    let client_addresses = |client: u32| {
         let who = F::client(client);
         let (leases, looked_at) = table.search(F::key(&who));
         let numbers: Vec<u32> = leases.iter().map(|l| F::number(F::sample(l).address)).collect();
         (numbers, looked_at)
     };
-    assert_eq!(found(7), ((0..3).collect(), 3));
-    assert_eq!(found(9), (Vec::new(), 0));
-    let (eight, looked_at) = found(8);
+    assert_eq!(client_addresses(7), ((0..3).collect(), 3));
+    assert_eq!(client_addresses(9), (Vec::new(), 0));
+    let (eight, looked_at) = client_addresses(8);
     assert_eq!(eight, (10..70).collect::<Vec<_>>());
     assert!(looked_at >= MANY as usize, "{looked_at}");
     // When other clients have the addresses to which the index leads, the rest is still found.
     for number in 10..45 {
         table.load(F::lease(&assigned(number, 1_000 + number)));
     }
-    assert_eq!(found(8).0, (45..70).collect::<Vec<_>>());
+    assert_eq!(client_addresses(8).0, (45..70).collect::<Vec<_>>());
 }

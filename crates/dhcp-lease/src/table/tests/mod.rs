@@ -10,10 +10,10 @@ mod model;
 mod modelled;
 mod overlap;
 mod panic;
-mod places;
 mod queues;
 mod reconfigure;
 mod reserved_blocks;
+mod slot_numbers;
 mod stress;
 mod wheel;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use base::{Now, Random};
 
 use super::super::commit_epochs::CommitEpochs;
-use super::super::table_family::PlaceMap as _;
+use super::super::table_family::SlotNumberMap as _;
 use super::super::{LeaseTable, STRIPES};
 use super::{SECOND_NS, START};
 use crate::contract::{
@@ -86,12 +86,12 @@ impl OverlapFixture {
     fn fetch(
         &self,
         identity: IaIdentity<'_>,
-        asked: Option<Resource>,
+        requested: Option<Resource>,
         candidate_pools: &[PoolIndex],
     ) -> Facts<V6> {
         let mut facts = Facts::default();
         let mut addresses = [None; FETCHED_ADDRESSES_MAX];
-        addresses[0] = asked;
+        addresses[0] = requested;
         let pools = &*self.pools;
         let keys =
             FetchKeys { identity, addresses, pools, candidate_pools, is_candidate_spare: false };
@@ -101,7 +101,7 @@ impl OverlapFixture {
 
     /// Returns all resources in use: slots that are leased, on probation or held.
     fn in_use(&self) -> Vec<Resource> {
-        let mut found = Vec::new();
+        let mut addresses = Vec::new();
         for stripe in 0..STRIPES {
             let stripe = self.table.lock(stripe);
             for slot in stripe.state.slots.iter() {
@@ -113,17 +113,17 @@ impl OverlapFixture {
                     }
                 };
                 if is_used {
-                    found.push(slot.address());
+                    addresses.push(slot.address());
                 }
             }
         }
-        found
+        addresses
     }
 
-    fn is_held(&self, resource: Resource) -> bool {
-        let place = self.table.places.find(resource).expect("it is in use");
-        let stripe = self.table.lock_of(place);
-        let id = stripe.find(place).expect("it is in use");
+    fn is_on_hold(&self, resource: Resource) -> bool {
+        let slot_number = self.table.slot_numbers.find(resource).expect("it is in use");
+        let stripe = self.table.lock_of(slot_number);
+        let id = stripe.find(slot_number).expect("it is in use");
         stripe.slot(id).occupancy == SlotOccupancy::Held
     }
 
@@ -205,12 +205,12 @@ impl OverlapFixture {
     /// Returns true if `pool` has a resource that no client has, that is not reserved, and that
     /// overlaps no such resource.
     fn has_free(&self, pool: &PoolSpec) -> bool {
-        let taken = self.in_use();
-        let taken: Vec<_> = taken.iter().chain(&self.reserved).copied().collect();
+        let in_use = self.in_use();
+        let in_use: Vec<_> = in_use.iter().chain(&self.reserved).copied().collect();
         let (first, last) = pool.bounds();
         (first.number()..=last.number()).any(|number| {
             let resource = Resource::from_number(pool.kind, pool.len, number);
-            !taken.iter().any(|&other| other == resource || other.overlaps(resource))
+            !in_use.iter().any(|&other| other == resource || other.overlaps(resource))
         })
     }
 
@@ -225,8 +225,9 @@ impl OverlapFixture {
             let free = facts.candidate.filter(|slot| slot.occupancy == SlotOccupancy::Free);
             assert_eq!(free.is_some(), has_free, "{spec:?}, reserved {:?}", self.reserved);
             let Some(slot) = free else { continue };
-            let is_kept = |&other: &Resource| other == slot.address || other.overlaps(slot.address);
-            assert!(!self.reserved.iter().any(is_kept), "{} is reserved", slot.address);
+            let is_reserved =
+                |&other: &Resource| other == slot.address || other.overlaps(slot.address);
+            assert!(!self.reserved.iter().any(is_reserved), "{} is reserved", slot.address);
             if self.random.chance(1, 4) {
                 self.table.release_claim(slot.address);
             } else {
@@ -258,26 +259,26 @@ impl OverlapFixture {
         let mode = modes[self.random.below(3) as usize];
         // An operator's change uses the time of the last operation.
         self.table.sweep(self.now, 0, 10_000);
-        let taken = self.in_use();
+        let in_use = self.in_use();
         let result = self.table.put(&lease, mode, EPOCHS, &mut |_| {});
         if result == Err(PutRefusal::Overlaps) {
-            assert!(taken.iter().any(|&other| other.overlaps(resource)), "{resource} is free");
+            assert!(in_use.iter().any(|&other| other.overlaps(resource)), "{resource} is free");
         }
         if result.is_ok() {
             self.put.insert(resource);
         }
         if self.random.chance(1, 4)
-            && let Some(&gone) = taken.first()
+            && let Some(&removed) = in_use.first()
         {
-            let _ = self.table.remove(gone, EPOCHS, &mut |_| {});
+            let _ = self.table.remove(removed, EPOCHS, &mut |_| {});
         }
     }
 
     /// Loads another lease, as from a lease file or a database, also one that overlaps others.
     fn load(&mut self, is_overlapping: bool) {
         let resource = any_resource(&mut self.random);
-        let taken = self.in_use();
-        if is_overlapping || !taken.iter().any(|&other| other.overlaps(resource)) {
+        let in_use = self.in_use();
+        if is_overlapping || !in_use.iter().any(|&other| other.overlaps(resource)) {
             let lease = self.lease(resource);
             self.table.load(lease);
         }
@@ -287,7 +288,7 @@ impl OverlapFixture {
         let in_use = self.in_use();
         for (at, &one) in in_use.iter().enumerate() {
             for &other in &in_use[..at] {
-                let is_offered = self.is_held(one) || self.is_held(other);
+                let is_offered = self.is_on_hold(one) || self.is_on_hold(other);
                 let is_put = self.put.contains(&one) || self.put.contains(&other);
                 assert!(!one.overlaps(other) || (is_offered && is_put), "{what}: {one}, {other}");
             }
@@ -298,20 +299,20 @@ impl OverlapFixture {
 #[test]
 fn no_two_that_overlap_are_in_use_and_what_is_free_is_found() {
     for seed in 0..200 {
-        let mut world = OverlapFixture::new(seed);
+        let mut fixture = OverlapFixture::new(seed);
         for step in 0..60 {
-            let number = if step == 0 { 0 } else { world.random.below(12) };
+            let number = if step == 0 { 0 } else { fixture.random.below(12) };
             match number {
-                0 => world.configure(),
-                1 | 2 => world.ask(),
-                3 => world.ask_for_two(),
-                4 | 5 => world.go_on(),
-                6 => world.administer(),
-                7 => world.load(false),
-                8 => world.now = world.now.after_ns(world.random.below(20) * SECOND_NS),
-                _ => world.take(),
+                0 => fixture.configure(),
+                1 | 2 => fixture.ask(),
+                3 => fixture.ask_for_two(),
+                4 | 5 => fixture.go_on(),
+                6 => fixture.administer(),
+                7 => fixture.load(false),
+                8 => fixture.now = fixture.now.after_ns(fixture.random.below(20) * SECOND_NS),
+                _ => fixture.take(),
             }
-            world.check(&format!("seed {seed}, step {step}, kind {number}"));
+            fixture.check(&format!("seed {seed}, step {step}, kind {number}"));
         }
     }
 }
@@ -323,15 +324,15 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
     let prefix = |text: &str, len| Resource::prefix(text.parse().expect("an address"), len);
     let (outer, inner) = (prefix("2001:db8::", 48), prefix("2001:db8:0:ff00::", 56));
     let address = Resource::address("2001:db8::5".parse().expect("an address"));
-    let mut world = OverlapFixture { table, ..OverlapFixture::new(1) };
-    world.pools = world.table.configure(&[], &[]);
+    let mut fixture = OverlapFixture { table, ..OverlapFixture::new(1) };
+    fixture.pools = fixture.table.configure(&[], &[]);
     for resource in [inner, outer, address] {
-        let lease = Lease { valid_lifetime_s: 100, ..world.lease(resource) };
-        world.table.load(lease);
+        let lease = Lease { valid_lifetime_s: 100, ..fixture.lease(resource) };
+        fixture.table.load(lease);
     }
     let is_overlapped = |resource: Resource| {
         let identity = IaIdentity { duid: DUIDS[0], kind: resource.kind, iaid: 1 };
-        world.fetch(identity, Some(resource), &[]).address_slots[0]
+        fixture.fetch(identity, Some(resource), &[]).address_slots[0]
             .expect("it is leased")
             .is_overlapped
     };
@@ -345,17 +346,17 @@ fn of_loaded_leases_that_overlap_the_inner_ones_are_renewed() {
 #[test]
 fn leases_that_overlap_when_they_are_loaded_block_what_they_overlap() {
     for seed in 0..100 {
-        let mut world = OverlapFixture::new(seed);
-        world.configure();
+        let mut fixture = OverlapFixture::new(seed);
+        fixture.configure();
         for _ in 0..20 {
-            world.load(true);
+            fixture.load(true);
         }
         for _ in 0..20 {
-            let before: BTreeSet<_> = world.in_use().into_iter().collect();
-            world.take();
-            world.ask();
-            for new in world.in_use().into_iter().filter(|one| !before.contains(one)) {
-                let others = world.in_use();
+            let before: BTreeSet<_> = fixture.in_use().into_iter().collect();
+            fixture.take();
+            fixture.ask();
+            for new in fixture.in_use().into_iter().filter(|one| !before.contains(one)) {
+                let others = fixture.in_use();
                 assert!(!others.iter().any(|&other| other.overlaps(new)), "seed {seed}: {new}");
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::fill::LOOKS;
 use super::super::order::steps;
 use super::audit::audit;
-use super::places::{candidate, huge, load, pool, resource};
+use super::slot_numbers::{candidate, huge, load, pool, resource};
 use crate::Allocator;
 use crate::v6::{LeaseTable, PoolSet, PoolSpec, ResourceKind};
 
@@ -19,27 +19,27 @@ const STEPS_MAX: u64 = 3 * (2 * LOOKS + LOOKS / 2);
 
 /// Returns the numbers of the next `count` addresses of the first pool, none of which comes twice
 /// or takes long.
-fn given(table: &LeaseTable, pools: &PoolSet, count: usize) -> Vec<u128> {
+fn leased(table: &LeaseTable, pools: &PoolSet, count: usize) -> Vec<u128> {
     let first = pools.specs()[0].bounds().0.number();
-    let mut given = Vec::new();
+    let mut leased = Vec::new();
     for who in 0..count {
         steps::take();
         let slot = candidate(table, pools, 0, who as u32).expect("the pool has more");
         let steps = steps::take();
         assert!(steps < STEPS_MAX, "{steps} steps for address {who}");
-        given.push(slot.address.number() - first);
+        leased.push(slot.address.number() - first);
     }
-    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), count, "none twice");
-    given
+    assert_eq!(leased.iter().collect::<BTreeSet<_>>().len(), count, "none twice");
+    leased
 }
 
-fn count_in_order(given: &[u128]) -> usize {
-    given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count()
+fn count_in_order(leased: &[u128]) -> usize {
+    leased.windows(2).filter(|pair| pair[1] == pair[0] + 1).count()
 }
 
-fn assert_unordered(given: &[u128]) {
-    let in_order = count_in_order(given);
-    assert!(in_order < given.len() / 50, "{in_order} of {} in order", given.len());
+fn assert_unordered(leased: &[u128]) {
+    let in_order = count_in_order(leased);
+    assert!(in_order < leased.len() / 50, "{in_order} of {} in order", leased.len());
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn growth_puts_a_few_addresses_into_the_queue_at_each_claim() {
     for offset in 0..LOADED {
         load(&table, resource(&huge(), offset), offset as u32);
     }
-    let given = given(&table, &pools, LOADED as usize);
-    assert_unordered(&given);
-    assert_eq!(given.iter().min(), Some(&LOADED));
-    assert_eq!(given.iter().max(), Some(&(2 * LOADED - 1)), "all that was opened, and no more");
+    let leased = leased(&table, &pools, LOADED as usize);
+    assert_unordered(&leased);
+    assert_eq!(leased.iter().min(), Some(&LOADED));
+    assert_eq!(leased.iter().max(), Some(&(2 * LOADED - 1)), "all that was opened, and no more");
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn what_a_loaded_lease_opens_comes_in_no_order() {
         let pools = table.configure(&[queued(huge())], &[]);
         load(&table, resource(&huge(), loaded), 1);
         let opened = (loaded + 1).next_power_of_two();
-        let given = given(&table, &pools, opened as usize - 1);
-        assert_unordered(&given);
-        assert_unordered(&given[given.len() - 1_000..]);
-        assert_eq!(given.iter().max(), Some(&(opened - 1)));
-        assert!(!given.contains(&loaded));
-        audit(&table, &given.iter().map(|&offset| resource(&huge(), offset)).collect());
+        let leased = leased(&table, &pools, opened as usize - 1);
+        assert_unordered(&leased);
+        assert_unordered(&leased[leased.len() - 1_000..]);
+        assert_eq!(leased.iter().max(), Some(&(opened - 1)));
+        assert!(!leased.contains(&loaded));
+        audit(&table, &leased.iter().map(|&offset| resource(&huge(), offset)).collect());
     }
 }
 
@@ -80,14 +80,14 @@ fn a_pool_of_several_stretches_is_given_in_no_order() {
         table.configure(&[inner], &[]);
         let outer = PoolSpec { allocator, ..pool(ResourceKind::Address, 128, 0, 1 << 22) };
         let pools = table.configure(&[outer], &[]);
-        let given = given(&table, &pools, 60_000);
+        let leased = leased(&table, &pools, 60_000);
         if allocator == Allocator::Random {
             // Before more is opened, the allocator searches for the last ones.
-            let in_order = count_in_order(&given);
-            assert!(in_order < given.len() / 10, "{in_order} of {} in order", given.len());
+            let in_order = count_in_order(&leased);
+            assert!(in_order < leased.len() / 10, "{in_order} of {} in order", leased.len());
             continue;
         }
-        for part in given.chunks(1_000) {
+        for part in leased.chunks(1_000) {
             assert_unordered(part);
         }
     }
@@ -111,7 +111,7 @@ fn several_threads_fill_a_queue_and_give_nothing_twice() {
     let table = LeaseTable::new(3);
     let pools = table.configure(&[queued(huge())], &[]);
     load(&table, resource(&huge(), 9_000), 1);
-    let given = std::thread::scope(|scope| {
+    let leased = std::thread::scope(|scope| {
         let claim = |thread: u32| {
             let (table, pools) = (&table, &pools);
             let next = move |number| candidate(table, pools, 0, thread << 16 | number);
@@ -120,6 +120,7 @@ fn several_threads_fill_a_queue_and_give_nothing_twice() {
         let threads: Vec<_> = (0..3).map(claim).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    let given: Vec<_> = given.iter().map(|slot| slot.expect("the pool has more").address).collect();
-    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 30_000, "none twice");
+    let leased: Vec<_> =
+        leased.iter().map(|slot| slot.expect("the pool has more").address).collect();
+    assert_eq!(leased.iter().collect::<BTreeSet<_>>().len(), 30_000, "none twice");
 }

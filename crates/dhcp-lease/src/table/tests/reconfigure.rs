@@ -56,9 +56,9 @@ fn leases_outlive_their_pool_and_are_taken_when_a_pool_comes_to_them<F: SampleFa
     let pools =
         table.configure(&[F::pool(FIRST, FIRST + 2), F::pool(FIRST + 518, FIRST + 522)], &[]);
     audit(&table, &BTreeSet::new());
-    let given: Vec<_> =
+    let addresses: Vec<_> =
         (0..2).map(|_| F::number(candidate(&table, &pools, START, 2).unwrap().address)).collect();
-    assert_eq!(given, [FIRST, FIRST + 2]);
+    assert_eq!(addresses, [FIRST, FIRST + 2]);
     assert_eq!(candidate(&table, &pools, START, 2), None);
     let leased = slot(&table, &none, START, FIRST + 1).unwrap();
     commit(&table, START, 1, &leased, Action::Release).unwrap();

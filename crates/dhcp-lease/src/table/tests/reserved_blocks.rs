@@ -41,10 +41,10 @@ fn reserved_blocks_agree_with_a_model<F: SampleFamily>() {
                 pool.iter().map(|pool| F::pool(*pool.start(), *pool.end())).collect();
             let pools = table.configure(&specs, &addresses);
             for number in FIRST..FIRST + WINDOW {
-                let is_given = pooled.contains(&number) || reserved.contains(&number);
-                let expected = is_given || touched.contains(&number);
-                let seen = slot(&table, &pools, START, number).is_some();
-                assert_eq!(seen, expected, "seed {seed}, {number:#x}");
+                let is_leasable = pooled.contains(&number) || reserved.contains(&number);
+                let expected = is_leasable || touched.contains(&number);
+                let has_slot = slot(&table, &pools, START, number).is_some();
+                assert_eq!(has_slot, expected, "seed {seed}, {number:#x}");
             }
             for _ in 0..80 {
                 let number = FIRST + random.below(u64::from(WINDOW)) as u32;

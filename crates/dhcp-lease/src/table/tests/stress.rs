@@ -72,10 +72,10 @@ impl<F: SampleFamily> StressFixture<F> {
         let who = thread * 1_000 + random.below(70) as u32;
         let settled = self.settled_epoch.load(Ordering::Acquire);
         let wants_candidate = random.chance(1, 2);
-        let asked = FIRST + random.below(u64::from(COUNT)) as u32;
+        let requested = FIRST + random.below(u64::from(COUNT)) as u32;
         let keys = FetchKeys {
             identity: F::borrow(F::client(who)),
-            addresses: [Some(F::address(asked)), None, None, None],
+            addresses: [Some(F::address(requested)), None, None, None],
             pools: &*self.pools,
             candidate_pools: if wants_candidate { &[PoolIndex(0)] } else { &[] },
             is_candidate_spare: false,
@@ -116,10 +116,10 @@ impl<F: SampleFamily> StressFixture<F> {
             self.table.fetch(now, settled, &again, &mut after);
             let after = after.address_slots[0].unwrap();
             // Other clients can have it only once it has ended.
-            let is_kept =
-                after.occupancy == SlotOccupancy::Leased && after.owner == SlotOwner::Asking;
+            let is_unchanged =
+                after.occupancy == SlotOccupancy::Leased && after.owner == SlotOwner::Requester;
             let has_ended = self.now().wall_s() >= now.wall_s() + u64::from(LIFETIME_S);
-            assert!(is_kept || has_ended, "{after:?}");
+            assert!(is_unchanged || has_ended, "{after:?}");
         }
         if let Some(candidate) = facts.candidate {
             self.table.release_claim(candidate.address);
@@ -141,7 +141,7 @@ fn no_address_is_ever_owned_by_two<F: SampleFamily>() {
     for seed in 0..12 {
         let table = LeaseTable::<F>::new(seed);
         let pools = table.configure(&[F::pool(FIRST, FIRST + COUNT - 1)], &[]);
-        let world = StressFixture {
+        let fixture = StressFixture {
             table,
             pools,
             ledger: StressLedger((0..COUNT).map(|_| Mutex::default()).collect()),
@@ -152,19 +152,19 @@ fn no_address_is_ever_owned_by_two<F: SampleFamily>() {
         };
         std::thread::scope(|scope| {
             for thread in 1..=THREADS {
-                let world = &world;
+                let fixture = &fixture;
                 scope.spawn(move || {
                     let mut random = Random::from_seed(seed * 16 + u64::from(thread));
                     let mut facts = Facts::default();
                     for _ in 0..OPERATIONS {
-                        world.one(&mut random, thread, &mut facts);
+                        fixture.one(&mut random, thread, &mut facts);
                     }
                 });
             }
         });
-        audit(&world.table, &BTreeSet::new());
-        recount(&world.table);
-        settle_down(&world);
+        audit(&fixture.table, &BTreeSet::new());
+        recount(&fixture.table);
+        settle_down(&fixture);
     }
 }
 
@@ -180,33 +180,33 @@ fn recount<F: SampleFamily>(table: &LeaseTable<F>) {
 }
 
 /// Checks that after the end of all leases every address can be leased, each once.
-fn settle_down<F: SampleFamily>(world: &StressFixture<F>) {
-    let end = world.now().after_ns(1_000 * SECOND_NS);
-    while world.table.sweep(end, u64::MAX, 64).is_more_due {}
+fn settle_down<F: SampleFamily>(fixture: &StressFixture<F>) {
+    let end = fixture.now().after_ns(1_000 * SECOND_NS);
+    while fixture.table.sweep(end, u64::MAX, 64).is_more_due {}
     // Addresses that were released and came up in the last second of the wheels.
-    while world.table.sweep(end.after_ns(SECOND_NS), u64::MAX, 64).is_more_due {}
-    recount(&world.table);
-    let counted = world.table.statistics(PoolIndex(0));
-    let ended = counted.cumulative_assigned + world.declined_offers.load(Ordering::Relaxed);
+    while fixture.table.sweep(end.after_ns(SECOND_NS), u64::MAX, 64).is_more_due {}
+    recount(&fixture.table);
+    let counted = fixture.table.statistics(PoolIndex(0));
+    let ended = counted.cumulative_assigned + fixture.declined_offers.load(Ordering::Relaxed);
     assert!(counted.cumulative_assigned > 1_000, "{counted:?}");
     assert_eq!(counted.reclaimed, ended, "whatever was given was taken back once");
-    assert_eq!(world.table.usage(), super::super::Usage::default());
-    let mut given = BTreeSet::new();
+    assert_eq!(fixture.table.usage(), super::super::Usage::default());
+    let mut leased = BTreeSet::new();
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: F::borrow(F::client(9)),
         addresses: [None; FETCHED_ADDRESSES_MAX],
-        pools: &*world.pools,
+        pools: &*fixture.pools,
         candidate_pools: &[PoolIndex(0)],
         is_candidate_spare: false,
     };
     for _ in 0..COUNT {
-        world.table.fetch(end, u64::MAX, &keys, &mut facts);
+        fixture.table.fetch(end, u64::MAX, &keys, &mut facts);
         let candidate = facts.candidate.unwrap();
         assert_eq!(candidate.occupancy, SlotOccupancy::Free);
-        assert!(candidate.owner != SlotOwner::Asking);
-        assert!(given.insert(candidate.address));
+        assert!(candidate.owner != SlotOwner::Requester);
+        assert!(leased.insert(candidate.address));
     }
-    world.table.fetch(end, u64::MAX, &keys, &mut facts);
+    fixture.table.fetch(end, u64::MAX, &keys, &mut facts);
     assert_eq!(facts.candidate, None);
 }

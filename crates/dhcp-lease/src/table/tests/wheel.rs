@@ -65,17 +65,17 @@ fn a_renewed_lease_is_moved_lazily_and_an_infinite_one_leaves<F: SampleFamily>()
     for (offset, terms) in [(0, [100, 100]), (1, [100, INFINITE_LIFETIME_S])] {
         for (turn, lifetime_s) in terms.into_iter().enumerate() {
             let now = later(START, 60 * turn as u64);
-            let known = slot(&table, &pools, now, FIRST + offset).unwrap();
-            commit(&table, now, 7, &known, lease_for::<F>(lifetime_s)).unwrap();
+            let current = slot(&table, &pools, now, FIRST + offset).unwrap();
+            commit(&table, now, 7, &current, lease_for::<F>(lifetime_s)).unwrap();
         }
     }
     assert_eq!(table.sweep(later(START, 159), 0, 100).leases, 0);
     assert_eq!(table.sweep(later(START, 160), 0, 100).leases, 1);
     let now = later(START, 1 << 33);
     assert_eq!(table.sweep(now, 0, 100).leases, 0);
-    let known = slot(&table, &pools, now, FIRST + 1).unwrap();
-    assert_eq!(known.occupancy, SlotOccupancy::Leased);
-    commit(&table, now, 7, &known, lease_for::<F>(5)).unwrap();
+    let current = slot(&table, &pools, now, FIRST + 1).unwrap();
+    assert_eq!(current.occupancy, SlotOccupancy::Leased);
+    commit(&table, now, 7, &current, lease_for::<F>(5)).unwrap();
     assert_eq!(table.sweep(later(now, 5), 0, 100).leases, 1);
 }
 
@@ -132,9 +132,9 @@ fn what_was_released_does_not_wait_for_the_wheel<F: SampleFamily>() {
         let released = [change(address, &leased, Action::Release)];
         table.apply(START, &released, epoch, epoch - 1, &mut |_| {}).unwrap();
         assert!(candidate_at(&table, &pools, START, epoch - 1, 9_999).is_none());
-        let given = candidate_at(&table, &pools, START, epoch, address).unwrap();
-        assert_eq!(given.address, F::address(address));
-        let leased = [change(address, &given, lease_for::<F>(43_200))];
+        let offered = candidate_at(&table, &pools, START, epoch, address).unwrap();
+        assert_eq!(offered.address, F::address(address));
+        let leased = [change(address, &offered, lease_for::<F>(43_200))];
         table.apply(START, &leased, epoch, epoch, &mut |_| {}).unwrap();
     }
 }

@@ -15,10 +15,14 @@ use super::*;
 use crate::listeners::STANDING_BYTES;
 use crate::service::DaemonFamily;
 
-/// Returns the messages that arrive at the first and at the express sockets of a place with two
+/// Returns the messages that arrive at the first and at the express sockets of an endpoint with two
 /// shards.
-fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
-    let place = ListenerEndpoint { kind: ListenerSocketKind::Udp, device: None, address };
+fn received_by_role(
+    address: IpAddr,
+    steering: Steering,
+    messages: &[Vec<u8>],
+) -> [Vec<Vec<u8>>; 2] {
+    let endpoint = ListenerEndpoint { kind: ListenerSocketKind::Udp, device: None, address };
     // Another program may take a port that was free.
     let opened = (0..100).find_map(|_| {
         let free = std::net::UdpSocket::bind((address, 0)).unwrap();
@@ -31,36 +35,40 @@ fn lanes(address: IpAddr, steering: Steering, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>
             coalesce: false,
             receive_buffer_bytes: STANDING_BYTES,
         });
-        let pairs = keeper.open_one(&place).ok()?;
+        let pairs = keeper.open_one(&endpoint).ok()?;
         Some((port, keeper, pairs))
     });
     let (port, keeper, pairs) = opened.unwrap();
-    assert!(keeper.open_one(&place).is_err(), "the port is somebody's");
+    assert!(keeper.open_one(&endpoint).is_err(), "the port is somebody's");
     let sender = std::net::UdpSocket::bind((address, 0)).unwrap();
-    for message in sent {
+    for message in messages {
         sender.send_to(message, (address, port)).unwrap();
     }
-    let lane = |of: fn(&Pair) -> &ListenerSocket| {
+    let sockets_with_role = |of: fn(&Pair) -> &ListenerSocket| {
         let udp = |pair| match of(pair) {
             ListenerSocket::Udp(socket) => socket,
             ListenerSocket::Packet(_) => unreachable!("the place is of UDP"),
         };
         pairs.iter().map(udp).collect::<Vec<_>>()
     };
-    let lanes = [lane(|(socket, _)| socket), lane(|(_, express)| express.as_ref().unwrap())];
-    let mut seen = [Vec::new(), Vec::new()];
-    while seen[0].len() + seen[1].len() < sent.len() {
-        let mut fds: Vec<_> = lanes.iter().flatten().map(|&s| PollFd::readable(s)).collect();
+    let sockets_by_role = [
+        sockets_with_role(|(socket, _)| socket),
+        sockets_with_role(|(_, express)| express.as_ref().unwrap()),
+    ];
+    let mut received = [Vec::new(), Vec::new()];
+    while received[0].len() + received[1].len() < messages.len() {
+        let mut fds: Vec<_> =
+            sockets_by_role.iter().flatten().map(|&s| PollFd::readable(s)).collect();
         assert!(netio::poll(&mut fds, Some(300_000_000_000)).unwrap() > 0, "some are missing");
-        for (sockets, seen) in lanes.iter().zip(&mut seen) {
+        for (sockets, received) in sockets_by_role.iter().zip(&mut received) {
             for &socket in sockets {
                 let mut batch = RecvBatch::default();
                 batch.receive(socket).unwrap();
-                seen.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
+                received.extend(batch.iter().map(|datagram| datagram.octets.to_vec()));
             }
         }
     }
-    seen
+    received
 }
 
 fn v4(client: u8, kind: u8) -> Vec<u8> {
@@ -85,8 +93,8 @@ fn relayed(client: u8, message: &[u8]) -> Vec<u8> {
 
 #[test]
 fn what_goes_on_with_an_exchange_of_dhcpv4_has_a_socket_of_its_own() {
-    let sent: Vec<_> = (0..40).map(|n| v4(n, [1, 3, 7, 8][usize::from(n % 4)])).collect();
-    let [first, express] = lanes(Ipv4Addr::LOCALHOST.into(), V4::STEERING, &sent);
+    let messages: Vec<_> = (0..40).map(|n| v4(n, [1, 3, 7, 8][usize::from(n % 4)])).collect();
+    let [first, express] = received_by_role(Ipv4Addr::LOCALHOST.into(), V4::STEERING, &messages);
     assert_eq!((first.len(), express.len()), (10, 30));
     assert!(first.iter().all(|message| message[242] == 1));
 }
@@ -94,13 +102,13 @@ fn what_goes_on_with_an_exchange_of_dhcpv4_has_a_socket_of_its_own() {
 #[test]
 fn what_goes_on_with_an_exchange_of_dhcpv6_has_a_socket_of_its_own() {
     let kinds = [1, 3, 5, 11];
-    let sent: Vec<_> = (0..40)
+    let messages: Vec<_> = (0..40)
         .map(|n| {
             let once = relayed(n, &v6(n, kinds[usize::from(n % 4)]));
             if n < 20 { once } else { relayed(n, &once) }
         })
         .collect();
-    let [first, express] = lanes(Ipv6Addr::LOCALHOST.into(), V6::STEERING, &sent);
+    let [first, express] = received_by_role(Ipv6Addr::LOCALHOST.into(), V6::STEERING, &messages);
     assert_eq!((first.len(), express.len()), (10, 30));
     let is_solicit = |message: &Vec<u8>| message[message.len() - 9] == 1;
     assert!(first.iter().all(is_solicit));
@@ -133,11 +141,11 @@ fn on_a_link(addresses: &[Ipv4Addr], test: impl FnOnce() + Send) {
     }
 }
 
-/// Returns the numbers of the messages that wait in the sockets of `doors`.
-fn waiting(doors: &ListenerSet) -> Vec<u8> {
+/// Returns the numbers of the messages that wait in the sockets of `listeners`.
+fn waiting(listeners: &ListenerSet) -> Vec<u8> {
     let mut numbers = Vec::new();
-    for door in (0..3).flat_map(|shard| doors.of_shard(shard)) {
-        for socket in [Some(&door.socket), door.express.as_ref()].into_iter().flatten() {
+    for listener in (0..3).flat_map(|shard| listeners.of_shard(shard)) {
+        for socket in [Some(&listener.socket), listener.express.as_ref()].into_iter().flatten() {
             match socket {
                 ListenerSocket::Udp(socket) => {
                     let mut batch = RecvBatch::default();
@@ -159,7 +167,7 @@ fn waiting(doors: &ListenerSet) -> Vec<u8> {
 
 /// Sends messages of a client on the link to `to` until one of them and one that was sent later
 /// have arrived. Returns the number of copies of each message.
-fn copies(sender: &PacketSocket, doors: &ListenerSet, to: SocketAddrV4) -> Vec<usize> {
+fn copies(sender: &PacketSocket, listeners: &ListenerSet, to: SocketAddrV4) -> Vec<usize> {
     let near = interface::named("near0").unwrap().mac.unwrap();
     let far = interface::named("far0").unwrap().index;
     let mut batch = PacketSendBatch::new(1, 1_500);
@@ -173,11 +181,12 @@ fn copies(sender: &PacketSocket, doors: &ListenerSet, to: SocketAddrV4) -> Vec<u
         let len = frame::seal_packet(slot, message.len(), from, to);
         batch.commit(len, far, near);
         assert_eq!(batch.flush(sender).sent, 1);
-        let doors_of_all = (0..3).flat_map(|shard| doors.of_shard(shard));
-        let sockets = doors_of_all.flat_map(|door| [Some(&door.socket), door.express.as_ref()]);
+        let all_listeners = (0..3).flat_map(|shard| listeners.of_shard(shard));
+        let sockets =
+            all_listeners.flat_map(|listener| [Some(&listener.socket), listener.express.as_ref()]);
         let mut fds: Vec<_> = sockets.flatten().map(PollFd::readable).collect();
         netio::poll(&mut fds, Some(1_000_000_000)).unwrap();
-        for number in waiting(doors) {
+        for number in waiting(listeners) {
             copies[usize::from(number)] += 1;
         }
     }
@@ -186,8 +195,8 @@ fn copies(sender: &PacketSocket, doors: &ListenerSet, to: SocketAddrV4) -> Vec<u
 
 #[test]
 fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
-    let own: Vec<_> = (1..=120).map(|n| Ipv4Addr::new(10, 9, 0, n)).collect();
-    on_a_link(&own, || {
+    let addresses: Vec<_> = (1..=120).map(|n| Ipv4Addr::new(10, 9, 0, n)).collect();
+    on_a_link(&addresses, || {
         let limit = Path::new("/proc/sys/net/core/optmem_max");
         if !limit.exists() {
             println!("skipped: the kernel has one limit for all namespaces");
@@ -197,13 +206,14 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
             name: "near0".to_owned(),
             index: interface::named("near0").unwrap().index,
         };
-        let place = |kind| ListenerEndpoint {
+        let endpoint = |kind| ListenerEndpoint {
             kind,
             device: Some(device.clone()),
             address: Ipv4Addr::UNSPECIFIED.into(),
         };
-        let places = vec![place(ListenerSocketKind::Packet), place(ListenerSocketKind::Udp)];
-        let plan = ListenerPlan { endpoints: places, own: own.clone(), ..ListenerPlan::default() };
+        let endpoints =
+            vec![endpoint(ListenerSocketKind::Packet), endpoint(ListenerSocketKind::Udp)];
+        let plan = ListenerPlan { endpoints, own: addresses.clone(), ..ListenerPlan::default() };
         let options = PacketOptions {
             interface: Some(interface::named("far0").unwrap().index),
             port: 68,
@@ -229,9 +239,9 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
                 continue;
             }
             refused.push(!opening.problems.is_empty());
-            let doors = keeper.listener_set(&plan, &[]);
-            for to in [own[0], Ipv4Addr::BROADCAST] {
-                let copies = copies(&sender, &doors, SocketAddrV4::new(to, port));
+            let listeners = keeper.listener_set(&plan, &[]);
+            for to in [addresses[0], Ipv4Addr::BROADCAST] {
+                let copies = copies(&sender, &listeners, SocketAddrV4::new(to, port));
                 assert!(copies.iter().all(|&count| count <= 1), "{bytes}, {to}: {copies:?}");
             }
         }

@@ -10,25 +10,29 @@ use dhcp_wire::v6::{self, IaKind, StatusCode};
 
 use super::*;
 use crate::loggers::LogTopic;
-use crate::narrate::{MessageLogWriter, Questions, tell_v4, tell_v6};
+use crate::message_log::{MessageLogWriter, PendingRequests, log_notice_v4, log_notice_v6};
 
-/// Returns the lines that `tell` logs when everything up to `debug_level` is wanted.
-fn told(family: &'static str, debug_level: u8, tell: impl Fn(MessageLogWriter<'_>)) -> Vec<String> {
+/// Returns the lines that `log` writes when loggers take everything up to `debug_level`.
+fn logged_lines(
+    family: &'static str,
+    debug_level: u8,
+    log: impl Fn(MessageLogWriter<'_>),
+) -> Vec<String> {
     let path = path(&format!("{family}-{debug_level}"));
     let mut logger = to_file(&path, "%c %m");
     logger.name = format!("kea-{family}");
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, debug_level);
     let names = InterfaceNames::new([(3, "eth0")]);
-    let with = |hearing: LogTopicLevels, topic| hearing.with(topic, debug_level);
-    let hearing = LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, with);
+    let with = |topic_levels: LogTopicLevels, topic| topic_levels.with(topic, debug_level);
+    let topic_levels = LogTopic::ALL.into_iter().fold(LogTopicLevels::NONE, with);
     let text = written(family, &path, &[logger], || {
-        tell(MessageLogWriter { topic_levels: hearing, names: &names, at_us: 0 })
+        log(MessageLogWriter { topic_levels, names: &names, at_us: 0 })
     });
     text.lines().map(str::to_owned).collect()
 }
 
-fn message4(kind: MessageType, given: Ipv4Addr, lease_s: Option<u32>) -> Vec<u8> {
-    let mut header = Dhcp4Header { xid: 0xabc, yiaddr: given, ..Dhcp4Header::default() };
+fn message4(kind: MessageType, address: Ipv4Addr, lease_s: Option<u32>) -> Vec<u8> {
+    let mut header = Dhcp4Header { xid: 0xabc, yiaddr: address, ..Dhcp4Header::default() };
     header.chaddr[..6].copy_from_slice(&[2, 0, 0, 0, 0, 7]);
     let mut buffer = [0; 600];
     let mut writer = MessageWriter::new(&mut buffer, &header);
@@ -49,22 +53,22 @@ const INGRESS4: dhcp_engine::v4::Ingress = dhcp_engine::v4::Ingress {
     mac: None,
 };
 
-fn an_exchange(narrator: MessageLogWriter<'_>) {
-    let (nobody, given) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
-    let asked = MeasuredRequest::default();
-    let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), request: asked };
-    let tell = |notice, octets: &[u8]| tell_v4(narrator, notice, octets, INGRESS4);
-    tell(Notice::Received, &message4(MessageType::Discover, nobody, None));
-    tell(sent, &message4(MessageType::Offer, given, Some(60)));
-    tell(sent, &message4(MessageType::Ack, given, Some(60)));
-    tell(sent, &message4(MessageType::Ack, nobody, None));
-    tell(sent, &message4(MessageType::Nak, nobody, None));
-    tell(Notice::Silent, &message4(MessageType::Release, nobody, None));
-    tell(Notice::Malformed(0), &[1, 2, 3]);
-    let discover = message4(MessageType::Discover, nobody, None);
-    tell(Notice::Dropped(DropReason::Filtered), &discover);
-    tell(Notice::Dropped(DropReason::PoolExhausted), &discover);
-    tell(Notice::Dropped(DropReason::ServiceDisabled), &[0; 4]);
+fn log_exchange(writer: MessageLogWriter<'_>) {
+    let (unspecified, address) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(10, 0, 0, 9));
+    let request = MeasuredRequest::default();
+    let sent = Notice::Sent { destination: Destination::Relay(INGRESS4.source), request };
+    let log = |notice, octets: &[u8]| log_notice_v4(writer, notice, octets, INGRESS4);
+    log(Notice::Received, &message4(MessageType::Discover, unspecified, None));
+    log(sent, &message4(MessageType::Offer, address, Some(60)));
+    log(sent, &message4(MessageType::Ack, address, Some(60)));
+    log(sent, &message4(MessageType::Ack, unspecified, None));
+    log(sent, &message4(MessageType::Nak, unspecified, None));
+    log(Notice::Silent, &message4(MessageType::Release, unspecified, None));
+    log(Notice::Malformed(0), &[1, 2, 3]);
+    let discover = message4(MessageType::Discover, unspecified, None);
+    log(Notice::Dropped(DropReason::Filtered), &discover);
+    log(Notice::Dropped(DropReason::PoolExhausted), &discover);
+    log(Notice::Dropped(DropReason::ServiceDisabled), &[0; 4]);
 }
 
 #[test]
@@ -86,8 +90,8 @@ fn messages_of_v4_are_told_under_keas_names() {
         of_leases("DHCP4_RELEASE CLIENT: address 0.0.0.0 was released properly."),
         of_leases("DHCP4_RELEASE_DELETED CLIENT: address 0.0.0.0 was deleted on release."),
     ];
-    assert_eq!(told("dhcp4", 0, an_exchange), always);
-    let finer = told("dhcp4", 99, an_exchange);
+    assert_eq!(logged_lines("dhcp4", 0, log_exchange), always);
+    let finer = logged_lines("dhcp4", 99, log_exchange);
     let rest: Vec<&String> = finer.iter().filter(|line| !always.contains(line)).collect();
     let bad = |rest: &str| format!("kea-dhcp4.bad-packets {}", rest.replace("CLIENT", client));
     let arrival = " octets from 10.0.0.1 port 67 to 10.0.0.2 on interface eth0";
@@ -129,21 +133,23 @@ fn messages_of_v6_are_told_under_keas_names() {
         listener_index: 0,
     };
     let kind = |name: &str| V6::RECEIVED.iter().position(|kind| *kind == name).unwrap();
-    let lines = told("dhcp6", 50, |narrator| {
-        let mut questions = Questions::default();
-        let mut tell =
-            |notice, octets: &[u8]| tell_v6(narrator, notice, octets, ingress, &mut questions);
-        for (question, answer) in [
+    let lines = logged_lines("dhcp6", 50, |writer| {
+        let mut pending_requests = PendingRequests::default();
+        let mut log = |notice, octets: &[u8]| {
+            log_notice_v6(writer, notice, octets, ingress, &mut pending_requests)
+        };
+        for (request_type, answer) in [
             ("SOLICIT", v6::MessageType::Advertise),
             ("REQUEST", v6::MessageType::Reply),
             ("REBIND", v6::MessageType::Reply),
         ] {
-            let asked = MeasuredRequest { kind: kind(question), ..MeasuredRequest::default() };
-            tell(Notice::Sent { destination: source, request: asked }, &reply6(answer));
+            let request =
+                MeasuredRequest { kind: kind(request_type), ..MeasuredRequest::default() };
+            log(Notice::Sent { destination: source, request }, &reply6(answer));
         }
-        tell(Notice::Received, &reply6(v6::MessageType::Solicit));
-        tell(Notice::Dropped(DropReason::UnicastFromClient), &reply6(v6::MessageType::Request));
-        tell(Notice::Malformed(0), &[1]);
+        log(Notice::Received, &reply6(v6::MessageType::Solicit));
+        log(Notice::Dropped(DropReason::UnicastFromClient), &reply6(v6::MessageType::Request));
+        log(Notice::Malformed(0), &[1]);
     });
     let ids: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').nth(1)).collect();
     let expected = [

@@ -54,7 +54,9 @@ fn reach_host(settings: &SqlSettings) -> Result<(Database, Vec<String>), SqlErro
     let mut database = Database::open_host(settings)?;
     let facts = node::facts(&mut database, settings.backend)?;
     if let Some(why) = node::objection(&facts) {
-        return Err(SqlError::new(format!("use {settings}"), why).with(DatabaseFault::Lost));
+        return Err(
+            SqlError::new(format!("use {settings}"), why).with(DatabaseFault::ConnectionLost)
+        );
     }
     if node::is_of_cluster(&facts) {
         // Statements here see the commits of other nodes.
@@ -70,7 +72,7 @@ pub(super) fn all_of(settings: &SqlSettings, mut errors: Vec<SqlError>) -> SqlEr
     if errors.len() == 1 {
         return errors.remove(0);
     }
-    let is_lost = errors.iter().any(SqlError::is_lost);
+    let is_connection_lost = errors.iter().any(SqlError::is_connection_lost);
     let why: Vec<String> =
         (0..).zip(&errors).map(|(number, error)| format!("{number}: {}", error.cause())).collect();
     let tried = format!(
@@ -79,5 +81,5 @@ pub(super) fn all_of(settings: &SqlSettings, mut errors: Vec<SqlError>) -> SqlEr
         settings.backend,
         settings.name
     );
-    SqlError::new(tried, why.join("; ")).lost(is_lost)
+    SqlError::new(tried, why.join("; ")).lost(is_connection_lost)
 }

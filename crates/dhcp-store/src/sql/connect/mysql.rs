@@ -38,19 +38,19 @@ const INIT: [&str; 6] = [
 pub(in crate::sql) fn connect(settings: &SqlSettings) -> Result<Conn, SqlError> {
     let tried = || format!("open {settings}");
     let tls = ssl(settings).map_err(|why| SqlError::new(tried(), why))?;
-    let told = |error: mysql::Error| match tls::reason(settings, inner(&error)) {
+    let explain = |error: mysql::Error| match tls::reason(settings, inner(&error)) {
         Some(why) => SqlError::new(tried(), why),
         None => failed(tried(), &error),
     };
     let is_encrypted = tls.is_some();
     match dial(settings, tls) {
         Err(error) if is_encrypted && tls::may_do_without(settings) && !is_refusal(&error) => {
-            dial(settings, None).map_err(told)
+            dial(settings, None).map_err(explain)
         }
         Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => {
             Err(SqlError::new(tried(), "the server has no TLS"))
         }
-        result => result.map_err(told),
+        result => result.map_err(explain),
     }
 }
 
@@ -73,11 +73,11 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
         mysql::Error::MySqlError(error) => fault::from_mysql(error.code, &error.state),
-        error if error.is_connectivity_error() => DatabaseFault::Lost,
+        error if error.is_connectivity_error() => DatabaseFault::ConnectionLost,
         _ => DatabaseFault::Permanent,
     };
     // The driver's own messages are names of its types.
-    let said = match error {
+    let text = match error {
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => {
             format!("nothing answers there ({cause})")
         }
@@ -94,7 +94,7 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
         }
         other => other.to_string(),
     };
-    SqlError::new(tried, said).with(fault)
+    SqlError::new(tried, text).with(fault)
 }
 
 /// Returns the driver's TLS options; `None` for a connection without TLS.

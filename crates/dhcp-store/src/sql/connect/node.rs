@@ -61,7 +61,7 @@ pub(in crate::sql) fn facts(
 }
 
 fn is(facts: &Facts, name: &str, value: &str) -> bool {
-    facts.get(name).is_some_and(|found| found.eq_ignore_ascii_case(value))
+    facts.get(name).is_some_and(|other| other.eq_ignore_ascii_case(value))
 }
 
 /// Returns true if the server is a node of a Galera cluster.
@@ -157,12 +157,12 @@ mod tests {
             let why = objection(&facts(&NODE.replace(from, to))).unwrap();
             assert!(why.contains(words), "{why}");
         }
-        for (said, words) in [
+        for (facts_text, words) in [
             ("in_recovery:true", "standby"),
             ("default_transaction_read_only:on", "read-only (default_transaction_read_only)"),
             ("read_only:ON", "read-only (read_only)"),
         ] {
-            let why = objection(&facts(said)).unwrap();
+            let why = objection(&facts(facts_text)).unwrap();
             assert!(why.contains(words), "{why}");
         }
     }

@@ -31,21 +31,21 @@ pub(in crate::sql) fn connect(
     settings: &SqlSettings,
 ) -> Result<Client, SqlError> {
     let tried = || format!("open {settings}");
-    let told = |error: Error| match tls::reason(settings, &error) {
+    let explain = |error: Error| match tls::reason(settings, &error) {
         Some(why) => SqlError::new(tried(), why),
         None => failed(tried(), &error),
     };
     if settings.tls() == DatabaseSslMode::Disable {
-        return dial(runtime, settings, DriverMode::Disable, NoTls)?.map_err(told);
+        return dial(runtime, settings, DriverMode::Disable, NoTls)?.map_err(explain);
     }
     let config = tls::client_config(settings).map_err(|why| SqlError::new(tried(), why))?;
     let is_needed = !tls::may_do_without(settings);
     let mode = if is_needed { DriverMode::Require } else { DriverMode::Prefer };
     match dial(runtime, settings, mode, Connector::new(config))? {
         Err(error) if !is_needed && tls::reason(settings, &error).is_some() => {
-            dial(runtime, settings, DriverMode::Disable, NoTls)?.map_err(told)
+            dial(runtime, settings, DriverMode::Disable, NoTls)?.map_err(explain)
         }
-        result => result.map_err(told),
+        result => result.map_err(explain),
     }
 }
 
@@ -81,7 +81,7 @@ where
         let attempt = tokio::time::timeout(limit, config.connect(tls)).await;
         let attempt = attempt.map_err(|_| {
             let why = format!("there is no answer within {} s", limit.as_secs());
-            SqlError::new(format!("open {settings}"), why).with(DatabaseFault::Lost)
+            SqlError::new(format!("open {settings}"), why).with(DatabaseFault::ConnectionLost)
         })?;
         Ok(attempt.map(|(client, connection)| {
             // The next statement sees the end of the connection.

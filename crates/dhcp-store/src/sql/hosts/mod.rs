@@ -121,7 +121,7 @@ impl HostTableRow {
 }
 
 impl Database {
-    /// Appends the hosts of `family` that one of `queries` finds to `found`, in the order of their
+    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of their
     /// numbers; other hosts may be among them. Describes rows that are not hosts in `faults` and
     /// leaves them out.
     ///
@@ -133,7 +133,7 @@ impl Database {
         family: HostFamily,
         layout: RowLayout,
         queries: &[HostQuery],
-        found: &mut Vec<HostTableRow>,
+        rows: &mut Vec<HostTableRow>,
         faults: &mut Vec<RowFault>,
     ) -> Result<(), SqlError> {
         let octets = queries.iter().filter_map(|query| match query {
@@ -166,7 +166,7 @@ impl Database {
             }
         }
         search.add_options(self)?;
-        found.extend(hosts.into_values());
+        rows.extend(hosts.into_values());
         Ok(())
     }
 
@@ -190,10 +190,10 @@ impl Database {
             return Ok(None);
         }
         let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
-        let mut found = Vec::new();
-        self.find_hosts(family, layout, std::slice::from_ref(&query), &mut found, &mut Vec::new())?;
+        let mut rows = Vec::new();
+        self.find_hosts(family, layout, std::slice::from_ref(&query), &mut rows, &mut Vec::new())?;
         let written =
-            found.iter().find(|found| found.subnet_id == host.subnet_id && found.answers(&query));
+            rows.iter().find(|row| row.subnet_id == host.subnet_id && row.answers(&query));
         let Some(host_id) = written.map(|written| written.host_id) else { return Ok(None) };
         let mut values = Vec::new();
         for option in &host.options {

@@ -295,7 +295,9 @@ pub(super) fn decode_resource(
     if layout.schema == Schema::Current {
         let prefix = read_address6(&mut reader, layout)?;
         let len = reader.number_or::<u8>(0)?;
-        excluded = prefix.filter(|_| len > 0).map(|prefix| (prefix, len));
+        if len > 0 {
+            excluded = prefix.map(|prefix| (prefix, len));
+        }
     }
     Ok((number, host_id, HostResource { address, len, is_prefix: kind == PREFIX, excluded }))
 }

@@ -57,12 +57,12 @@ impl Schema {
     #[must_use]
     pub fn for_version(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
         const STATES: u32 = 29;
-        let known = |schema: Self| schema.version(backend).major;
+        let major_of = |schema: Self| schema.version(backend).major;
         match version.major {
-            major if major == known(Self::Kea22) && backend != SqlDatabaseKind::Sqlite => {
+            major if major == major_of(Self::Kea22) && backend != SqlDatabaseKind::Sqlite => {
                 Some(Self::Kea22)
             }
-            major if (STATES..=known(Self::Current)).contains(&major) => Some(Self::Current),
+            major if (STATES..=major_of(Self::Current)).contains(&major) => Some(Self::Current),
             _ => None,
         }
     }
@@ -120,8 +120,8 @@ mod tests {
                 assert!(statements.len() > 20, "{backend:?} {schema:?}");
                 for statement in &statements {
                     let first = statement.split_whitespace().next().unwrap();
-                    let known = ["CREATE", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP"];
-                    assert!(known.contains(&first), "{statement}");
+                    let keywords = ["CREATE", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP"];
+                    assert!(keywords.contains(&first), "{statement}");
                     assert_eq!(statement.matches("$$").count() % 2, 0, "{statement}");
                 }
                 // The last statement sets the version, so that an interrupted upgrade does not look

@@ -18,15 +18,15 @@ const NAMES: [(&str, CipherSuite); 9] = [
 /// Words that mean all strong ciphers; `rustls` has no others.
 const ALL: [&str; 4] = ["ALL", "DEFAULT", "HIGH", "SECURE"];
 
-/// Returns the ciphers of `there` that `list` names. It ignores unknown names, as OpenSSL does, and
-/// names with `!` or `-` before them: no weak cipher exists here.
+/// Returns the ciphers of `available` that `list` names. It ignores unknown names, as OpenSSL does,
+/// and names with `!` or `-` before them: no weak cipher exists here.
 ///
 /// # Errors
 ///
-/// Returns an error if `there` has none of them; it contains the names that could be used.
+/// Returns an error if `available` has none of them; it contains the names that could be used.
 pub(super) fn chosen(
     list: &str,
-    there: &[SupportedCipherSuite],
+    available: &[SupportedCipherSuite],
 ) -> Result<Vec<SupportedCipherSuite>, String> {
     let words: Vec<&str> =
         list.split([':', ',', ' ']).map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -34,18 +34,18 @@ pub(super) fn chosen(
     let name = |suite: &SupportedCipherSuite| {
         NAMES.iter().find(|(_, of)| *of == suite.suite()).map_or("", |(name, _)| *name)
     };
-    let (forbidden, named): (Vec<&str>, Vec<&str>) =
+    let (forbidden, listed): (Vec<&str>, Vec<&str>) =
         words.into_iter().partition(|word| word.starts_with(['!', '-']));
     let is_chosen = |suite: &&SupportedCipherSuite| {
-        (is_all || named.contains(&name(suite)))
+        (is_all || listed.contains(&name(suite)))
             && !forbidden.iter().any(|word| &word[1..] == name(suite))
     };
-    let chosen: Vec<_> = there.iter().filter(is_chosen).copied().collect();
+    let chosen: Vec<_> = available.iter().filter(is_chosen).copied().collect();
     if chosen.is_empty() {
-        let known: Vec<&str> = there.iter().map(name).collect();
+        let suites: Vec<&str> = available.iter().map(name).collect();
         return Err(format!(
-            "cipher-list `{list}` names no available cipher; available: {}",
-            known.join(" ")
+            "cipher-list `{list}` names no cipher that is there; these are: {}",
+            suites.join(" ")
         ));
     }
     Ok(chosen)
@@ -56,15 +56,15 @@ mod tests {
     use super::*;
 
     fn suites(list: &str) -> Result<Vec<CipherSuite>, String> {
-        let there = rustls::crypto::ring::ALL_CIPHER_SUITES;
-        Ok(chosen(list, there)?.into_iter().map(|suite| suite.suite()).collect())
+        let available = rustls::crypto::ring::ALL_CIPHER_SUITES;
+        Ok(chosen(list, available)?.into_iter().map(|suite| suite.suite()).collect())
     }
 
     #[test]
     fn every_cipher_has_a_name() {
-        let there = rustls::crypto::ring::ALL_CIPHER_SUITES;
+        let available = rustls::crypto::ring::ALL_CIPHER_SUITES;
         let mut names: Vec<CipherSuite> = NAMES.iter().map(|(_, suite)| *suite).collect();
-        let mut all: Vec<CipherSuite> = there.iter().map(|suite| suite.suite()).collect();
+        let mut all: Vec<CipherSuite> = available.iter().map(|suite| suite.suite()).collect();
         names.sort_by_key(|suite| u16::from(*suite));
         all.sort_by_key(|suite| u16::from(*suite));
         assert_eq!(names, all);

@@ -74,8 +74,8 @@ pub(super) fn reason(settings: &SqlSettings, error: &(dyn Error + 'static)) -> O
 
 /// Returns the TLS error in a chain of errors. Errors of the operating system contain theirs.
 fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
-    if let Some(found) = error.downcast_ref::<rustls::Error>() {
-        return Some(found);
+    if let Some(rustls_error) = error.downcast_ref::<rustls::Error>() {
+        return Some(rustls_error);
     }
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     let inner = inner.map(|inner| inner as &(dyn Error + 'static));

@@ -28,10 +28,10 @@ fn what_was_flushed_survives_and_the_rest_in_every_way() {
     let mut lengths = BTreeSet::new();
     let mut holes = 0;
     for seed in 0..200 {
-        let left = survivors(seed, StorageFaults::default()).unwrap();
-        assert_eq!(left[..100], [b'x'; 100]);
-        lengths.insert(left.len());
-        holes += usize::from(left[100..].iter().any(|&octet| octet != b'y'));
+        let survivor = survivors(seed, StorageFaults::default()).unwrap();
+        assert_eq!(survivor[..100], [b'x'; 100]);
+        lengths.insert(survivor.len());
+        holes += usize::from(survivor[100..].iter().any(|&octet| octet != b'y'));
     }
     assert!(lengths.len() > 20 && lengths.contains(&100) && lengths.contains(&200));
     assert!(holes > 20);
@@ -40,13 +40,13 @@ fn what_was_flushed_survives_and_the_rest_in_every_way() {
 #[test]
 fn a_lying_flush_loses_what_it_said_to_have_kept() {
     let faults = StorageFaults { lying_syncs: true, ..StorageFaults::default() };
-    let lost = (0..50).filter(|&seed| survivors(seed, faults.clone()).is_none()).count();
-    assert!(lost > 5);
+    let failed_count = (0..50).filter(|&seed| survivors(seed, faults.clone()).is_none()).count();
+    assert!(failed_count > 5);
 }
 
 #[test]
 fn a_failed_flush_is_not_repaired_by_the_next_one() {
-    let mut lost = 0;
+    let mut lost_count = 0;
     for seed in 0..50 {
         let faults = StorageFaults { failing_syncs: vec![0], ..StorageFaults::default() };
         let storage = PowerCutStorage::new(seed, faults);
@@ -57,14 +57,14 @@ fn a_failed_flush_is_not_repaired_by_the_next_one() {
         file.sync_data().unwrap();
         assert_eq!(storage.contents(&path("a")).unwrap(), [b'x'; 5120]);
         let next = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
-        lost += usize::from(next.contents(&path("a")).unwrap().contains(&0));
+        lost_count += usize::from(next.contents(&path("a")).unwrap().contains(&0));
     }
-    assert!(lost > 40);
+    assert!(lost_count > 40);
 }
 
 #[test]
 fn unflushed_names_may_be_lost_one_by_one() {
-    let mut seen = BTreeSet::new();
+    let mut name_sets = BTreeSet::new();
     for seed in 0..200 {
         let storage = PowerCutStorage::new(seed, StorageFaults::default());
         storage.create(&path("a")).unwrap();
@@ -72,10 +72,10 @@ fn unflushed_names_may_be_lost_one_by_one() {
         storage.rename(&path("a"), &path("b")).unwrap();
         storage.create(&path("a")).unwrap();
         let next = storage.after(DiskAfterCut::PowerFailed, StorageFaults::default());
-        seen.insert(next.list(folder()).unwrap());
+        name_sets.insert(next.list(folder()).unwrap());
     }
     for expected in [&["a"][..], &["b"], &["a", "b"]] {
-        assert!(seen.iter().any(|names| names == expected), "{expected:?} in {seen:?}");
+        assert!(name_sets.iter().any(|names| names == expected), "{expected:?} in {name_sets:?}");
     }
 }
 

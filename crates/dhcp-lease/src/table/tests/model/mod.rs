@@ -35,8 +35,8 @@ const HOLD_NS: u64 = 10 * SECOND_NS;
 
 /// Returns the pool that holds `address`.
 fn is_pooled(address: u32) -> Option<u32> {
-    let found = POOLS.iter().position(|&(first, last)| first <= address && address <= last);
-    found.map(|pool| pool as u32)
+    let pool = POOLS.iter().position(|&(first, last)| first <= address && address <= last);
+    pool.map(|pool| pool as u32)
 }
 
 /// Table and model that run the same operations.
@@ -73,31 +73,31 @@ impl<F: Modelled> ModelRun<F> {
 
     fn fetch(&mut self) {
         let who = F::who(&mut self.random);
-        let asked =
+        let requested =
             [(); FETCHED_ADDRESSES_MAX].map(|()| self.random.chance(2, 3).then(|| self.address()));
-        let mut wanted: Vec<_> = (0..POOLS.len() as u32).map(PoolIndex).collect();
-        self.random.shuffle(&mut wanted);
-        wanted.truncate(self.random.below(4) as usize);
+        let mut candidate_pools: Vec<_> = (0..POOLS.len() as u32).map(PoolIndex).collect();
+        self.random.shuffle(&mut candidate_pools);
+        candidate_pools.truncate(self.random.below(4) as usize);
         let is_spare = self.random.chance(1, 2);
         let keys = FetchKeys {
             identity: F::identity(who),
-            addresses: asked.map(|address| address.map(F::address)),
+            addresses: requested.map(|address| address.map(F::address)),
             pools: &*self.pools,
-            candidate_pools: &wanted,
+            candidate_pools: &candidate_pools,
             is_candidate_spare: is_spare,
         };
         self.table.fetch(self.model.now, self.model.settled, &keys, &mut self.facts);
         self.check_mine(who);
-        for (got, address) in self.facts.address_slots.iter().zip(asked) {
-            let known =
+        for (got, address) in self.facts.address_slots.iter().zip(requested) {
+            let model_slot =
                 address.and_then(|address| Some((address, self.model.slots.get(&address)?)));
-            let expected = known.map(|(at, slot)| slot.view(at, who, self.model.settled));
+            let expected = model_slot.map(|(at, slot)| slot.view(at, who, self.model.settled));
             assert_eq!(*got, expected);
         }
         if is_spare && self.facts.client_slot_count > 0 {
-            wanted.clear();
+            candidate_pools.clear();
         }
-        let expected = self.model.candidate(&wanted, who);
+        let expected = self.model.candidate(&candidate_pools, who);
         match (self.facts.candidate, expected) {
             // Among holds of the same age any one is accepted.
             (Some(got), Some(expected)) if got.occupancy == SlotOccupancy::Held => {
@@ -109,7 +109,7 @@ impl<F: Modelled> ModelRun<F> {
     }
 
     fn check_mine(&self, who: F::Who) {
-        let is_mine = |(_, slot): &(&u32, &ModelSlot<F>)| slot.owner(who) == SlotOwner::Asking;
+        let is_mine = |(_, slot): &(&u32, &ModelSlot<F>)| slot.owner(who) == SlotOwner::Requester;
         let is_sure = |(_, slot): &(&u32, &ModelSlot<F>)| {
             slot.client.is_some_and(|theirs| F::owns_surely(theirs, who))
         };
@@ -293,14 +293,15 @@ impl<F: Modelled> ModelRun<F> {
 
     /// Compares the listed leases, as a whole, in pages and one by one.
     fn check_lists(&mut self) {
-        let shown = self.model.slots.iter().filter_map(|(&at, slot)| Some((at, slot.shown()?)));
-        let expected: Vec<(u32, LeaseState)> = shown.collect();
-        let seen = |lease: &F::Lease| {
+        let visible_state =
+            self.model.slots.iter().filter_map(|(&at, slot)| Some((at, slot.visible_state()?)));
+        let expected: Vec<(u32, LeaseState)> = visible_state.collect();
+        let outline = |lease: &F::Lease| {
             let sample = F::sample(lease);
             (F::number(sample.address), sample.state)
         };
         let mut all = Vec::new();
-        self.table.for_each_lease(|lease| all.push(seen(&lease)));
+        self.table.for_each_lease(|lease| all.push(outline(&lease)));
         all.sort_unstable_by_key(|&(at, _)| at);
         assert_eq!(all, expected);
         let limit = 1 + self.random.below(9) as usize;
@@ -308,15 +309,15 @@ impl<F: Modelled> ModelRun<F> {
         loop {
             let after = paged.last().map(|&(at, _)| F::address(at));
             let page = self.table.page(after, limit);
-            paged.extend(page.iter().map(seen));
+            paged.extend(page.iter().map(outline));
             if page.len() < limit {
                 break;
             }
         }
         assert_eq!(paged, expected);
         let address = self.address();
-        let one = self.table.lease(F::address(address)).map(|lease| seen(&lease).1);
-        assert_eq!(one, self.model.slots.get(&address).and_then(ModelSlot::shown));
+        let one = self.table.lease(F::address(address)).map(|lease| outline(&lease).1);
+        assert_eq!(one, self.model.slots.get(&address).and_then(ModelSlot::visible_state));
     }
 
     /// Reserves other addresses than before.

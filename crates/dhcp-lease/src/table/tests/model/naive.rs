@@ -77,8 +77,8 @@ impl<F: Modelled> ModelSlot<F> {
 
     pub(super) fn owner(&self, who: F::Who) -> SlotOwner {
         match self.client {
-            None => SlotOwner::Nobody,
-            Some(theirs) if F::owns(theirs, who) => SlotOwner::Asking,
+            None => SlotOwner::NoClient,
+            Some(theirs) if F::owns(theirs, who) => SlotOwner::Requester,
             Some(_) => SlotOwner::Other,
         }
     }
@@ -103,15 +103,15 @@ impl<F: Modelled> ModelSlot<F> {
             row_epoch: self.epoch,
             text: if is_leased { self.text } else { TextView::default() },
             is_overlapped: false,
-            detail: match self.client.filter(|_| is_leased) {
-                Some(theirs) => F::detail(theirs, who, self.lifetime_s),
-                None => F::Detail::default(),
+            detail: match self.client {
+                Some(theirs) if is_leased => F::detail(theirs, who, self.lifetime_s),
+                _ => F::Detail::default(),
             },
         }
     }
 
     /// Returns the state of the lease that is listed.
-    pub(super) fn shown(&self) -> Option<LeaseState> {
+    pub(super) fn visible_state(&self) -> Option<LeaseState> {
         let is_present = matches!(self.occupancy, SlotOccupancy::Leased | SlotOccupancy::Declined);
         (self.version != 0 && (is_present || self.state.is_past())).then_some(self.state)
     }
@@ -199,8 +199,8 @@ impl<F: Modelled> TableModel<F> {
         slot.comes_up_s = slot.due_s(expiry).max(wheel_s + 1);
     }
 
-    fn claim(&mut self, wanted: &[PoolIndex]) -> Option<u32> {
-        for &PoolIndex(index) in wanted {
+    fn claim(&mut self, pools: &[PoolIndex]) -> Option<u32> {
+        for &PoolIndex(index) in pools {
             let (first, last) = POOLS[index as usize];
             let cursor = self.cursors[index as usize].clamp(first, last + 1);
             let free = (cursor..=last).chain(first..cursor).find(|address| {
@@ -296,30 +296,30 @@ impl<F: Modelled> TableModel<F> {
     }
 
     /// Returns the candidate; for a hold, the first of the oldest.
-    pub(super) fn candidate(&mut self, wanted: &[PoolIndex], who: F::Who) -> Option<SlotView<F>> {
-        if wanted.is_empty() {
+    pub(super) fn candidate(&mut self, pools: &[PoolIndex], who: F::Who) -> Option<SlotView<F>> {
+        if pools.is_empty() {
             return None;
         }
-        let mut found = self.claim(wanted);
-        if found.is_none() && self.free_ended() {
-            found = self.claim(wanted);
+        let mut address = self.claim(pools);
+        if address.is_none() && self.free_ended() {
+            address = self.claim(pools);
         }
-        if found.is_none() && self.sweep(true) {
-            found = self.claim(wanted);
+        if address.is_none() && self.sweep(true) {
+            address = self.claim(pools);
         }
-        if found.is_none() {
-            let is_wanted = |address: u32| {
-                wanted.iter().any(|&PoolIndex(index)| is_pooled(address) == Some(index))
+        if address.is_none() {
+            let is_in_pools = |address: u32| {
+                pools.iter().any(|&PoolIndex(index)| is_pooled(address) == Some(index))
             };
             let holds = self.slots.iter().filter(|(address, slot)| {
                 slot.occupancy == SlotOccupancy::Held
                     && slot.epoch <= self.settled
                     && !self.reserved.contains(address)
-                    && is_wanted(**address)
+                    && is_in_pools(**address)
             });
-            found = holds.min_by_key(|(_, slot)| slot.deadline_ns).map(|(&address, _)| address);
+            address = holds.min_by_key(|(_, slot)| slot.deadline_ns).map(|(&address, _)| address);
         }
-        found.map(|address| self.slots[&address].view(address, who, self.settled))
+        address.map(|address| self.slots[&address].view(address, who, self.settled))
     }
 
     fn check(&self, who: F::Who, change: &ChangeBy<F>) -> Result<(), CommitRefusal> {
@@ -335,7 +335,7 @@ impl<F: Modelled> TableModel<F> {
         if slot.epoch > self.settled {
             return Err(CommitRefusal::Unsettled(slot.epoch));
         }
-        let is_mine = slot.owner(who) == SlotOwner::Asking;
+        let is_mine = slot.owner(who) == SlotOwner::Requester;
         let is_over = slot.expires_s() <= self.now.wall_s();
         let is_registered = slot.state == LeaseState::Registered;
         let fits = match (change.action, slot.occupancy) {
@@ -443,12 +443,12 @@ impl<F: Modelled> TableModel<F> {
             }
             Action::Release => {
                 let slot = self.slots.get_mut(&address).unwrap();
-                let is_kept = has_affinity && slot.lifetime_s != INFINITE_LIFETIME_S;
-                let state = if is_kept { LeaseState::Released } else { slot.state };
+                let is_remembered = has_affinity && slot.lifetime_s != INFINITE_LIFETIME_S;
+                let state = if is_remembered { LeaseState::Released } else { slot.state };
                 slot.occupancy = SlotOccupancy::Releasing;
                 slot.lifetime_s = 0;
                 slot.cltt_s = wall_s;
-                if is_kept {
+                if is_remembered {
                     slot.state = LeaseState::Released;
                 } else {
                     slot.forget();
@@ -484,7 +484,7 @@ impl<F: Modelled> TableModel<F> {
         let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.expires_s() > wall_s
             && slot.state == state
-            && slot.owner(who) == SlotOwner::Asking;
+            && slot.owner(who) == SlotOwner::Requester;
         let terms = F::common(terms);
         slot.is_uncounted &= slot.is_in_use();
         slot.occupancy = SlotOccupancy::Leased;
@@ -500,12 +500,12 @@ impl<F: Modelled> TableModel<F> {
             fqdn_rev: terms.text.fqdn_rev,
         };
         if !is_renewed {
-            self.count_given(address, state);
+            self.count_lease(address, state);
         }
         state
     }
 
-    fn count_given(&mut self, address: u32, state: LeaseState) {
+    fn count_lease(&mut self, address: u32, state: LeaseState) {
         match state {
             LeaseState::Registered => self.counters(address).cumulative_registered += 1,
             _ if F::COUNTS_OUTSIDE || is_pooled(address).is_some() => {
@@ -518,8 +518,8 @@ impl<F: Modelled> TableModel<F> {
     /// Installs a lease as it comes from a file or an operator.
     pub(super) fn install(&mut self, who: F::Who, lease: &SampleLease<'_>, epoch: u64) {
         let has_lease = lease.valid_lifetime_s > 0;
-        let is_known = self.slots.contains_key(&lease.address);
-        if !has_lease && !is_known {
+        let has_slot = self.slots.contains_key(&lease.address);
+        if !has_lease && !has_slot {
             return;
         }
         let slot = self.slots.entry(lease.address).or_insert(ModelSlot::UNKNOWN);
@@ -544,8 +544,8 @@ impl<F: Modelled> TableModel<F> {
         self.link(lease.address);
     }
 
-    fn shown(&self, address: u32) -> Option<LeaseState> {
-        self.slots.get(&address).and_then(ModelSlot::shown)
+    fn visible_state(&self, address: u32) -> Option<LeaseState> {
+        self.slots.get(&address).and_then(ModelSlot::visible_state)
     }
 
     pub(super) fn put(
@@ -554,7 +554,7 @@ impl<F: Modelled> TableModel<F> {
         lease: &SampleLease<'_>,
         mode: PutMode,
     ) -> Result<Receipt, PutRefusal> {
-        let had = self.shown(lease.address);
+        let had = self.visible_state(lease.address);
         match mode {
             PutMode::Add if had.is_some() => return Err(PutRefusal::Exists),
             PutMode::Update if had.is_none() => return Err(PutRefusal::Missing),
@@ -568,7 +568,7 @@ impl<F: Modelled> TableModel<F> {
         let is_present = self.slots[&lease.address].occupancy == SlotOccupancy::Leased;
         let is_registered = lease.state == LeaseState::Registered;
         if is_present && is_registered && had != Some(lease.state) {
-            self.count_given(lease.address, lease.state);
+            self.count_lease(lease.address, lease.state);
         }
         let (expiry, wheel_s) = (self.expiry, self.wheel_s);
         let slot = self.slots.get_mut(&lease.address).unwrap();
@@ -579,7 +579,7 @@ impl<F: Modelled> TableModel<F> {
     }
 
     pub(super) fn remove(&mut self, address: u32) -> Result<Receipt, PutRefusal> {
-        if self.shown(address).is_none() {
+        if self.visible_state(address).is_none() {
             return Err(PutRefusal::Missing);
         }
         let (open, settled) = (self.open, self.settled);

@@ -1,6 +1,6 @@
-//! World: one event queue on a virtual clock. A step takes the earliest event, moves the clock to
-//! its time and runs it. No thread sleeps and no threads race, so the same seed gives the same
-//! history.
+//! Simulation of the server: one event queue on a virtual clock. A step takes the earliest event,
+//! moves the clock to its time and runs it. No thread sleeps and no threads race, so the same seed
+//! gives the same history.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use dhcp_lease::testing::{ManualLog, ManualStore};
 
 use crate::checker::{Checker, Violation};
 use crate::durable::Disk;
-use crate::interpose::{DueMessage, Interposed, Junction, SharedShard};
+use crate::interpose::{DueMessage, Interposed, InterposerState, SharedShard};
 use crate::settings::DhcpSimulationSettings;
 use crate::simulated_protocol::{INTERFACE, ReplyReception, SimulatedProtocol};
 
@@ -26,7 +26,7 @@ const SOON_MAX: usize = 6;
 /// Period with which a shard handles expiry, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 50;
 
-/// Actions of the shards, in order, that the world has not processed yet.
+/// Actions of the shards, in order, that the simulation has not processed yet.
 #[derive(Debug)]
 pub struct ShardActionLog<P: SimulatedProtocol>(pub Rc<RefCell<Vec<ShardAction<P>>>>);
 
@@ -50,7 +50,7 @@ pub enum ShardAction<P: SimulatedProtocol> {
     /// A reply left.
     Replied(P::Destination, Vec<u8>),
     /// A shard accepted a RELEASE or DECLINE of this address.
-    TookBack(P::Address),
+    Ended(P::Address),
 }
 
 /// Planned event.
@@ -65,7 +65,7 @@ enum DhcpSimulationEvent<P: SimulatedProtocol> {
     /// Rows up to this epoch become durable, if the server has not crashed since.
     Settle {
         /// Number of crashes before the rows were logged.
-        life: u32,
+        crash_count: u32,
         /// Epoch up to which rows settle.
         epoch: u64,
     },
@@ -74,12 +74,12 @@ enum DhcpSimulationEvent<P: SimulatedProtocol> {
     /// The configuration changes.
     Reload,
     /// Several clients claim one address at the same time.
-    Herd,
+    ConcurrentClaims,
     /// The server loses all state but its disk, and starts again.
     Crash,
 }
 
-/// Result of a world's life.
+/// Result of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DhcpSimulationReport {
     /// Violations of the invariants.
@@ -108,7 +108,7 @@ struct SimulatedServer<P: SimulatedProtocol> {
     counters: Vec<Arc<ShardCounters<P>>>,
 }
 
-/// Simulated world.
+/// Simulation of a DHCP server with its clients, network and disk.
 pub struct DhcpSimulation<P: SimulatedProtocol> {
     settings: DhcpSimulationSettings,
     random: Random,
@@ -117,9 +117,9 @@ pub struct DhcpSimulation<P: SimulatedProtocol> {
     events: BTreeMap<(u64, u64), DhcpSimulationEvent<P>>,
     server: SimulatedServer<P>,
     /// Number of crashes so far.
-    life: u32,
+    crash_count: u32,
     disk: Disk<P>,
-    junction: Rc<RefCell<Junction<P, ManualStore<P>>>>,
+    interposer: Rc<RefCell<InterposerState<P, ManualStore<P>>>>,
     actions: ShardActionLog<P>,
     clients: Vec<P::Client>,
     checker: Checker<P>,
@@ -134,7 +134,7 @@ impl<P: SimulatedProtocol> SimulatedServer<P> {
         settings: &DhcpSimulationSettings,
         random: &mut Random,
         disk: &Disk<P>,
-        junction: &Rc<RefCell<Junction<P, ManualStore<P>>>>,
+        interposer: &Rc<RefCell<InterposerState<P, ManualStore<P>>>>,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(random.next_u64()));
         let snapshot = Arc::new(P::snapshot(settings, settings.pool_size, &table));
@@ -145,55 +145,55 @@ impl<P: SimulatedProtocol> SimulatedServer<P> {
         let shards: Vec<_> = (0..settings.shards)
             .map(|_| {
                 let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
-                let store = Interposed::new(store, Rc::clone(junction));
+                let store = Interposed::new(store, Rc::clone(interposer));
                 let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
                 shard.set_interfaces(Arc::clone(&names));
                 Rc::new(RefCell::new(shard))
             })
             .collect();
-        junction.borrow_mut().shards = shards.iter().map(Rc::downgrade).collect();
+        interposer.borrow_mut().shards = shards.iter().map(Rc::downgrade).collect();
         let counters = shards.iter().map(|shard| shard.borrow().counters()).collect();
         Self { table, log, settling: 0, shards, counters }
     }
 }
 
 impl<P: SimulatedProtocol> DhcpSimulation<P> {
-    /// Returns the world of `settings` before any event.
+    /// Returns the simulation of `settings` before any event.
     #[must_use]
     pub fn new(settings: DhcpSimulationSettings) -> Self {
         let mut random = Random::from_seed(settings.seed);
-        let deeds = ShardActionLog::default();
-        let junction = Rc::new(RefCell::new(Junction {
+        let actions = ShardActionLog::default();
+        let interposer = Rc::new(RefCell::new(InterposerState {
             shards: Vec::new(),
-            due: Vec::new(),
+            due_messages: Vec::new(),
             random: random.fork(1),
-            actions: deeds.clone(),
+            actions: actions.clone(),
             interposed: 0,
         }));
         let disk = Disk::default();
-        let server = SimulatedServer::start(&settings, &mut random, &disk, &junction);
+        let server = SimulatedServer::start(&settings, &mut random, &disk, &interposer);
         let clients = (0..settings.clients)
             .map(|index| P::new_client(&settings, index, &mut random))
             .collect();
-        let mut world = Self {
+        let mut simulation = Self {
             clients,
             random,
             now: Now { mono_ns: NS_PER_S, wall_us: 1_700_000_000_000_000 },
             next_event: 0,
             events: BTreeMap::new(),
             server,
-            life: 0,
+            crash_count: 0,
             disk,
-            junction,
-            actions: deeds,
+            interposer,
+            actions,
             checker: Checker::default(),
             dropped: 0,
             received: 0,
             direct_replies: 0,
             settings,
         };
-        world.plan();
-        world
+        simulation.plan();
+        simulation
     }
 
     /// Runs the whole duration and the calm after it; returns the report.
@@ -214,7 +214,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         DhcpSimulationReport {
             violations: self.checker.violations().to_vec(),
             acknowledged: self.checker.acknowledged,
-            interposed: self.junction.borrow().interposed,
+            interposed: self.interposer.borrow().interposed,
             dropped: self.dropped,
             received: self.received,
             direct_replies: self.direct_replies,
@@ -232,11 +232,11 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
 
     fn crash(&mut self) {
         self.add_server_counters();
-        self.life += 1;
+        self.crash_count += 1;
         self.disk.crash(&mut self.random);
         self.checker.on_crash(&self.disk, self.now.wall_s());
         self.server =
-            SimulatedServer::start(&self.settings, &mut self.random, &self.disk, &self.junction);
+            SimulatedServer::start(&self.settings, &mut self.random, &self.disk, &self.interposer);
     }
 
     fn plan(&mut self) {
@@ -251,7 +251,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
         for _ in 0..self.settings.duration_s / 4 {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
-            self.after_ms(at_ms, DhcpSimulationEvent::Herd);
+            self.after_ms(at_ms, DhcpSimulationEvent::ConcurrentClaims);
         }
         for _ in 0..self.settings.reloads {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
@@ -270,15 +270,17 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         self.events.insert((at_ns, self.next_event), event);
     }
 
-    fn run(&mut self, event: DhcpSimulationEvent<P>, clients_speak: bool) {
+    fn run(&mut self, event: DhcpSimulationEvent<P>, clients_send: bool) {
         match event {
-            DhcpSimulationEvent::Timer(client) if clients_speak => self.on_timer(client),
+            DhcpSimulationEvent::Timer(client) if clients_send => self.on_timer(client),
             DhcpSimulationEvent::Timer(_) => {}
-            DhcpSimulationEvent::ToShard(due) => self.deliver_to_shard(due),
+            DhcpSimulationEvent::ToShard(message) => self.deliver_to_shard(message),
             DhcpSimulationEvent::ToClient(client, octets) => {
-                self.deliver_to_client(client, &octets, clients_speak)
+                self.deliver_to_client(client, &octets, clients_send)
             }
-            DhcpSimulationEvent::Settle { life, epoch } if life == self.life => {
+            DhcpSimulationEvent::Settle { crash_count, epoch }
+                if crash_count == self.crash_count =>
+            {
                 self.disk.settle(epoch);
                 self.server.log.settle_through(epoch);
                 self.end_batches();
@@ -289,8 +291,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
                 self.end_batches();
                 self.after_ms(HOUSEKEEPING_MS, DhcpSimulationEvent::Housekeeping(shard));
             }
-            DhcpSimulationEvent::Herd if clients_speak => self.claim_concurrently(),
-            DhcpSimulationEvent::Herd => {}
+            DhcpSimulationEvent::ConcurrentClaims if clients_send => self.claim_concurrently(),
+            DhcpSimulationEvent::ConcurrentClaims => {}
             DhcpSimulationEvent::Reload => {
                 let size = 1 + self.random.below(24) as u32;
                 let snapshot = Arc::new(P::snapshot(&self.settings, size, &self.server.table));
@@ -333,13 +335,13 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             }
             let ingress = P::ingress(&self.clients[client], &octets, &mut self.random);
             let shard = self.random.below(self.settings.shards as u64) as usize;
-            let due = DueMessage { shard, octets: Rc::clone(&octets), ingress };
+            let due_message = DueMessage { shard, octets: Rc::clone(&octets), ingress };
             let delay_ms = [0, 1, self.random.below(400)][self.random.below(3) as usize];
-            self.after_ms(delay_ms, DhcpSimulationEvent::ToShard(due));
+            self.after_ms(delay_ms, DhcpSimulationEvent::ToShard(due_message));
         }
     }
 
-    fn deliver_to_shard(&mut self, due: DueMessage<P>) {
+    fn deliver_to_shard(&mut self, message: DueMessage<P>) {
         // Messages that are due soon may run inside this one.
         let horizon = (self.now.mono_ns + SOON_NS, 0);
         let soon: Vec<_> = self
@@ -355,14 +357,14 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
                 others.push(other);
             }
         }
-        self.junction.borrow_mut().due = others;
-        let mut deeds = self.actions.clone();
-        let shard = Rc::clone(&self.server.shards[due.shard]);
-        shard.borrow_mut().handle(self.now, &due.octets, due.ingress, &mut deeds);
-        let rest = std::mem::take(&mut self.junction.borrow_mut().due);
+        self.interposer.borrow_mut().due_messages = others;
+        let mut actions = self.actions.clone();
+        let shard = Rc::clone(&self.server.shards[message.shard]);
+        shard.borrow_mut().handle(self.now, &message.octets, message.ingress, &mut actions);
+        let rest = std::mem::take(&mut self.interposer.borrow_mut().due_messages);
         for other in rest {
             let shard = Rc::clone(&self.server.shards[other.shard]);
-            shard.borrow_mut().handle(self.now, &other.octets, other.ingress, &mut deeds);
+            shard.borrow_mut().handle(self.now, &other.octets, other.ingress, &mut actions);
         }
         self.end_batches();
     }
@@ -377,16 +379,19 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             // Rows settle in order, each batch after its own delay.
             self.server.settling = closed;
             let delay_ms = self.random.below(self.settings.settle_ms + 1);
-            self.after_ms(delay_ms, DhcpSimulationEvent::Settle { life: self.life, epoch: closed });
+            self.after_ms(
+                delay_ms,
+                DhcpSimulationEvent::Settle { crash_count: self.crash_count, epoch: closed },
+            );
         }
-        let deeds = std::mem::take(&mut *self.actions.0.borrow_mut());
-        for deed in deeds {
-            match deed {
+        let actions = std::mem::take(&mut *self.actions.0.borrow_mut());
+        for action in actions {
+            match action {
                 ShardAction::Committed(client) => self.checker.on_commit(client),
                 ShardAction::Replied(destination, octets) => {
                     self.on_reply_sent(destination, octets)
                 }
-                ShardAction::TookBack(address) => self.checker.on_given_up(address),
+                ShardAction::Ended(address) => self.checker.on_lease_end(address),
             }
         }
     }
@@ -398,26 +403,26 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         if P::ANSWERS_ALL {
             self.checker.on_reply(client);
         }
-        for given in P::acknowledged(&octets) {
-            self.checker.on_ack(given, self.now.wall_s());
+        for acknowledgment in P::acknowledged(&octets) {
+            self.checker.on_ack(acknowledgment, self.now.wall_s());
         }
-        let hearing = P::reception(&self.clients[client], destination, &octets);
+        let reception = P::reception(&self.clients[client], destination, &octets);
         self.direct_replies += u64::from(P::is_direct(&self.clients[client]));
-        if hearing == ReplyReception::CannotHear {
+        if reception == ReplyReception::Unreachable {
             let it = &self.clients[client];
             self.checker.fail(format!("{it:?} cannot hear what goes to {destination:?}"));
         }
         let is_lost = self.random.chance(self.settings.loss_permille, 1_000);
-        if hearing == ReplyReception::Hears && !is_lost {
+        if reception == ReplyReception::Received && !is_lost {
             let delay_ms = self.random.below(50);
             self.after_ms(delay_ms, DhcpSimulationEvent::ToClient(client, octets));
         }
     }
 
-    fn deliver_to_client(&mut self, index: usize, octets: &[u8], clients_speak: bool) {
+    fn deliver_to_client(&mut self, index: usize, octets: &[u8], clients_send: bool) {
         let now_s = self.now.wall_s();
         let answer = P::on_reply(&mut self.clients[index], &mut self.random, octets, now_s);
-        if clients_speak && let Some(message) = answer {
+        if clients_send && let Some(message) = answer {
             self.transmit(index, message);
         }
     }

@@ -1,4 +1,4 @@
-//! DHCPv6 as the world sees it.
+//! DHCPv6 as the simulation sees it.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
@@ -67,8 +67,8 @@ impl SimulatedProtocol for V6 {
         } else {
             SocketAddrV6::new(RELAY, 547, 0, 0)
         };
-        let can_hear = destination == expected && relays == client.relays;
-        if can_hear { ReplyReception::Hears } else { ReplyReception::CannotHear }
+        let can_receive = destination == expected && relays == client.relays;
+        if can_receive { ReplyReception::Received } else { ReplyReception::Unreachable }
     }
 
     fn on_timer(client: &mut SimulatedClient6, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
@@ -95,8 +95,10 @@ impl SimulatedProtocol for V6 {
     fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Resource>> {
         let Ok(packet) = Packet::parse(reply) else { return Vec::new() };
         let message = packet.message();
-        let client = message.client_id().and_then(SimulatedClient6::index_of);
-        let Some(client) = client.filter(|_| message.message_type() == MessageType::Reply) else {
+        if message.message_type() != MessageType::Reply {
+            return Vec::new();
+        }
+        let Some(client) = message.client_id().and_then(SimulatedClient6::index_of) else {
             return Vec::new();
         };
         granted(&message)

@@ -32,7 +32,7 @@ pub struct PowerCutRules {
     /// True if all settled rows must survive; else only those that are also flushed.
     pub promises_settled: bool,
     /// Number of successive starts on the same disk.
-    pub lives: u64,
+    pub server_runs: u64,
     /// Possible ends.
     pub ends: &'static [DiskAfterCut],
     /// True if writes and flushes fail, too.
@@ -41,7 +41,7 @@ pub struct PowerCutRules {
     pub lying_syncs: bool,
 }
 
-/// Sums over all lives of a simulation.
+/// Sums over all server runs of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PowerCutTally {
     pub acknowledged: u64,
@@ -78,7 +78,7 @@ struct PowerCutSimulation<'r, F: SimulatedFamily> {
     promised: u64,
 }
 
-/// Simulates successive lives on a disk; an error is a broken promise.
+/// Simulates successive server runs on a disk; an error is a broken promise.
 pub fn simulate<F: SimulatedFamily>(
     seed: u64,
     rules: PowerCutRules,
@@ -88,11 +88,11 @@ pub fn simulate<F: SimulatedFamily>(
     let mut now = Now { mono_ns: 1, wall_us: 1_800_000_000_000_000 };
     let mut storage = PowerCutStorage::new(random.next_u64(), faults(&mut random, rules));
     let mut ledger = PromiseLedger::<F>::default();
-    for _ in 0..rules.lives {
+    for _ in 0..rules.server_runs {
         match open::<F>(&storage, now, rules) {
             Ok((memfile, leases)) => {
                 ledger.check(&leases, now.wall_s())?;
-                let mut world = PowerCutSimulation::<F>::new(
+                let mut simulation = PowerCutSimulation::<F>::new(
                     &mut random,
                     now,
                     storage,
@@ -100,8 +100,8 @@ pub fn simulate<F: SimulatedFamily>(
                     &leases,
                     rules,
                 );
-                let lived = world.live(tally);
-                (now, ledger, storage) = (world.now, world.ledger, world.storage);
+                let lived = simulation.live(tally);
+                (now, ledger, storage) = (simulation.now, simulation.ledger, simulation.storage);
                 lived?;
                 tally.acknowledged += ledger.acknowledged;
                 tally.cut_while_running += u64::from(!storage.is_on());

@@ -15,13 +15,13 @@ use crate::elsewhere::database::SharedHostDatabase;
 /// Number of clients of a world.
 const CLIENTS: u64 = 9;
 
-struct Twins<P: TestProtocol> {
+struct Counterparts<P: TestProtocol> {
     configured: EngineTestServer<P>,
     looking: EngineTestServer<P>,
     database: SharedHostDatabase<P>,
 }
 
-impl<P: TestProtocol> Twins<P> {
+impl<P: TestProtocol> Counterparts<P> {
     fn new(with: &str, without: &str, hosts: Vec<(ReservationScope, ReservationOf<P>)>) -> Self {
         let (configured, mut looking) =
             (EngineTestServer::new(with), EngineTestServer::new(without));
@@ -45,9 +45,9 @@ impl<P: TestProtocol> Twins<P> {
             self.looking.settle(&mut sink);
         }
         let octets = |sent: Vec<(_, Vec<u8>)>| sent.into_iter().map(|(_, octets)| octets).next();
-        let (expected, found) = (octets(expected), octets(sink.0));
-        assert_eq!(expected, found);
-        found
+        let (expected, actual) = (octets(expected), octets(sink.0));
+        assert_eq!(expected, actual);
+        actual
     }
 
     fn pass(&mut self, seconds: u64) {
@@ -111,13 +111,14 @@ fn world4(seed: u64) {
     });
     let of_all = config.reservations.iter().map(|host| (ReservationScope::Global, host.clone()));
     let hosts = of_subnets.chain(of_all).collect();
-    let mut twins = Twins::<V4>::new(&with, &configuration4(modes, ["", ""], ""), hosts);
+    let mut counterparts =
+        Counterparts::<V4>::new(&with, &configuration4(modes, ["", ""], ""), hosts);
     let mut offered = [None; CLIENTS as usize];
     for _ in 0..120 {
         let n = 1 + random.below(CLIENTS - 1);
         let mut message = v4::Dhcp4MessageBuilder::new(MessageType::Discover, n as u8);
-        let known = offered[n as usize];
-        match (random.below(5), known) {
+        let offered_address = offered[n as usize];
+        match (random.below(5), offered_address) {
             (1 | 2, Some(address)) => {
                 message = v4::Dhcp4MessageBuilder::new(MessageType::Request, n as u8);
                 message = message.requested(address).server(v4::SERVER);
@@ -131,15 +132,15 @@ fn world4(seed: u64) {
             }
             _ => {}
         }
-        if let Some(reply) = twins.send(&message.octets()) {
+        if let Some(reply) = counterparts.send(&message.octets()) {
             let address = Message::parse(&reply).expect("a reply can be read").yiaddr();
             offered[n as usize] = (!address.is_unspecified()).then_some(address);
         }
         if random.chance(1, 3) {
-            twins.pass(random.below(4));
+            counterparts.pass(random.below(4));
         }
     }
-    twins.looking.settle_down();
+    counterparts.looking.settle_down();
 }
 
 fn reservation6(random: &mut Random, n: u64) -> Option<String> {
@@ -178,36 +179,36 @@ fn world6(seed: u64) {
     let config = checked.unwrap_or_else(|problems| panic!("{}", problems[0])).config;
     let hosts = config.subnets[0].reservations.iter();
     let hosts = hosts.map(|host| (ReservationScope::Subnet(1), host.clone())).collect();
-    let mut twins = Twins::<V6>::new(&with, &configuration6(modes, ""), hosts);
+    let mut counterparts = Counterparts::<V6>::new(&with, &configuration6(modes, ""), hosts);
     let mut had: [Vec<std::net::Ipv6Addr>; CLIENTS as usize] = Default::default();
     for _ in 0..120 {
         let n = 1 + random.below(CLIENTS - 1);
-        let known = had[n as usize].clone();
+        let client_leases = had[n as usize].clone();
         let kind = match random.below(5) {
-            1 | 2 if !known.is_empty() => MessageType6::Request,
-            3 if !known.is_empty() => MessageType6::Renew,
-            4 if !known.is_empty() && random.chance(1, 3) => MessageType6::Release,
+            1 | 2 if !client_leases.is_empty() => MessageType6::Request,
+            3 if !client_leases.is_empty() => MessageType6::Renew,
+            4 if !client_leases.is_empty() && random.chance(1, 3) => MessageType6::Release,
             _ => MessageType6::Solicit,
         };
         let mut message = v6::Dhcp6MessageBuilder::new(kind, n as u16);
         if kind != MessageType6::Solicit {
             message = message.for_us();
         }
-        message = message.na(1, &known);
+        message = message.na(1, &client_leases);
         if random.chance(1, 2) {
             message = message.pd(1, &[]);
         }
-        if let Some(reply) = twins.send(&message.octets()) {
+        if let Some(reply) = counterparts.send(&message.octets()) {
             let answer = v6::ParsedDhcp6Reply::parse(&reply);
             let of_addresses = answer.ias.iter().take(1);
             let leased = of_addresses.flat_map(|ia| &ia.leased).filter(|leased| leased.3 > 0);
             had[n as usize] = leased.map(|leased| leased.0).collect();
         }
         if random.chance(1, 3) {
-            twins.pass(random.below(4));
+            counterparts.pass(random.below(4));
         }
     }
-    twins.looking.settle_down();
+    counterparts.looking.settle_down();
 }
 
 #[test]

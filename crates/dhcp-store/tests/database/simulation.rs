@@ -41,7 +41,7 @@ struct DatabaseSimulationServer<F: SharedLeaseFamily> {
     core: DatabaseCore<F, FakeConnection<F>>,
     pools: Arc<PoolSet<F>>,
     waiting: Vec<DatabaseSimulationReply<F>>,
-    is_lost: bool,
+    is_disconnected: bool,
     /// True if a separate flush, which may come late, makes commits safe.
     is_flushed_beside: bool,
 }
@@ -63,7 +63,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulationServer<F> {
             connection = connection.flushed_by(Arc::new(FakeFlush::new(faults.lost_before, seed)));
         }
         let core = DatabaseCore::new(shards, table, refusals, connection);
-        Self { store, core, pools, waiting: Vec::new(), is_lost: false, is_flushed_beside }
+        Self { store, core, pools, waiting: Vec::new(), is_disconnected: false, is_flushed_beside }
     }
 }
 
@@ -72,9 +72,9 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulationServer<F> {
 struct DatabaseSimulationTally {
     acknowledged: u64,
     refused: u64,
-    lost: u64,
+    lost_connections: u64,
     learned: u64,
-    named: u64,
+    requested: u64,
 }
 
 struct DatabaseSimulation<F: SharedLeaseFamily> {
@@ -85,7 +85,7 @@ struct DatabaseSimulation<F: SharedLeaseFamily> {
     /// Owner of each acknowledged address, and the end of its lease.
     owners: BTreeMap<F::Address, (u32, u64)>,
     /// Time when a client last gave an address back: it ignores replies to older requests.
-    given_back: BTreeMap<(F::Address, u32), u64>,
+    released: BTreeMap<(F::Address, u32), u64>,
     facts: Facts<F>,
     /// Number of messages so far, at all servers.
     messages: u64,
@@ -104,7 +104,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             random: Random::from_seed(seed),
             now: START,
             owners: BTreeMap::new(),
-            given_back: BTreeMap::new(),
+            released: BTreeMap::new(),
             facts: Facts::default(),
             messages: 0,
             tally: DatabaseSimulationTally::default(),
@@ -124,7 +124,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             }
         }
         for server in 0..SERVERS as usize {
-            while self.servers[server].is_lost {
+            while self.servers[server].is_disconnected {
                 self.round(server);
             }
             self.round(server);
@@ -157,11 +157,11 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         server: usize,
         message: u64,
         client: u32,
-        named: Option<F::Address>,
+        requested: Option<F::Address>,
     ) -> bool {
         let server = &mut self.servers[server];
         let mut addresses = [None; FETCHED_ADDRESSES_MAX];
-        addresses[0] = named;
+        addresses[0] = requested;
         let keys = FetchKeys {
             identity: F::borrow(F::client(client)),
             addresses,
@@ -176,9 +176,9 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
 
     /// Fetches facts, has the database look the client up if necessary, and returns true if the
     /// facts are complete.
-    fn fetch_through(&mut self, server: usize, client: u32, named: Option<F::Address>) -> bool {
+    fn fetch_through(&mut self, server: usize, client: u32, requested: Option<F::Address>) -> bool {
         let message = self.next_message();
-        if self.fetch(server, message, client, named) {
+        if self.fetch(server, message, client, requested) {
             return true;
         }
         self.tally.learned += 1;
@@ -188,10 +188,10 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             self.take_spare(server);
             self.round(server);
             self.take_spare(server);
-            if self.servers[server].is_lost {
+            if self.servers[server].is_disconnected {
                 return false;
             }
-            if self.fetch(server, message, client, named) {
+            if self.fetch(server, message, client, requested) {
                 return true;
             }
         }
@@ -202,7 +202,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
     fn take_spare(&mut self, server: usize) {
         let client = self.random.below(CLIENTS) as u32;
         let message = self.next_message();
-        if self.servers[server].is_lost
+        if self.servers[server].is_disconnected
             || self.random.chance(1, 3)
             || !self.fetch(server, message, client, None)
         {
@@ -223,10 +223,10 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         }
         let slot = self.facts.address_slots[0].expect("the address is in the pool");
         assert!(
-            slot.owner == SlotOwner::Asking && slot.occupancy == SlotOccupancy::Leased,
+            slot.owner == SlotOwner::Requester && slot.occupancy == SlotOccupancy::Leased,
             "{address} is {client}'s until {until_s}, and server {server} has it as {slot:?}"
         );
-        self.tally.named += 1;
+        self.tally.requested += 1;
     }
 
     /// Lets a client request an address, or renew its lease.
@@ -237,7 +237,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         }
         let is_had = |slot: &&SlotView<F>| {
             matches!(slot.occupancy, SlotOccupancy::Leased | SlotOccupancy::Held)
-                && slot.owner == SlotOwner::Asking
+                && slot.owner == SlotOwner::Requester
         };
         let had = self.facts.client_slots().find(is_had).copied();
         let Some(slot) = had.or(self.facts.candidate) else { return };
@@ -260,7 +260,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
             if self.owners.get(&slot.address).is_some_and(|&(owner, _)| owner == client) {
                 self.owners.remove(&slot.address);
             }
-            self.given_back.insert((slot.address, client), self.now.wall_s());
+            self.released.insert((slot.address, client), self.now.wall_s());
             // Rows have whole seconds, so events within one second have no order among servers.
             self.tick(1);
         }
@@ -297,8 +297,8 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
     /// Runs a round of one server, and sends the replies that may leave after it.
     fn round(&mut self, number: usize) {
         let server = &mut self.servers[number];
-        if server.is_lost {
-            server.is_lost = server.core.reconnect(self.now).is_err();
+        if server.is_disconnected {
+            server.is_disconnected = server.core.reconnect(self.now).is_err();
             return;
         }
         let end = server.core.round(self.now);
@@ -308,7 +308,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
     /// Runs some of one server's requests in small parts, some of which are not flushed yet.
     fn parts(&mut self, number: usize) {
         let server = &mut self.servers[number];
-        if !server.is_flushed_beside || server.is_lost {
+        if !server.is_flushed_beside || server.is_disconnected {
             return self.round(number);
         }
         server.core.set_changes_max(Some(1 + self.random.below(2) as u32));
@@ -328,9 +328,9 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
     /// Sends the replies that may leave after a round.
     fn end(&mut self, number: usize, end: RoundEnd) {
         let server = &mut self.servers[number];
-        if let RoundEnd::Lost(_) = end {
-            self.tally.lost += 1;
-            server.is_lost = true;
+        if let RoundEnd::ConnectionLost(_) = end {
+            self.tally.lost_connections += 1;
+            server.is_disconnected = true;
             assert!(server.store.has_failed());
             server.waiting.clear();
             return;
@@ -354,8 +354,8 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         if reply.expires_s == 0 {
             return;
         }
-        let given_back = self.given_back.get(&(reply.address, reply.client));
-        if given_back.is_some_and(|&at| reply.expires_s <= at + u64::from(LIFETIME_S)) {
+        let released = self.released.get(&(reply.address, reply.client));
+        if released.is_some_and(|&at| reply.expires_s <= at + u64::from(LIFETIME_S)) {
             return;
         }
         let now_s = self.now.wall_s();
@@ -414,9 +414,9 @@ fn play<F: SharedLeaseFamily + SampleFamily>(faults: FakeFaults) -> DatabaseSimu
         });
         sum.acknowledged += tally.acknowledged;
         sum.refused += tally.refused;
-        sum.lost += tally.lost;
+        sum.lost_connections += tally.lost_connections;
         sum.learned += tally.learned;
-        sum.named += tally.named;
+        sum.requested += tally.requested;
     }
     println!("{sum:?}");
     sum
@@ -429,13 +429,13 @@ const FAULTS: FakeFaults =
 fn servers_that_share_a_database_never_give_an_address_twice() {
     for tally in [play::<V4>(FakeFaults::default()), play::<V6>(FakeFaults::default())] {
         assert!(tally.acknowledged > 5_000 && tally.refused > 25 && tally.learned > 250);
-        assert!(tally.named > 1_000);
+        assert!(tally.requested > 1_000);
     }
 }
 
 #[test]
 fn connections_that_break_lose_nothing_that_was_acknowledged() {
     for tally in [play::<V4>(FAULTS), play::<V6>(FAULTS)] {
-        assert!(tally.acknowledged > 2_500 && tally.refused > 25 && tally.lost > 250);
+        assert!(tally.acknowledged > 2_500 && tally.refused > 25 && tally.lost_connections > 250);
     }
 }

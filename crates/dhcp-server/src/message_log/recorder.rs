@@ -53,11 +53,11 @@ impl Notes {
     }
 
     /// Adds a notice if there is room for it; returns true if there was.
-    fn push(&mut self, happened: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) -> bool {
+    fn push(&mut self, outcome: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) -> bool {
         let has_room = self.notices.len() < self.notices.capacity()
             && self.octets.len() + octets.len() <= self.octets.capacity();
         if has_room {
-            self.notices.push(RecordedNotice { outcome: happened, wall_us, len: octets.len() });
+            self.notices.push(RecordedNotice { outcome, wall_us, len: octets.len() });
             self.octets.extend_from_slice(octets);
         }
         has_room
@@ -71,10 +71,10 @@ impl Notes {
     /// Returns the events with their times and their messages.
     pub(super) fn iter(&self) -> impl Iterator<Item = (FamilyMessageOutcome, u64, &[u8])> {
         let mut rest = &self.octets[..];
-        self.notices.iter().map(move |&RecordedNotice { outcome: happened, wall_us, len }| {
+        self.notices.iter().map(move |&RecordedNotice { outcome, wall_us, len }| {
             let (octets, after) = rest.split_at(len);
             rest = after;
-            (happened, wall_us, octets)
+            (outcome, wall_us, octets)
         })
     }
 
@@ -87,38 +87,38 @@ impl Notes {
 /// Signal that wakes the thread for notices.
 #[derive(Debug, Default)]
 pub(super) struct NoticeSignal {
-    state: Mutex<BellState>,
-    rung: Condvar,
+    state: Mutex<NoticeSignalState>,
+    condition: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct BellState {
-    is_rung: bool,
+struct NoticeSignalState {
+    is_set: bool,
     is_last: bool,
 }
 
 impl NoticeSignal {
-    fn lock(&self) -> MutexGuard<'_, BellState> {
+    fn lock(&self) -> MutexGuard<'_, NoticeSignalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notify(&self) {
-        self.lock().is_rung = true;
-        self.rung.notify_one();
+        self.lock().is_set = true;
+        self.condition.notify_one();
     }
 
     /// Makes the thread end after the remaining notices.
     pub(super) fn notify_end(&self) {
-        *self.lock() = BellState { is_rung: true, is_last: true };
-        self.rung.notify_one();
+        *self.lock() = NoticeSignalState { is_set: true, is_last: true };
+        self.condition.notify_one();
     }
 
     /// Waits for the signal, at most for `at_most`; returns true if the thread is to end.
     pub(super) fn wait(&self, at_most: Duration) -> bool {
         let state = self.lock();
-        let waited = self.rung.wait_timeout_while(state, at_most, |state| !state.is_rung);
+        let waited = self.condition.wait_timeout_while(state, at_most, |state| !state.is_set);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.is_rung = false;
+        state.is_set = false;
         state.is_last
     }
 }
@@ -127,30 +127,30 @@ impl NoticeSignal {
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Mutex<Notes>,
-    lost: AtomicU64,
+    lost_count: AtomicU64,
     signal: Arc<NoticeSignal>,
 }
 
 impl Mailbox {
-    pub(super) fn new(bell: Arc<NoticeSignal>) -> Self {
-        Self { notes: Mutex::default(), lost: AtomicU64::new(0), signal: bell }
+    pub(super) fn new(signal: Arc<NoticeSignal>) -> Self {
+        Self { notes: Mutex::default(), lost_count: AtomicU64::new(0), signal }
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, happened: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) {
+    fn put(&self, outcome: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) {
         let mut notes = self.lock();
         if notes.notices.capacity() == 0 {
             let names = Arc::clone(&notes.names);
             *notes = Notes { names, ..Notes::with_room() };
         }
         let was_empty = notes.notices.is_empty();
-        let has_room = notes.push(happened, wall_us, octets);
+        let has_room = notes.push(outcome, wall_us, octets);
         drop(notes);
         if !has_room {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lost_count.fetch_add(1, Ordering::Relaxed);
         } else if was_empty {
             self.signal.notify();
         }
@@ -163,7 +163,7 @@ impl Mailbox {
         let mut waiting = self.lock();
         notes.names = Arc::clone(&waiting.names);
         std::mem::swap(&mut *waiting, notes);
-        self.lost.swap(0, Ordering::Relaxed)
+        self.lost_count.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -186,9 +186,9 @@ impl NoticeRecorder {
         self.mailbox.lock().names = names;
     }
 
-    /// Records notices that `hearing` takes from now on.
-    pub(crate) const fn set_topic_levels(&mut self, hearing: LogTopicLevels) {
-        self.topic_levels = hearing;
+    /// Records notices that `topic_levels` takes from now on.
+    pub(crate) const fn set_topic_levels(&mut self, topic_levels: LogTopicLevels) {
+        self.topic_levels = topic_levels;
     }
 
     /// Sets the time of the next notices to `wall_us`.
@@ -197,7 +197,7 @@ impl NoticeRecorder {
     }
 
     /// Returns true if a logger takes any notice.
-    pub(crate) const fn is_wanted(&self) -> bool {
+    pub(crate) const fn is_enabled(&self) -> bool {
         self.topic_levels.is_any()
     }
 
@@ -221,7 +221,7 @@ mod tests {
     use crate::loggers::LogTopic;
     use std::net::{Ipv4Addr, SocketAddrV4};
 
-    use dhcp_engine::Notice as Told;
+    use dhcp_engine::Notice;
     use dhcp_engine::v4::{Destination, Ingress};
 
     use super::*;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn sent() -> NoticeOf<V4> {
-        Told::Sent {
+        Notice::Sent {
             destination: Destination::Relay(RELAY),
             request: dhcp_engine::MeasuredRequest::default(),
         }
@@ -252,19 +252,19 @@ mod tests {
             for _ in 1..NOTICES_MAX + 5 {
                 recorder.note_v4(sent(), &octets, ingress());
                 // No logger takes the arrival of a message.
-                recorder.note_v4(Told::Received, &octets, ingress());
+                recorder.note_v4(Notice::Received, &octets, ingress());
             }
         });
         assert_eq!(counted.count_total, 0, "{counted:?}");
-        let kept = NOTICES_MAX.min(OCTETS_MAX / octets.len());
+        let recorded_count = NOTICES_MAX.min(OCTETS_MAX / octets.len());
         let mut notes = Notes::with_room();
-        assert_eq!(mailbox.take(&mut notes), (NOTICES_MAX + 5 - kept) as u64, "lost");
-        assert_eq!(notes.iter().count(), kept);
-        let is_whole = |(happened, at_us, message): (FamilyMessageOutcome, u64, &[u8])| {
-            let is_sent = matches!(happened, FamilyMessageOutcome::V4(Told::Sent { .. }, _));
+        assert_eq!(mailbox.take(&mut notes), (NOTICES_MAX + 5 - recorded_count) as u64, "lost");
+        assert_eq!(notes.iter().count(), recorded_count);
+        let is_expected = |(outcome, at_us, message): (FamilyMessageOutcome, u64, &[u8])| {
+            let is_sent = matches!(outcome, FamilyMessageOutcome::V4(Notice::Sent { .. }, _));
             is_sent && at_us == 7 && message == octets
         };
-        assert!(notes.iter().all(is_whole));
+        assert!(notes.iter().all(is_expected));
         // The exchanged buffers are used from now on.
         let counted = allocation_counter::measure(|| recorder.note_v4(sent(), &octets, ingress()));
         assert_eq!(counted.count_total, 0, "{counted:?}");

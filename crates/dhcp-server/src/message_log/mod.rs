@@ -23,11 +23,11 @@ use dhcp_lease::v6::V6;
 use crate::log::LogTopicLevels;
 use crate::loggers::LogTopic;
 
-pub(crate) use pending_requests::Questions;
+pub(crate) use pending_requests::PendingRequests;
 pub(crate) use recorder::{Mailbox, NoticeRecorder};
 pub(crate) use thread::MessageLog;
-pub(crate) use v4::log_notice as tell_v4;
-pub(crate) use v6::log_notice as tell_v6;
+pub(crate) use v4::log_notice as log_notice_v4;
+pub(crate) use v6::log_notice as log_notice_v6;
 
 /// `decline-probation-period` of the configuration in force in seconds, which lines about declined
 /// leases contain.
@@ -127,27 +127,27 @@ impl MessageLogWriter<'_> {
 
 /// Writes the line of both families about a message's arrival: size in bytes, source, destination
 /// and interface.
-fn log_datagram(narrator: MessageLogWriter<'_>, len: usize, way: (IpAddr, u16, IpAddr, u32)) {
-    let (source, port, local, interface) = way;
-    narrator.write_line(BUFFER_RECEIVED, || {
-        let interface = narrator.interface(interface);
+fn log_datagram(writer: MessageLogWriter<'_>, len: usize, path: (IpAddr, u16, IpAddr, u32)) {
+    let (source, port, local, interface) = path;
+    writer.write_line(BUFFER_RECEIVED, || {
+        let interface = writer.interface(interface);
         format!("{len} octets from {source} port {port} to {local} on interface {interface}")
     });
 }
 
 /// Returns the type of the message that a reply answers.
-fn request_type<P: Protocol>(asked: dhcp_engine::MeasuredRequest) -> &'static str {
-    P::RECEIVED.get(asked.kind).copied().unwrap_or_default()
+fn request_type<P: Protocol>(request: dhcp_engine::MeasuredRequest) -> &'static str {
+    P::RECEIVED.get(request.kind).copied().unwrap_or_default()
 }
 
-/// Returns true if `hearing` takes any line that `notice` may lead to. `is_request_needed` returns
-/// true if a received message has to be remembered for the lines about its reply.
+/// Returns true if `topic_levels` takes any line that `notice` may lead to. `is_request_needed`
+/// returns true if a received message has to be remembered for the lines about its reply.
 fn wants<D>(
-    hearing: LogTopicLevels,
+    topic_levels: LogTopicLevels,
     notice: &Notice<D>,
     is_request_needed: impl FnOnce() -> bool,
 ) -> bool {
-    let takes = |topic| hearing.takes(topic, ALWAYS);
+    let takes = |topic| topic_levels.takes(topic, ALWAYS);
     match notice {
         Notice::Received => {
             takes(LogTopic::Packets) || (takes(LogTopic::Leases) && is_request_needed())
@@ -168,13 +168,13 @@ fn wants<D>(
 }
 
 /// Returns [`wants`] for a message of DHCPv4.
-fn wants_v4(hearing: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
-    wants(hearing, &notice, || false)
+fn wants_v4(topic_levels: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
+    wants(topic_levels, &notice, || false)
 }
 
 /// Returns [`wants`] for the message `octets` of DHCPv6.
-fn wants_v6(hearing: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
-    wants(hearing, &notice, || pending_requests::is_needed(octets))
+fn wants_v6(topic_levels: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
+    wants(topic_levels, &notice, || pending_requests::is_needed(octets))
 }
 
 /// Outcome of a message of `P`.

@@ -10,7 +10,7 @@ const REMEMBERED: usize = 4_096;
 
 /// Requests without their replies, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Questions(VecDeque<Box<[u8]>>);
+pub(crate) struct PendingRequests(VecDeque<Box<[u8]>>);
 
 /// Returns true if the lines about the reply to `octets` need the request.
 pub(super) fn is_needed(octets: &[u8]) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn is_needed(octets: &[u8]) -> bool {
     })
 }
 
-impl Questions {
+impl PendingRequests {
     /// Remembers the request `octets`, if the lines about its reply need it.
     pub(super) fn remember(&mut self, octets: &[u8]) {
         if is_needed(octets) {

@@ -11,8 +11,8 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
     ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf, PACKET_HANDLING,
-    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, Questions, keeps_released, line,
-    log_datagram, probation_s, request_type,
+    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, PendingRequests, QUEUE_FULL, keeps_released,
+    line, log_datagram, probation_s, request_type,
 };
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
@@ -35,102 +35,102 @@ const PARSE_FAILED: KeaLogMessage =
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 ///
-/// `questions` keeps requests that the lines about their replies need.
+/// `pending_requests` keeps requests that the lines about their replies need.
 pub(crate) fn log_notice(
-    narrator: MessageLogWriter<'_>,
+    writer: MessageLogWriter<'_>,
     notice: NoticeOf<V6>,
     octets: &[u8],
     ingress: Ingress,
-    questions: &mut Questions,
+    pending_requests: &mut PendingRequests,
 ) {
     let packet = Packet::parse(octets);
     let source = ingress.source;
     match (notice, packet) {
         (Notice::Received, Ok(packet)) => {
-            if narrator.topic_levels.takes(LogTopic::Leases, ALWAYS) {
-                questions.remember(octets);
+            if writer.topic_levels.takes(LogTopic::Leases, ALWAYS) {
+                pending_requests.remember(octets);
             }
-            log_arrival(narrator, octets, ingress);
-            narrator.write_line(PACKET_RECEIVED, || {
+            log_arrival(writer, octets, ingress);
+            writer.write_line(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&packet.message()), kind(&packet.message()));
                 let (source, local) = (source.ip(), ingress.local);
-                let interface = narrator.interface(ingress.interface);
+                let interface = writer.interface(ingress.interface);
                 format!(
                     "{label}: {kind} received from {source} to {local} on interface {interface}"
                 )
             });
         }
         (Notice::Malformed(index), _) => {
-            log_arrival(narrator, octets, ingress);
-            narrator.write_line(PARSE_FAILED, || {
+            log_arrival(writer, octets, ingress);
+            writer.write_line(PARSE_FAILED, || {
                 let reason = V6::MALFORMED.get(index).copied().unwrap_or_default();
-                let interface = narrator.interface(ingress.interface);
+                let interface = writer.interface(ingress.interface);
                 format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
             });
         }
-        (Notice::Dropped(reason), packet) => narrator.write_line(dropped(reason), || {
+        (Notice::Dropped(reason), packet) => writer.write_line(dropped(reason), || {
             let label = match packet {
                 Ok(packet) => label(&packet.message()),
                 Err(_) => format!("from {source}"),
             };
             format!("{label}: no answer: {}", reason.name())
         }),
-        (Notice::Sent { destination, request: asked }, Ok(reply)) => {
-            let question = request_type::<V6>(asked);
-            let is_giving_up = question == MessageType::Release.name();
-            if is_giving_up || question == MessageType::Decline.name() {
-                if let Some(request) = questions.take(&reply.message()) {
-                    log_ended_leases(narrator, is_giving_up, &request, &reply.message());
+        (Notice::Sent { destination, request }, Ok(reply)) => {
+            let request_kind = request_type::<V6>(request);
+            let is_giving_up = request_kind == MessageType::Release.name();
+            if is_giving_up || request_kind == MessageType::Decline.name() {
+                if let Some(request) = pending_requests.take(&reply.message()) {
+                    log_ended_leases(writer, is_giving_up, &request, &reply.message());
                 }
             } else {
                 for ia in reply.message().ias() {
-                    log_association(narrator, asked, &reply.message(), &ia);
+                    log_association(writer, request, &reply.message(), &ia);
                 }
             }
-            log_reply(narrator, destination, &reply.message());
+            log_reply(writer, destination, &reply.message());
         }
         (Notice::Received | Notice::Sent { .. }, Err(_)) | (Notice::Silent, _) => {}
     }
 }
 
-fn log_arrival(narrator: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(writer: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
-    let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    log_datagram(narrator, octets.len(), way);
+    let path = ((*source.ip()).into(), source.port(), local, ingress.interface);
+    log_datagram(writer, octets.len(), path);
 }
 
-fn log_reply(narrator: MessageLogWriter<'_>, to: SocketAddrV6, reply: &Message<'_>) {
-    narrator.write_line(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
+fn log_reply(writer: MessageLogWriter<'_>, to: SocketAddrV6, reply: &Message<'_>) {
+    writer.write_line(PACKET_SEND, || format!("{}: {} to {to}", label(reply), kind(reply)));
 }
 
 /// Logs the leases that `request` has ended, a RELEASE if `is_release` and else a DECLINE: all
 /// addresses and prefixes in identity associations for which `reply` has no error.
 fn log_ended_leases(
-    narrator: MessageLogWriter<'_>,
+    writer: MessageLogWriter<'_>,
     is_release: bool,
     request: &[u8],
     reply: &Message<'_>,
 ) {
     let Ok(packet) = Packet::parse(request) else { return };
     let is_refused = |ia: &Ia<'_>| {
-        let own = reply.ias().find(|own| own.kind == ia.kind && own.iaid == ia.iaid);
-        own.is_some_and(|own| own.status().is_some_and(|(code, _)| code != 0))
+        let answer = reply.ias().find(|answer| answer.kind == ia.kind && answer.iaid == ia.iaid);
+        answer.is_some_and(|answer| answer.status().is_some_and(|(code, _)| code != 0))
     };
     let end = if keeps_released() { EXPIRED_ON_RELEASE } else { DELETED };
     for ia in packet.message().ias().filter(|ia| !is_refused(ia)) {
         let (client, iaid) = (label(reply), ia.iaid);
         for address in ia.addresses().map(|address| address.address) {
             if is_release {
-                narrator.write_line(RELEASED, || {
+                writer.write_line(RELEASED, || {
                     let binding = format!("binding for address {address} and iaid={iaid}");
                     format!("{client}: {binding} was released properly")
                 });
-                narrator.write_line(end.0, || {
+                writer.write_line(end.0, || {
                     let binding = format!("binding for address {address} and iaid={iaid}");
                     format!("{client}: {binding} {}", end.2)
                 });
             } else {
-                narrator.write_line(DECLINED, || {
+                writer.write_line(DECLINED, || {
                     let probation_s = probation_s();
                     format!(
                         "Client {client} sent DECLINE for address {address} and the server marked it \
@@ -140,10 +140,10 @@ fn log_ended_leases(
             }
         }
         for (prefix, len) in ia.prefixes().map(|prefix| (prefix.prefix, prefix.len)) {
-            narrator.write_line(PREFIX_RELEASED, || {
+            writer.write_line(PREFIX_RELEASED, || {
                 format!("{client}: prefix {prefix}/{len} for iaid={iaid} was released properly")
             });
-            narrator.write_line(end.1, || {
+            writer.write_line(end.1, || {
                 format!("{client}: prefix {prefix}/{len} for iaid={iaid} {}", end.2)
             });
         }
@@ -152,8 +152,8 @@ fn log_ended_leases(
 
 /// Logs the content of a reply's identity association.
 fn log_association(
-    narrator: MessageLogWriter<'_>,
-    asked: MeasuredRequest,
+    writer: MessageLogWriter<'_>,
+    request: MeasuredRequest,
     reply: &Message<'_>,
     ia: &Ia<'_>,
 ) {
@@ -161,10 +161,10 @@ fn log_association(
     let failed = |id| line(LogTopic::Leases, DETAIL, id);
     let is_prefix = ia.kind == IaKind::Pd;
     let is_offer = reply.message_type() == MessageType::Advertise;
-    let question = request_type::<V6>(asked);
+    let request_kind = request_type::<V6>(request);
     let is_renewal =
-        question == MessageType::Renew.name() || question == MessageType::Rebind.name();
-    let given = match (is_prefix, is_offer, is_renewal) {
+        request_kind == MessageType::Renew.name() || request_kind == MessageType::Rebind.name();
+    let lease_line = match (is_prefix, is_offer, is_renewal) {
         (false, true, _) => lease("DHCP6_LEASE_ADVERT"),
         (false, false, true) => lease("DHCP6_LEASE_RENEW"),
         (false, false, false) => LEASE_ALLOC,
@@ -172,24 +172,24 @@ fn log_association(
         (true, false, true) => lease("DHCP6_PD_LEASE_RENEW"),
         (true, false, false) => lease("DHCP6_PD_LEASE_ALLOC"),
     };
-    let say = |what: String, valid_s: u32| {
+    let log_lease = |resource: String, valid_s: u32| {
         // A lifetime of 0 withdraws the lease.
         if valid_s > 0 {
-            narrator.write_line(given, || {
+            writer.write_line(lease_line, || {
                 let end = match (is_offer, is_renewal) {
                     (true, _) => "will be advertised".to_owned(),
                     (false, true) => "has been allocated".to_owned(),
                     (false, false) => format!("has been allocated for {valid_s} seconds"),
                 };
-                format!("{}: lease for {what} and iaid={} {end}", label(reply), ia.iaid)
+                format!("{}: lease for {resource} and iaid={} {end}", label(reply), ia.iaid)
             });
         }
     };
     for address in ia.addresses() {
-        say(format!("address {}", address.address), address.valid_s);
+        log_lease(format!("address {}", address.address), address.valid_s);
     }
     for prefix in ia.prefixes() {
-        say(format!("prefix {}/{}", prefix.prefix, prefix.len), prefix.valid_s);
+        log_lease(format!("prefix {}/{}", prefix.prefix, prefix.len), prefix.valid_s);
     }
     if ia.status().is_some_and(|(code, _)| code != 0) {
         let refused = match (is_prefix, is_offer) {
@@ -198,10 +198,10 @@ fn log_association(
             (true, true) => failed("DHCP6_PD_LEASE_ADVERT_FAIL"),
             (true, false) => failed("DHCP6_PD_LEASE_ALLOC_FAIL"),
         };
-        narrator.write_line(refused, || {
+        writer.write_line(refused, || {
             let tried = if is_offer { "advertise" } else { "grant" };
-            let what = if is_prefix { "a prefix" } else { "an address" };
-            format!("{}: failed to {tried} {what} lease for iaid={}", label(reply), ia.iaid)
+            let resource = if is_prefix { "a prefix" } else { "an address" };
+            format!("{}: failed to {tried} {resource} lease for iaid={}", label(reply), ia.iaid)
         });
     }
 }

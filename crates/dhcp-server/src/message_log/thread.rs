@@ -5,7 +5,7 @@ use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 
 use super::recorder::{FamilyMessageOutcome, Mailbox, Notes, NoticeSignal};
-use super::{MessageLogWriter, Questions, tell_v4, tell_v6};
+use super::{MessageLogWriter, PendingRequests, log_notice_v4, log_notice_v6};
 use crate::ServerError;
 use crate::log;
 use crate::loggers::DAEMON;
@@ -26,9 +26,9 @@ pub(crate) struct MessageLog {
 impl MessageLog {
     /// Creates mailboxes for `shards` shards.
     pub(crate) fn new(shards: usize) -> Self {
-        let bell = Arc::<NoticeSignal>::default();
-        let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&bell)))).collect();
-        Self { mailboxes, signal: bell, thread: None }
+        let signal = Arc::<NoticeSignal>::default();
+        let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&signal)))).collect();
+        Self { mailboxes, signal, thread: None }
     }
 
     /// Returns the mailbox of shard number `shard`.
@@ -41,14 +41,14 @@ impl MessageLog {
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread.
-    pub(crate) fn start_if_wanted(&mut self) -> Result<(), ServerError> {
+    pub(crate) fn start_if_enabled(&mut self) -> Result<(), ServerError> {
         if self.thread.is_some() || !log::topic_levels().is_any() {
             return Ok(());
         }
-        let (mailboxes, bell) = (self.mailboxes.clone(), Arc::clone(&self.signal));
+        let (mailboxes, signal) = (self.mailboxes.clone(), Arc::clone(&self.signal));
         let thread = Builder::new()
             .name("narrator".to_owned())
-            .spawn(move || narrate(&mailboxes, &bell))
+            .spawn(move || log_until_end(&mailboxes, &signal))
             .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
         self.thread = Some(thread);
         Ok(())
@@ -63,24 +63,25 @@ impl MessageLog {
     }
 }
 
-fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
+fn log_until_end(mailboxes: &[Arc<Mailbox>], signal: &NoticeSignal) {
     // If this thread waits, only the mailboxes fill up.
     log::wait_for_room_in_this_thread();
     let mut notes = Notes::with_room();
-    let mut questions: Vec<Questions> = mailboxes.iter().map(|_| Questions::default()).collect();
+    let mut pending_requests: Vec<PendingRequests> =
+        mailboxes.iter().map(|_| PendingRequests::default()).collect();
     loop {
-        let is_last = bell.wait(WAIT);
+        let is_last = signal.wait(WAIT);
         if !is_last {
             sleep(GATHERING);
         }
-        for (mailbox, questions) in mailboxes.iter().zip(&mut questions) {
-            let lost = mailbox.take(&mut notes);
-            log_notices(&notes, questions);
-            if lost > 0 {
+        for (mailbox, pending_requests) in mailboxes.iter().zip(&mut pending_requests) {
+            let lost_count = mailbox.take(&mut notes);
+            log_notices(&notes, pending_requests);
+            if lost_count > 0 {
                 tracing::warn!(
                     target: DAEMON,
                     id = "LOG_MESSAGES_DROPPED",
-                    "{lost} messages about single packets were lost: the log is too slow for them"
+                    "{lost_count} messages about single packets were lost: the log is too slow for them"
                 );
             }
         }
@@ -90,15 +91,17 @@ fn narrate(mailboxes: &[Arc<Mailbox>], bell: &NoticeSignal) {
     }
 }
 
-/// Logs all of `notes`; `questions` keeps their requests as long as they are needed.
-pub(super) fn log_notices(notes: &Notes, questions: &mut Questions) {
-    let hearing = log::topic_levels();
-    for (happened, at_us, octets) in notes.iter() {
-        let narrator = MessageLogWriter { topic_levels: hearing, names: notes.names(), at_us };
-        match happened {
-            FamilyMessageOutcome::V4(notice, ingress) => tell_v4(narrator, notice, octets, ingress),
+/// Logs all of `notes`; `pending_requests` keeps their requests as long as they are needed.
+pub(super) fn log_notices(notes: &Notes, pending_requests: &mut PendingRequests) {
+    let topic_levels = log::topic_levels();
+    for (outcome, at_us, octets) in notes.iter() {
+        let writer = MessageLogWriter { topic_levels, names: notes.names(), at_us };
+        match outcome {
+            FamilyMessageOutcome::V4(notice, ingress) => {
+                log_notice_v4(writer, notice, octets, ingress)
+            }
             FamilyMessageOutcome::V6(notice, ingress) => {
-                tell_v6(narrator, notice, octets, ingress, questions)
+                log_notice_v6(writer, notice, octets, ingress, pending_requests)
             }
         }
     }

@@ -28,7 +28,7 @@ const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LE
 
 /// Logs the outcome of the message `octets`, or of the reply if that is the notice.
 pub(crate) fn log_notice(
-    narrator: MessageLogWriter<'_>,
+    writer: MessageLogWriter<'_>,
     notice: NoticeOf<V4>,
     octets: &[u8],
     ingress: Ingress,
@@ -37,10 +37,10 @@ pub(crate) fn log_notice(
     let source = ingress.source;
     match (notice, message) {
         (Notice::Received, Ok(message)) => {
-            log_arrival(narrator, octets, ingress);
-            narrator.write_line(PACKET_RECEIVED, || {
+            log_arrival(writer, octets, ingress);
+            writer.write_line(PACKET_RECEIVED, || {
                 let (label, kind) = (label(&message), kind(&message));
-                let (local, interface) = (ingress.local, narrator.interface(ingress.interface));
+                let (local, interface) = (ingress.local, writer.interface(ingress.interface));
                 let source = source.ip();
                 format!(
                     "{label}: {kind} received from {source} to {local} on interface {interface}"
@@ -48,44 +48,44 @@ pub(crate) fn log_notice(
             });
         }
         (Notice::Malformed(index), _) => {
-            log_arrival(narrator, octets, ingress);
-            narrator.write_line(PARSE_FAILED, || {
+            log_arrival(writer, octets, ingress);
+            writer.write_line(PARSE_FAILED, || {
                 let reason = V4::MALFORMED.get(index).copied().unwrap_or_default();
-                let interface = narrator.interface(ingress.interface);
+                let interface = writer.interface(ingress.interface);
                 format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
             });
         }
         (Notice::Dropped(reason), message) => {
             let message = message.ok();
-            narrator.write_line(dropped(reason, message.as_ref(), ingress), || {
+            writer.write_line(dropped(reason, message.as_ref(), ingress), || {
                 let label = message.map_or_else(|| format!("from {source}"), |m| label(&m));
                 format!("{label}: no answer: {}", reason.name())
             });
         }
-        (Notice::Silent, Ok(message)) => log_unanswered(narrator, &message),
-        (Notice::Sent { destination, .. }, Ok(reply)) => log_reply(narrator, destination, &reply),
+        (Notice::Silent, Ok(message)) => log_unanswered(writer, &message),
+        (Notice::Sent { destination, .. }, Ok(reply)) => log_reply(writer, destination, &reply),
         (Notice::Received | Notice::Silent | Notice::Sent { .. }, Err(_)) => {}
     }
 }
 
-fn log_arrival(narrator: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
+fn log_arrival(writer: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
     let (source, local) = (ingress.source, ingress.local.into());
-    let way = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    log_datagram(narrator, octets.len(), way);
+    let path = ((*source.ip()).into(), source.port(), local, ingress.interface);
+    log_datagram(writer, octets.len(), path);
 }
 
-fn log_unanswered(narrator: MessageLogWriter<'_>, message: &Message<'_>) {
+fn log_unanswered(writer: MessageLogWriter<'_>, message: &Message<'_>) {
     match message.message_type() {
         Some(MessageType::Release) => {
             let (address, end) =
                 (message.ciaddr(), if keeps_released() { EXPIRED_ON_RELEASE } else { DELETED });
-            narrator.write_line(RELEASED, || {
+            writer.write_line(RELEASED, || {
                 format!("{}: address {address} was released properly.", label(message))
             });
-            narrator
+            writer
                 .write_line(end.0, || format!("{}: address {address} {}.", label(message), end.1));
         }
-        Some(MessageType::Decline) => narrator.write_line(DECLINED, || {
+        Some(MessageType::Decline) => writer.write_line(DECLINED, || {
             let declined = message.requested_address().unwrap_or_else(|| message.ciaddr());
             let (client, probation_s) = (label(message), probation_s());
             format!(
@@ -97,24 +97,24 @@ fn log_unanswered(narrator: MessageLogWriter<'_>, message: &Message<'_>) {
     }
 }
 
-fn log_reply(narrator: MessageLogWriter<'_>, destination: Destination, reply: &Message<'_>) {
+fn log_reply(writer: MessageLogWriter<'_>, destination: Destination, reply: &Message<'_>) {
     let (address, lifetime_s) = (reply.yiaddr(), reply.lease_time());
     match reply.message_type() {
         Some(MessageType::Offer) => {
-            narrator.write_line(LEASE_OFFER, || {
+            writer.write_line(LEASE_OFFER, || {
                 format!("{}: lease {address} will be offered", label(reply))
             });
         }
         Some(MessageType::Nak) => {
-            narrator.write_line(REFUSED, || format!("{}: refused", label(reply)))
+            writer.write_line(REFUSED, || format!("{}: refused", label(reply)))
         }
-        _ if !address.is_unspecified() => narrator.write_line(LEASE_ALLOC, || {
+        _ if !address.is_unspecified() => writer.write_line(LEASE_ALLOC, || {
             let lifetime_s = lifetime_s.unwrap_or(u32::MAX);
             format!("{}: lease {address} has been allocated for {lifetime_s} seconds", label(reply))
         }),
         _ => {}
     }
-    narrator.write_line(PACKET_SEND, || {
+    writer.write_line(PACKET_SEND, || {
         let to = match destination {
             Destination::Relay(to) => format!("relay agent {to}"),
             Destination::Client(to) | Destination::PastRelay(to) => to.to_string(),

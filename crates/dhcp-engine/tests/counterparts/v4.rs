@@ -10,8 +10,8 @@ use dhcp_engine::v4::Ingress;
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType, option};
 
-use super::lost::unnoticed;
-use super::{ComparableProtocol, twins_are_alike};
+use super::unnoticed::unnoticed;
+use super::{ComparableProtocol, counterparts_are_equal};
 use crate::common::v4::{Dhcp4MessageBuilder, SERVER};
 
 /// Link of a client.
@@ -46,7 +46,7 @@ impl ComparisonClients4 {
     }
 
     /// Returns a message of client `n` in its state.
-    fn say(&mut self, random: &mut Random, n: usize) -> Dhcp4MessageBuilder {
+    fn next_message(&mut self, random: &mut Random, n: usize) -> Dhcp4MessageBuilder {
         let any = self.some_address(random, n);
         let client = &mut self.clients[n];
         let new = |kind| Dhcp4MessageBuilder::new(kind, n as u8);
@@ -94,8 +94,8 @@ fn introduce(random: &mut Random, mut build: Dhcp4MessageBuilder, n: u8) -> Dhcp
     };
     if random.chance(7, 8) {
         let codes = [1, 3, 4, 6, 7, 8, 15, 28, 42, 43, 66, 67, 125, 250, 251, 252];
-        let wanted: Vec<u8> = codes.into_iter().filter(|_| random.chance(2, 3)).collect();
-        build = build.option(option::PARAMETER_REQUEST_LIST, &wanted);
+        let requested_codes: Vec<u8> = codes.into_iter().filter(|_| random.chance(2, 3)).collect();
+        build = build.option(option::PARAMETER_REQUEST_LIST, &requested_codes);
     }
     if random.chance(1, 2) {
         let rare = u64::from(random.chance(1, 8));
@@ -182,7 +182,7 @@ impl ComparableProtocol for V4 {
         if eager.is_none() && random.chance(1, 5) {
             clients.clients[n].link = random.below(clients.links.len() as u64) as usize;
         }
-        let build = clients.say(random, n);
+        let build = clients.next_message(random, n);
         let mut build = introduce(random, build, n as u8);
         let link = &clients.links[clients.clients[n].link];
         let ciaddr = build.header.ciaddr;
@@ -205,7 +205,7 @@ impl ComparableProtocol for V4 {
         (build.octets(), routed(from))
     }
 
-    fn heard(clients: &mut ComparisonClients4, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
+    fn on_reply(clients: &mut ComparisonClients4, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
         let message = Message::parse(reply).expect("replies are well formed");
         let n = usize::from(message.chaddr()[5]);
         let client = &mut clients.clients[n];
@@ -284,8 +284,8 @@ const KEYS: [&str; 46] = [
 ];
 
 #[test]
-fn v4_twins_are_alike() {
-    let tally = twins_are_alike::<V4>();
+fn v4_counterparts_are_equal() {
+    let tally = counterparts_are_equal::<V4>();
     let keys = [
         "adaptive-lease-time-threshold",
         "allocator",

@@ -1,4 +1,4 @@
-//! Tests of v6 places: pools that open as they are used, leases that existed before them.
+//! Tests of v6 slot numbers: pools that open as they are used, leases that existed before them.
 
 use core::net::Ipv6Addr;
 use std::collections::BTreeSet;
@@ -102,12 +102,12 @@ fn every_resource_is_given_once_whatever_was_there_before() {
             audit(&table, &BTreeSet::new());
         }
         let pools = table.pools();
-        let mut given = BTreeSet::new();
+        let mut claimed = BTreeSet::new();
         for number in 0..specs.len() as u32 {
             while let Some(slot) = candidate(&table, &pools, number, 7) {
-                assert!(given.insert(slot.address), "{} twice, seed {seed}", slot.address);
+                assert!(claimed.insert(slot.address), "{} twice, seed {seed}", slot.address);
                 // The index finds few leases of one client.
-                let who = given.len() as u32 + 1_000;
+                let who = claimed.len() as u32 + 1_000;
                 let changes = [super::change(who, &slot, lease_for::<V6>(100))];
                 let changes = changes.map(|mut change| {
                     change.identity.kind = slot.address.kind;
@@ -121,7 +121,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
             (0..=last.number() - first.number()).map(|offset| resource(spec, offset))
         });
         let expected: BTreeSet<_> = pooled.filter(|at| !leased.contains(at)).collect();
-        assert_eq!(given, expected, "seed {seed}");
+        assert_eq!(claimed, expected, "seed {seed}");
         // All end, and all can be leased again, also those that existed before their pool.
         let end = START.after_ns(1_000 * super::SECOND_NS);
         while table.sweep(end, 0, 64).is_more_due {}
@@ -146,16 +146,16 @@ fn several_threads_open_a_huge_pool_without_giving_anything_twice() {
         let sample = slot(&table, &pools, resource(&huge(), offset)).unwrap();
         commit(&table, START, 77, &sample, lease_for::<V6>(100)).unwrap();
     }
-    let given = Mutex::new(BTreeSet::new());
+    let leased = Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
         for thread in 0..3 {
-            let (table, pools, given) = (&table, &pools, &given);
+            let (table, pools, leased) = (&table, &pools, &leased);
             scope.spawn(move || {
                 for number in 0..10_000 {
                     let who = thread * 10_000 + number;
                     let slot = candidate(table, pools, 0, who).expect("it has more");
                     commit(table, START, who, &slot, lease_for::<V6>(100)).unwrap();
-                    assert!(given.lock().unwrap().insert(slot.address), "{} twice", slot.address);
+                    assert!(leased.lock().unwrap().insert(slot.address), "{} twice", slot.address);
                 }
             });
         }
@@ -163,7 +163,7 @@ fn several_threads_open_a_huge_pool_without_giving_anything_twice() {
     // The first ones, except for those that were taken.
     let expected = (0..30_002).filter(|offset| ![4_100, 9_000].contains(offset));
     let expected: BTreeSet<_> = expected.map(|offset| resource(&huge(), offset)).collect();
-    assert_eq!(given.into_inner().unwrap(), expected);
+    assert_eq!(leased.into_inner().unwrap(), expected);
     audit(&table, &BTreeSet::new());
 }
 
@@ -188,36 +188,39 @@ fn what_is_loaded_in_a_huge_pool_is_given_again_when_it_ends() {
     for offset in 0..30_000 {
         load(&table, resource(&huge(), offset), offset as u32);
     }
-    assert_eq!(table.places.singles(), 0, "places are opened for them");
+    assert_eq!(table.slot_numbers.singles(), 0, "places are opened for them");
     assert_eq!(candidate(&table, &pools, 0, 1).unwrap().address, resource(&huge(), 30_000));
     let ended = START.after_ns(200 * super::SECOND_NS);
     while table.sweep(ended, 0, 1 << 16).is_more_due {}
     // The search continues to the end of the open part, then it comes around.
-    let given: BTreeSet<_> = (0..32_000)
+    let leased: BTreeSet<_> = (0..32_000)
         .filter_map(|_| candidate(&table, &pools, 0, 1))
         .map(|slot| slot.address)
         .collect();
-    assert_eq!(given.last(), Some(&resource(&huge(), 32_767)));
-    assert!(given.contains(&resource(&huge(), 0)));
+    assert_eq!(leased.last(), Some(&resource(&huge(), 32_767)));
+    assert!(leased.contains(&resource(&huge(), 0)));
 }
 
 #[test]
-fn a_pool_within_a_huge_one_has_places_of_its_own() {
+fn a_pool_within_a_huge_one_has_slot_numbers_of_its_own() {
     let table = LeaseTable::new(5);
     let inner = pool(ResourceKind::Address, 128, 1 << 40, (1 << 40) + 9);
     let first = table.configure(&[huge()], &[]);
     let far = slot(&table, &first, resource(&inner, 3)).unwrap();
     commit(&table, START, 1, &far, lease_for::<V6>(100)).unwrap();
     let pools = table.configure(&[huge(), inner], &[]);
-    let given: Vec<_> =
+    let addresses: Vec<_> =
         core::iter::from_fn(|| candidate(&table, &pools, 1, 2)).map(|slot| slot.address).collect();
     let expected = (0..10).filter(|&offset| offset != 3).map(|offset| resource(&inner, offset));
-    assert_eq!(given, expected.collect::<Vec<_>>());
+    assert_eq!(addresses, expected.collect::<Vec<_>>());
     assert_eq!(candidate(&table, &pools, 0, 3).unwrap().address, resource(&huge(), 0));
     let leased = slot(&table, &pools, resource(&inner, 3)).unwrap();
     commit(&table, START, 1, &leased, Action::Release).unwrap();
     assert_eq!(candidate(&table, &pools, 1, 2).unwrap().address, resource(&inner, 3));
-    audit(&table, &given.into_iter().chain([resource(&huge(), 0), resource(&inner, 3)]).collect());
+    audit(
+        &table,
+        &addresses.into_iter().chain([resource(&huge(), 0), resource(&inner, 3)]).collect(),
+    );
 }
 
 #[test]
@@ -243,10 +246,10 @@ fn thousands_of_huge_pools_cost_little_until_they_are_used() {
     });
     assert!(info.bytes_max < 40 << 20, "{} bytes for 2,000 /64", info.bytes_max);
     // Configuring the same pools again reserves nothing more.
-    let (before, again) = (table.places.reserved(), table.configure(&specs, &[]));
-    assert_eq!(table.places.reserved(), before);
+    let (before, again) = (table.slot_numbers.reserved(), table.configure(&specs, &[]));
+    assert_eq!(table.slot_numbers.reserved(), before);
     for number in [0, 1_999] {
-        let given = candidate(&table, &again, number, 1).unwrap();
-        assert_eq!(given.address, resource(&specs[number as usize], 0));
+        let leased = candidate(&table, &again, number, 1).unwrap();
+        assert_eq!(leased.address, resource(&specs[number as usize], 0));
     }
 }

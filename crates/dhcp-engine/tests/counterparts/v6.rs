@@ -10,8 +10,8 @@ use dhcp_engine::v6::Ingress;
 use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{IaKind, MessageType, Packet, option};
 
-use super::lost::unnoticed;
-use super::{ComparableProtocol, twins_are_alike};
+use super::unnoticed::unnoticed;
+use super::{ComparableProtocol, counterparts_are_equal};
 use crate::common::v6::{
     CLIENT, Dhcp6MessageBuilder, Leased, ParsedDhcp6Reply, RELAY, SERVER_DUID, direct,
 };
@@ -50,38 +50,38 @@ fn with(mut build: Dhcp6MessageBuilder, associations: &[Association]) -> Dhcp6Me
 
 impl ComparisonClients6 {
     /// Returns the associations that client `n` requests when it has none.
-    fn wishes(&self, random: &mut Random, n: usize) -> Vec<Association> {
+    fn hints(&self, random: &mut Random, n: usize) -> Vec<Association> {
         let network = self.links[self.clients[n].link].network.to_bits();
         let lifetime = *random.pick(&[0, 0, 0, 60, 700, 8_000, u32::MAX]).expect("some");
-        let mut wishes = Vec::new();
+        let mut hints = Vec::new();
         if random.chance(7, 8) {
             let last = *random.pick(&[1, 3, 5, 0x2_0001, 0x1_0003]).expect("some");
             let address = Ipv6Addr::from_bits(network + last);
             let hint = random.chance(1, 4).then_some((address, 128, lifetime, lifetime));
-            wishes.push((IaKind::Na, 1, hint.into_iter().collect()));
+            hints.push((IaKind::Na, 1, hint.into_iter().collect()));
         }
-        if random.chance(1, 2) || wishes.is_empty() {
+        if random.chance(1, 2) || hints.is_empty() {
             let hint = (Ipv6Addr::UNSPECIFIED, 60, lifetime, lifetime);
             let hint = random.chance(1, 4).then_some(hint);
-            wishes.push((IaKind::Pd, 1, hint.into_iter().collect()));
+            hints.push((IaKind::Pd, 1, hint.into_iter().collect()));
         }
-        wishes
+        hints
     }
 
     /// Returns a message of client `n` in its state.
-    fn say(&mut self, random: &mut Random, n: usize) -> Dhcp6MessageBuilder {
-        let wishes = self.wishes(random, n);
+    fn next_message(&mut self, random: &mut Random, n: usize) -> Dhcp6MessageBuilder {
+        let hints = self.hints(random, n);
         let client = &mut self.clients[n];
         let new = |kind| Dhcp6MessageBuilder::new(kind, n as u16);
         if !client.offered.is_empty() && random.chance(7, 8) {
             return with(new(MessageType::Request).for_us(), &client.offered);
         }
         if client.leased.is_empty() {
-            let solicit = with(new(MessageType::Solicit), &wishes);
+            let solicit = with(new(MessageType::Solicit), &hints);
             return match random.below(20) {
                 0..=12 => solicit,
                 13..=16 => solicit.rapidly(),
-                17 => with(new(MessageType::Rebind), &wishes),
+                17 => with(new(MessageType::Rebind), &hints),
                 _ => new(MessageType::InformationRequest),
             };
         }
@@ -98,9 +98,9 @@ impl ComparisonClients6 {
                 with(new(MessageType::Decline).for_us(), &leased)
             }
             15 => with(new(MessageType::Confirm), &leased),
-            16 => with(new(MessageType::Renew).for_us(), &wishes),
+            16 => with(new(MessageType::Renew).for_us(), &hints),
             17 => new(MessageType::InformationRequest),
-            _ => with(new(MessageType::Solicit), &wishes),
+            _ => with(new(MessageType::Solicit), &hints),
         }
     }
 }
@@ -109,8 +109,8 @@ impl ComparisonClients6 {
 fn introduce(random: &mut Random, mut build: Dhcp6MessageBuilder) -> Dhcp6MessageBuilder {
     if random.chance(7, 8) {
         let codes = [7, 17, 22, 23, 24, 27, 28, 31, 67, 250, 251, 252, 253];
-        let wanted: Vec<u16> = codes.into_iter().filter(|_| random.chance(2, 3)).collect();
-        build = build.wants(&wanted);
+        let requested_codes: Vec<u16> = codes.into_iter().filter(|_| random.chance(2, 3)).collect();
+        build = build.wants(&requested_codes);
     }
     if random.chance(1, 2) {
         // The classes here compare one piece without its length.
@@ -182,7 +182,7 @@ impl ComparableProtocol for V6 {
         if eager.is_none() && random.chance(1, 5) {
             clients.clients[n].link = random.below(clients.links.len() as u64) as usize;
         }
-        let build = clients.say(random, n);
+        let build = clients.next_message(random, n);
         let build = introduce(random, build);
         let link = &clients.links[clients.clients[n].link];
         if let Some(interface) = link.interface.filter(|_| random.chance(1, 2)) {
@@ -222,7 +222,7 @@ impl ComparableProtocol for V6 {
         (build.octets(), ingress)
     }
 
-    fn heard(clients: &mut ComparisonClients6, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
+    fn on_reply(clients: &mut ComparisonClients6, reply: &[u8]) -> (&'static str, Vec<IpAddr>) {
         let packet = Packet::parse(reply).expect("replies are well formed");
         let message = packet.message();
         let answer = ParsedDhcp6Reply::of(&message);
@@ -305,8 +305,8 @@ const KEYS: [&str; 43] = [
 ];
 
 #[test]
-fn v6_twins_are_alike() {
-    let tally = twins_are_alike::<V6>();
+fn v6_counterparts_are_equal() {
+    let tally = counterparts_are_equal::<V6>();
     let keys = [
         "adaptive-lease-time-threshold",
         "allocator",

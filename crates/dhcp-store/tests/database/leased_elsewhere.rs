@@ -31,18 +31,18 @@ enum RequestedAssociationKind {
     Prefix,
 }
 
-struct TakenLeaseIncludeResolver;
+struct NoIncludes;
 
-impl IncludeResolver for TakenLeaseIncludeResolver {
+impl IncludeResolver for NoIncludes {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path}"))
     }
 }
 
 #[derive(Default)]
-struct TakenLeaseReplies(Vec<Vec<u8>>);
+struct LeasedElsewhereReplies(Vec<Vec<u8>>);
 
-impl ReplySink<V6> for TakenLeaseReplies {
+impl ReplySink<V6> for LeasedElsewhereReplies {
     fn transmit(
         &mut self,
         _: <V6 as Protocol>::Destination,
@@ -55,18 +55,17 @@ impl ReplySink<V6> for TakenLeaseReplies {
 }
 
 /// Server that shares a database with others.
-struct TakenLeaseServer {
+struct LeasedElsewhereServer {
     now: Now,
     shard: Shard<V6, DatabaseStore<V6>>,
     core: DatabaseCore<V6, FakeConnection<V6>>,
 }
 
-impl TakenLeaseServer {
+impl LeasedElsewhereServer {
     fn start(database: &Arc<FakeDatabase<V6>>, seed: u64) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
-        let checked =
-            dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut TakenLeaseIncludeResolver)
-                .unwrap_or_else(|problems| panic!("{}", problems[0]));
+        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut NoIncludes)
+            .unwrap_or_else(|problems| panic!("{}", problems[0]));
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = Arc::new(Snapshot::compile(&checked.config, &SERVER_DUID, configure));
         let shards = SharedLogState::new(1, |_| {});
@@ -83,7 +82,7 @@ impl TakenLeaseServer {
 
     /// Returns the reply to a message.
     fn answer(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut replies = TakenLeaseReplies::default();
+        let mut replies = LeasedElsewhereReplies::default();
         let source = SocketAddrV6::new("2001:db8::77".parse().unwrap(), 546, 0, 0);
         let local = Ipv6Addr::LOCALHOST;
         let ingress =
@@ -107,13 +106,13 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
     [&code.to_be_bytes()[..], &len.to_be_bytes(), value].concat()
 }
 
-/// Returns a REQUEST of a client for `wanted`, one address or prefix for each association.
-fn request(client: u8, wanted: &[(RequestedAssociationKind, Option<Ipv6Addr>)]) -> Vec<u8> {
+/// Returns a REQUEST of a client for `requested`, one address or prefix for each association.
+fn request(client: u8, requested: &[(RequestedAssociationKind, Option<Ipv6Addr>)]) -> Vec<u8> {
     let mut octets = vec![3, 0, 0, client];
     octets.extend(option(1, &[0, 3, 0, 1, 2, 0, 0, 0, 0, client]));
     octets.extend(option(2, &SERVER_DUID));
-    for (iaid, &(kind, address)) in (1_u32..).zip(wanted) {
-        let named = address.map_or(Vec::new(), |address| match kind {
+    for (iaid, &(kind, address)) in (1_u32..).zip(requested) {
+        let suboption = address.map_or(Vec::new(), |address| match kind {
             RequestedAssociationKind::Address => {
                 option(5, &[&address.octets()[..], &[0; 8]].concat())
             }
@@ -122,15 +121,15 @@ fn request(client: u8, wanted: &[(RequestedAssociationKind, Option<Ipv6Addr>)]) 
             }
         });
         let code = if matches!(kind, RequestedAssociationKind::Address) { 3 } else { 25 };
-        octets.extend(option(code, &[&iaid.to_be_bytes()[..], &[0; 8], &named].concat()));
+        octets.extend(option(code, &[&iaid.to_be_bytes()[..], &[0; 8], &suboption].concat()));
     }
     octets
 }
 
 /// Returns the address or prefix in each association of a REPLY, in their order.
-fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
+fn leased_in(reply: &[u8]) -> Vec<Ipv6Addr> {
     assert_eq!(reply[0], 7, "{reply:?}");
-    let mut given = Vec::new();
+    let mut addresses = Vec::new();
     let mut rest = &reply[4..];
     while let [c0, c1, l0, l1, value @ ..] = rest {
         let (code, len) = (u16::from_be_bytes([*c0, *c1]), u16::from_be_bytes([*l0, *l1]));
@@ -142,25 +141,25 @@ fn given(reply: &[u8]) -> Vec<Ipv6Addr> {
         };
         if let Some(at) = at {
             let octets: [u8; 16] = value[at..at + 16].try_into().unwrap();
-            given.push(octets.into());
+            addresses.push(octets.into());
         }
         rest = behind;
     }
-    given
+    addresses
 }
 
 fn is_answered_with_others(kinds: &[RequestedAssociationKind]) {
     let database = Arc::<FakeDatabase<V6>>::default();
     let (mut one, mut two) =
-        (TakenLeaseServer::start(&database, 1), TakenLeaseServer::start(&database, 2));
+        (LeasedElsewhereServer::start(&database, 1), LeasedElsewhereServer::start(&database, 2));
     let anything: Vec<_> = kinds.iter().map(|&kind| (kind, None)).collect();
-    let taken = given(&one.answer(&request(1, &anything)));
-    assert_eq!(taken.len(), kinds.len());
-    let wanted: Vec<_> = kinds.iter().copied().zip(taken.iter().copied().map(Some)).collect();
+    let leased = leased_in(&one.answer(&request(1, &anything)));
+    assert_eq!(leased.len(), kinds.len());
+    let requested: Vec<_> = kinds.iter().copied().zip(leased.iter().copied().map(Some)).collect();
     for client in 2..20 {
-        let others = given(&two.answer(&request(client, &wanted)));
+        let others = leased_in(&two.answer(&request(client, &requested)));
         assert_eq!(others.len(), kinds.len());
-        assert!(others.iter().all(|other| !taken.contains(other)), "{others:?} of {taken:?}");
+        assert!(others.iter().all(|other| !leased.contains(other)), "{others:?} of {leased:?}");
     }
 }
 

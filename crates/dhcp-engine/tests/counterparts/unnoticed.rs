@@ -4,7 +4,7 @@
 use base::Random;
 use serde_json::Value;
 
-use super::{ComparableProtocol, ComparisonCounts, difference, shown};
+use super::{ComparableProtocol, ComparisonCounts, difference, document_text};
 
 /// Number of configurations to try for each key.
 const TRIES: u64 = 400;
@@ -12,26 +12,26 @@ const TRIES: u64 = 400;
 /// Removes `key` at all places that `path` leads to; returns true if it was there.
 fn lose(value: &mut Value, path: &[&str]) -> bool {
     let Some((key, rest)) = path.split_first() else { return false };
-    let mut lost = false;
+    let mut is_removed = false;
     match value {
         Value::Array(items) => {
             for item in items {
-                lost |= lose(item, path);
+                is_removed |= lose(item, path);
             }
         }
         Value::Object(map) => {
             if rest.is_empty() {
-                lost |= map.remove(*key).is_some();
+                is_removed |= map.remove(*key).is_some();
             } else if let Some(inner) = map.get_mut(*key) {
-                lost |= lose(inner, rest);
+                is_removed |= lose(inner, rest);
             }
             for (_, inner) in map.iter_mut().filter(|(name, _)| name != key) {
-                lost |= lose(inner, path);
+                is_removed |= lose(inner, path);
             }
         }
         _ => {}
     }
-    lost
+    is_removed
 }
 
 /// Returns the keys, as `key` or `outer/key`, whose loss made no difference to any conversation.
@@ -44,18 +44,18 @@ pub(crate) fn unnoticed<P: ComparableProtocol>(keys: &[&'static str]) -> Vec<&'s
         if !lose(&mut document, &path) {
             return false;
         }
-        let twin = shown(&document, false);
+        let counterpart_text = document_text(&document, false);
         // A document that the parser refuses is noticed by its reader.
-        P::read(&twin).is_ok()
+        P::read(&counterpart_text).is_ok()
             && difference::<P>(
                 seed,
                 &text,
                 &checked.config,
-                &twin,
+                &counterpart_text,
                 &mut ComparisonCounts::default(),
             )
             .is_some()
     };
-    let is_lost = |key: &&&'static str| !(1..=TRIES).any(|seed| is_noticed(key, seed));
-    keys.iter().filter(is_lost).copied().collect()
+    let is_unnoticed = |key: &&&'static str| !(1..=TRIES).any(|seed| is_noticed(key, seed));
+    keys.iter().filter(is_unnoticed).copied().collect()
 }

@@ -3,8 +3,8 @@
 //!
 //! `GODWIT_FUZZ_CASES=n` sends more messages, `GODWIT_SIM_SEED=s` starts elsewhere.
 
-mod lost;
 mod tally;
+mod unnoticed;
 mod v4;
 mod v6;
 
@@ -41,7 +41,7 @@ trait ComparableProtocol: TestProtocol {
     /// Returns the next message of a random client, and its ingress.
     fn next(clients: &mut Self::Clients, random: &mut Random) -> (Vec<u8>, Self::Ingress);
     /// Passes a reply to its client; returns its kind and the addresses that it grants.
-    fn heard(clients: &mut Self::Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>);
+    fn on_reply(clients: &mut Self::Clients, reply: &[u8]) -> (&'static str, Vec<IpAddr>);
 }
 
 /// Server with its state after all messages so far.
@@ -79,7 +79,7 @@ impl<P: ComparableProtocol> ComparisonServer<P> {
 
 /// Returns the configuration in the form that the operator gets: the file that `config-write`
 /// writes, or, if `is_answer`, the answer of `config-get`.
-fn shown(document: &Value, is_answer: bool) -> String {
+fn document_text(document: &Value, is_answer: bool) -> String {
     if is_answer { kea_json(document) } else { render(document) }
 }
 
@@ -88,13 +88,14 @@ fn difference<P: ComparableProtocol>(
     seed: u64,
     text: &str,
     config: &P::Config,
-    twin: &str,
+    counterpart_text: &str,
     tally: &mut ComparisonCounts,
 ) -> Option<String> {
     let mut random = Random::from_seed(seed ^ 0x7715);
     let mut clients = P::clients(config);
     let reserved = <P as ComparableProtocol>::reserved(config);
-    let (mut one, mut other) = (ComparisonServer::<P>::new(text), ComparisonServer::<P>::new(twin));
+    let (mut one, mut other) =
+        (ComparisonServer::<P>::new(text), ComparisonServer::<P>::new(counterpart_text));
     for message in 0..MESSAGES {
         if random.chance(1, 6) {
             let seconds = *random.pick(&[1, 40, 400, 3_000, 9_000]).expect("five of them");
@@ -109,7 +110,7 @@ fn difference<P: ComparableProtocol>(
         }
         tally.messages += 1;
         for reply in &answers[0].1 {
-            let (kind, granted) = P::heard(&mut clients, reply);
+            let (kind, granted) = P::on_reply(&mut clients, reply);
             tally.replied(kind, granted.iter().any(|address| reserved.contains(address)));
         }
     }
@@ -120,27 +121,33 @@ fn difference<P: ComparableProtocol>(
         .then(|| format!("rows {rows:#?}\nleases {leases:#?}"))
 }
 
-fn twins_are_alike<P: ComparableProtocol>() -> ComparisonCounts {
-    let wanted = number("GODWIT_FUZZ_CASES", 300 * MESSAGES).div_ceil(MESSAGES);
+fn counterparts_are_equal<P: ComparableProtocol>() -> ComparisonCounts {
+    let configuration_count = number("GODWIT_FUZZ_CASES", 300 * MESSAGES).div_ceil(MESSAGES);
     let first = number("GODWIT_SIM_SEED", 1);
     let mut tally = ComparisonCounts::default();
     let mut seed = first;
-    while tally.configurations < wanted {
+    while tally.configurations < configuration_count {
         let text = P::generator().configuration(&mut Random::from_seed(seed));
         if let Ok(checked) = P::read(&text) {
-            let twin = shown(&checked.document.to_json(), seed.is_multiple_of(2));
-            let found = difference::<P>(seed, &text, &checked.config, &twin, &mut tally);
+            let counterpart_text =
+                document_text(&checked.document.to_json(), seed.is_multiple_of(2));
+            let difference_text =
+                difference::<P>(seed, &text, &checked.config, &counterpart_text, &mut tally);
             assert!(
-                found.is_none(),
-                "{}\n{text}\nis shown as\n{twin}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \
-                 GODWIT_FUZZ_CASES=1 cargo test -p dhcp-engine --test main twins::{}",
-                found.unwrap_or_default(),
+                difference_text.is_none(),
+                "{}\n{text}\nis shown as\n{counterpart_text}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \
+                 GODWIT_FUZZ_CASES=1 cargo test -p dhcp-engine --test main counterparts::{}",
+                difference_text.unwrap_or_default(),
                 P::NAME,
             );
             tally.configured(&text);
         }
         seed += 1;
     }
-    println!("{} from seed {first}: {} refused, {tally}", P::NAME, seed - first - wanted);
+    println!(
+        "{} from seed {first}: {} refused, {tally}",
+        P::NAME,
+        seed - first - configuration_count
+    );
     tally
 }

@@ -1,16 +1,16 @@
-//! Places for addresses and prefixes: extents for the resources of pools, single places for the
-//! rest.
+//! Slot numbers for addresses and prefixes: extents for the resources of pools, single slot numbers
+//! for the rest.
 //!
 //! A pool's resources lie in extents, so that their free bits follow each other. Pools of up to
 //! [`WHOLE`] resources are opened when they are configured. A larger pool reserves as many as its
-//! share of the space of places permits (16 million at most) and opens them as they are used up,
-//! twice as many each time, and as far as a loaded lease needs. Addresses that clients request
-//! beyond the open part, and leases beyond the reserved part, get single places. They keep them
-//! when an extent is opened over them: the extent has the free bit then, and the single place the
-//! slot.
+//! share of the space of slot numbers permits (16 million at most) and opens them as they are used
+//! up, twice as many each time, and as far as a loaded lease needs. Addresses that clients request
+//! beyond the open part, and leases beyond the reserved part, get single slot numbers. They keep
+//! them when an extent is opened over them: the extent has the free bit then, and the single slot
+//! number the slot.
 //!
 //! Lookups do not wait where only extents are: the set of extents is published as a whole, and the
-//! open part of an extent is a number. Single places are found in a striped map.
+//! open part of an extent is a number. Single slot numbers are found in a striped map.
 
 use core::hash::BuildHasher;
 use core::net::Ipv6Addr;
@@ -29,17 +29,17 @@ use super::resource::{Resource, ResourceKind};
 use super::spans::Class;
 use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
-use crate::table::table_family::{OpeningPlan, PlaceMap};
+use crate::table::table_family::{OpeningPlan, SlotNumberMap};
 
 /// Number of resources of a pool up to which all are opened at once.
 const WHOLE: u32 = 1 << 20;
 /// Number of resources of a larger pool that are opened first, and maximum that is reserved.
 const OPENED_FIRST: u32 = 1 << 12;
 const RESERVED_MAX: u32 = 1 << 24;
-/// Bit of a single place; extents have the places below.
+/// Bit of a single slot number; extents have the slot numbers below.
 pub(super) const SINGLE: u32 = 1 << 31;
-/// Maximum number of single places for addresses that clients request. Beyond, clients get open
-/// places only.
+/// Maximum number of single slot numbers for addresses that clients request. Beyond, clients get
+/// open slot numbers only.
 const REQUESTED_SINGLES_MAX: u32 = 1 << 20;
 const STRIPES: usize = 256;
 
@@ -74,7 +74,7 @@ pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) 
 }
 
 impl ExtentDirectory {
-    /// Returns the extent that reserves a place for `resource`, and the offset there.
+    /// Returns the extent that reserves a slot number for `resource`, and the offset there.
     fn find(&self, resource: Resource) -> Option<(&Arc<ResourceExtent>, u32)> {
         let after = self.extents.partition_point(|(first, _)| *first <= resource);
         let (_, extent) = self.extents[..after].last()?;
@@ -101,9 +101,9 @@ impl ExtentDirectory {
         })
     }
 
-    /// Returns the resources at the places `first` and `last`, which belong to one extent.
+    /// Returns the resources at the slot numbers `first` and `last`, which belong to one extent.
     pub(super) fn resources_at(&self, first: u32, last: u32) -> Option<(Resource, Resource)> {
-        let (_, extent) = self.extents.iter().find(|(_, extent)| extent.has_place(first))?;
+        let (_, extent) = self.extents.iter().find(|(_, extent)| extent.has_slot_number(first))?;
         Some((extent.resource(first), extent.resource(last)))
     }
 
@@ -121,37 +121,37 @@ impl ExtentDirectory {
     }
 }
 
-/// State that changes together with the single places.
+/// State that changes together with the single slot numbers.
 #[derive(Debug, Default)]
-struct PlaceAllocation {
-    /// First place that no extent has.
+struct SlotNumberAllocation {
+    /// First slot number that no extent has.
     next_extent: u32,
-    /// Number of single places.
+    /// Number of single slot numbers.
     singles: u32,
 }
 
-/// Stripe of the single places.
+/// Stripe of the single slot numbers.
 #[derive(Default)]
 #[repr(align(128))]
 struct Singles(Mutex<HashTable<(Resource, u32)>>);
 
-/// Map from resources to places, see the module.
+/// Map from resources to slot numbers, see the module.
 pub struct Dictionary {
     pub(super) directory: LatestValue<ExtentDirectory>,
     pub(super) comparison: OverlapGuards,
     hasher: FixedState,
     singles: Vec<Singles>,
-    /// Number of single places allocated to addresses that clients requested.
+    /// Number of single slot numbers allocated to addresses that clients requested.
     requested_singles: AtomicU32,
-    /// Held while single places are made and while places are published.
-    allocation: Mutex<PlaceAllocation>,
+    /// Held while single slot numbers are made and while slot numbers are published.
+    allocation: Mutex<SlotNumberAllocation>,
 }
 
 /// Change that [`Dictionary`] publishes.
 pub enum Publication {
     /// New configuration: the extents, and how much of each is to be opened.
     Directory(Box<DirectoryChange>),
-    /// Extent of which more is opened, and the number of its open places.
+    /// Extent of which more is opened, and the number of its open slot numbers.
     Growth(Arc<ResourceExtent>, u32),
 }
 
@@ -171,26 +171,26 @@ impl Dictionary {
 
     fn single(&self, resource: Resource) -> Option<u32> {
         let (hash, table) = self.locate(resource);
-        table.find(hash, |(known, _)| *known == resource).map(|&(_, place)| place)
+        table.find(hash, |(other, _)| *other == resource).map(|&(_, slot_number)| slot_number)
     }
 
-    fn allocation(&self) -> MutexGuard<'_, PlaceAllocation> {
+    fn allocation(&self) -> MutexGuard<'_, SlotNumberAllocation> {
         self.allocation.lock().expect("no holder of the given places panics")
     }
 
-    /// Returns the number of places that extents have.
+    /// Returns the number of slot numbers that extents have.
     #[cfg(test)]
     pub(crate) fn reserved(&self) -> u32 {
         self.allocation().next_extent
     }
 
-    /// Returns the number of single places.
+    /// Returns the number of single slot numbers.
     #[cfg(test)]
     pub(crate) fn singles(&self) -> u32 {
         self.allocation().singles
     }
 
-    /// Returns true if any of `extent`'s resources has a single place.
+    /// Returns true if any of `extent`'s resources has a single slot number.
     fn has_singles_in(&self, extent: &ResourceExtent) -> bool {
         self.singles.iter().any(|stripe| {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
@@ -198,27 +198,31 @@ impl Dictionary {
         })
     }
 
-    /// Returns the places of the single resources for which `is_wanted` is true, each as a range.
-    pub(super) fn single_places(&self, is_wanted: impl Fn(Resource) -> bool) -> Vec<(u32, u32)> {
-        let mut places = Vec::new();
+    /// Returns the slot numbers of the single resources for which `is_selected` is true, each as a
+    /// range.
+    pub(super) fn single_slot_numbers(
+        &self,
+        is_selected: impl Fn(Resource) -> bool,
+    ) -> Vec<(u32, u32)> {
+        let mut slot_numbers = Vec::new();
         for stripe in &self.singles {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
-            let wanted = table.iter().filter(|(resource, _)| is_wanted(*resource));
-            places.extend(wanted.map(|&(_, place)| (place, place)));
+            let selected = table.iter().filter(|(resource, _)| is_selected(*resource));
+            slot_numbers.extend(selected.map(|&(_, slot_number)| (slot_number, slot_number)));
         }
-        places
+        slot_numbers
     }
 
     /// Returns the opening that opens `extent` through `opened`.
     fn growth(extent: &Arc<ResourceExtent>, opened: u32) -> OpeningPlan<Publication> {
         let before = extent.opened();
         OpeningPlan {
-            ranges: vec![extent.places(before, opened - before)],
+            ranges: vec![extent.slot_numbers(before, opened - before)],
             publication: Publication::Growth(Arc::clone(extent), opened),
         }
     }
 
-    /// Reserves places for those of `spec`'s resources that have none, `share` at most.
+    /// Reserves slot numbers for those of `spec`'s resources that have none, `share` at most.
     fn reserve(
         &self,
         directory: &mut ExtentDirectory,
@@ -228,24 +232,24 @@ impl Dictionary {
     ) {
         let (first, last) = spec.bounds();
         let size = (last.number() - first.number()).saturating_add(1);
-        let known = directory.stretches(first, last);
-        let covered: u32 = known.iter().map(|stretch| stretch.last - stretch.first + 1).sum();
+        let stretches = directory.stretches(first, last);
+        let covered: u32 = stretches.iter().map(|stretch| stretch.last - stretch.first + 1).sum();
         let mut missing = size.min(u128::from(share)).saturating_sub(u128::from(covered)) as u32;
         let mut next = first.number();
-        let mut given = self.allocation();
-        let ends = known.iter().map(|stretch| stretch.extent.bounds());
+        let mut allocation = self.allocation();
+        let ends = stretches.iter().map(|stretch| stretch.extent.bounds());
         let ends = ends.map(|(from, to)| (from.number(), Some(to.number())));
         for (from, to) in ends.chain([(last.number().saturating_add(1), None)]) {
             let gap = from.saturating_sub(next);
             // Otherwise the last of all numbers would end no gap.
             let gap =
                 if to.is_none() && last.number() == u128::MAX { u128::MAX - next } else { gap };
-            let left = (SINGLE - given.next_extent) & !0xff;
-            let count = gap.min(u128::from(missing.min(left))) as u32;
+            let remaining = (SINGLE - allocation.next_extent) & !0xff;
+            let count = gap.min(u128::from(missing.min(remaining))) as u32;
             if count > 0 {
                 let start = Resource::from_number(spec.kind, spec.len, next);
-                let extent = Arc::new(ResourceExtent::new(start, count, given.next_extent));
-                given.next_extent += count.next_multiple_of(256);
+                let extent = Arc::new(ResourceExtent::new(start, count, allocation.next_extent));
+                allocation.next_extent += count.next_multiple_of(256);
                 missing -= count;
                 let is_whole = size <= u128::from(WHOLE);
                 let opened = if is_whole { count } else { count.min(OPENED_FIRST) };
@@ -258,21 +262,21 @@ impl Dictionary {
         }
     }
 
-    /// Returns the number of places that each pool may reserve: all for small ones, an equal part
-    /// of half of the remaining places for large ones.
+    /// Returns the number of slot numbers that each pool may reserve: all for small ones, an equal
+    /// part of half of the remaining slot numbers for large ones.
     fn share(&self, specs: &[PoolSpec]) -> u32 {
         let is_large = |spec: &&PoolSpec| {
             let (first, last) = spec.bounds();
             last.number() - first.number() >= u128::from(WHOLE)
         };
         let large = specs.iter().filter(is_large).count() as u32;
-        let left = SINGLE - self.allocation().next_extent;
-        let share = (left / 2).checked_div(large).unwrap_or(0).min(RESERVED_MAX);
+        let remaining = SINGLE - self.allocation().next_extent;
+        let share = (remaining / 2).checked_div(large).unwrap_or(0).min(RESERVED_MAX);
         if share == 0 { 0 } else { 1 << share.ilog2() }
     }
 }
 
-impl PlaceMap<V6> for Dictionary {
+impl SlotNumberMap<V6> for Dictionary {
     type Run = Vec<ExtentRange>;
     type Publication = Publication;
     const CAN_GROW: bool = true;
@@ -298,37 +302,37 @@ impl PlaceMap<V6> for Dictionary {
             {
                 return Some(single);
             }
-            return resource.is_proper().then(|| extent.place(offset));
+            return resource.is_proper().then(|| extent.slot_number(offset));
         }
         self.single(resource)
     }
 
     fn make(&self, resource: Resource, is_loaded: bool) -> Option<u32> {
-        let found = self.find(resource);
-        if found.is_some() || !resource.is_proper() {
-            return found;
+        let existing = self.find(resource);
+        if existing.is_some() || !resource.is_proper() {
+            return existing;
         }
         if !is_loaded && !self.can_be_made(resource) {
             return None;
         }
-        let mut given = self.allocation();
+        let mut allocation = self.allocation();
         // An extent may have been opened over it, or another thread may have made it.
-        let found = self.find(resource);
-        if found.is_some() {
-            return found;
+        let existing = self.find(resource);
+        if existing.is_some() {
+            return existing;
         }
         if let Some((extent, _)) = self.directory.get().find(resource) {
             extent.set_has_others();
         }
-        let place = SINGLE | given.singles;
-        given.singles += 1;
+        let slot_number = SINGLE | allocation.singles;
+        allocation.singles += 1;
         if !is_loaded {
             self.requested_singles.fetch_add(1, Ordering::Relaxed);
         }
         let (hash, mut table) = self.locate(resource);
-        let rehash = |(known, _): &(Resource, u32)| self.hasher.hash_one(known);
-        table.insert_unique(hash, (resource, place), rehash);
-        Some(place)
+        let rehash = |(other, _): &(Resource, u32)| self.hasher.hash_one(other);
+        table.insert_unique(hash, (resource, slot_number), rehash);
+        Some(slot_number)
     }
 
     fn can_be_made(&self, resource: Resource) -> bool {
@@ -336,21 +340,21 @@ impl PlaceMap<V6> for Dictionary {
             && self.directory.get().is_pooled(resource)
     }
 
-    fn is_pooled(&self, _map: &AddressMap, place: u32, resource: Resource) -> bool {
-        place & SINGLE == 0 || self.directory.get().is_pooled(resource)
+    fn is_pooled(&self, _map: &AddressMap, slot_number: u32, resource: Resource) -> bool {
+        slot_number & SINGLE == 0 || self.directory.get().is_pooled(resource)
     }
 
-    fn bit(&self, place: u32, resource: Resource) -> Option<u32> {
-        if place & SINGLE == 0 {
-            return Some(place);
+    fn bit(&self, slot_number: u32, resource: Resource) -> Option<u32> {
+        if slot_number & SINGLE == 0 {
+            return Some(slot_number);
         }
         let (extent, offset) = self.directory.get().find(resource)?;
-        (offset < extent.opened()).then(|| extent.place(offset))
+        (offset < extent.opened()).then(|| extent.slot_number(offset))
     }
 
     fn bit_to_be(&self, _map: &AddressMap, resource: Resource) -> Option<u32> {
         let (extent, offset) = self.directory.get().find(resource)?;
-        resource.is_proper().then(|| extent.place(offset))
+        resource.is_proper().then(|| extent.slot_number(offset))
     }
 
     fn runs(
@@ -368,15 +372,15 @@ impl PlaceMap<V6> for Dictionary {
             let run = runs.last_mut().expect("one was pushed for the first extent");
             run.extend(extent.blocks(after.map(|(address, ..)| address)));
         }
-        // Single places are in no order: each block of them may hold the next resource.
+        // Single slot numbers are in no order: each block of them may hold the next resource.
         let lowest = Resource::address(Ipv6Addr::UNSPECIFIED);
         runs.extend(map.blocks(SINGLE >> 8).map(|block| vec![(block, lowest)]));
         runs
     }
 
     fn plan(&self, specs: &[PoolSpec]) -> (Vec<Vec<ExtentRange>>, OpeningPlan<Publication>) {
-        let known = self.directory.get();
-        let mut directory = known.clone();
+        let current = self.directory.get();
+        let mut directory = current.clone();
         let mut change = DirectoryChange::default();
         let share = self.share(specs);
         for spec in specs {
@@ -390,9 +394,9 @@ impl PlaceMap<V6> for Dictionary {
             directory.stretches(first, last)
         });
         let runs = runs.collect();
-        let ranges = change.opened.iter().map(|(extent, opened)| extent.places(0, *opened));
+        let ranges = change.opened.iter().map(|(extent, opened)| extent.slot_numbers(0, *opened));
         let ranges = ranges.collect();
-        if !change.opened.is_empty() || directory.pooled != known.pooled {
+        if !change.opened.is_empty() || directory.pooled != current.pooled {
             change.directory = Some(directory);
         }
         (runs, OpeningPlan { ranges, publication: Publication::Directory(Box::new(change)) })
@@ -414,12 +418,12 @@ impl PlaceMap<V6> for Dictionary {
     }
 
     fn publish(&self, publication: Publication) -> bool {
-        let given = self.allocation();
+        let allocation = self.allocation();
         match publication {
             Publication::Directory(change) => {
                 let mut has_others = false;
                 for (extent, opened) in &change.opened {
-                    if given.singles > 0 && self.has_singles_in(extent) {
+                    if allocation.singles > 0 && self.has_singles_in(extent) {
                         extent.set_has_others();
                         has_others = true;
                     }
@@ -446,13 +450,13 @@ impl PlaceMap<V6> for Dictionary {
     }
 
     fn start(_spec: &PoolSpec, run: &Vec<ExtentRange>) -> u32 {
-        run.first().map_or(0, |stretch| stretch.extent.place(stretch.first))
+        run.first().map_or(0, |stretch| stretch.extent.slot_number(stretch.first))
     }
 
     fn count(_spec: &PoolSpec, run: &Vec<ExtentRange>) -> u64 {
         match &run[..] {
             [stretch] => {
-                stretch.open_places().map_or(0, |(first, last)| u64::from(last - first) + 1)
+                stretch.open_slot_numbers().map_or(0, |(first, last)| u64::from(last - first) + 1)
             }
             stretches => stretches.iter().map(ExtentRange::len).sum(),
         }
@@ -466,17 +470,18 @@ impl PlaceMap<V6> for Dictionary {
         run.iter().map(move |stretch| {
             let start = before;
             before += stretch.len();
-            let places = stretch.open_places();
-            start..start + places.map_or(0, |(first, last)| u64::from(last - first) + 1)
+            let slot_numbers = stretch.open_slot_numbers();
+            start..start + slot_numbers.map_or(0, |(first, last)| u64::from(last - first) + 1)
         })
     }
 
     fn at(_spec: &PoolSpec, run: &Vec<ExtentRange>, mut position: u64) -> Option<(u32, Resource)> {
         for stretch in run {
             if position < stretch.len() {
-                let place = stretch.extent.place(stretch.first + position as u32);
-                let (_, last) = stretch.open_places()?;
-                return (place <= last).then(|| (place, stretch.extent.resource(place)));
+                let slot_number = stretch.extent.slot_number(stretch.first + position as u32);
+                let (_, last) = stretch.open_slot_numbers()?;
+                return (slot_number <= last)
+                    .then(|| (slot_number, stretch.extent.resource(slot_number)));
             }
             position -= stretch.len();
         }
@@ -502,30 +507,32 @@ impl PlaceMap<V6> for Dictionary {
         run: &Vec<ExtentRange>,
         start: u32,
     ) -> Option<(u32, Resource)> {
-        let found = |stretch: &ExtentRange, place| Some((place, stretch.extent.resource(place)));
+        let claimed = |stretch: &ExtentRange, slot_number| {
+            Some((slot_number, stretch.extent.resource(slot_number)))
+        };
         if let [stretch] = &run[..] {
-            let (first, last) = stretch.open_places()?;
-            return found(stretch, map.claim(first, last, start)?);
+            let (first, last) = stretch.open_slot_numbers()?;
+            return claimed(stretch, map.claim(first, last, start)?);
         }
-        // The search continues in the stretch that the last leased place belongs to.
+        // The search continues in the stretch that the last leased slot number belongs to.
         let has_last = |stretch: &ExtentRange| {
             let (first, last) =
-                stretch.extent.places(stretch.first, stretch.last - stretch.first + 1);
+                stretch.extent.slot_numbers(stretch.first, stretch.last - stretch.first + 1);
             (first..=last).contains(&start.wrapping_sub(1))
         };
         let at = run.iter().position(has_last).unwrap_or(0);
         let turn = (0..=run.len()).map(|step| (step, &run[(at + step) % run.len().max(1)]));
         for (step, stretch) in turn.take(if run.is_empty() { 0 } else { run.len() + 1 }) {
-            let Some((first, last)) = stretch.open_places() else { continue };
+            let Some((first, last)) = stretch.open_slot_numbers() else { continue };
             let (from, to) = match step {
                 0 => (first.max(start), last),
                 _ if step == run.len() => (first, last.min(start.saturating_sub(1))),
                 _ => (first, last),
             };
             if from <= to
-                && let Some(place) = map.claim(from, to, from)
+                && let Some(slot_number) = map.claim(from, to, from)
             {
-                return found(stretch, place);
+                return claimed(stretch, slot_number);
             }
         }
         None
@@ -544,22 +551,22 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_ask_for_anything_get_a_bounded_number_of_places() {
-        let places = Dictionary::new(1);
+    fn clients_that_ask_for_anything_get_a_bounded_number_of_slot_numbers() {
+        let slot_numbers = Dictionary::new(1);
         let spec = PoolSpec { last: huge(u64::MAX).address, ..V6::pool(0, 0) };
-        let (_, opening) = places.plan(&[spec]);
-        places.publish(opening.publication);
+        let (_, opening) = slot_numbers.plan(&[spec]);
+        slot_numbers.publish(opening.publication);
         let far = |number: u32| huge((1 << 50) + u64::from(number));
         for number in 0..REQUESTED_SINGLES_MAX {
-            assert!(places.make(far(number), false).is_some());
+            assert!(slot_numbers.make(far(number), false).is_some());
         }
-        assert_eq!(places.make(far(REQUESTED_SINGLES_MAX), false), None);
-        assert!(!places.can_be_made(far(REQUESTED_SINGLES_MAX)));
-        assert_eq!(places.make(far(7), false), places.find(far(7)));
+        assert_eq!(slot_numbers.make(far(REQUESTED_SINGLES_MAX), false), None);
+        assert!(!slot_numbers.can_be_made(far(REQUESTED_SINGLES_MAX)));
+        assert_eq!(slot_numbers.make(far(7), false), slot_numbers.find(far(7)));
         assert!(
-            places.make(far(REQUESTED_SINGLES_MAX), true).is_some(),
+            slot_numbers.make(far(REQUESTED_SINGLES_MAX), true).is_some(),
             "leases are loaded all the same"
         );
-        assert!(places.make(huge(3), false).is_some(), "and what is open can be had");
+        assert!(slot_numbers.make(huge(3), false).is_some(), "and what is open can be had");
     }
 }

@@ -78,8 +78,8 @@ impl RoundsDatabase {
         if server.engine() != DatabaseEngine::MariaDb {
             return None;
         }
-        let told = server.query("leases", "SHOW GLOBAL STATUS LIKE 'Questions'").ok()?;
-        told.split_whitespace().next_back()?.parse().ok()
+        let answer = server.query("leases", "SHOW GLOBAL STATUS LIKE 'Questions'").ok()?;
+        answer.split_whitespace().next_back()?.parse().ok()
     }
 
     /// Returns the median cost of a flush of 4 KiB in this folder, in microseconds.
