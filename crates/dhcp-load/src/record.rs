@@ -286,7 +286,7 @@ impl fmt::Display for DhcpLoadReport {
         }
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(f, "latency    {name} {}", latency.shown())?;
+            writeln!(f, "latency    {name} {}", latency.text())?;
         }
         let messages = &load.messages;
         writeln!(

@@ -318,7 +318,7 @@ impl DnsLoadReport {
         let load = &self.load;
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(f, "latency    {name} {}", latency.shown())?;
+            writeln!(f, "latency    {name} {}", latency.text())?;
         }
         Ok(())
     }
