@@ -18,8 +18,8 @@ use crate::population::{Population, ThreadExchangeResults};
 use crate::protocol::DhcpLoadProtocol;
 use crate::wire::GeneratorSocket;
 
-/// Silence of a socket after its last exchange has ended, in nanoseconds, before the lane stops: 50
-/// ms, because a second reply to the last request comes after the first one.
+/// Silence of a socket after its last exchange has ended, in nanoseconds, before the thread stops:
+/// 50 ms, because a second reply to the last request comes after the first one.
 pub(crate) const LINGER_NS: u64 = 50 * NS_PER_MS;
 
 /// One thread's share of a run.
@@ -31,7 +31,7 @@ pub struct DhcpLoadThread<P: DhcpLoadProtocol> {
     linger_ns: u64,
 }
 
-/// Results of one lane.
+/// Results of one thread.
 pub struct DhcpThreadResult<R: LeasedResource> {
     /// Outcomes, leases and messages.
     pub finished: ThreadExchangeResults<R>,
@@ -43,13 +43,13 @@ pub struct DhcpThreadResult<R: LeasedResource> {
     pub cpu_ns: u64,
     /// True if the kernel still sent messages in groups at the end.
     pub segmentation: bool,
-    /// Time at which the lane saw the stop flag, if that was before the schedule's end.
+    /// Time at which the thread saw the stop flag, if that was before the schedule's end.
     pub stopped_ns: Option<u64>,
 }
 
 impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
-    /// Creates a lane that sends through `wire`. With `quiet_ns` the lane gives up open exchanges
-    /// once the schedule has ended and no reply has come for that many nanoseconds.
+    /// Creates a thread that sends through `wire`. With `quiet_ns` the thread gives up open
+    /// exchanges once the schedule has ended and no reply has come for that many nanoseconds.
     #[must_use]
     pub fn new(
         wire: GeneratorSocket,
@@ -60,7 +60,7 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
         Self { wire, population, schedule, quiet_ns, linger_ns: LINGER_NS }
     }
 
-    /// Returns the lane with another time of silence before its end, in nanoseconds.
+    /// Returns the thread with another time of silence before its end, in nanoseconds.
     #[must_use]
     pub fn lingering(self, linger_ns: u64) -> Self {
         Self { linger_ns, ..self }
@@ -99,7 +99,7 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
             let is_quiet = self.quiet_ns.is_some_and(|quiet_ns| silent_ns > quiet_ns);
             self.population.expire(if is_quiet { u64::MAX } else { now_ns });
             let is_over = next_due_ns.is_none() && self.population.is_settled();
-            // The lane gave these exchanges up after a silence, so it has waited long enough
+            // The thread gave these exchanges up after a silence, so it has waited long enough
             // already.
             if is_over && (!was_settled || silent_ns >= self.linger_ns) {
                 break;

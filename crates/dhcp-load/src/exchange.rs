@@ -100,7 +100,7 @@ impl<O: Copy> Exchange<O> {
         is_late: bool,
         judge: impl FnOnce(u32, Option<O>) -> Judgment<O>,
     ) -> ReplyEffect<O> {
-        let taken = match self.stage {
+        let accepted_offer = match self.stage {
             ExchangeStage::Ended(_) => {
                 self.again = true;
                 return ReplyEffect::Repeated;
@@ -109,7 +109,7 @@ impl<O: Copy> Exchange<O> {
             ExchangeStage::AwaitGrant(offer) => Some(offer),
         };
         let end = |class| (ExchangeStage::Ended(class), ReplyEffect::Ended(class));
-        let (stage, event) = match judge(self.client, taken) {
+        let (stage, event) = match judge(self.client, accepted_offer) {
             Judgment::Unmatched => return ReplyEffect::Unmatched,
             Judgment::OtherClient => end(ExchangeClass::WrongClient),
             Judgment::Faulty(fault) => {
@@ -118,7 +118,7 @@ impl<O: Copy> Exchange<O> {
             Judgment::Refused(refusal) => {
                 (ExchangeStage::Ended(ExchangeClass::Nak), ReplyEffect::Refused(refusal))
             }
-            Judgment::Offer(_) if taken.is_some() => {
+            Judgment::Offer(_) if accepted_offer.is_some() => {
                 self.again = true;
                 return ReplyEffect::Repeated;
             }

@@ -67,11 +67,11 @@ impl Frames {
         let bound = Some(local.ip()).filter(|ip| !ip.is_unspecified());
         let source = bound.or_else(|| route.sources.first().map(|source| source.address));
         let (mac, name) = (self.server_mac, &self.interface);
-        let Some(way) = FrameRoute::to(route.destination, name, mac, source)? else {
+        let Some(frame_route) = FrameRoute::to(route.destination, name, mac, source)? else {
             return Ok(None);
         };
         let mut outbox =
-            MessageOutbox::for_frames(route, &FrameRoute { queue, ..way }, message_bytes)?;
+            MessageOutbox::for_frames(route, &FrameRoute { queue, ..frame_route }, message_bytes)?;
         outbox.leave_from(local);
         Ok(Some(outbox))
     }

@@ -13,7 +13,7 @@ pub const fn mac_of(client: u32) -> [u8; 6] {
 }
 
 /// Returns `octets` as colon-separated hexadecimal digits.
-pub(crate) fn shown(octets: &[u8]) -> String {
+pub(crate) fn colon_hex(octets: &[u8]) -> String {
     let mut text = String::with_capacity(3 * octets.len());
     for (index, octet) in octets.iter().enumerate() {
         let separator = if index == 0 { "" } else { ":" };

@@ -28,10 +28,10 @@ pub trait LeasedResource: Copy + Ord + Send + Debug + Serialize + DeserializeOwn
     const COLUMNS: &'static str;
 
     /// Returns the resource as text.
-    fn shown(self) -> String;
+    fn text(self) -> String;
 
     /// Returns the owner as text.
-    fn owner_shown(owner: Self::Owner) -> String;
+    fn owner_text(owner: Self::Owner) -> String;
 
     /// Returns the line of a lease list.
     fn row(self, owner: Self::Owner) -> String;
@@ -91,29 +91,29 @@ pub struct LeaseSummary {
 }
 
 fn conflict<R: LeasedResource>(
-    held: &GrantedLease<R>,
-    given: &GrantedLease<R>,
+    current: &GrantedLease<R>,
+    next: &GrantedLease<R>,
     name: &impl Fn(R::Owner) -> String,
 ) -> Conflict {
     Conflict {
-        address: given.resource.shown(),
-        first: name(held.owner),
-        second: name(given.owner),
-        at_ms: given.granted_ms.into(),
+        address: next.resource.text(),
+        first: name(current.owner),
+        second: name(next.owner),
+        at_ms: next.granted_ms.into(),
     }
 }
 
-/// Returns true if the holder gave the lease back within `apart_ms` after the grant `given` to
+/// Returns true if the holder gave the lease back within `apart_ms` after the grant `next` to
 /// another client.
-fn is_given_back<R: LeasedResource>(
-    held: &GrantedLease<R>,
-    given: &GrantedLease<R>,
+fn is_returned<R: LeasedResource>(
+    current: &GrantedLease<R>,
+    next: &GrantedLease<R>,
     later: &[GrantedLease<R>],
     apart_ms: u32,
 ) -> bool {
-    let last_ms = given.granted_ms.saturating_add(apart_ms);
+    let last_ms = next.granted_ms.saturating_add(apart_ms);
     let near = later.iter().take_while(|row| apart_ms > 0 && row.granted_ms <= last_ms);
-    near.into_iter().any(|row| row.owner == held.owner && row.lease_time_s == 0)
+    near.into_iter().any(|row| row.owner == current.owner && row.lease_time_s == 0)
 }
 
 impl<R: LeasedResource> LeaseLog<R> {
@@ -202,7 +202,7 @@ impl<R: LeasedResource> LeaseLog<R> {
 
     /// Compares all leases. A grant of a resource whose earlier lease had ended is no conflict.
     pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
-        self.summarize_with(end_ns, 0, R::owner_shown)
+        self.summarize_with(end_ns, 0, R::owner_text)
     }
 
     /// Compares all leases as [`LeaseLog::summarize`] does, and names each owner by `name`. The
@@ -219,27 +219,27 @@ impl<R: LeasedResource> LeaseLog<R> {
         let end_ms = end_ns.saturating_sub(self.start_ns) / NS_PER_MS;
         let mut summary = LeaseSummary { untracked: self.untracked, ..LeaseSummary::default() };
         for rows in self.rows.chunk_by(|a, b| a.resource == b.resource) {
-            // `held` is the lease that runs longest so far; its holder's own renewals replace it.
-            let mut held = rows[0];
-            for (place, given) in rows.iter().enumerate().skip(1) {
-                let is_others = held.owner != given.owner;
+            // `current` is the lease that runs longest so far; renewals of its holder replace it.
+            let mut current = rows[0];
+            for (index, next) in rows.iter().enumerate().skip(1) {
+                let is_others = current.owner != next.owner;
                 // A server had taken the resource from a client that is no longer the holder but
                 // gives it back.
-                if is_others && given.lease_time_s == 0 {
+                if is_others && next.lease_time_s == 0 {
                     continue;
                 }
-                let is_back = is_others && is_given_back(&held, given, &rows[place..], apart_ms);
-                if is_others && !is_back && u64::from(given.granted_ms) < held.ends_ms() {
+                let is_back = is_others && is_returned(&current, next, &rows[index..], apart_ms);
+                if is_others && !is_back && u64::from(next.granted_ms) < current.ends_ms() {
                     summary.conflicts += 1;
                     if summary.examples.len() < EXAMPLES_MAX {
-                        summary.examples.push(conflict(&held, given, &name));
+                        summary.examples.push(conflict(&current, next, &name));
                     }
                 }
-                if !is_others || is_back || given.ends_ms() >= held.ends_ms() {
-                    held = *given;
+                if !is_others || is_back || next.ends_ms() >= current.ends_ms() {
+                    current = *next;
                 }
             }
-            summary.leased += u64::from(held.ends_ms() > end_ms);
+            summary.leased += u64::from(current.ends_ms() > end_ms);
         }
         summary
     }

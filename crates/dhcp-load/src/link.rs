@@ -162,7 +162,9 @@ impl FrameLinkInput {
                 self.questions.push(question);
             } else {
                 let messages = &mut self.messages;
-                place(&frame, |placed| messages.push(MessagePosition { frame: index, ..placed }));
+                for_each_message(&frame, |position| {
+                    messages.push(MessagePosition { frame: index, ..position })
+                });
             }
         }
         Ok(count)
@@ -189,7 +191,7 @@ fn question(frame: &[u8]) -> Option<arp::ArpMessage> {
 
 /// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. A
 /// frame that cannot be opened, or whose checksum is wrong, is damaged.
-fn place(frame: &ReceivedFrame<'_>, mut each: impl FnMut(MessagePosition)) {
+fn for_each_message(frame: &ReceivedFrame<'_>, mut each: impl FnMut(MessagePosition)) {
     let damaged = MessagePosition { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
     let Ok((endpoints, payload, is_sound)) = open(frame) else {
         if !is_arp(frame.octets) {
@@ -281,13 +283,13 @@ impl FrameLinkOutput {
         self.waiting.push(WaitingFrame { name: None, bytes: 0 });
     }
 
-    fn flush(&mut self, mut left: impl FnMut(u64, u64)) -> io::Result<()> {
+    fn flush(&mut self, mut record_departure: impl FnMut(u64, u64)) -> io::Result<()> {
         let mut stalled_since_ns = None;
         while !self.sender.is_empty() {
             let now_ns = Clock::mono_ns();
             let sent = self.sender.flush();
             self.counts.calls += 1;
-            self.settle(sent.sent + sent.refused, now_ns, &mut left);
+            self.settle(sent.sent + sent.refused, now_ns, &mut record_departure);
             if sent.left == 0 {
                 continue;
             }
@@ -295,8 +297,8 @@ impl FrameLinkOutput {
             let since_ns = *stalled_since_ns.get_or_insert(now_ns);
             if now_ns - since_ns > STALL_LIMIT_NS {
                 self.sender.discard();
-                let given_up = &self.waiting[self.settled..];
-                let messages = given_up.iter().filter(|waiting| waiting.name.is_some());
+                let unsent = &self.waiting[self.settled..];
+                let messages = unsent.iter().filter(|waiting| waiting.name.is_some());
                 self.counts.refused += messages.count() as u64;
             } else {
                 poll(&mut [PollFd::writable(&self.sender)], Some(STALL_CHECK_NS))?;
@@ -309,7 +311,7 @@ impl FrameLinkOutput {
 
     /// Counts that `count` more frames have left at `now_ns`, or been refused. ARP answers are not
     /// among the counted messages.
-    fn settle(&mut self, count: usize, now_ns: u64, left: &mut impl FnMut(u64, u64)) {
+    fn settle(&mut self, count: usize, now_ns: u64, record_departure: &mut impl FnMut(u64, u64)) {
         for slot in self.settled..self.settled + count {
             let WaitingFrame { name: Some(name), bytes } = self.waiting[slot] else { continue };
             if self.sender.refused().contains(&slot) {
@@ -317,7 +319,7 @@ impl FrameLinkOutput {
             } else {
                 self.counts.sent += 1;
                 self.counts.sent_bytes += bytes;
-                left(name, now_ns);
+                record_departure(name, now_ns);
             }
         }
         self.settled += count;

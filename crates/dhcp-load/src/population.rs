@@ -235,16 +235,17 @@ impl<P: DhcpLoadProtocol> Population<P> {
             return None;
         };
         let number = self.identities.number_of(P::xid(&answer), self.open.next_number());
-        let found = number.and_then(|number| Some((number, self.open.find(number)?)));
-        let Some((number, (due_ns, exchange))) = found else {
+        let open_exchange = number.and_then(|number| Some((number, self.open.find(number)?)));
+        let Some((number, (due_ns, exchange))) = open_exchange else {
             self.tally.unmatched += 1;
             return None;
         };
         let is_late = now_ns.saturating_sub(due_ns) > self.limits.deadline_ns;
         let (had_ended, awaited) = (exchange.has_ended(), exchange.awaited());
         let protocol = &self.protocol;
-        let event =
-            exchange.process_reply(is_late, |client, taken| protocol.judge(&answer, client, taken));
+        let event = exchange.process_reply(is_late, |client, accepted_offer| {
+            protocol.judge(&answer, client, accepted_offer)
+        });
         self.unsettled -= u64::from(!had_ended && exchange.has_ended());
         let (client, sent_ns) = (exchange.client(), exchange.sent_ns);
         match event {

@@ -109,14 +109,14 @@ pub trait DhcpLoadProtocol: Send {
     /// identifier.
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
-    /// Returns the meaning of `answer` for an exchange of `client` that took up `taken`, `None`
-    /// while the exchange waits for an offer. A further offer for an exchange that has taken one up
-    /// is judged an offer.
+    /// Returns the meaning of `answer` for an exchange of `client` that took up `accepted_offer`,
+    /// `None` while the exchange waits for an offer. A further offer for an exchange that has taken
+    /// one up is judged an offer.
     fn judge(
         &self,
         answer: &Self::Answer<'_>,
         client: u32,
-        taken: Option<Self::Offer>,
+        accepted_offer: Option<Self::Offer>,
     ) -> Judgment<Self::Offer>;
 
     /// Calls `each` with owner, resource and lease time in seconds of every lease that a server's

@@ -52,21 +52,21 @@ pub struct DhcpLoadReport {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketFacts {
     receive_buffer_bytes: usize,
-    wanted_bytes: usize,
+    requested_bytes: usize,
 }
 
 impl SocketFacts {
     pub(crate) fn from_setups<P>(
-        doors: &[DhcpThreadSetup<P>],
-        wanted_bytes: usize,
+        setups: &[DhcpThreadSetup<P>],
+        requested_bytes: usize,
     ) -> io::Result<Self> {
-        let granted = doors.iter().map(|door| door.socket.receive_buffer_bytes());
+        let granted = setups.iter().map(|setup| setup.socket.receive_buffer_bytes());
         let smallest = granted.collect::<io::Result<Vec<_>>>()?.into_iter().min();
-        Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), wanted_bytes })
+        Ok(Self { receive_buffer_bytes: smallest.unwrap_or(0), requested_bytes })
     }
 }
 
-/// Sum of the results of all lanes.
+/// Sum of the results of all threads.
 struct DhcpResultSum<R: LeasedResource> {
     ledger: ExchangeLedger,
     leases: LeaseLog<R>,
@@ -79,7 +79,7 @@ struct DhcpResultSum<R: LeasedResource> {
     stopped_ns: Option<u64>,
 }
 
-fn add_up<R: LeasedResource>(lanes: Vec<DhcpThreadResult<R>>) -> DhcpResultSum<R> {
+fn add_up<R: LeasedResource>(results: Vec<DhcpThreadResult<R>>) -> DhcpResultSum<R> {
     let mut sum = DhcpResultSum {
         ledger: ExchangeLedger::default(),
         leases: LeaseLog::with_capacity(0),
@@ -91,20 +91,20 @@ fn add_up<R: LeasedResource>(lanes: Vec<DhcpThreadResult<R>>) -> DhcpResultSum<R
         segmentation: true,
         stopped_ns: None,
     };
-    for lane in lanes {
-        sum.ledger.merge(&lane.finished.ledger);
-        sum.leases.merge(lane.finished.leases);
-        sum.tally.merge(&lane.finished.tally);
-        sum.timeline.merge(&lane.finished.timeline);
-        sum.sends.sent += lane.sends.sent;
-        sum.sends.sent_bytes += lane.sends.sent_bytes;
-        sum.sends.refused += lane.sends.refused;
-        sum.sends.stalled += lane.sends.stalled;
-        sum.sends.calls += lane.sends.calls;
-        sum.health.socket_drops += lane.socket_drops;
-        sum.cpu_ns += lane.cpu_ns;
-        sum.segmentation &= lane.segmentation;
-        sum.stopped_ns = sum.stopped_ns.max(lane.stopped_ns);
+    for result in results {
+        sum.ledger.merge(&result.finished.ledger);
+        sum.leases.merge(result.finished.leases);
+        sum.tally.merge(&result.finished.tally);
+        sum.timeline.merge(&result.finished.timeline);
+        sum.sends.sent += result.sends.sent;
+        sum.sends.sent_bytes += result.sends.sent_bytes;
+        sum.sends.refused += result.sends.refused;
+        sum.sends.stalled += result.sends.stalled;
+        sum.sends.calls += result.sends.calls;
+        sum.health.socket_drops += result.socket_drops;
+        sum.cpu_ns += result.cpu_ns;
+        sum.segmentation &= result.segmentation;
+        sum.stopped_ns = sum.stopped_ns.max(result.stopped_ns);
     }
     sum.health.sends_refused = sum.sends.refused;
     sum
@@ -121,19 +121,19 @@ impl DhcpLoadReport {
     pub(crate) fn from_thread_results<T: DhcpLoadTarget, R: LeasedResource>(
         settings: &DhcpLoadSettings<T>,
         start_ns: u64,
-        lanes: Vec<DhcpThreadResult<R>>,
+        results: Vec<DhcpThreadResult<R>>,
         sockets: SocketFacts,
     ) -> (Self, LeaseLog<R>) {
-        let mut sum = add_up(lanes);
+        let mut sum = add_up(results);
         let planned_end_ns = start_ns + settings.duration_ns;
         let end_ns = sum.stopped_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
         let leases = sum.leases.summarize(end_ns);
         let mut warnings = settings.warnings();
-        if sockets.receive_buffer_bytes < sockets.wanted_bytes {
+        if sockets.receive_buffer_bytes < sockets.requested_bytes {
             warnings.push(format!(
                 "the kernel granted a receive buffer of {} octets instead of {}; raise \
                  net.core.rmem_max or run with CAP_NET_ADMIN",
-                sockets.receive_buffer_bytes, sockets.wanted_bytes
+                sockets.receive_buffer_bytes, sockets.requested_bytes
             ));
         }
         if leases.untracked > 0 {
@@ -286,7 +286,7 @@ impl fmt::Display for DhcpLoadReport {
         }
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(f, "latency    {name} {}", latency.shown())?;
+            writeln!(f, "latency    {name} {}", latency.text())?;
         }
         let messages = &load.messages;
         writeln!(

@@ -84,17 +84,17 @@ pub fn run_report<T: DhcpLoadTarget>(
         return Err(DhcpLoadError::Settings(problems));
     }
     let threads = settings.threads;
-    let doors = (0..threads)
+    let setups = (0..threads)
         .map(|thread| settings.target.open(thread, threads, settings.expect))
         .collect::<Result<Vec<_>, _>>()?;
-    let server = doors.first().map(|door| door.destination);
-    let facts = SocketFacts::from_setups(&doors, BUFFER_BYTES)
+    let server = setups.first().map(|setup| setup.destination);
+    let facts = SocketFacts::from_setups(&setups, BUFFER_BYTES)
         .map_err(NetError::on("ask", "the generator's sockets"))?;
-    let segmentation = choose_segmentation(settings.segmentation, &doors)?;
+    let segmentation = choose_segmentation(settings.segmentation, &setups)?;
     // Allocation takes time and must be over before the schedule begins.
-    let mut lanes = Vec::new();
-    for (door, thread) in doors.into_iter().zip(0..) {
-        let DhcpThreadSetup { socket, protocol, destination, sources } = door;
+    let mut generators = Vec::new();
+    for (setup, thread) in setups.into_iter().zip(0..) {
+        let DhcpThreadSetup { socket, protocol, destination, sources } = setup;
         if segmentation {
             // Replies that a server sent in groups stay in groups until the generator reads them.
             socket.coalesce().map_err(NetError::on("coalesce on", "the generator's sockets"))?;
@@ -106,10 +106,10 @@ pub fn run_report<T: DhcpLoadTarget>(
         let wire = GeneratorSocket::new(socket, outbox, segmentation)
             .chatty(settings.chatty)
             .paced(settings.turn_ns);
-        lanes.push((wire, population));
+        generators.push((wire, population));
     }
     let start_ns = settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS);
-    let lanes = lanes.into_iter().zip(0..).map(|((wire, mut population), thread)| {
+    let generators = generators.into_iter().zip(0..).map(|((wire, mut population), thread)| {
         population.starts_at(start_ns);
         population.keep_timeline(timeline(settings, start_ns));
         population.expect_repeats(settings.chatty);
@@ -117,7 +117,7 @@ pub fn run_report<T: DhcpLoadTarget>(
         DhcpLoadThread::new(wire, population, schedule, settings.quiet_ns)
             .lingering(settings.linger_ns)
     });
-    let results = run_threads(&settings.cpus, lanes.collect(), stop)?;
+    let results = run_threads(&settings.cpus, generators.collect(), stop)?;
     let (mut report, leases) =
         DhcpLoadReport::from_thread_results(settings, start_ns, results, facts);
     if report.is_unanswered()
@@ -157,16 +157,16 @@ fn outbox(
     if let Some(problem) = Frames::problem(server) {
         return Err(DhcpLoadError::Settings(vec![problem]));
     }
-    let found = frames.outbox(route, socket, thread, message_bytes)?;
-    found.ok_or_else(|| DhcpLoadError::Settings(vec![neighbor::unknown(server.ip())]))
+    let outbox = frames.outbox(route, socket, thread, message_bytes)?;
+    outbox.ok_or_else(|| DhcpLoadError::Settings(vec![neighbor::unknown(server.ip())]))
 }
 
 fn choose_segmentation<P>(
-    wanted: Segmentation,
-    doors: &[DhcpThreadSetup<P>],
+    segmentation: Segmentation,
+    setups: &[DhcpThreadSetup<P>],
 ) -> Result<bool, NetError> {
-    let is_supported = doors.iter().all(|door| door.socket.supports_segmentation());
-    match wanted {
+    let is_supported = setups.iter().all(|setup| setup.socket.supports_segmentation());
+    match segmentation {
         Segmentation::Off => Ok(false),
         Segmentation::On if !is_supported => {
             let cause = io::Error::from(io::ErrorKind::Unsupported);
@@ -218,25 +218,28 @@ fn schedule<T>(settings: &DhcpLoadSettings<T>, start_ns: u64, thread: u64) -> Sc
     Schedule::for_thread(&settings.shape, settings.rate, period, share, settings.seed)
 }
 
-/// Runs every lane on a thread of its own.
+/// Runs every generator on its own thread.
 fn run_threads<P: DhcpLoadProtocol>(
     cpus: &[usize],
-    lanes: Vec<DhcpLoadThread<P>>,
+    load_threads: Vec<DhcpLoadThread<P>>,
     stop: &AtomicBool,
 ) -> Result<Vec<DhcpThreadResult<P::Resource>>, NetError> {
     thread::scope(|scope| {
-        let threads: Vec<_> = lanes
+        let threads: Vec<_> = load_threads
             .into_iter()
             .enumerate()
-            .map(|(index, lane)| {
+            .map(|(index, load_thread)| {
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
                     netio::thread::prepare_for_timing(&format!("load-{index}"), cpu)?;
-                    lane.run(stop).map_err(NetError::on("drive", "the generator's socket"))
+                    load_thread.run(stop).map_err(NetError::on("drive", "the generator's socket"))
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a generator does not panic"))
+            .collect()
     })
 }
 

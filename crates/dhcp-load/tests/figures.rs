@@ -98,13 +98,13 @@ fn a_queue_that_grows_is_no_throughput_of_exchanges() {
     for (rate, dwell_s) in [(1_500.0, 1.0), (1_100.0, 1.0), (3_000.0, 1.0), (1_300.0, 3.0)] {
         let (record, completed) = overloaded(rate, dwell_s, 2_000);
         let share = record.completed_per_s * dwell_s / completed as f64;
-        let shown = format!("{rate}/s for {dwell_s} s: {share} of {completed} {record:?}");
-        assert!((0.99..=1.02).contains(&share), "{shown}");
-        assert!(record.completed_per_s <= 1_010.0, "{shown}");
+        let description = format!("{rate}/s for {dwell_s} s: {share} of {completed} {record:?}");
+        assert!((0.99..=1.02).contains(&share), "{description}");
+        assert!(record.completed_per_s <= 1_010.0, "{description}");
     }
 }
 
-fn found(search: &SearchPlan, per_s: u64) -> (f64, u32) {
+fn highest_rate(search: &SearchPlan, per_s: u64) -> (f64, u32) {
     let mut run = Search::new(search);
     let (mut best, mut trials) = (0.0_f64, 0);
     while let SearchStep::Probe(probe) = run.next_step() {
@@ -133,11 +133,11 @@ fn the_search_finds_a_capacity_within_two_percent_despite_a_long_queue_and_with_
             }
             for per_s in [1_680, 2_000, 2_220] {
                 let search = SearchPlan { start_per_s: 500.0, ..plan.search };
-                let (rate, trials) = found(&search, per_s);
+                let (rate, trials) = highest_rate(&search, per_s);
                 let share = rate / (per_s as f64 / 2.0);
-                let shown =
+                let description =
                     format!("{name}, quick {is_quick}, {per_s}: {share} in {trials} trials");
-                assert!((0.98..=1.02).contains(&share), "{shown}");
+                assert!((0.98..=1.02).contains(&share), "{description}");
             }
         }
     }

@@ -90,7 +90,7 @@ fn against<R>(
     let server: SocketAddr = server.parse().unwrap();
     let is_v6 = server.is_ipv6();
     let (stop, queues) = (AtomicBool::new(false), "numtxqueues 2 numrxqueues 2");
-    let (place_tx, place) = mpsc::channel();
+    let (path_tx, path) = mpsc::channel();
     let (linked, linked_rx) = mpsc::channel();
     let (listening_tx, listening) = mpsc::channel();
     let is_over = &stop;
@@ -98,7 +98,7 @@ fn against<R>(
         let responder = scope.spawn(move || {
             namespace::enter_new().unwrap();
             let link = fs::read_link("/proc/thread-self").unwrap();
-            place_tx.send(format!("/proc/{}/ns/net", link.display())).unwrap();
+            path_tx.send(format!("/proc/{}/ns/net", link.display())).unwrap();
             linked_rx.recv().unwrap();
             quiet(is_v6);
             let words = if is_v6 { "/64 dev in0 nodad" } else { "/24 dev in0" };
@@ -117,7 +117,7 @@ fn against<R>(
             respond(&socket, is_over, answer)
         });
         let stopping = FrameResponderStopGuard(&stop);
-        let far: String = place.recv().unwrap();
+        let far: String = path.recv().unwrap();
         quiet(is_v6);
         shell(&format!("ip link add out0 {queues} type veth peer name in0 {queues} netns {far}"));
         linked.send(()).unwrap();
@@ -176,10 +176,11 @@ fn respond(
 
 /// Returns the numbers of frames that the generator's interface has sent and received.
 fn counters() -> [u64; 2] {
-    ["tx", "rx"].map(|way| {
-        let shown = Command::new("ip").args(["-s", "-j", "link", "show", "out0"]).output().unwrap();
-        let links: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
-        links[0]["stats64"][way]["packets"].as_u64().unwrap()
+    ["tx", "rx"].map(|direction| {
+        let output =
+            Command::new("ip").args(["-s", "-j", "link", "show", "out0"]).output().unwrap();
+        let links: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        links[0]["stats64"][direction]["packets"].as_u64().unwrap()
     })
 }
 

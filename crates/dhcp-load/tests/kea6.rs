@@ -151,8 +151,11 @@ impl Kea6Process {
             let [address, len, kind] = [row[0], row[8], row[6]];
             let key = (address.parse().unwrap(), len.parse().unwrap(), kind.parse().unwrap());
             let owner = format!("{},{}", row[1], row[7]);
-            let held = leases.insert(key, owner.clone());
-            assert!(held.is_none_or(|held| held == owner), "{key:?} had two owners");
+            let previous_owner = leases.insert(key, owner.clone());
+            assert!(
+                previous_owner.is_none_or(|previous_owner| previous_owner == owner),
+                "{key:?} had two owners"
+            );
         }
         leases
     }
@@ -228,18 +231,18 @@ fn kea_grants_every_exchange_and_its_file_has_every_lease() {
         ),
         (direct, prefix, 100, 200),
     ];
-    let mut given = BTreeMap::new();
+    let mut owners = BTreeMap::new();
     for (number, (access, ask, leases, messages)) in runs.into_iter().enumerate() {
         let (report, listed) = kea.run(access, ask, 1_000 * number as u32);
         assert_eq!((listed.len(), report.load.messages.sent), (leases, messages), "run {number}");
         for (key, owner) in listed {
-            assert_eq!(given.insert(key, owner), None, "{key:?} is given twice");
+            assert_eq!(owners.insert(key, owner), None, "{key:?} is given twice");
         }
     }
     // Clients came over both links.
     for link in &links {
         let prefix = link.segments()[..4].to_vec();
-        assert!(given.keys().any(|(address, ..)| address.segments()[..4] == prefix), "{link}");
+        assert!(owners.keys().any(|(address, ..)| address.segments()[..4] == prefix), "{link}");
     }
-    assert_eq!(kea.leases(), given);
+    assert_eq!(kea.leases(), owners);
 }

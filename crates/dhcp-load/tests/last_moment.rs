@@ -100,8 +100,8 @@ fn a_second_answer_to_the_last_request_is_counted_by_perfdhcp() {
         let traffic = RequestTraffic::new(dialect(COUNT as u32), personas(COUNT as u32), rules);
         let start_ns = Clock::mono_ns() + MS;
         let rate = LoadRate::per_second(200.0).unwrap();
-        let pace = RequestPacing::Scheduled(Schedule::even(rate, start_ns, NS_PER_S, 0, 1));
-        let mut run = PerfdhcpRun::new(wire, traffic, pace, start_ns);
+        let pacing = RequestPacing::Scheduled(Schedule::even(rate, start_ns, NS_PER_S, 0, 1));
+        let mut run = PerfdhcpRun::new(wire, traffic, pacing, start_ns);
         run.limits.counts[0] = Some(COUNT);
         run.linger_ns = LINGER_NS;
         run.run(&AtomicBool::new(false), |_, _| Ok(())).unwrap();
@@ -128,7 +128,7 @@ fn requests_that_the_generator_did_not_begin_within_the_period_are_due_and_not_s
     };
     let mut run =
         PerfdhcpRun::new(wire, traffic, RequestPacing::Scheduled(even(1_000.0)), start_ns);
-    run.lease_paces = [Some(even(10.0)), None];
+    run.lease_schedules = [Some(even(10.0)), None];
     run.limits.period_ns = Some(NS_PER_S);
     run.run(&AtomicBool::new(false), |_, _| Ok(())).unwrap();
     let ledger = &run.traffic.accounts[0].ledger;
@@ -154,13 +154,13 @@ fn a_port_at_which_nothing_listens_is_told_from_loss() {
             LoadRate::per_second(200.0).unwrap(),
         )
     };
-    let told = format!("nothing listens at {server} (ICMP: port unreachable)");
+    let warning = format!("nothing listens at {server} (ICMP: port unreachable)");
     // On a busy machine the message may come later than a run waits for it.
     let until = Instant::now() + PATIENCE;
     loop {
         let report = run_report(&settings, &AtomicBool::new(false)).unwrap();
         assert!(report.is_unanswered(), "{report}");
-        if report.warnings.contains(&told) {
+        if report.warnings.contains(&warning) {
             return;
         }
         assert!(Instant::now() < until, "{report}");

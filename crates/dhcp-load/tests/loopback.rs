@@ -213,14 +213,14 @@ fn silence_ends_the_run_when_that_is_asked_for() {
 
 #[test]
 fn clients_are_on_links_in_turn_and_give_their_leases_back() {
-    let (links, given_back) = (Mutex::new(BTreeMap::new()), Mutex::new(BTreeSet::new()));
+    let (links, released) = (Mutex::new(BTreeMap::new()), Mutex::new(BTreeSet::new()));
     let received = AtomicU64::new(0);
     let serve = |request: &Dhcp4TestRequest<'_>| {
         received.fetch_add(1, Ordering::Relaxed);
         if request.kind() == 7 {
             let ciaddr = Ipv4Addr::from(<[u8; 4]>::try_from(&request.octets[12..16]).unwrap());
             assert_eq!(ciaddr, request.own_address());
-            assert!(given_back.lock().unwrap().insert(ciaddr), "{ciaddr} is given back twice");
+            assert!(released.lock().unwrap().insert(ciaddr), "{ciaddr} is given back twice");
             return Vec::new();
         }
         let (_, link) = request.octets.split_last_chunk::<9>().unwrap();
@@ -246,7 +246,7 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
         links,
         [((128, 0), 200), ((128, 50), 200), ((128, 100), 200), ((128, 150), 200)].into()
     );
-    assert_eq!(given_back.into_inner().unwrap().len(), 400);
+    assert_eq!(released.into_inner().unwrap().len(), 400);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod direct;
 mod faults4;
-mod lives;
+mod lifecycle;
 mod load4;
 pub(crate) mod v4;
 mod v6;

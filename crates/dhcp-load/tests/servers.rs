@@ -92,7 +92,7 @@ fn a_refusal_is_a_nak_whenever_it_comes() {
         assert_eq!(outcome.classes(), [0, 0, 0, 100, 0, 0, 0]);
         assert_eq!(outcome.leases.leased, 0);
         let rejected: u64 =
-            outcome.rejected().iter().map(|[_, in_place_of_ack]| in_place_of_ack).sum();
+            outcome.rejected().iter().map(|[_, instead_of_ack]| instead_of_ack).sum();
         assert_eq!((rejected, outcome.tally.refused_grants), (100, 100));
     }
 }
@@ -160,15 +160,15 @@ fn an_ack_must_be_for_what_was_offered() {
     });
     assert_eq!(moved.classes(), [0, 0, 0, 0, 100, 0, 0]);
     assert_eq!(moved.tally.faults[ReplyFault::AddressChanged.index()], 100);
-    let taken_over = hundred(|request| {
+    let spoofed = hundred(|request| {
         let mut good = request.good();
         if request.kind() == kind::REQUEST {
             good[FIXED + 8] ^= 1;
         }
         vec![(MS, good)]
     });
-    assert_eq!(taken_over.classes(), [0, 0, 0, 0, 100, 0, 0]);
-    assert_eq!(taken_over.tally.faults[ReplyFault::ServerChanged.index()], 100);
+    assert_eq!(spoofed.classes(), [0, 0, 0, 0, 100, 0, 0]);
+    assert_eq!(spoofed.tally.faults[ReplyFault::ServerChanged.index()], 100);
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn refusals_are_counted_by_their_status_wherever_it_stands() {
                     if request.kind() == stage && in_message {
                         (reply.status, reply.ias) = (Some(status), Vec::new());
                     } else if request.kind() == stage {
-                        (reply.ias[0].status, reply.ias[0].given) = (Some(status), Vec::new());
+                        (reply.ias[0].status, reply.ias[0].leases) = (Some(status), Vec::new());
                     }
                     vec![(MS, reply.octets())]
                 });
@@ -147,7 +147,7 @@ fn a_pool_that_runs_out_is_seen_in_that_second_by_the_exchange_that_is_rejected(
                 let mut reply = request.good();
                 if request.kind() == stage {
                     if free == 0 {
-                        (reply.ias[0].status, reply.ias[0].given) = (Some(2), Vec::new());
+                        (reply.ias[0].status, reply.ias[0].leases) = (Some(2), Vec::new());
                     }
                     free -= i32::from(free > 0);
                 }
@@ -165,7 +165,7 @@ fn what_is_granted_beside_a_refusal_is_a_lease() {
     let outcome = hundred(BOTH, |request| {
         let mut reply = request.good();
         if request.kind() == kind::REQUEST {
-            (reply.ias[1].status, reply.ias[1].given) = (Some(6), Vec::new());
+            (reply.ias[1].status, reply.ias[1].leases) = (Some(6), Vec::new());
         }
         vec![(MS, reply.octets())]
     });
@@ -190,13 +190,13 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
         (ReplyFault::Association, |reply| reply.ias[0].iaid = 33),
         (ReplyFault::Association, |reply| reply.ias.push(reply.ias[0].clone())),
         (ReplyFault::NoAddress, |reply| drop(reply.ias.pop())),
-        (ReplyFault::NoAddress, |reply| reply.ias[0].given.clear()),
+        (ReplyFault::NoAddress, |reply| reply.ias[0].leases.clear()),
         (ReplyFault::NoAddress, |reply| {
-            let given = &mut reply.ias[1].given[0];
-            (given.preferred_s, given.valid_s) = (0, 0);
+            let lease = &mut reply.ias[1].leases[0];
+            (lease.preferred_s, lease.valid_s) = (0, 0);
         }),
         (ReplyFault::Timers, |reply| reply.ias[0].t1_s = 1_441),
-        (ReplyFault::Lifetimes, |reply| reply.ias[1].given[0].preferred_s = 3_601),
+        (ReplyFault::Lifetimes, |reply| reply.ias[1].leases[0].preferred_s = 3_601),
     ];
     for (number, (fault, spoil)) in faults.into_iter().enumerate() {
         for stage in [kind::SOLICIT, kind::REQUEST] {
@@ -214,18 +214,18 @@ fn answers_that_break_the_protocol_are_invalid_by_their_fault() {
     }
     let endless = hundred(RequestedAssociations::ADDRESS, |request| {
         let mut reply = request.good();
-        reply.ias[0].given = vec![reply.ias[0].given[0].clone(); 3];
+        reply.ias[0].leases = vec![reply.ias[0].leases[0].clone(); 3];
         vec![(MS, reply.octets())]
     });
     assert_eq!(endless.tally.faults[ReplyFault::TooLong.index()], 100);
-    let taken_over = hundred(RequestedAssociations::ADDRESS, |request| {
+    let spoofed = hundred(RequestedAssociations::ADDRESS, |request| {
         let mut reply = request.good();
         if request.kind() == kind::REQUEST {
             reply.server_id.as_mut().unwrap()[10] ^= 1;
         }
         vec![(MS, reply.octets())]
     });
-    assert_eq!(taken_over.tally.faults[ReplyFault::ServerChanged.index()], 100);
+    assert_eq!(spoofed.tally.faults[ReplyFault::ServerChanged.index()], 100);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_server_may_grant_something_else_than_it_advertised() {
         // Leases in another order are the same leases.
         reply.ias.reverse();
         if request.kind() == kind::REQUEST && request.client().is_multiple_of(2) {
-            reply.ias[0].given[0].prefix_len = 72;
+            reply.ias[0].leases[0].prefix_len = 72;
         }
         vec![(MS, reply.octets())]
     });
@@ -315,7 +315,7 @@ fn one_prefix_for_two_clients_is_a_conflict() {
     let outcome = hundred(BOTH, |request| {
         let mut reply = request.good();
         let half = (request.client() / 2) as u16;
-        reply.ias[1].given[0].address = Ipv6Addr::new(0x2001, 0xdb8, 0x9000, half, 0, 0, 0, 0);
+        reply.ias[1].leases[0].address = Ipv6Addr::new(0x2001, 0xdb8, 0x9000, half, 0, 0, 0, 0);
         vec![(MS, reply.octets())]
     });
     assert_eq!(outcome.classes(), [100, 0, 0, 0, 0, 0, 0]);
@@ -327,7 +327,7 @@ fn one_prefix_for_two_clients_is_a_conflict() {
     let same =
         hundred(RequestedAssociations { ias: 2, ..RequestedAssociations::ADDRESS }, |request| {
             let mut reply = request.good();
-            reply.ias[1].given = reply.ias[0].given.clone();
+            reply.ias[1].leases = reply.ias[0].leases.clone();
             vec![(MS, reply.octets())]
         });
     assert_eq!((same.leases.leased, same.leases.conflicts), (100, 100));
@@ -351,7 +351,7 @@ fn every_exchange_ends_once_under_any_server() {
                 if random.chance(1, 20) {
                     let address = Ipv6Addr::from(u128::from(random.next_u64()));
                     let more = TestIaLease { address, prefix_len: 64, preferred_s: 0, valid_s: 1 };
-                    reply.ias[1].given.push(more);
+                    reply.ias[1].leases.push(more);
                 }
                 let mut octets = reply.octets();
                 if random.chance(1, 10) {

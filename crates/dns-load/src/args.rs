@@ -173,10 +173,10 @@ impl DnsLoadArgs {
     /// Returns shape and rate of a run against a server at `port`.
     fn shape(
         &self,
-        asked: &mut SelectedQueries,
+        queries: &mut SelectedQueries,
         port: u16,
     ) -> Result<(LoadShape, LoadRate), Failure> {
-        if let Some((file, times_ns)) = asked.times.take() {
+        if let Some((file, times_ns)) = queries.times.take() {
             let replay = LoadShapeArg::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
             return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
         }
@@ -195,16 +195,16 @@ impl DnsLoadArgs {
     }
 
     fn server(&self) -> Result<SocketAddr, Failure> {
-        let is_wanted =
+        let is_usable =
             |ip: IpAddr| self.local.is_none_or(|own| own.address.is_ipv4() == ip.is_ipv4());
-        let found = resolve::endpoint(&self.server, Some(self.port), is_wanted);
+        let endpoint = resolve::endpoint(&self.server, Some(self.port), is_usable);
         let of_interface = || {
             let name = self.interface.as_deref()?;
-            interface::named(name).ok().map(|found| found.index)
+            interface::named(name).ok().map(|interface| interface.index)
         };
         let of_local = self.local.map(|local| local.scope).filter(|&scope| scope > 0);
         let scope = of_local.or_else(of_interface).unwrap_or(0);
-        found
+        endpoint
             .and_then(|server| scoped::with_scope(server, scope))
             .map_err(|why| (format!("--server {why}"), 2))
     }
@@ -237,9 +237,9 @@ impl DnsLoadArgs {
     fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
         self.check_rate()?;
-        let mut asked = self.asking.select(server.port(), || self.cookie(server))?;
-        let (shape, rate) = self.shape(&mut asked, server.port())?;
-        let count = self.runs.map(|runs| u64::from(runs) * asked.workload.len() as u64);
+        let mut queries = self.asking.select(server.port(), || self.cookie(server))?;
+        let (shape, rate) = self.shape(&mut queries, server.port())?;
+        let count = self.runs.map(|runs| u64::from(runs) * queries.workload.len() as u64);
         let whole_ns = match (shape.length_ns(), count) {
             (Some(length_ns), _) => length_ns,
             (None, Some(_)) => UNLIMITED_NS,
@@ -248,13 +248,13 @@ impl DnsLoadArgs {
         };
         Ok(DnsLoadSettings {
             local: self.own_ip(),
-            zone_like: asked.zone_like,
+            zone_like: queries.zone_like,
             transport: if self.tcp || self.mode == Some(DnsTransportMode::Tcp) {
                 Transport::Tcp
             } else {
                 Transport::Udp { tc_fallback: self.tc_fallback }
             },
-            answer_bytes: asked.answer_bytes.into(),
+            answer_bytes: queries.answer_bytes.into(),
             shape,
             window: self.outstanding,
             count,
@@ -270,7 +270,7 @@ impl DnsLoadArgs {
             frames: self.frames(server)?,
             timeline_ns: self.timeline_s,
             begin_at_ns: self.begin_at_ns,
-            ..DnsLoadSettings::new(server, asked.workload, rate)
+            ..DnsLoadSettings::new(server, queries.workload, rate)
         })
     }
 
@@ -293,9 +293,9 @@ impl DnsLoadArgs {
     /// Returns the route of frames, if queries leave as frames.
     fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
-        let found = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
-        let found = found.map_err(|error| (error.to_string(), 1))?;
-        found.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
+        let route = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
+        let route = route.map_err(|error| (error.to_string(), 1))?;
+        route.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
     }
 
     /// Runs the load and prints its result.

@@ -155,15 +155,17 @@ pub(crate) mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told() {
-        let told = |file: &[u8]| queries(file, &[53]).unwrap_err();
-        assert!(told(b"\x0a\x0d\x0d\x0a....").contains("ends inside"));
+        let error = |file: &[u8]| queries(file, &[53]).unwrap_err();
+        assert!(error(b"\x0a\x0d\x0d\x0a....").contains("ends inside"));
         assert!(
-            told(b"nothing of the kind, but long enough").contains("neither a pcap nor a pcapng")
+            error(b"nothing of the kind, but long enough").contains("neither a pcap nor a pcapng")
         );
         let file = capture(&[(1, false, 53, b"x")]);
-        for (ports, named) in [(&[53][..], "53"), (&[53, 53], "53"), (&[53, 9_053], "53 or 9053")] {
+        for (ports, port_text) in
+            [(&[53][..], "53"), (&[53, 53], "53"), (&[53, 9_053], "53 or 9053")]
+        {
             let expected = format!(
-                "has no queries to port {named}: 0 of 1 packets are used; left out: 1 with other \
+                "has no queries to port {port_text}: 0 of 1 packets are used; left out: 1 with other \
                  messages"
             );
             assert_eq!(queries(&file, ports).unwrap_err(), expected);

@@ -17,10 +17,10 @@ pub(crate) struct FrameDatagrams<'f> {
 
 impl<'f> FrameDatagrams<'f> {
     /// Reads the datagrams of a frame. Returns `None` for a frame without a whole datagram, for a
-    /// damaged one, and for one that is not wanted (`is_wanted`) by its source and destination.
+    /// damaged one, and for one that is not wanted (`is_accepted`) by its source and destination.
     pub(crate) fn from_frame(
         frame: ReceivedFrame<'f>,
-        is_wanted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
+        is_accepted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
     ) -> Option<Self> {
         let (ethernet, packet) = ethernet::EthernetHeader::parse(frame.octets).ok()?;
         let (source, destination, datagram): (IpAddr, IpAddr, &[u8]) = match ethernet.ether_type {
@@ -43,7 +43,7 @@ impl<'f> FrameDatagrams<'f> {
         let each_bytes = frame.train.map_or(payload.len(), |train| train.payload_bytes).max(1);
         let source = SocketAddr::new(source, header.source_port);
         let destination = SocketAddr::new(destination, header.destination_port);
-        (is_wanted(source, destination) && is_sound()).then_some(Self {
+        (is_accepted(source, destination) && is_sound()).then_some(Self {
             ethernet,
             source,
             destination,

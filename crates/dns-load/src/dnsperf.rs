@@ -156,7 +156,7 @@ impl DnsperfArgs {
         let signals = Signals::install()
             .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
         print(&self.head(&settings))?;
-        let (settings, report) = self.run_and_tell(settings, signals.stop())?;
+        let (settings, report) = self.run_and_print(settings, signals.stop())?;
         print(&self.result(&settings, &report))?;
         Ok(match silence::describe(&settings, &report) {
             Some(silence) => failed(&silence, 3),
@@ -166,7 +166,7 @@ impl DnsperfArgs {
 
     /// Runs the load, and prints a line for each lost query, and the statistics of each interval at
     /// its end, as `-S` requests. Returns the settings, which no other thread uses any more.
-    fn run_and_tell(
+    fn run_and_print(
         &self,
         mut settings: DnsLoadSettings,
         stop: &AtomicBool,
@@ -190,13 +190,13 @@ impl DnsperfArgs {
     }
 
     fn server(&self) -> Result<SocketAddr, Failure> {
-        let is_wanted = |ip: IpAddr| match &*self.family {
+        let is_usable = |ip: IpAddr| match &*self.family {
             "inet" => ip.is_ipv4(),
             "inet6" => ip.is_ipv6(),
             _ => self.local.is_none_or(|own| own.address.is_ipv4() == ip.is_ipv4()),
         };
         let scope = self.local.map_or(0, |local| local.scope);
-        resolve::endpoint(&self.server, Some(self.port), is_wanted)
+        resolve::endpoint(&self.server, Some(self.port), is_usable)
             .and_then(|server| scoped::with_scope(server, scope))
             .map_err(|why| (format!("-s {why}"), 1))
     }
@@ -204,7 +204,7 @@ impl DnsperfArgs {
     fn settings(&self) -> Result<DnsLoadSettings, Failure> {
         let server = self.server()?;
         let edns = EdnsArgs::for_dnsperf(self.edns, self.dnssec, &self.edns_options);
-        let asked = if self.is_binary {
+        let queries = if self.is_binary {
             query_selection::messages_of(&self.queries)?
         } else {
             QuerySelectionArgs::for_file(&self.queries, edns).select(server.port(), || Ok(None))?
@@ -222,15 +222,18 @@ impl DnsperfArgs {
                 DnsTransportMode::Udp => Transport::Udp { tc_fallback: false },
                 DnsTransportMode::Tcp => Transport::Tcp,
             },
-            answer_bytes: asked.answer_bytes.into(),
+            answer_bytes: queries.answer_bytes.into(),
             window: self.rate.is_none().then_some(self.outstanding),
-            count: runs.map(|runs| u64::from(runs) * asked.workload.len() as u64),
+            count: runs.map(|runs| u64::from(runs) * queries.workload.len() as u64),
             duration_ns: self.duration.filter(|&ns| ns > 0).unwrap_or(UNLIMITED_NS),
             limits: QueryTimeLimits { deadline_ns: self.timeout, grace_ns: 0 },
-            // Over UDP dnsperf ignores it.
-            queries_per_connection: per_connection.filter(|_| self.mode == DnsTransportMode::Tcp),
+            queries_per_connection: match self.mode {
+                DnsTransportMode::Tcp => per_connection,
+                // dnsperf ignores it.
+                DnsTransportMode::Udp => None,
+            },
             answered: self.interval_ns().map(|_| Arc::default()),
-            ..DnsLoadSettings::new(server, asked.workload, rate)
+            ..DnsLoadSettings::new(server, queries.workload, rate)
         };
         Ok(self.with_ports(settings))
     }
@@ -460,7 +463,7 @@ mod tests {
         // The offer lasts ten seconds.
         answered.answered_ns = 12_500 * NS_PER_MS;
         let connections = ConnectionCounts { reopened: 3, ..ConnectionCounts::default() };
-        let lane = DnsThreadResult {
+        let result = DnsThreadResult {
             answered,
             sends: SendCounts::default(),
             connections,
@@ -471,7 +474,7 @@ mod tests {
             stopped_ns: None,
             ran_out_ns: None,
         };
-        let report = DnsLoadReport::from_threads(&settings, 0, vec![lane], None);
+        let report = DnsLoadReport::from_threads(&settings, 0, vec![result], None);
         let deviation_ms = 1_000.0 * deviation_s(&report);
         let expected_ms = (10.0_f64 / 9.0).sqrt();
         assert!((deviation_ms - expected_ms).abs() < 0.01, "{deviation_ms} ms");

@@ -18,7 +18,7 @@ use netio::{Clock, MessageOutbox, PollFd, ReadyList, UdpSocket, poll};
 
 use crate::exchanges::{Answered, Exchanges};
 use crate::input::AnswerSource;
-use crate::pace::QueryPacer;
+use crate::pacer::QueryPacer;
 use crate::tcp::{ConnectionCounts, Connections};
 
 /// Largest number of queries that one turn sends, so that answers are read while the schedule is
@@ -38,7 +38,7 @@ pub(crate) struct DnsLoadThread<'w> {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) server: SocketAddr,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) pace: QueryPacer,
+    pub(crate) pacer: QueryPacer,
     pub(crate) linger_ns: u64,
     pub(crate) outbox: MessageOutbox,
     pub(crate) input: AnswerSource,
@@ -65,7 +65,7 @@ impl Fallback {
     }
 }
 
-/// Results of one lane.
+/// Results of one thread.
 pub(crate) struct DnsThreadResult {
     /// Outcomes and datagrams.
     pub(crate) answered: Answered,
@@ -81,7 +81,7 @@ pub(crate) struct DnsThreadResult {
     pub(crate) cpu_ns: u64,
     /// True if the kernel still sent queries in groups at the end.
     pub(crate) segmentation: bool,
-    /// Time at which the lane saw the stop flag, if that was before the schedule's end.
+    /// Time at which the thread saw the stop flag, if that was before the schedule's end.
     pub(crate) stopped_ns: Option<u64>,
     /// Time at which the last of a limited number of queries was begun.
     pub(crate) ran_out_ns: Option<u64>,
@@ -112,7 +112,7 @@ impl DnsLoadThread<'_> {
             let now_ns = Clock::mono_ns();
             let is_scheduled = self.next_ns(now_ns).is_some();
             if is_scheduled && stop.load(Ordering::Relaxed) {
-                self.pace.end_at(now_ns);
+                self.pacer.end_at(now_ns);
                 stopped_ns = Some(now_ns);
             }
             self.send_due(&ports, now_ns)?;
@@ -157,12 +157,12 @@ impl DnsLoadThread<'_> {
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation: self.outbox.segmentation(),
             stopped_ns,
-            ran_out_ns: self.pace.ran_out_ns(),
+            ran_out_ns: self.pacer.ran_out_ns(),
         })
     }
 
     fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        self.pace.next_ns(now_ns, self.exchanges.unsettled())
+        self.pacer.next_ns(now_ns, self.exchanges.unsettled())
     }
 
     fn send_due(&mut self, ports: &[UdpSocket], now_ns: u64) -> io::Result<()> {
@@ -177,7 +177,7 @@ impl DnsLoadThread<'_> {
             port = next_port;
             let Some(slot) = self.outbox.slot() else { break };
             let waiting = self.exchanges.unsettled();
-            let Some(due_ns) = self.pace.take_due_ns(now_ns, waiting) else { break };
+            let Some(due_ns) = self.pacer.take_due_ns(now_ns, waiting) else { break };
             if let Some(outgoing) = self.exchanges.begin(due_ns, slot) {
                 self.outbox.leave_from(self.addresses[port]);
                 self.outbox.push(outgoing.number, outgoing.len, 0);

@@ -29,7 +29,7 @@ const LOOKS_PER_TURN: usize = 4;
 /// Memory for waiting frames: 16,384 of them. No Ethernet frame is longer; a train of answers may
 /// be.
 const RING: RingSize = RingSize { bytes: 32 << 20, slot_bytes: 2_048 };
-/// Place of a port that is none of the lane's.
+/// Index of a port that is none of the thread's.
 const NO_PORT: u16 = u16::MAX;
 
 /// Source of answers.
@@ -40,10 +40,10 @@ pub(crate) enum AnswerSource {
     Ring(RingInput),
 }
 
-/// Ring, with the lane's ports by their numbers.
+/// Ring, with the indexes of the thread's ports by their numbers.
 pub(crate) struct RingInput {
     ring: FrameRingReceiver,
-    /// Place of each port in the lane.
+    /// Index of each port in the thread.
     port_indexes: Box<[u16]>,
 }
 
@@ -73,39 +73,39 @@ impl AnswerSource {
         addresses: &[SocketAddr],
     ) -> Result<Self, NetError> {
         let name = &route.interface;
-        let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
-        let ring = FrameRingReceiver::open(&found, server.port(), RING)?;
+        let interface = interface::named(name).map_err(NetError::on("find the interface", name))?;
+        let ring = FrameRingReceiver::open(&interface, server.port(), RING)?;
         for port in ports {
             filter::take_nothing(port).map_err(NetError::on("filter", "the generator's ports"))?;
         }
-        let mut places = vec![NO_PORT; 1 << 16].into_boxed_slice();
-        for (place, address) in (0..).zip(addresses) {
-            places[usize::from(address.port())] = place;
+        let mut port_indexes = vec![NO_PORT; 1 << 16].into_boxed_slice();
+        for (index, address) in (0..).zip(addresses) {
+            port_indexes[usize::from(address.port())] = index;
         }
-        Ok(Self::Ring(RingInput { ring, port_indexes: places }))
+        Ok(Self::Ring(RingInput { ring, port_indexes }))
     }
 
-    /// Registers the ports with `ready` by their places, so that it names those that have answers;
+    /// Registers the ports with `ready` by their indexes, so that it names those that have answers;
     /// a ring has the number 0.
     pub(crate) fn watch(&self, ready: &ReadyList, ports: &[UdpSocket]) -> io::Result<()> {
         match self {
-            Self::Ports(_) => (0..).zip(ports).try_for_each(|(place, port)| ready.add(port, place)),
+            Self::Ports(_) => (0..).zip(ports).try_for_each(|(index, port)| ready.add(port, index)),
             Self::Ring(input) => ready.add(&input.ring, 0),
         }
     }
 
-    /// Processes the answers that have come from `server` to port `place`, or, with a ring, to all
+    /// Processes the answers that have come from `server` to port `index`, or, with a ring, to all
     /// ports.
     pub(crate) fn process_answers(
         &mut self,
-        place: usize,
+        index: usize,
         ports: &[UdpSocket],
         server: SocketAddr,
         exchanges: &mut Exchanges<'_>,
     ) -> io::Result<()> {
         match self {
             Self::Ports(batch) => {
-                process_port_answers(batch, place, &ports[place], server, exchanges)
+                process_port_answers(batch, index, &ports[index], server, exchanges)
             }
             Self::Ring(input) => {
                 input.process_answers(server, exchanges);
@@ -134,7 +134,7 @@ impl AnswerSource {
 
 fn process_port_answers(
     batch: &mut RecvBatch,
-    place: usize,
+    index: usize,
     port: &UdpSocket,
     server: SocketAddr,
     exchanges: &mut Exchanges<'_>,
@@ -146,7 +146,7 @@ fn process_port_answers(
         let now_ns = Clock::mono_ns();
         for datagram in batch.iter() {
             if datagram.source == server {
-                exchanges.handle_datagram(now_ns, place, datagram.octets);
+                exchanges.handle_datagram(now_ns, index, datagram.octets);
             } else {
                 exchanges.count_foreign();
             }
@@ -157,19 +157,19 @@ fn process_port_answers(
 
 impl RingInput {
     fn process_answers(&mut self, server: SocketAddr, exchanges: &mut Exchanges<'_>) {
-        let Self { ring, port_indexes: places } = self;
+        let Self { ring, port_indexes } = self;
         for _ in 0..LOOKS_PER_TURN {
             let waiting = ring.waiting(FRAMES_AT_ONCE);
             // The clock is read after these frames have come.
             let now_ns = Clock::mono_ns();
             ring.receive(waiting, |frame| {
-                let place_of = |port: u16| places[usize::from(port)];
-                let is_wanted = |_, to: SocketAddr| place_of(to.port()) != NO_PORT;
-                let Some(datagrams) = FrameDatagrams::from_frame(frame, is_wanted) else { return };
-                let place = usize::from(place_of(datagrams.destination.port()));
+                let index_of = |port: u16| port_indexes[usize::from(port)];
+                let is_to_port = |_, to: SocketAddr| index_of(to.port()) != NO_PORT;
+                let Some(datagrams) = FrameDatagrams::from_frame(frame, is_to_port) else { return };
+                let index = usize::from(index_of(datagrams.destination.port()));
                 for octets in datagrams.payloads() {
                     if datagrams.source == server {
-                        exchanges.handle_datagram(now_ns, place, octets);
+                        exchanges.handle_datagram(now_ns, index, octets);
                     } else {
                         exchanges.count_foreign();
                     }

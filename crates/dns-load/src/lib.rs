@@ -21,7 +21,7 @@ mod expected;
 mod identities;
 mod input;
 mod metrics;
-mod pace;
+mod pacer;
 mod queries;
 mod query_file;
 mod query_selection;

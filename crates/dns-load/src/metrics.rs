@@ -178,7 +178,7 @@ mod tests {
             Exchanges::new(identities, LIMITS, &settings.workload, share, 4 * QUERIES);
         exchanges.keep_timeline(load::Timeline::new(0, NS_PER_S / 2, 8));
         let mut buffer = [0; 512];
-        let mut way = Vec::new();
+        let mut in_flight = Vec::new();
         for number in 0..QUERIES {
             let due_ns = number * 10 * NS_PER_MS;
             let sent = exchanges.begin(due_ns, &mut buffer).unwrap();
@@ -191,14 +191,14 @@ mod tests {
             answer[3] |= if number % 10 == 5 { 5 } else { 0 };
             let delay_ns = if number % 10 == 7 { 500 * NS_PER_MS } else { NS_PER_MS };
             if number % 10 != 9 {
-                way.push((due_ns + delay_ns, answer));
+                in_flight.push((due_ns + delay_ns, answer));
             }
         }
-        way.sort_unstable();
-        for (at_ns, answer) in way {
+        in_flight.sort_unstable();
+        for (at_ns, answer) in in_flight {
             exchanges.handle_datagram(at_ns, 0, &answer);
         }
-        let lane = DnsThreadResult {
+        let result = DnsThreadResult {
             answered: exchanges.finish(),
             sends: SendCounts::default(),
             connections: ConnectionCounts::default(),
@@ -209,13 +209,13 @@ mod tests {
             stopped_ns: None,
             ran_out_ns: None,
         };
-        (settings.clone(), lane)
+        (settings.clone(), result)
     }
 
     #[test]
     fn the_intervals_add_up_to_the_sum_and_every_response_has_a_latency() {
-        let (settings, lane) = played();
-        let report = DnsLoadReport::from_threads(&settings, 0, vec![lane], None);
+        let (settings, result) = played();
+        let report = DnsLoadReport::from_threads(&settings, 0, vec![result], None);
         let objects: Vec<Value> =
             lines(&report, &[]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["type"] == kind);

@@ -23,7 +23,7 @@ impl QueryWorkload {
     ///
     /// Returns all problems with line and column, the first ten in words.
     pub fn parse(file: &str, text: &[u8], query: Query<'_>) -> Result<Self, String> {
-        query_file::read(file, text, query, BadLines::Refuse).map(|found| found.workload)
+        query_file::read(file, text, query, BadLines::Refuse).map(|file| file.workload)
     }
 
     /// Adds a query for records of the type `kind` of the name that `name` writes.

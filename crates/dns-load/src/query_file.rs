@@ -75,30 +75,32 @@ pub(crate) fn read(
         return Err(format!("{file}: {advice}"));
     }
     let text = text_file::without_byte_order_mark(text);
-    let mut found =
+    let mut parsed =
         QueryFile { workload: QueryWorkload::default(), skipped: Vec::new(), unread: None };
     let mut further = 0_u64;
     for (number, line) in (1..).zip(text.split(|&octet| octet == b'\n')) {
-        match add_line(&mut found.workload, line, query) {
+        match add_line(&mut parsed.workload, line, query) {
             Ok(is_whole) if is_whole => {}
-            Ok(_) => found.unread.get_or_insert(UnreadLines { lines: 0, first: number }).lines += 1,
-            Err(QueryLineFault { column, why }) if found.skipped.len() < PROBLEMS_MAX => {
-                found.skipped.push(format!("{file}:{number}:{column}: {why}"));
+            Ok(_) => {
+                parsed.unread.get_or_insert(UnreadLines { lines: 0, first: number }).lines += 1
+            }
+            Err(QueryLineFault { column, why }) if parsed.skipped.len() < PROBLEMS_MAX => {
+                parsed.skipped.push(format!("{file}:{number}:{column}: {why}"));
             }
             Err(_) => further += 1,
         }
     }
     if further > 0 {
-        found.skipped.push(format!("{file}: {further} more lines are wrong"));
+        parsed.skipped.push(format!("{file}: {further} more lines are wrong"));
     }
-    let is_refused = bad_lines == BadLines::Refuse && !found.skipped.is_empty();
-    if found.workload.is_empty() && !is_refused {
-        found.skipped.push(format!("{file}: no query in it; a line is a name and a type"));
+    let is_refused = bad_lines == BadLines::Refuse && !parsed.skipped.is_empty();
+    if parsed.workload.is_empty() && !is_refused {
+        parsed.skipped.push(format!("{file}: no query in it; a line is a name and a type"));
     }
-    if is_refused || found.workload.is_empty() {
-        return Err(found.skipped.join("\n"));
+    if is_refused || parsed.workload.is_empty() {
+        return Err(parsed.skipped.join("\n"));
     }
-    Ok(found)
+    Ok(parsed)
 }
 
 /// Adds the query of a line, if it holds one. Returns false when words of the line have no meaning.
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     /// Returns each query as name, type and content of its OPT record.
-    fn shown(workload: &QueryWorkload) -> Vec<String> {
+    fn texts(workload: &QueryWorkload) -> Vec<String> {
         (0..workload.len())
             .map(|index| {
                 let message = DnsMessage::parse(workload.query(index)).unwrap();
@@ -173,14 +175,14 @@ mod tests {
     fn a_file_of_dnsperf_is_read() {
         let text = b"; a comment\nwww.example.com A\n\n  example.com.\tmx\r\n# none\n. TYPE65280";
         let workload = QueryWorkload::parse("x", text, Query::PLAIN).unwrap();
-        assert_eq!(shown(&workload), ["www.example.com. A", "example.com. MX", ". TYPE65280"]);
+        assert_eq!(texts(&workload), ["www.example.com. A", "example.com. MX", ". TYPE65280"]);
     }
 
     #[test]
     fn flags_act_comments_end_a_line_and_other_words_are_counted() {
         let text = b"\xef\xbb\xbfa.test A\nb.test AAAA E\nc.test MX D ; why\nd.test A ED\n\
             e.test A #E\nf.test A IN\ng.test A 60 IN\n#h.test A\n";
-        let found = read("q", text, Query::PLAIN, BadLines::Refuse).unwrap();
+        let file = read("q", text, Query::PLAIN, BadLines::Refuse).unwrap();
         let expected = [
             "a.test. A",
             "b.test. AAAA EDNS",
@@ -190,8 +192,8 @@ mod tests {
             "f.test. A",
             "g.test. A",
         ];
-        assert_eq!(shown(&found.workload), expected);
-        assert_eq!(found.unread, Some(UnreadLines { lines: 2, first: 6 }));
+        assert_eq!(texts(&file.workload), expected);
+        assert_eq!(file.unread, Some(UnreadLines { lines: 2, first: 6 }));
     }
 
     #[test]
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(many.lines().count(), 11);
         assert!(many.ends_with("q.txt: 2 more lines are wrong"), "{many}");
         let skipping = read("q.txt", text, Query::PLAIN, BadLines::Skip).unwrap();
-        assert_eq!(shown(&skipping.workload), ["a.example. A", "e.example. A"]);
+        assert_eq!(texts(&skipping.workload), ["a.example. A", "e.example. A"]);
         assert_eq!(skipping.skipped, expected);
         assert!(read("q.txt", b"x\n", Query::PLAIN, BadLines::Skip).is_err());
     }

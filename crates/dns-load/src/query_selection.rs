@@ -95,18 +95,18 @@ impl QuerySelectionArgs {
             options: EdnsOptions { octets: &options, padding_block: self.edns.padding_block() },
         };
         let answer_bytes = self.edns.payload_bytes().max(PLAIN_BYTES);
-        let asked =
+        let queries_of =
             |workload| SelectedQueries { workload, zone_like: None, times: None, answer_bytes };
         if let Some(seed) = self.zone_like {
             let like = self.size.with_seed(seed);
             let workload = Zone::new(like.clone()).workload(query);
-            return Ok(SelectedQueries { zone_like: Some(like), ..asked(workload) });
+            return Ok(SelectedQueries { zone_like: Some(like), ..queries_of(workload) });
         }
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
-        let found = query_file::read(&name, &octets, query, bad_lines);
-        let found = found.map_err(|problems| (problems, 2))?;
-        report_lines(&name, &found);
-        Ok(asked(found.workload))
+        let file = query_file::read(&name, &octets, query, bad_lines);
+        let file = file.map_err(|problems| (problems, 2))?;
+        report_lines(&name, &file);
+        Ok(queries_of(file.workload))
     }
 
     /// Returns the name and the content of the query file, or of `--query`.
@@ -191,11 +191,11 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
 
 /// Prints the lines of a file that are left out, and the number of lines with words that are not
 /// read.
-fn report_lines(name: &str, found: &QueryFile) {
-    for problem in &found.skipped {
+fn report_lines(name: &str, file: &QueryFile) {
+    for problem in &file.skipped {
         netio::stderr::print_line(format_args!("dns load: left out: {problem}"));
     }
-    if let Some(unread) = found.unread {
+    if let Some(unread) = file.unread {
         let (lines, first) = (unread.lines, unread.first);
         netio::stderr::print_line(format_args!(
             "dns load: {name}: words after the type are ignored in {lines} lines, the first of \

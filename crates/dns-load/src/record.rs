@@ -85,7 +85,7 @@ pub struct AnswerCounts {
     pub too_long: u64,
 }
 
-/// Sum of the results of all lanes.
+/// Sum of the results of all threads.
 struct DnsResultSum {
     answered: Answered,
     sends: SendCounts,
@@ -100,7 +100,7 @@ struct DnsResultSum {
     ran_out_ns: Option<u64>,
 }
 
-fn add_up(lanes: Vec<DnsThreadResult>) -> DnsResultSum {
+fn add_up(results: Vec<DnsThreadResult>) -> DnsResultSum {
     let mut sum = DnsResultSum {
         answered: Answered::default(),
         sends: SendCounts::default(),
@@ -112,23 +112,23 @@ fn add_up(lanes: Vec<DnsThreadResult>) -> DnsResultSum {
         stopped_ns: None,
         ran_out_ns: Some(0),
     };
-    for lane in lanes {
-        sum.answered.ledger.merge(&lane.answered.ledger);
-        sum.answered.tally.merge(&lane.answered.tally);
-        sum.answered.timeline.merge(&lane.answered.timeline);
-        sum.answered.answered_ns = sum.answered.answered_ns.max(lane.answered.answered_ns);
-        sum.answered.response_latency.0.merge(&lane.answered.response_latency.0);
-        sum.sends.sent += lane.sends.sent;
-        sum.sends.refused += lane.sends.refused;
-        sum.sends.stalled += lane.sends.stalled;
-        sum.sends.calls += lane.sends.calls;
-        sum.connections.merge(&lane.connections);
-        sum.health.socket_drops += lane.socket_drops;
-        sum.too_long += lane.too_long;
-        sum.cpu_ns += lane.cpu_ns;
-        sum.segmentation &= lane.segmentation;
-        sum.stopped_ns = sum.stopped_ns.max(lane.stopped_ns);
-        sum.ran_out_ns = sum.ran_out_ns.zip(lane.ran_out_ns).map(|(ns, own)| ns.max(own));
+    for result in results {
+        sum.answered.ledger.merge(&result.answered.ledger);
+        sum.answered.tally.merge(&result.answered.tally);
+        sum.answered.timeline.merge(&result.answered.timeline);
+        sum.answered.answered_ns = sum.answered.answered_ns.max(result.answered.answered_ns);
+        sum.answered.response_latency.0.merge(&result.answered.response_latency.0);
+        sum.sends.sent += result.sends.sent;
+        sum.sends.refused += result.sends.refused;
+        sum.sends.stalled += result.sends.stalled;
+        sum.sends.calls += result.sends.calls;
+        sum.connections.merge(&result.connections);
+        sum.health.socket_drops += result.socket_drops;
+        sum.too_long += result.too_long;
+        sum.cpu_ns += result.cpu_ns;
+        sum.segmentation &= result.segmentation;
+        sum.stopped_ns = sum.stopped_ns.max(result.stopped_ns);
+        sum.ran_out_ns = sum.ran_out_ns.zip(result.ran_out_ns).map(|(ns, own)| ns.max(own));
     }
     sum.health.sends_refused = sum.sends.refused;
     sum
@@ -139,10 +139,10 @@ impl DnsLoadReport {
     pub(crate) fn from_threads(
         settings: &DnsLoadSettings,
         start_ns: u64,
-        lanes: Vec<DnsThreadResult>,
+        results: Vec<DnsThreadResult>,
         receive_buffer_bytes: Option<usize>,
     ) -> Self {
-        let sum = add_up(lanes);
+        let sum = add_up(results);
         let planned_end_ns = start_ns + settings.duration_ns;
         // The time of a query is that until the next one would be due.
         let gap_ns = match settings.shape {
@@ -153,13 +153,13 @@ impl DnsLoadReport {
         };
         let ended_ns = sum.ran_out_ns.map(|ns| ns + gap_ns).or(sum.stopped_ns);
         let end_ns = ended_ns.map_or(planned_end_ns, |ns| ns.clamp(start_ns, planned_end_ns));
-        let wanted_bytes = port_buffer_bytes(settings);
-        let granted_bytes = receive_buffer_bytes.unwrap_or(wanted_bytes);
+        let requested_bytes = port_buffer_bytes(settings);
+        let granted_bytes = receive_buffer_bytes.unwrap_or(requested_bytes);
         let mut warnings = Vec::new();
-        if granted_bytes < wanted_bytes {
+        if granted_bytes < requested_bytes {
             warnings.push(format!(
                 "the kernel granted a receive buffer of {granted_bytes} octets instead of \
-                 {wanted_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
+                 {requested_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
             ));
         }
         if sum.too_long > 0 {
@@ -187,7 +187,7 @@ impl DnsLoadReport {
 }
 
 /// Returns the counts that are not 0, by name.
-fn named<N: Ord>(counts: impl Iterator<Item = (N, u64)>) -> BTreeMap<N, u64> {
+fn nonzero_by_name<N: Ord>(counts: impl Iterator<Item = (N, u64)>) -> BTreeMap<N, u64> {
     counts.filter(|&(_, count)| count > 0).collect()
 }
 
@@ -196,11 +196,11 @@ fn answers(tally: &DnsMessageTally, too_long: u64) -> AnswerCounts {
     let faults = AnswerFault::ALL.into_iter().zip(tally.faults);
     let malformed = DnsMessageDefect::ALL.into_iter().zip(tally.malformed);
     AnswerCounts {
-        rcodes: named(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
+        rcodes: nonzero_by_name(rcodes.map(|(&count, code)| (Rcode(code).to_string(), count))),
         asked_again: tally.asked_again,
         repeated: tally.repeated,
-        faults: named(faults.map(|(fault, count)| (fault.name(), count))),
-        malformed: named(malformed.map(|(reason, count)| (reason.name(), count))),
+        faults: nonzero_by_name(faults.map(|(fault, count)| (fault.name(), count))),
+        malformed: nonzero_by_name(malformed.map(|(reason, count)| (reason.name(), count))),
         unmatched: tally.unmatched,
         foreign: tally.foreign,
         truncated: tally.truncated,
@@ -318,7 +318,7 @@ impl DnsLoadReport {
         let load = &self.load;
         for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
         {
-            writeln!(f, "latency    {name} {}", latency.shown())?;
+            writeln!(f, "latency    {name} {}", latency.text())?;
         }
         Ok(())
     }

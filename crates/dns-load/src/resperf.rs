@@ -115,12 +115,12 @@ mod tests {
 
     #[test]
     fn the_lines_that_are_named_ask_what_was_asked() {
-        let said =
+        let advice =
             message("-f inet -M tcp -L 10 -C 10 -P /tmp/x -d oarc_set -s 192.0.2.1 -p54 -D -R");
         let head = "godwit dns load -s 192.0.2.1 -p 54 -d oarc_set -m tcp -c 10 --dnssec";
-        assert!(said.starts_with(&format!("resperf: write `{head}` to search")), "{said}");
+        assert!(advice.starts_with(&format!("resperf: write `{head}` to search")), "{advice}");
         let ramp = "-Q 100000 -l 60 --shape ramp:0%..100% --timeline-s 0.5 --json FILE";
-        assert!(said.contains(&format!("write `{head} {ramp}` for a ramp")), "{said}");
+        assert!(advice.contains(&format!("write `{head} {ramp}` for a ramp")), "{advice}");
         assert!(message("-m 500 -r 5").contains("-s 127.0.0.1 -d - -Q 500 -l 5 "));
         message("-s");
         message("-\u{e4} x");

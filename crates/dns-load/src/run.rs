@@ -17,10 +17,10 @@ use crate::drive::{DnsLoadThread, DnsThreadResult, Fallback};
 use crate::exchanges::Exchanges;
 use crate::identities::QueryIdentities;
 use crate::input::AnswerSource;
-use crate::pace::QueryPacer;
+use crate::pacer::QueryPacer;
 use crate::record::DnsLoadReport;
 use crate::settings::{DnsLoadSettings, Transport};
-use crate::tcp::{ConnectionRetirementRule, Connections, TcpLane};
+use crate::tcp::{ConnectionRetirementRule, Connections, TcpGeneratorThread};
 
 /// Size of the socket buffers that the generator requests over all ports, in bytes of kernel
 /// memory.
@@ -87,35 +87,35 @@ pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepor
 /// followed.
 fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     // Allocation takes time and must be over before the schedule begins.
-    let mut lanes = Vec::new();
+    let mut load_threads = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let ports = (0..settings.ports_of(thread)).map(|_| open(settings));
         let ports = ports.collect::<Result<Vec<_>, _>>()?;
         let addresses = ports.iter().map(UdpSocket::local_address).collect::<io::Result<Vec<_>>>();
         let addresses = addresses.map_err(NetError::on("ask", "the generator's ports"))?;
-        lanes.push(DnsLoadThread {
+        load_threads.push(DnsLoadThread {
             input: input(settings, &ports, &addresses)?,
             addresses,
             ports,
             server: settings.server,
             exchanges: exchanges(settings, thread),
-            pace: pace(settings, 0, thread),
+            pacer: pacer(settings, 0, thread),
             linger_ns: settings.linger_ns,
             outbox: outbox(settings, thread as u32)?,
             fallback: fallback(settings, thread)?,
         });
     }
-    let receive_buffer_bytes = smallest_buffer(&lanes)?;
+    let receive_buffer_bytes = smallest_buffer(&load_threads)?;
     let start_ns = start_ns(settings);
-    for (lane, thread) in lanes.iter_mut().zip(0..) {
-        lane.pace = pace(settings, start_ns, thread);
-        lane.exchanges.keep_timeline(timeline(settings, start_ns));
-        if lane.fallback.is_some() {
-            lane.exchanges.follow_truncation();
+    for (load_thread, thread) in load_threads.iter_mut().zip(0..) {
+        load_thread.pacer = pacer(settings, start_ns, thread);
+        load_thread.exchanges.keep_timeline(timeline(settings, start_ns));
+        if load_thread.fallback.is_some() {
+            load_thread.exchanges.follow_truncation();
         }
     }
-    let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
-    let results = run_threads(&settings.cpus, lanes)?;
+    let jobs = load_threads.into_iter().map(|load_thread| move || load_thread.run(stop)).collect();
+    let results = run_threads(&settings.cpus, jobs)?;
     Ok(DnsLoadReport::from_threads(settings, start_ns, results, Some(receive_buffer_bytes)))
 }
 
@@ -126,26 +126,26 @@ fn start_ns(settings: &DnsLoadSettings) -> u64 {
 
 /// Runs every thread with connections of its own, all open before the first query is due.
 fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
-    let mut lanes = Vec::new();
+    let mut load_threads = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let (list, mut connections) = connections(settings, thread)?;
         connections.open_all(&list)?;
-        lanes.push(TcpLane {
+        load_threads.push(TcpGeneratorThread {
             connections,
             list,
             exchanges: exchanges(settings, thread),
-            pace: pace(settings, 0, thread),
+            pacer: pacer(settings, 0, thread),
             linger_ns: settings.linger_ns,
             query: vec![0; query_bytes(settings)],
         });
     }
     let start_ns = start_ns(settings);
-    for (lane, thread) in lanes.iter_mut().zip(0..) {
-        lane.pace = pace(settings, start_ns, thread);
-        lane.exchanges.keep_timeline(timeline(settings, start_ns));
+    for (load_thread, thread) in load_threads.iter_mut().zip(0..) {
+        load_thread.pacer = pacer(settings, start_ns, thread);
+        load_thread.exchanges.keep_timeline(timeline(settings, start_ns));
     }
-    let lanes = lanes.into_iter().map(|lane| move || lane.run(stop)).collect();
-    let results = run_threads(&settings.cpus, lanes)?;
+    let jobs = load_threads.into_iter().map(|load_thread| move || load_thread.run(stop)).collect();
+    let results = run_threads(&settings.cpus, jobs)?;
     Ok(DnsLoadReport::from_threads(settings, start_ns, results, None))
 }
 
@@ -175,8 +175,8 @@ fn fallback(
 }
 
 /// Returns the smallest receive buffer that the kernel granted to a port, in bytes of its memory.
-fn smallest_buffer(lanes: &[DnsLoadThread<'_>]) -> Result<usize, NetError> {
-    let ports = lanes.iter().flat_map(|lane| &lane.ports);
+fn smallest_buffer(load_threads: &[DnsLoadThread<'_>]) -> Result<usize, NetError> {
+    let ports = load_threads.iter().flat_map(|load_thread| &load_thread.ports);
     let granted = ports.map(UdpSocket::receive_buffer_bytes).collect::<Result<Vec<_>, _>>();
     let granted = granted.map_err(NetError::on("ask", "the generator's ports"))?;
     Ok(granted.into_iter().min().unwrap_or(0))
@@ -203,16 +203,18 @@ fn open(settings: &DnsLoadSettings) -> Result<UdpSocket, NetError> {
 }
 
 fn outbox(settings: &DnsLoadSettings, thread: u32) -> Result<MessageOutbox, NetError> {
-    // Each thread has a queue of the interface to itself.
-    let of_thread = |frames: FrameRoute| FrameRoute { queue: thread, ..frames };
     let route = MessageRoute {
         destination: settings.server,
         sources: Vec::new(),
         segmentation: settings.segmentation,
     };
-    match settings.frames.clone().map(of_thread).filter(|_| !settings.segmentation) {
-        Some(frames) => MessageOutbox::for_frames(route, &frames, query_bytes(settings)),
-        None => Ok(MessageOutbox::new(route, query_bytes(settings))),
+    match &settings.frames {
+        Some(frames) if !settings.segmentation => {
+            // Each thread has a queue of the interface to itself.
+            let frames = FrameRoute { queue: thread, ..frames.clone() };
+            MessageOutbox::for_frames(route, &frames, query_bytes(settings))
+        }
+        _ => Ok(MessageOutbox::new(route, query_bytes(settings))),
     }
 }
 
@@ -264,7 +266,7 @@ fn timeline(settings: &DnsLoadSettings, start_ns: u64) -> Timeline {
     })
 }
 
-fn pace(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
+fn pacer(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
     let threads = u64::from(settings.threads);
     let share = |whole: u64| whole / threads + u64::from(thread < whole % threads);
     let count = settings.count.map(share);
@@ -278,24 +280,27 @@ fn pace(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
     QueryPacer::scheduled(schedule, count)
 }
 
-/// Runs every lane on a thread of its own.
+/// Runs every job on its own thread.
 fn run_threads(
     cpus: &[usize],
-    lanes: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
+    jobs: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
 ) -> Result<Vec<DnsThreadResult>, NetError> {
     thread::scope(|scope| {
-        let threads: Vec<_> = lanes
+        let threads: Vec<_> = jobs
             .into_iter()
             .enumerate()
-            .map(|(index, lane)| {
+            .map(|(index, job)| {
                 let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
                 scope.spawn(move || {
                     netio::thread::prepare_for_timing(&format!("dns-load-{index}"), cpu)?;
-                    lane().map_err(NetError::on("drive", "the generator's ports"))
+                    job().map_err(NetError::on("drive", "the generator's ports"))
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("a lane does not panic")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a generator does not panic"))
+            .collect()
     })
 }
 

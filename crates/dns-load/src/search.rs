@@ -81,8 +81,10 @@ pub(crate) fn search(
             trial.as_ref().map(|trial| trial.settings.rate.as_per_second())
         };
         per_s = match (offered(&best), offered(&worst)) {
-            (Some(held), None) => 2.0 * held,
-            (Some(held), Some(failed)) if failed / held > NEAR => (held * failed).sqrt(),
+            (Some(sustained), None) => 2.0 * sustained,
+            (Some(sustained), Some(failed)) if failed / sustained > NEAR => {
+                (sustained * failed).sqrt()
+            }
             (None, Some(failed)) if failed > LEAST_PER_S => (failed / 4.0).max(LEAST_PER_S),
             _ => break,
         };

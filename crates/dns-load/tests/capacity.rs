@@ -34,10 +34,12 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
     let mut schedule = Schedule::even(rate, NS_PER_MS, (dwell_s * 1e9) as u64, 0, 1);
     // Every trial begins when the server has worked off the trial before.
     let mut bucket = server.capacity.map(CapacityBucket::new);
-    let mut way: VecDeque<(u64, usize, Vec<u8>)> = VecDeque::new();
+    let mut in_flight: VecDeque<(u64, usize, Vec<u8>)> = VecDeque::new();
     let mut buffer = [0; 512];
     while let Some(due_ns) = schedule.next_due_ns() {
-        while let Some((at_ns, port, octets)) = way.pop_front_if(|(at_ns, ..)| *at_ns <= due_ns) {
+        while let Some((at_ns, port, octets)) =
+            in_flight.pop_front_if(|(at_ns, ..)| *at_ns <= due_ns)
+        {
             exchanges.handle_datagram(at_ns, port, &octets);
         }
         exchanges.expire(due_ns);
@@ -56,10 +58,10 @@ fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64
         };
         if let Some(at_ns) = leaves_ns {
             buffer[2] |= 0x80;
-            way.push_back((at_ns, port, buffer[..sent.len].to_vec()));
+            in_flight.push_back((at_ns, port, buffer[..sent.len].to_vec()));
         }
     }
-    for (at_ns, port, octets) in way {
+    for (at_ns, port, octets) in in_flight {
         exchanges.expire(at_ns);
         exchanges.handle_datagram(at_ns, port, &octets);
     }
@@ -99,9 +101,9 @@ fn the_capacity_of_a_token_bucket_is_found_within_two_percent_ten_times_of_ten()
             drop: QueryShare::NONE,
             random: random.fork(run),
         };
-        let found = find(&plan(), &mut server);
-        let share = found.rate_per_s.unwrap() / capacity.per_s;
-        assert_eq!(found.stop, SearchStopReason::Server);
+        let result = find(&plan(), &mut server);
+        let share = result.rate_per_s.unwrap() / capacity.per_s;
+        assert_eq!(result.stop, SearchStopReason::Server);
         assert!((0.98..=1.02).contains(&share), "run {run}: {share} of {capacity:?}");
     }
 }
@@ -111,17 +113,17 @@ fn a_server_that_drops_five_percent_at_every_rate_never_meets_a_thousandth() {
     for seed in 0..10 {
         let drop = "5%".parse().unwrap();
         let mut server = SimulatedEcho { capacity: None, drop, random: Random::from_seed(seed) };
-        let found = find(&plan(), &mut server);
+        let result = find(&plan(), &mut server);
         assert_eq!(
-            (found.rate_per_s, found.stop),
+            (result.rate_per_s, result.stop),
             (None, SearchStopReason::EveryRate),
             "seed {seed}"
         );
         // The result is equal for a server that has a limit as well.
         server.capacity = Some(Capacity { per_s: 900.0, queue: 64 });
-        let found = find(&plan(), &mut server);
+        let result = find(&plan(), &mut server);
         assert_eq!(
-            (found.rate_per_s, found.stop),
+            (result.rate_per_s, result.stop),
             (None, SearchStopReason::EveryRate),
             "seed {seed}"
         );
@@ -134,9 +136,9 @@ fn a_slow_server_is_slow_and_not_one_that_loses_at_every_rate() {
         let capacity = Some(Capacity { per_s, queue: 4 });
         let mut server =
             SimulatedEcho { capacity, drop: QueryShare::NONE, random: Random::from_seed(1) };
-        let found = find(&plan(), &mut server);
-        assert_eq!(found.stop, SearchStopReason::Server);
-        let share = found.rate_per_s.unwrap() / per_s;
+        let result = find(&plan(), &mut server);
+        assert_eq!(result.stop, SearchStopReason::Server);
+        let share = result.rate_per_s.unwrap() / per_s;
         assert!((0.85..=1.02).contains(&share), "{share} of {per_s}");
     }
 }

@@ -141,7 +141,7 @@ fn two_accounts_of_the_same_events_agree() {
         let mut exchanges = exchanges(&workload);
         let mut buffer = [0; 512];
         // Datagrams on their way, by time and order.
-        let mut way: BTreeMap<(u64, u64), (usize, Vec<u8>)> = BTreeMap::new();
+        let mut in_flight: BTreeMap<(u64, u64), (usize, Vec<u8>)> = BTreeMap::new();
         let (mut order, mut classes) = (0, Vec::new());
         let mut expected = BTreeMap::new();
         for now_ms in 1..1_000 {
@@ -157,16 +157,17 @@ fn two_accounts_of_the_same_events_agree() {
                 for &(delay_ms, sends) in &events {
                     order += 1;
                     let octets = sends.octets(&buffer[..sent.len]);
-                    way.insert((now_ms + delay_ms, order), (port, octets));
+                    in_flight.insert((now_ms + delay_ms, order), (port, octets));
                 }
                 classes.push(account(&events, &mut expected));
             }
-            while let Some(entry) = way.first_entry().filter(|entry| entry.key().0 == now_ms) {
+            while let Some(entry) = in_flight.first_entry().filter(|entry| entry.key().0 == now_ms)
+            {
                 let (port, octets) = entry.remove();
                 exchanges.handle_datagram(now_ms * NS_PER_MS, port, &octets);
             }
         }
-        for ((at_ms, _), (port, octets)) in way {
+        for ((at_ms, _), (port, octets)) in in_flight {
             exchanges.expire(at_ms * NS_PER_MS);
             exchanges.handle_datagram(at_ms * NS_PER_MS, port, &octets);
         }

@@ -57,7 +57,7 @@ enum QuerySendForm {
 }
 
 /// Runs generator and responder once.
-fn both(faults: EchoFaults, way: QuerySendForm) -> (DnsLoadReport, echo::EchoReport) {
+fn both(faults: EchoFaults, send_form: QuerySendForm) -> (DnsLoadReport, echo::EchoReport) {
     let listen = "10.9.0.2:53".parse().unwrap();
     let settings = echo::EchoSettings { seed: 7, faults, ..echo::EchoSettings::at(listen) };
     let responder = FrameResponder::open(settings, "in0").unwrap();
@@ -73,15 +73,17 @@ fn both(faults: EchoFaults, way: QuerySendForm) -> (DnsLoadReport, echo::EchoRep
             duration_ns: NS_PER_S / 4,
             limits: QueryTimeLimits { deadline_ns, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
-            segmentation: matches!(way, QuerySendForm::InGroups | QuerySendForm::InGroupsToARing),
-            frames: matches!(way, QuerySendForm::AsFrames | QuerySendForm::InGroupsToARing).then(
-                || FrameRoute {
+            segmentation: matches!(
+                send_form,
+                QuerySendForm::InGroups | QuerySendForm::InGroupsToARing
+            ),
+            frames: matches!(send_form, QuerySendForm::AsFrames | QuerySendForm::InGroupsToARing)
+                .then(|| FrameRoute {
                     interface: "out0".to_owned(),
                     queue: 0,
                     destination_mac: [2, 0, 0, 0, 0, 5],
                     source: "10.9.0.1".parse().unwrap(),
-                },
-            ),
+                }),
             ..DnsLoadSettings::new(listen, workload, rate)
         };
         let load = run(&settings, &AtomicBool::new(false)).unwrap();
@@ -92,15 +94,15 @@ fn both(faults: EchoFaults, way: QuerySendForm) -> (DnsLoadReport, echo::EchoRep
 
 /// Returns the number of frames that have left by `interface`.
 fn transmitted(interface: &str) -> u64 {
-    let shown = Command::new("ip").args(["-s", "-j", "link", "show", interface]).output().unwrap();
-    let links: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let output = Command::new("ip").args(["-s", "-j", "link", "show", interface]).output().unwrap();
+    let links: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     links[0]["stats64"]["tx"]["packets"].as_u64().unwrap()
 }
 
 #[test]
 fn frames_are_answered_and_both_ledgers_agree() {
     // Grouped queries arrive whole, and the responder answers them one by one.
-    for way in [
+    for send_form in [
         QuerySendForm::OneByOne,
         QuerySendForm::InGroups,
         QuerySendForm::AsFrames,
@@ -112,8 +114,8 @@ fn frames_are_answered_and_both_ledgers_agree() {
             return;
         }
         let before = transmitted("out0");
-        let (load, echo) = both(EchoFaults::default(), way);
-        let is_alone = matches!(way, QuerySendForm::OneByOne | QuerySendForm::AsFrames);
+        let (load, echo) = both(EchoFaults::default(), send_form);
+        let is_alone = matches!(send_form, QuerySendForm::OneByOne | QuerySendForm::AsFrames);
         // Groups form where several queries are due at a time, which does not always happen.
         let frames = transmitted("out0") - before;
         assert!(if is_alone { frames == QUERIES } else { frames <= QUERIES }, "{frames} frames");
@@ -122,8 +124,8 @@ fn frames_are_answered_and_both_ledgers_agree() {
         assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");
         assert_eq!((echo.answered, echo.refused, echo.socket_drops), (QUERIES, 0, 0));
         assert_eq!(echo.interface.as_deref(), Some("in0"));
-        let is_way_shown = load.to_string().contains(" refused, frames\n");
-        assert_eq!(is_way_shown, matches!(way, QuerySendForm::AsFrames), "{load}");
+        let is_form_printed = load.to_string().contains(" refused, frames\n");
+        assert_eq!(is_form_printed, matches!(send_form, QuerySendForm::AsFrames), "{load}");
     }
     assert!(enter_a_link());
     let faults = EchoFaults { drop: QueryShare::ALL, ..EchoFaults::default() };

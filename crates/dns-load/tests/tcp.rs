@@ -302,9 +302,9 @@ fn a_server_without_tcp_is_told() {
     let address = socket.local_addr().unwrap();
     let error =
         run(&settings(address, Transport::Tcp, UNANSWERED), &AtomicBool::new(false)).unwrap_err();
-    let said = error.to_string();
-    assert!(matches!(error, DnsLoadError::Net(_)), "{said}");
-    assert!(said.starts_with(&format!("cannot connect over TCP to {address}: ")), "{said}");
+    let message = error.to_string();
+    assert!(matches!(error, DnsLoadError::Net(_)), "{message}");
+    assert!(message.starts_with(&format!("cannot connect over TCP to {address}: ")), "{message}");
     // The server truncates everything over UDP, and no process listens over TCP.
     let stop = AtomicBool::new(false);
     let load = thread::scope(|scope| {

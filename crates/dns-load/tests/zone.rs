@@ -36,13 +36,13 @@ fn read(text: &str) -> Records<'_> {
 /// Returns response code and records of a server's answer, each record as `NAME TYPE DATA`.
 fn answer(records: &Records<'_>, full_name: &str, kind: &str) -> (&'static str, Vec<String>) {
     let name = full_name.strip_suffix(".zone.test.").unwrap();
-    let Some(found) = records.get(name) else { return ("NXDOMAIN", Vec::new()) };
-    if let [("CNAME", target)] = &found[..] {
+    let Some(records_of_name) = records.get(name) else { return ("NXDOMAIN", Vec::new()) };
+    if let [("CNAME", target)] = &records_of_name[..] {
         let mut all = vec![format!("{full_name} CNAME {target}")];
         all.extend(answer(records, target, kind).1);
         return ("NOERROR", all);
     }
-    let of_kind = found.iter().filter(|(has, _)| *has == kind);
+    let of_kind = records_of_name.iter().filter(|(has, _)| *has == kind);
     ("NOERROR", of_kind.map(|(kind, data)| format!("{full_name} {kind} {data}")).collect())
 }
 

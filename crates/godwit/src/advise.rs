@@ -18,7 +18,7 @@ use netio::stdout;
 use serde_json::{Value, json};
 
 /// Places that a finding shows in text; JSON has all.
-const SHOWN_POSITIONS: usize = 6;
+const POSITIONS_MAX: usize = 6;
 
 /// List the settings of a configuration that slow the server down, most expensive first.
 ///
@@ -63,19 +63,19 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Prints the findings for the file.
 pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
-    let shown = match advise(args) {
-        Ok(shown) => shown,
+    let output = match advise(args) {
+        Ok(output) => output,
         Err(problem) => {
             netio::stderr::print_line(&problem);
             return ExitCode::from(2);
         }
     };
-    let text = if args.json { format!("{:#}\n", shown.json()) } else { shown.text() };
+    let text = if args.json { format!("{:#}\n", output.json()) } else { output.text() };
     if let Err(error) = stdout::print(&text) {
         netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
         return ExitCode::FAILURE;
     }
-    ExitCode::from(if shown.too_expensive().count() > 0 { 3 } else { 0 })
+    ExitCode::from(if output.too_expensive().count() > 0 { 3 } else { 0 })
 }
 
 /// Reads all input and judges the configuration. Returns a message for the user if the input is
@@ -102,7 +102,7 @@ fn advise(args: &AdviseArgs) -> Result<AdviseOutput, String> {
 
 /// Reads the leases of a lease file.
 fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
-    let told = |report: &LoadReport| {
+    let print_errors = |report: &LoadReport| {
         for error in &report.errors {
             netio::stderr::print_line(format_args!("warning: {}: {error}", path.display()));
         }
@@ -110,10 +110,10 @@ fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
     if is_v6 {
         let (leases, report) = load_file::<dhcp_lease::v6::V6>(&DiskStorage, path)
             .map_err(|error| error.to_string())?;
-        told(&report);
-        let held = leases.iter().filter(|lease| !lease.state.is_past());
+        print_errors(&report);
+        let leased = leases.iter().filter(|lease| !lease.state.is_past());
         let (addresses, prefixes): (Vec<_>, Vec<_>) =
-            held.map(|lease| lease.resource).partition(|each| each.kind == ResourceKind::Address);
+            leased.map(|lease| lease.resource).partition(|each| each.kind == ResourceKind::Address);
         let bits = |each: Vec<dhcp_lease::v6::Resource>| {
             each.into_iter().map(|resource| resource.address.to_bits()).collect()
         };
@@ -121,9 +121,12 @@ fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
     }
     let (leases, report) =
         load_file::<dhcp_lease::v4::V4>(&DiskStorage, path).map_err(|error| error.to_string())?;
-    told(&report);
-    let held = leases.iter().filter(|lease| !lease.state.is_past());
-    Ok(LeasedResources::new(held.map(|lease| lease.address.to_bits().into()).collect(), Vec::new()))
+    print_errors(&report);
+    let leased = leases.iter().filter(|lease| !lease.state.is_past());
+    Ok(LeasedResources::new(
+        leased.map(|lease| lease.address.to_bits().into()).collect(),
+        Vec::new(),
+    ))
 }
 
 /// Reads the highest rate of a server from a stored result.
@@ -166,8 +169,8 @@ impl AdviseOutput {
     }
 
     fn is_too_expensive(&self, cost: &Cost) -> bool {
-        let known = cost.share.filter(|share| share.bound != ShareMeaning::AtMost);
-        known.zip(self.limit).is_some_and(|(share, limit)| share.value > limit)
+        let certain_share = cost.share.filter(|share| share.bound != ShareMeaning::AtMost);
+        certain_share.zip(self.limit).is_some_and(|(share, limit)| share.value > limit)
     }
 
     fn text(&self) -> String {
@@ -196,8 +199,8 @@ impl AdviseOutput {
         let ConfigPosition { file, line, column } = first;
         let _ = writeln!(text, "{file}:{line}:{column}: {}: {reason}", fault.name());
         if !others.is_empty() {
-            let shown = others.iter().take(SHOWN_POSITIONS).map(|place| {
-                let ConfigPosition { file: other, line, column } = place;
+            let positions = others.iter().take(POSITIONS_MAX).map(|position| {
+                let ConfigPosition { file: other, line, column } = position;
                 let is_same = other == file;
                 if is_same {
                     format!("{line}:{column}")
@@ -205,11 +208,11 @@ impl AdviseOutput {
                     format!("{other}:{line}:{column}")
                 }
             });
-            let mut shown: Vec<String> = shown.collect();
-            if let Some(more) = others.len().checked_sub(SHOWN_POSITIONS).filter(|&more| more > 0) {
-                shown.push(format!("{more} more"));
+            let mut positions: Vec<String> = positions.collect();
+            if let Some(more) = others.len().checked_sub(POSITIONS_MAX).filter(|&more| more > 0) {
+                positions.push(format!("{more} more"));
             }
-            let _ = writeln!(text, "    also at: {}", shown.join(", "));
+            let _ = writeln!(text, "    also at: {}", positions.join(", "));
         }
         let share = cost.share.map(|share| format!("{}: ", per_cent(share))).unwrap_or_default();
         let _ = writeln!(text, "    cost: {share}{}", cost.figures);
@@ -223,15 +226,15 @@ impl AdviseOutput {
     }
 
     fn json(&self) -> Value {
-        let place = |place: &ConfigPosition| {
-            let ConfigPosition { file, line, column } = place;
+        let position = |position: &ConfigPosition| {
+            let ConfigPosition { file, line, column } = position;
             json!({ "file": file, "line": line, "column": column })
         };
         let finding = |finding: &PerformanceFinding| {
             let Cost { share, figures, source } = &finding.cost;
             json!({
                 "fault": finding.fault.name(),
-                "places": finding.places.iter().map(place).collect::<Vec<_>>(),
+                "places": finding.places.iter().map(position).collect::<Vec<_>>(),
                 "reason": finding.reason,
                 "cost": {
                     "share": share.map(|share| share.value),
@@ -272,8 +275,8 @@ mod tests {
     #[test]
     fn shares_are_per_cents_or_parts() {
         for (text, expected) in [("10%", 0.1), ("0.1", 0.1), ("100 %", 1.0), ("0", 0.0)] {
-            let found = share(text).unwrap();
-            assert!((found - expected).abs() < 1e-12, "{text}");
+            let value = share(text).unwrap();
+            assert!((value - expected).abs() < 1e-12, "{text}");
         }
         for wrong in ["10", "101%", "-1%", "", "%", "x", "NaN"] {
             assert!(share(wrong).is_err(), "{wrong}");

@@ -273,7 +273,8 @@ impl CapacityTable {
         for (name, cell) in self.cells() {
             let share = self.measured_per_s.map(|rate| cell.operations_per_s() / rate);
             let recovery = self.measured_per_s.and_then(|rate| cell.recovery_s(rate));
-            let shown = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+            let number_text =
+                |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
             let _ = writeln!(
                 text,
                 "{},{name},{},{},{},{},{},{}",
@@ -282,8 +283,8 @@ impl CapacityTable {
                 cell.operations_per_s(),
                 cell.rounded(),
                 cell.waiting_after_outage,
-                shown(share),
-                shown(recovery)
+                number_text(share),
+                number_text(recovery)
             );
         }
         text

@@ -212,13 +212,13 @@ mod tests {
 
     #[test]
     fn links_named_as_keas_tools_take_their_words() {
-        let place = "-u kea -p secret -n leases -h 10.0.0.1 -P 5433 -d /usr/share/kea/scripts";
+        let connection = "-u kea -p secret -n leases -h 10.0.0.1 -P 5433 -d /usr/share/kea/scripts";
         for line in [
-            format!("/usr/sbin/kea-admin db-init mysql {place}"),
-            format!("kea-admin db-version pgsql {place} -x --skip-ssl"),
-            format!("kea-admin db-upgrade pgsql {place}"),
-            format!("kea-admin lease-dump mysql {place} -4 -o leases.csv -y"),
-            format!("kea-admin lease-upload mysql {place} -6 --input leases.csv"),
+            format!("/usr/sbin/kea-admin db-init mysql {connection}"),
+            format!("kea-admin db-version pgsql {connection} -x --skip-ssl"),
+            format!("kea-admin db-upgrade pgsql {connection}"),
+            format!("kea-admin lease-dump mysql {connection} -4 -o leases.csv -y"),
+            format!("kea-admin lease-upload mysql {connection} -6 --input leases.csv"),
         ] {
             assert!(matches!(parse(&line).unwrap().command, GodwitCommand::Db(_)), "{line}");
         }
@@ -261,22 +261,22 @@ mod tests {
             "perfdhcp --generators a,root@b=eth1 --ssh-command x --remote-godwit y -R 5 10.0.0.1",
             "perfdhcp -a 3 -C , -t 1 -p 5 -y 2 -Y 1 -s 5 -w x -e address-only --scenario basic all",
         ] {
-            let found = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert!(matches!(found.command, GodwitCommand::Perfdhcp(_)), "{line}");
+            let parsed = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(matches!(parsed.command, GodwitCommand::Perfdhcp(_)), "{line}");
         }
     }
 
     #[test]
     fn the_letters_of_kea_admin_are_understood() {
-        let place = "pgsql -u kea -p secret -n leases -h 10.0.0.1 -P 5433";
-        parse(&format!("godwit db init {place} --schema 2.2")).unwrap();
-        parse(&format!("godwit db version {place}")).unwrap();
-        parse(&format!("godwit db dump {place} -4 -o leases.csv")).unwrap();
-        parse(&format!("godwit db upload {place} -6 -i leases.csv")).unwrap();
+        let connection = "pgsql -u kea -p secret -n leases -h 10.0.0.1 -P 5433";
+        parse(&format!("godwit db init {connection} --schema 2.2")).unwrap();
+        parse(&format!("godwit db version {connection}")).unwrap();
+        parse(&format!("godwit db dump {connection} -4 -o leases.csv")).unwrap();
+        parse(&format!("godwit db upload {connection} -6 -i leases.csv")).unwrap();
         parse("godwit db upgrade mysql --socket /run/mysqld/mysqld.sock --password-file x")
             .unwrap();
-        assert!(parse(&format!("godwit db dump {place} -o leases.csv")).is_err());
-        assert!(parse(&format!("godwit db dump {place} -4 -6 -o leases.csv")).is_err());
+        assert!(parse(&format!("godwit db dump {connection} -o leases.csv")).is_err());
+        assert!(parse(&format!("godwit db dump {connection} -4 -6 -o leases.csv")).is_err());
     }
 
     #[test]

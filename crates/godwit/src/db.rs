@@ -27,7 +27,7 @@ enum DbCommand {
     /// Create the tables in an empty database (kea-admin db-init)
     Init {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
         /// Version of the tables; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
@@ -38,22 +38,22 @@ enum DbCommand {
     /// tables of Kea's configuration backend.
     Upgrade {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
     },
     /// Print the version of the tables (kea-admin db-version)
     Version {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
     },
     /// Recount all leases for the statistics of servers (kea-admin stats-recount)
     Recount {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
     },
     /// Write all leases to a lease file (kea-admin lease-dump)
     Dump {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
         #[command(flatten)]
         family: DbFamilyArgs,
         /// File to write
@@ -68,7 +68,7 @@ enum DbCommand {
     /// Replaces leases of the same addresses. Commits ten thousand at a time.
     Upload {
         #[command(flatten)]
-        place: DatabaseConnectionArgs,
+        connection: DatabaseConnectionArgs,
         #[command(flatten)]
         family: DbFamilyArgs,
         /// File to read
@@ -163,43 +163,43 @@ const PASSWORD_VARIABLE: &str = "KEA_ADMIN_DB_PASSWORD";
 /// Runs the command that the flags select.
 pub(crate) fn run(args: &DbArgs) -> ExitCode {
     let done = match &args.command {
-        DbCommand::Init { place, schema } => init(place, *schema),
-        DbCommand::Upgrade { place } => upgrade(place),
-        DbCommand::Version { place } => version(place),
-        DbCommand::Recount { place } => recount(place),
-        DbCommand::Dump { place, family, output, yes } => {
+        DbCommand::Init { connection, schema } => init(connection, *schema),
+        DbCommand::Upgrade { connection } => upgrade(connection),
+        DbCommand::Version { connection } => version(connection),
+        DbCommand::Recount { connection } => recount(connection),
+        DbCommand::Dump { connection, family, output, yes } => {
             if output.exists() && !yes {
                 let problem = format!("{} exists already; -y replaces it", output.display());
                 Err(problem)
             } else if family.is_v4 {
-                dump::<V4>(place, output)
+                dump::<V4>(connection, output)
             } else {
-                dump::<V6>(place, output)
+                dump::<V6>(connection, output)
             }
         }
-        DbCommand::Upload { place, family, input } => {
+        DbCommand::Upload { connection, family, input } => {
             if family.is_v4 {
-                upload::<V4>(place, input)
+                upload::<V4>(connection, input)
             } else {
-                upload::<V6>(place, input)
+                upload::<V6>(connection, input)
             }
         }
     };
     output::exit_code(done)
 }
 
-fn init(place: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String> {
+fn init(connection: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String> {
     let schema = match schema {
         SchemaName::Kea22 => Schema::Kea22,
         SchemaName::Current => Schema::Current,
     };
-    let mut database = open(place, true)?;
+    let mut database = open(connection, true)?;
     database.install(schema).map_err(error_text)?;
     output::print_line(format_args!("made the tables, version {}", schema_version(&mut database)?))
 }
 
-fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    let mut database = open(place, false)?;
+fn upgrade(connection: &DatabaseConnectionArgs) -> Result<(), String> {
+    let mut database = open(connection, false)?;
     let has_changed = database.upgrade().map_err(error_text)?;
     let version = schema_version(&mut database)?;
     if has_changed {
@@ -209,17 +209,17 @@ fn upgrade(place: &DatabaseConnectionArgs) -> Result<(), String> {
     }
 }
 
-fn version(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    output::print_line(schema_version(&mut open(place, false)?)?)
+fn version(connection: &DatabaseConnectionArgs) -> Result<(), String> {
+    output::print_line(schema_version(&mut open(connection, false)?)?)
 }
 
-fn recount(place: &DatabaseConnectionArgs) -> Result<(), String> {
-    open(place, false)?.recount().map_err(error_text)?;
+fn recount(connection: &DatabaseConnectionArgs) -> Result<(), String> {
+    open(connection, false)?.recount().map_err(error_text)?;
     output::print_line("Recount lease statistics from database")
 }
 
-fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
-    let mut database = open(place, false)?;
+fn dump<F: SqlFamily>(connection: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
+    let mut database = open(connection, false)?;
     let loaded = transfer::dump::<F>(&mut database, path).map_err(transfer_error_text)?;
     for (row, fault) in &loaded.faults {
         netio::stderr::print_line(format_args!(
@@ -233,8 +233,8 @@ fn dump<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(),
     }
 }
 
-fn upload<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
-    let mut database = open(place, false)?;
+fn upload<F: SqlFamily>(connection: &DatabaseConnectionArgs, path: &Path) -> Result<(), String> {
+    let mut database = open(connection, false)?;
     let uploaded = transfer::upload::<F>(&mut database, path).map_err(transfer_error_text)?;
     for problem in uploaded.file.errors.iter().map(ToString::to_string).chain(uploaded.refusals) {
         netio::stderr::print_line(format_args!("warning: {problem}"));
@@ -255,46 +255,46 @@ fn upload<F: SqlFamily>(place: &DatabaseConnectionArgs, path: &Path) -> Result<(
     }
 }
 
-fn open(place: &DatabaseConnectionArgs, may_create: bool) -> Result<Database, String> {
-    let backend = match place.backend {
+fn open(connection: &DatabaseConnectionArgs, may_create: bool) -> Result<Database, String> {
+    let backend = match connection.backend {
         BackendName::Mysql => SqlDatabaseKind::Mysql,
         BackendName::Pgsql => SqlDatabaseKind::Postgresql,
         BackendName::Sqlite => SqlDatabaseKind::Sqlite,
     };
     // SQLite would make a file of any name.
-    if backend == SqlDatabaseKind::Sqlite && !may_create && !Path::new(&place.name).exists() {
-        return Err(format!("there is no file {}", place.name));
+    if backend == SqlDatabaseKind::Sqlite && !may_create && !Path::new(&connection.name).exists() {
+        return Err(format!("there is no file {}", connection.name));
     }
     let settings = SqlSettings {
-        host: place.host.clone(),
-        port: place.port,
-        socket: place.socket.clone(),
-        user: place.user.clone(),
-        password: password(place)?,
-        trust_anchor: place.trust_anchor.clone(),
-        cert_file: place.cert_file.clone(),
-        key_file: place.key_file.clone(),
-        ssl_mode: place.ssl_mode,
-        ..SqlSettings::new(backend, place.name.clone())
+        host: connection.host.clone(),
+        port: connection.port,
+        socket: connection.socket.clone(),
+        user: connection.user.clone(),
+        password: password(connection)?,
+        trust_anchor: connection.trust_anchor.clone(),
+        cert_file: connection.cert_file.clone(),
+        key_file: connection.key_file.clone(),
+        ssl_mode: connection.ssl_mode,
+        ..SqlSettings::new(backend, connection.name.clone())
     };
     Database::open(&settings).map_err(error_text)
 }
 
 fn ssl_mode(name: &str) -> Result<DatabaseSslMode, String> {
     DatabaseSslMode::from_name(name).ok_or_else(|| {
-        let known = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
-        format!("one of these is meant: {known}")
+        let names = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
+        format!("one of these is meant: {names}")
     })
 }
 
-fn password(place: &DatabaseConnectionArgs) -> Result<String, String> {
-    if let Some(path) = &place.password_file {
+fn password(connection: &DatabaseConnectionArgs) -> Result<String, String> {
+    if let Some(path) = &connection.password_file {
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         return Ok(text.lines().next().unwrap_or_default().to_owned());
     }
-    let given = place.password.clone();
-    Ok(given.or_else(|| std::env::var(PASSWORD_VARIABLE).ok()).unwrap_or_default())
+    let option_value = connection.password.clone();
+    Ok(option_value.or_else(|| std::env::var(PASSWORD_VARIABLE).ok()).unwrap_or_default())
 }
 
 fn schema_version(database: &mut Database) -> Result<String, String> {

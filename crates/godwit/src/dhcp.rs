@@ -106,7 +106,7 @@ impl DhcpServerKind {
 
 /// Runs the server, or the check or query that the flags select.
 pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
-    let asked = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
+    let result = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
         _ if args.version => print_text(&format!("{}\n", dhcp_server::KEA_LEVEL)),
         _ if args.extended_version => print_text(&server.extended_version()),
         _ if args.build_report => print_text(&dhcp_server::build_report()),
@@ -124,7 +124,7 @@ pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match asked {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         // A command ended the server with this code: not an error.
         Err(ServerError::Commanded(code)) => ExitCode::from(code),

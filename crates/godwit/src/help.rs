@@ -341,12 +341,13 @@ mod tests {
 
     /// Calls `look` with every visible command that has no visible subcommand, and with its words.
     fn leaves(command: &Command, words: &str, look: &mut impl FnMut(&str, &Command)) {
-        let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
-        let shown: Vec<&Command> = shown.filter(|below| below.get_name() != "help").collect();
-        if shown.is_empty() || words == "netem" {
+        let subcommands = command.get_subcommands().filter(|below| !below.is_hide_set());
+        let subcommands: Vec<&Command> =
+            subcommands.filter(|below| below.get_name() != "help").collect();
+        if subcommands.is_empty() || words == "netem" {
             look(words, command);
         }
-        for below in shown {
+        for below in subcommands {
             leaves(below, format!("{words} {}", below.get_name()).trim(), look);
         }
     }
@@ -411,8 +412,8 @@ mod tests {
             ("godwit ifpps lo -t 99999999999999999999", "too large"),
         ] {
             let parsed = crate::cli::command().try_get_matches_from(line.split_whitespace());
-            let said = in_plain_words(parsed.unwrap_err().render().to_string());
-            assert!(said.contains(words), "{line}: {said}");
+            let message = in_plain_words(parsed.unwrap_err().render().to_string());
+            assert!(message.contains(words), "{line}: {message}");
         }
     }
 
@@ -426,10 +427,10 @@ mod tests {
                     let line = format!("godwit {words} --{long}={value}");
                     let parsed = whole.clone().try_get_matches_from(line.split_whitespace());
                     let Err(error) = parsed else { continue };
-                    let said = in_plain_words(error.render().to_string());
-                    let lower = said.to_lowercase();
+                    let message = in_plain_words(error.render().to_string());
+                    let lower = message.to_lowercase();
                     for phrase in ["in string", "literal", "target type", "syntax", "parse"] {
-                        assert!(!lower.contains(phrase), "{line}: {said}");
+                        assert!(!lower.contains(phrase), "{line}: {message}");
                     }
                     tried += 1;
                 }

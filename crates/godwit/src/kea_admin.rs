@@ -26,8 +26,8 @@ pub(crate) fn translate(words: &mut [OsString]) {
     let Some(word) = words.get_mut(1).filter(|word| *word != "--help" && *word != "-h") else {
         return;
     };
-    let known = COMMANDS.iter().find(|(command, _)| *word == *command);
-    *word = known.map_or_else(
+    let translation = COMMANDS.iter().find(|(command, _)| *word == *command);
+    *word = translation.map_or_else(
         || format!("kea-admin {}", word.to_string_lossy()).into(),
         |(_, own)| OsString::from(own),
     );

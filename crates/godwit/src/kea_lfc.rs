@@ -89,7 +89,7 @@ pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
 }
 
 fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
-    let path = |given: &Option<PathBuf>| given.clone().unwrap_or_default();
+    let path = |option: &Option<PathBuf>| option.clone().unwrap_or_default();
     let files = LeaseFiles {
         previous: path(&args.previous),
         rotated: path(&args.copy),
@@ -116,9 +116,9 @@ struct CleanupPidFile(PathBuf);
 
 impl CleanupPidFile {
     fn claim(path: PathBuf) -> Result<Self, String> {
-        let kept = regular_file::read_text(&path).unwrap_or_default();
+        let text = regular_file::read_text(&path).unwrap_or_default();
         // Another program may have the number of a clean-up that ended without removing the file.
-        let pid = kept.trim().parse().ok();
+        let pid = text.trim().parse().ok();
         if let Some(pid) = pid.filter(|&pid| DiskStorage.is_cleanup_running(pid)) {
             return Err(format!(
                 "process {pid} cleans up already, according to {}",

@@ -89,9 +89,9 @@ fn answer(args: &KeaShellArgs) -> Result<String, String> {
         "" => None,
         user => Some((user.to_owned(), password(args).map_err(failed)?)),
     };
-    let mut given = String::new();
+    let mut arguments = String::new();
     std::io::stdin()
-        .read_to_string(&mut given)
+        .read_to_string(&mut arguments)
         .map_err(|error| failed(format!("cannot read standard input: {error}")))?;
     let request = CommandRequest {
         host: args.host.clone(),
@@ -100,7 +100,7 @@ fn answer(args: &KeaShellArgs) -> Result<String, String> {
         user_agent: format!("Kea-shell/{KEA_LEVEL}"),
         credentials,
         tls,
-        body: body(&args.command, &args.service, &given),
+        body: body(&args.command, &args.service, &arguments),
         timeout: Duration::from_secs(args.timeout),
     };
     match send_command(&request) {
@@ -138,16 +138,16 @@ fn first_line(path: &Path) -> Result<String, String> {
 
 /// Returns the command as JSON, with the text from standard input between the braces of
 /// `arguments`.
-fn body(command: &str, services: &[String], given: &str) -> String {
+fn body(command: &str, services: &[String], arguments: &str) -> String {
     let mut text = format!("{{ \"command\": \"{command}\"");
-    let named: Vec<&str> =
+    let service_names: Vec<&str> =
         services.iter().map(String::as_str).filter(|service| !service.is_empty()).collect();
-    if !named.is_empty() {
-        text += &format!(", \"service\": [\"{}\"]", named.join("\",\""));
+    if !service_names.is_empty() {
+        text += &format!(", \"service\": [\"{}\"]", service_names.join("\",\""));
     }
     // A line end alone is no argument.
-    if given.len() > 1 {
-        text += &format!(", \"arguments\": {{ {given} }}");
+    if arguments.len() > 1 {
+        text += &format!(", \"arguments\": {{ {arguments} }}");
     }
     text + " }"
 }

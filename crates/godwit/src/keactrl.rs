@@ -78,11 +78,14 @@ pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
     if args.level {
         return output::exit_code(output::print_line(level));
     }
-    let Some(action) = args.action.filter(|_| !args.extended) else {
-        return output::exit_code(output::print_line(format_args!(
-            "{level} (godwit {})",
-            env!("CARGO_PKG_VERSION")
-        )));
+    let action = match args.action {
+        Some(action) if !args.extended => action,
+        _ => {
+            return output::exit_code(output::print_line(format_args!(
+                "{level} (godwit {})",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
     };
     match act(action, args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,9 +98,9 @@ pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
 }
 
 fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
-    let shown = args.config.display();
+    let path = args.config.display();
     let text = fs::read_to_string(&args.config)
-        .map_err(|_| format!("keactrl configuration file doesn't exist in {shown}."))?;
+        .map_err(|_| format!("keactrl configuration file doesn't exist in {path}."))?;
     let settings = read(&text);
     if action == KeactrlAction::Version {
         output::print_line(format_args!("keactrl: {}", dhcp_server::KEA_LEVEL))?;
@@ -106,10 +109,10 @@ fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
         return status(&settings, &args.config);
     }
     for server in SERVERS {
-        let is_meant = |name: &String| name == "all" || name == server.name;
+        let is_server = |name: &String| name == "all" || name == server.name;
         let is_on = setting(&settings, server.name)?.eq_ignore_ascii_case("yes");
         // Like Kea, stop and show also servers that are switched off.
-        if !args.servers.iter().any(is_meant) || action == KeactrlAction::Start && !is_on {
+        if !args.servers.iter().any(is_server) || action == KeactrlAction::Start && !is_on {
             continue;
         }
         on_server(action, &server, &settings, &args.options)?;
@@ -203,7 +206,7 @@ fn words(server: &KeactrlServer, settings: &Settings, options: &[String]) -> Vec
     }
     let own = settings.get(&format!("{}_cli_options", server.name)).cloned().unwrap_or_default();
     for word in own.split_whitespace() {
-        if !words.iter().any(|known| known == word) {
+        if !words.iter().any(|other| other == word) {
             words.push(word.to_owned());
         }
     }
@@ -273,7 +276,7 @@ fn expanded(value: &str, settings: &Settings) -> String {
     for part in parts {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (name, rest) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
-            Some(found) => found,
+            Some(name_and_rest) => name_and_rest,
             None => part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len())),
         };
         text += settings.get(name).map_or("", String::as_str);

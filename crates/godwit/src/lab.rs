@@ -359,15 +359,15 @@ fn running_target(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTa
         ("--server-command", args.server_command.is_some(), "is a server that the lab starts"),
         ("--topology", args.topology.is_some(), "is for servers that the lab starts"),
     ];
-    let given: Vec<String> = flags
+    let conflicts: Vec<String> = flags
         .iter()
         .filter(|(_, is_given, _)| *is_given)
         .map(|(flag, _, why)| format!("{flag} {why}"))
         .collect();
-    if !given.is_empty() {
+    if !conflicts.is_empty() {
         return Err(LabError::Usage(format!(
             "--target {server} is one server, which runs already: {}",
-            given.join("; ")
+            conflicts.join("; ")
         )));
     }
     let (relay, pool_size) = (args.relay.clone(), args.pool_size);

@@ -171,9 +171,12 @@ mod tests {
                     .map(Into::into)
                     .collect();
                 let parsed = crate::cli::command().try_get_matches_from(&words);
-                let said = parsed.err().and_then(|error| message(&words, &error));
+                let printed = parsed.err().and_then(|error| message(&words, &error));
                 let expected = format!("error: {name} of {program}: {advice}");
-                assert!(said.is_some_and(|said| said.starts_with(&expected)), "{command} {name}");
+                assert!(
+                    printed.is_some_and(|text| text.starts_with(&expected)),
+                    "{command} {name}"
+                );
             }
         }
     }

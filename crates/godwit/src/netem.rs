@@ -128,12 +128,12 @@ pub(crate) fn run(args: &NetemArgs) -> ExitCode {
         None if args.run.kernel => set_up(&args.run),
         None => bridge(&args.run),
         Some(NetemCommand::Change { at, forward, backward, words }) => {
-            let way = match (forward, backward) {
+            let direction = match (forward, backward) {
                 (true, _) => DirectionSelector::Forward,
                 (_, true) => DirectionSelector::Backward,
                 _ => DirectionSelector::Both,
             };
-            control::change(&at.socket, way, &words.join(" "))
+            control::change(&at.socket, direction, &words.join(" "))
                 .and_then(|report| print_report(&report, at.json))
         }
         Some(NetemCommand::Show { at }) => {
@@ -208,7 +208,7 @@ fn remove(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
     if removed.is_empty() {
         return print("nothing to remove\n");
     }
-    removed.iter().try_for_each(|place| print(&format!("removed: netem of {place}\n")))
+    removed.iter().try_for_each(|interface| print(&format!("removed: netem of {interface}\n")))
 }
 
 fn print_report(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkError> {

@@ -208,7 +208,7 @@ fn stores(args: &UbenchArgs) -> Vec<SubjectBackend> {
         ([], false) => {
             SubjectBackend::ALL.into_iter().filter(|backend| backend.is_embedded()).collect()
         }
-        (named, false) => named.iter().map(|&name| backend(name)).collect(),
+        (names, false) => names.iter().map(|&name| backend(name)).collect(),
     }
 }
 
@@ -310,7 +310,7 @@ fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParamete
         }
         Some((backend, UserServer { settings }))
     };
-    let given = [
+    let servers = [
         settings(SubjectBackend::Mysql, sql::SqlDatabaseKind::Mysql),
         settings(SubjectBackend::Pgsql, sql::SqlDatabaseKind::Postgresql),
     ];
@@ -324,8 +324,8 @@ fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParamete
         seed: args.seed,
         flush_delay: args.flush_ms,
         folder: args.folder.clone().unwrap_or_else(std::env::temp_dir),
-        file: args.file.as_ref().filter(|_| is_file).map(PathBuf::from),
-        servers: given.into_iter().flatten().collect(),
+        file: if is_file { args.file.as_ref().map(PathBuf::from) } else { None },
+        servers: servers.into_iter().flatten().collect(),
         keeps_marks: false,
     }
 }
@@ -337,7 +337,7 @@ fn run_all(args: &UbenchArgs) -> Result<(), UbenchError> {
     }
     let request = request(args, subjects);
     let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());
-    let report = ubench::measure(&request, &mut |told| match told {
+    let report = ubench::measure(&request, &mut |event| match event {
         UbenchEvent::Run(subject, 0) if is_verbose => {
             netio::stderr::print_line(format_args!("warm-up: {subject}"))
         }
@@ -387,7 +387,10 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
     if let (SubjectBackend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
         subject.journal = Some(journal(name));
     }
-    subject.engine = args.engine.first().filter(|_| backend == SubjectBackend::Mysql).cloned();
+    subject.engine = match backend {
+        SubjectBackend::Mysql => args.engine.first().cloned(),
+        _ => None,
+    };
     subject.check()?;
     let records = args.records.unwrap_or(100);
     let request = UbenchParameters {
@@ -409,7 +412,7 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
         password: &args.password,
     };
     map_print_error(netio::stdout::print(&compat::head(backend, &parameters)))?;
-    let report = ubench::measure(&request, &mut |told| match told {
+    let report = ubench::measure(&request, &mut |event| match event {
         UbenchEvent::Marks(step, hits) => {
             let line = compat::progress(step, hits, backend, is_compiled, is_verbose);
             // The final print reports a closed output.
@@ -435,7 +438,7 @@ mod tests {
         args: UbenchArgs,
     }
 
-    fn named(line: &str) -> Vec<String> {
+    fn lines(line: &str) -> Vec<String> {
         let words = std::iter::once("ubench").chain(line.split_whitespace());
         let args = UbenchCommandLine::try_parse_from(words).unwrap().args;
         subjects(&args).iter().map(ToString::to_string).collect()
@@ -444,7 +447,7 @@ mod tests {
     #[test]
     fn without_arguments_all_that_need_no_server_are_measured() {
         assert_eq!(
-            named(""),
+            lines(""),
             [
                 "memory kea async, 1 at a time",
                 "memory kea async, 64 at a time",
@@ -469,17 +472,17 @@ mod tests {
     #[test]
     fn settings_are_rows() {
         assert_eq!(
-            named("mysql -s no -c yes --schema ubench-2012 --engine InnoDB,MyISAM --concurrency 1"),
+            lines("mysql -s no -c yes --schema ubench-2012 --engine InnoDB,MyISAM --concurrency 1"),
             [
                 "mysql ubench-2012 async compiled InnoDB, 1 at a time",
                 "mysql ubench-2012 async compiled MyISAM, 1 at a time",
             ]
         );
         assert_eq!(
-            named("sqlite --schema kea --settings --concurrency 1 --per-transaction 1,10,adaptive")
+            lines("sqlite --schema kea --settings --concurrency 1 --per-transaction 1,10,adaptive")
                 .len(),
             9
         );
-        assert_eq!(named("sqlite -s 1 -c no --schema ubench-2012 --journal wal,delete").len(), 2);
+        assert_eq!(lines("sqlite -s 1 -c no --schema ubench-2012 --journal wal,delete").len(), 2);
     }
 }

@@ -23,14 +23,14 @@ fn advise(words: &[&str]) -> Output {
 }
 
 /// Runs the command and returns exit code, standard output and standard error.
-fn said(words: &[&str]) -> (Option<i32>, String, String) {
+fn outcome(words: &[&str]) -> (Option<i32>, String, String) {
     let output = advise(words);
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 fn json(words: &[&str]) -> Value {
-    let (_, text, error) = said(&[words, &["--json"]].concat());
+    let (_, text, error) = outcome(&[words, &["--json"]].concat());
     serde_json::from_str(&text).unwrap_or_else(|wrong| panic!("{words:?}: {wrong}: {error}"))
 }
 
@@ -56,15 +56,15 @@ fn result(name: &str, protocol: &str, leases_per_s: f64) -> TempFolder {
 fn the_exit_code_says_whether_something_is_too_dear() {
     let one_thread = planted("one-thread.conf");
     for (share, code) in [("38%", 3), ("0.39", 0), ("0", 3), ("100%", 0)] {
-        assert_eq!(said(&[&one_thread, "--share", share]).0, Some(code), "{share}");
+        assert_eq!(outcome(&[&one_thread, "--share", share]).0, Some(code), "{share}");
     }
     // A setting without a measurement does not exceed any share.
     for name in ["high-availability.conf", "no-reservations6.conf"] {
-        let (code, text, error) = said(&[&planted(name), "--share", "65%"]);
+        let (code, text, error) = outcome(&[&planted(name), "--share", "65%"]);
         assert_eq!(code, Some(0), "{name}: {text}{error}");
     }
-    assert_eq!(said(&[&planted("no-reservations6.conf"), "--share", "0"]).0, Some(0));
-    let (code, text, _) = said(&[&one_thread]);
+    assert_eq!(outcome(&[&planted("no-reservations6.conf"), "--share", "0"]).0, Some(0));
+    let (code, text, _) = outcome(&[&one_thread]);
     assert_eq!(code, Some(0), "nothing was asked for");
     assert!(text.ends_with("one-thread.conf: 7 findings\n"), "{text}");
 }
@@ -72,7 +72,7 @@ fn the_exit_code_says_whether_something_is_too_dear() {
 #[test]
 fn text_names_place_reason_cost_source_and_change() {
     let file = planted("one-thread.conf");
-    let (_, text, error) = said(&[&file, "--share", "10%"]);
+    let (_, text, error) = outcome(&[&file, "--share", "10%"]);
     let lines: Vec<&str> = text.lines().collect();
     let first = format!("{file}:5:5: multi-threading-off: one thread does the work");
     assert!(lines[0].starts_with(&first), "{text}");
@@ -82,14 +82,14 @@ fn text_names_place_reason_cost_source_and_change() {
     assert_eq!(lines[3], "    change: set `\"enable-multi-threading\": true`");
     assert!(text.ends_with("7 findings\n1 above 10.0 %\n"), "{text}");
     assert_eq!(error, "");
-    let (_, text, _) = said(&[&planted("class-per-client6.conf")]);
+    let (_, text, _) = outcome(&[&planted("class-per-client6.conf")]);
     assert!(text.contains(":5:20: enumerated-clients: 7 classes"), "{text}");
     assert!(text.contains("    also at: 6:20, 7:20") && text.contains("interpolated"), "{text}");
     assert!(text.contains("    in godwit: 1.03 times the instructions"), "{text}");
     for clean in ["clean.conf", "clean6.conf"] {
         let file = planted(clean);
         let expected = format!("{file}: nothing that is known to be slow\n0 above 0.0 %\n");
-        assert_eq!(said(&[&file, "--share", "0"]), (Some(0), expected, String::new()));
+        assert_eq!(outcome(&[&file, "--share", "0"]), (Some(0), expected, String::new()));
     }
 }
 
@@ -134,7 +134,7 @@ fn lease_files_tell_which_pools_are_nearly_full() {
     assert_eq!(finding["places"].as_array().map(Vec::len), Some(1));
     assert_eq!(finding["places"][0]["line"], 8);
     assert!(finding["reason"].as_str().expect("text").contains("95.0 %"), "{finding}");
-    let (code, _, error) = said(&[&planted("clean6.conf"), "--leases", &planted("pools.csv")]);
+    let (code, _, error) = outcome(&[&planted("clean6.conf"), "--leases", &planted("pools.csv")]);
     assert_eq!(code, Some(2), "the file is of the other family");
     assert!(error.starts_with("error: --leases: "), "{error}");
 }
@@ -144,7 +144,7 @@ fn a_stored_result_tells_whether_lease_times_can_be_carried() {
     let file = planted("many-subnets.conf");
     let slow = result("advise-slow", "dhcp4", 40.0);
     let slow = slow.path().to_str().expect("the path is plain");
-    let (code, text, _) = said(&[&file, "--measured", slow, "--share", "100%"]);
+    let (code, text, _) = outcome(&[&file, "--measured", slow, "--share", "100%"]);
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("lease-time"), "{text}");
     assert!(text.contains("51 renewals/s are needed, 40 leases/s were measured"), "{text}");
@@ -159,7 +159,7 @@ fn a_stored_result_tells_whether_lease_times_can_be_carried() {
     let leases = planted("pools.csv");
     let with = json(&[&file, "--measured", slow, "--leases", &leases]);
     assert_eq!(faults(&with), ["many-subnets"]);
-    let (code, _, error) = said(&[&planted("clean6.conf"), "--measured", slow]);
+    let (code, _, error) = outcome(&[&planted("clean6.conf"), "--measured", slow]);
     assert_eq!(code, Some(2));
     assert!(error.contains("is of DHCPv4, the configuration is of DHCPv6"), "{error}");
     // A result that the lab made.
@@ -177,7 +177,7 @@ fn what_cannot_be_judged_ends_with_2() {
     std::fs::write(&wrong, "{ \"Dhcp4\": { \"valid-lifetime\": -1 } }")
         .expect("the folder is ours");
     let wrong = wrong.to_str().expect("the path is plain");
-    let (code, text, error) = said(&[wrong]);
+    let (code, text, error) = outcome(&[wrong]);
     assert_eq!((code, text.as_str()), (Some(2), ""));
     assert!(error.starts_with(&format!("{wrong}:1:32: error: `valid-lifetime` is -1")), "{error}");
     let clean = planted("clean.conf");
@@ -192,7 +192,7 @@ fn what_cannot_be_judged_ends_with_2() {
         &[&clean, "--server", "kea"],
         &[&clean, "more"],
     ] {
-        let (code, text, error) = said(words);
+        let (code, text, error) = outcome(words);
         assert_eq!((code, text.as_str()), (Some(2), ""), "{words:?}");
         assert!(!error.is_empty(), "{words:?}");
     }

@@ -120,10 +120,10 @@ fn asked(file: &Path) -> (Vec<String>, String) {
         .output()
         .expect("the binary starts");
     let queries = recorder.end();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
     let code = if queries.is_empty() { 2 } else { 0 };
-    assert_eq!(output.status.code(), Some(code), "{}: {said}", file.display());
-    (queries.iter().map(|query| name_of(query)).collect(), said)
+    assert_eq!(output.status.code(), Some(code), "{}: {output_text}", file.display());
+    (queries.iter().map(|query| name_of(query)).collect(), output_text)
 }
 
 /// Returns how many DISCOVERs `perfdhcp` sends when it repeats the capture.
@@ -157,12 +157,12 @@ fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
         .arg(&written)
         .output()
         .expect("the binary starts");
-    let said = String::from_utf8_lossy(&stderr).into_owned();
-    if said.contains("has no packets to send") {
-        assert_eq!(status.code(), Some(2), "{said}");
-        return (Vec::new(), 0, said);
+    let output_text = String::from_utf8_lossy(&stderr).into_owned();
+    if output_text.contains("has no packets to send") {
+        assert_eq!(status.code(), Some(2), "{output_text}");
+        return (Vec::new(), 0, output_text);
     }
-    assert!(status.success(), "{}: {said}", file.display());
+    assert!(status.success(), "{}: {output_text}", file.display());
     let octets = fs::read(written).expect("it was written");
     let records = CaptureReader::new(&octets).expect("a capture");
     let records: Vec<_> = records.map(|record| record.expect("a packet")).collect();
@@ -171,13 +171,12 @@ fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
     // Shorter payloads are no messages.
     let queries = queries.filter(|datagram| datagram.payload.len() > 12);
     let names = queries.map(|datagram| name_of(&datagram.payload[2..])).collect();
-    (names, records.len() as u64, said)
+    (names, records.len() as u64, output_text)
 }
 
-/// The packets of a capture of which the sentence in `said` tells what became of them, and all of
-/// them.
-fn counted(said: &str) -> Option<(u64, u64)> {
-    let (before, behind) = said.split_once(" packets are used")?;
+/// Returns the number of used packets of a capture in the sentence of `output_text`, and that of all.
+fn counted(output_text: &str) -> Option<(u64, u64)> {
+    let (before, behind) = output_text.split_once(" packets are used")?;
     let (used, all) = before.rsplit(": ").next()?.split_once(" of ")?;
     let left_out = behind.lines().next()?.split("; the file").next()?;
     let parts = left_out.strip_prefix("; left out: ").unwrap_or_default().split(", ");
@@ -217,14 +216,14 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
     let (mut wrong, mut discovers) = (Vec::new(), 0);
     for (index, capture) in captures.iter().enumerate() {
         let (name, file) = (&capture.name, folder.path().join(&capture.name));
-        let (queries, said) = asked(&file);
+        let (queries, output_text) = asked(&file);
         let (sent, frames, warnings) = sent_by_trafgen(&file);
         if sent != queries {
             wrong.push(format!("{name}: asked {queries:?}, sent by trafgen {sent:?}: {warnings}"));
         }
         // Nothing is said when all packets are used.
         let used = queries.len() as u64;
-        let (accounted, all) = counted(&said).unwrap_or((used, used));
+        let (accounted, all) = counted(&output_text).unwrap_or((used, used));
         let ours = CaptureMessages { queries, discovers: repeated(&file) };
         discovers += ours.discovers;
         let mut theirs = CaptureMessages {
@@ -242,7 +241,8 @@ fn each_capture_is_read_as_tshark_reads_it_or_states_why_not() {
         let expected =
             packets.get(name).copied().or_else(|| (!capture.is_mergeable).then_some(all));
         if accounted != all || expected != Some(all) {
-            wrong.push(format!("{name}: capinfos counts {expected:?} packets, ours: {said}"));
+            wrong
+                .push(format!("{name}: capinfos counts {expected:?} packets, ours: {output_text}"));
         }
         // Nothing is said when all packets are sent.
         if counted(&warnings).unwrap_or((frames, frames)) != (all, all) {

@@ -53,7 +53,7 @@ fn run(family: u8, folder: &Path, flags: &[&str]) -> Output {
     run_bounded(command.args(flags).stdin(Stdio::null()))
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -69,13 +69,19 @@ fn the_check_refuses_what_no_server_starts_with() {
             let served = run(family, folder.path(), &["-c", path]);
             let checked = run(family, folder.path(), &["-t", path]);
             let codes = [&served, &checked].map(|output| output.status.code());
-            assert_eq!(codes, [Some(2), Some(2)], "{key}: {} {}", said(&served), said(&checked));
-            let last = said(&checked).lines().last().unwrap_or_default().to_owned();
+            assert_eq!(
+                codes,
+                [Some(2), Some(2)],
+                "{key}: {} {}",
+                output_text(&served),
+                output_text(&checked)
+            );
+            let last = output_text(&checked).lines().last().unwrap_or_default().to_owned();
             if why == "error: " {
-                assert!(said(&checked).contains(why), "{}", said(&checked));
+                assert!(output_text(&checked).contains(why), "{}", output_text(&checked));
             } else {
                 assert!(last.starts_with("would not start: ") && last.contains(why), "{last}");
-                assert!(said(&served).contains(why), "{}", said(&served));
+                assert!(output_text(&served).contains(why), "{}", output_text(&served));
             }
             assert!(checked.stdout.is_empty(), "nothing is called sound");
         }
@@ -91,13 +97,13 @@ fn what_is_accepted_is_checked_and_served_and_unknown_names_are_refused() {
     let name = path.to_str().unwrap();
     let accepted = ["--accept-inactive", "high-availability"];
     let checked = run(4, folder.path(), &[&accepted[..], &["-t", name]].concat());
-    assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
+    assert_eq!(checked.status.code(), Some(0), "{}", output_text(&checked));
     let flags = [&accepted[..], &["-X"]].concat();
     ServerProcess::start_with(&flags, "dhcp4", &path, folder.path()).stop();
     for flag in ["-t", "-c"] {
         let refused = run(4, folder.path(), &["--accept-inactive", "high-avail", flag, name]);
-        assert_eq!(refused.status.code(), Some(2), "{flag}: {}", said(&refused));
-        let text = said(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{flag}: {}", output_text(&refused));
+        let text = output_text(&refused);
         assert!(text.contains("high-avail") && text.contains("'high-availability'"), "{text}");
     }
 }
@@ -112,8 +118,8 @@ fn json_has_every_problem_with_its_place() {
     let name = path.to_str().unwrap();
     let found = |flags: &[&str], code| -> Value {
         let output = run(4, folder.path(), flags);
-        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
-        assert!(output.stderr.is_empty(), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(code), "{}", output_text(&output));
+        assert!(output.stderr.is_empty(), "{}", output_text(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let shown = found(&["--json", "-t", name], 2);
@@ -122,7 +128,7 @@ fn json_has_every_problem_with_its_place() {
     assert!(shown["reason"].as_str().unwrap().contains("--accept-inactive high-availability"));
     let unsupported = &shown["problems"][0];
     let key = fs::read_to_string(&path).unwrap().find("\"libdhcp_ha.so\"").unwrap();
-    let place = ["file", "line", "column", "severity", "id"].map(|key| unsupported[key].clone());
+    let position = ["file", "line", "column", "severity", "id"].map(|key| unsupported[key].clone());
     let expected = [
         json!(name),
         json!(1),
@@ -130,7 +136,7 @@ fn json_has_every_problem_with_its_place() {
         json!("warning"),
         json!("DHCP4_CONFIG_UNSUPPORTED"),
     ];
-    assert_eq!(place, expected, "{unsupported:#}");
+    assert_eq!(position, expected, "{unsupported:#}");
     assert!(unsupported["message"].as_str().unwrap().starts_with("high-availability: "));
     assert!(unsupported["help"].is_string());
     let missing = &shown["problems"][1];

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::capture;
+use crate::common::client_link::{ClientServerLink, LinkTestFamily};
 use crate::common::link::{CLIENT_END, LinkNamespaces, SERVER_END};
-use crate::common::scene::{ClientServerLink, LinkTestFamily};
 use crate::common::{ServerProcess, TempFolder, figure, require, waited_until};
 
 /// Hook script of a client: it configures the interface and nothing else on the machine.
@@ -48,8 +48,8 @@ const DHCP4: LinkTestFamily = LinkTestFamily {
 };
 
 /// Ends everything and checks the packets on the link.
-fn judge(scene: ClientServerLink) {
-    let ended = scene.end("dhcp.option.dhcp == 7");
+fn judge(setup: ClientServerLink) {
+    let ended = setup.end("dhcp.option.dhcp == 7");
     let (log, captured) = (&ended.log, &ended.captured);
     let wrong = format!("{} || (udp.port == 67 && !dhcp)", capture::MALFORMED);
     assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
@@ -99,56 +99,56 @@ fn is_good_offer(packet: &str) -> bool {
 
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = ClientServerLink::set(&DHCP4, "dhclient", &["dhclient"]) else { return };
+    let Some(mut setup) = ClientServerLink::set(&DHCP4, "dhclient", &["dhclient"]) else { return };
     let names = ["hook", "dhclient.leases", "dhclient.pid", "dhclient.conf"];
-    let files = names.map(|name| scene.path(name));
+    let files = names.map(|name| setup.path(name));
     let [hook, leases, pid, conf] = files.each_ref().map(String::as_str);
     // Seconds until the client gives up.
     fs::write(conf, "timeout 600;\n").expect("the test's folder can be written");
     let common = ["-cf", conf, "-sf", hook, "-lf", leases, "-pf", pid, CLIENT_END];
-    scene.start(&[&["dhclient", "-d", "-1"], &common[..]].concat());
-    scene.wait_for_rows(2, "0");
-    scene.start(&[&["dhclient", "-r"], &common[..]].concat());
-    scene.wait_for_rows(3, "3");
-    judge(scene);
+    setup.start(&[&["dhclient", "-d", "-1"], &common[..]].concat());
+    setup.wait_for_rows(2, "0");
+    setup.start(&[&["dhclient", "-r"], &common[..]].concat());
+    setup.wait_for_rows(3, "3");
+    judge(setup);
 }
 
 #[test]
 fn udhcpc_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = ClientServerLink::set(&DHCP4, "udhcpc", &["udhcpc"]) else { return };
-    let hook = scene.path("hook");
+    let Some(mut setup) = ClientServerLink::set(&DHCP4, "udhcpc", &["udhcpc"]) else { return };
+    let hook = setup.path("hook");
     // With the broadcast flag set.
-    scene.start(&["udhcpc", "-f", "-B", "-i", CLIENT_END, "-s", &hook]);
-    scene.wait_for_rows(1, "0");
+    setup.start(&["udhcpc", "-f", "-B", "-i", CLIENT_END, "-s", &hook]);
+    setup.wait_for_rows(1, "0");
     // The client renews after half of the lease time, or on a signal; send it once the client has
     // its address.
     let has_address = || {
-        let output = scene.link.at_client().args(["ip", "-4", "addr"]).output().expect("ip runs");
+        let output = setup.link.at_client().args(["ip", "-4", "addr"]).output().expect("ip runs");
         String::from_utf8_lossy(&output.stdout).contains("10.77.0.10/")
     };
     assert!(waited_until(has_address), "the hook gives the interface its address");
-    scene.client().signal("USR1");
-    scene.wait_for_rows(2, "0");
-    scene.client().signal("USR2");
-    scene.wait_for_rows(3, "3");
-    judge(scene);
+    setup.client().signal("USR1");
+    setup.wait_for_rows(2, "0");
+    setup.client().signal("USR2");
+    setup.wait_for_rows(3, "3");
+    judge(setup);
 }
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address() {
-    let Some(mut scene) = ClientServerLink::set(&DHCP4, "dhcpcd", &["dhcpcd"]) else { return };
-    let hook = scene.path("hook");
+    let Some(mut setup) = ClientServerLink::set(&DHCP4, "dhcpcd", &["dhcpcd"]) else { return };
+    let hook = setup.path("hook");
     // `ip netns exec` gives the client mounts of its own, so it sees none of the machine's leases
     // and sockets.
     let script = format!(
         "mount -t tmpfs tmpfs /var/lib/dhcpcd && mount -t tmpfs tmpfs /run && \
          exec dhcpcd -4 -B -A -L -f /dev/null -c '{hook}' {CLIENT_END}"
     );
-    scene.start(&["sh", "-c", &script]);
-    scene.wait_for_rows(2, "0");
-    scene.have_dhcpcd_release("-4");
-    scene.wait_for_rows(3, "3");
-    judge(scene);
+    setup.start(&["sh", "-c", &script]);
+    setup.wait_for_rows(2, "0");
+    setup.have_dhcpcd_release("-4");
+    setup.wait_for_rows(3, "3");
+    judge(setup);
 }
 
 /// Runs one exchange by udhcpc on `interface`, and returns true if the client got an address.

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::capture;
+use crate::common::client_link::{ClientProcess, ClientServerLink, LinkTestFamily, write_hook};
 use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, LinkNamespaces, SERVER_ADDRESS, SERVER_END};
-use crate::common::scene::{ClientProcess, ClientServerLink, LinkTestFamily, write_hook};
 use crate::common::{ServerProcess, TempFolder, configuration6, figure, require, waited_until};
 
 /// Hook script that writes the leases of dhclient and dhcpcd to a file, one per line.
@@ -86,26 +86,26 @@ fn rows(leases: &str) -> BTreeMap<String, Vec<&str>> {
 }
 
 /// Returns the command line of dhclient as client number `number`, with an identity of its own.
-fn dhclient(scene: &ClientServerLink, number: usize, duid_type: &str) -> Vec<String> {
-    let leases = scene.path(&format!("dhclient{number}.leases"));
-    let pid = scene.path(&format!("dhclient{number}.pid"));
-    let hook = scene.path("hook");
+fn dhclient(setup: &ClientServerLink, number: usize, duid_type: &str) -> Vec<String> {
+    let leases = setup.path(&format!("dhclient{number}.leases"));
+    let pid = setup.path(&format!("dhclient{number}.pid"));
+    let hook = setup.path("hook");
     let words = ["dhclient", "-6", "-N", "-P", "-D", duid_type, "-cf", "/dev/null", "-sf", &hook];
     let files = ["-lf", &leases, "-pf", &pid, CLIENT_END];
     words.iter().chain(&files).map(|word| (*word).to_owned()).collect()
 }
 
-fn start(scene: &mut ClientServerLink, words: &[String], further: &[&str]) {
+fn start(setup: &mut ClientServerLink, words: &[String], further: &[&str]) {
     let words = words.iter().map(String::as_str);
-    scene.start(&words.chain(further.iter().copied()).collect::<Vec<_>>());
+    setup.start(&words.chain(further.iter().copied()).collect::<Vec<_>>());
 }
 
 /// Waits until both leases of the scene are in state `state`, by at least `count` rows.
-fn wait_for_both(scene: &ClientServerLink, count: usize, state: &str) {
-    scene.wait_for_rows(count, state);
-    let leases = scene.read("leases.csv");
+fn wait_for_both(setup: &ClientServerLink, count: usize, state: &str) {
+    setup.wait_for_rows(count, state);
+    let leases = setup.read("leases.csv");
     let are_all = waited_until(|| {
-        let text = scene.read("leases.csv");
+        let text = setup.read("leases.csv");
         // The last line may be incomplete.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         rows(whole).values().filter(|row| row[13] == state).count() == LEASES.len()
@@ -115,22 +115,22 @@ fn wait_for_both(scene: &ClientServerLink, count: usize, state: &str) {
 
 /// Ends a scene in which a client has released its leases: the client's leases were those of the
 /// lease file, another client gets the same ones, and the packets on the link are correct.
-fn judge(mut scene: ClientServerLink) {
-    let heard = scene.read("hook.heard");
+fn judge(mut setup: ClientServerLink) {
+    let heard = setup.read("hook.heard");
     for what in ["BOUND6", "RENEW6"] {
-        let said: BTreeSet<&str> =
+        let output_text: BTreeSet<&str> =
             heard.lines().filter_map(|line| line.strip_prefix(what)).map(str::trim).collect();
-        assert_eq!(said, BTreeSet::from(LEASES), "{what}: {heard}");
+        assert_eq!(output_text, BTreeSet::from(LEASES), "{what}: {heard}");
     }
-    let released = scene.read("leases.csv");
+    let released = setup.read("leases.csv");
     let released = rows(&released);
     assert!(released.keys().eq(LEASES), "{released:#?}");
 
-    let words = dhclient(&scene, 2, "LL");
-    let count = scene.read("leases.csv").lines().count() - 1;
-    start(&mut scene, &words, &["-d", "-1"]);
-    wait_for_both(&scene, count + LEASES.len(), "0");
-    let again = scene.read("leases.csv");
+    let words = dhclient(&setup, 2, "LL");
+    let count = setup.read("leases.csv").lines().count() - 1;
+    start(&mut setup, &words, &["-d", "-1"]);
+    wait_for_both(&setup, count + LEASES.len(), "0");
+    let again = setup.read("leases.csv");
     let again = rows(&again);
     assert!(again.keys().eq(LEASES), "{again:#?}");
     for (lease, row) in &again {
@@ -138,7 +138,7 @@ fn judge(mut scene: ClientServerLink) {
         assert_ne!(row[1], released[lease][1]);
     }
 
-    let ended = scene.end("dhcpv6.msgtype == 7 && dhcpv6.duidll.hwtype");
+    let ended = setup.end("dhcpv6.msgtype == 7 && dhcpv6.duidll.hwtype");
     let (log, captured) = (&ended.log, &ended.captured);
     let wrong = format!("{} || (udp && !dhcpv6)", capture::MALFORMED);
     assert_eq!(captured.packets(&[], &wrong), Vec::<String>::new());
@@ -182,27 +182,27 @@ const FIELDS: [&str; 16] = [
 
 #[test]
 fn dhclient_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = ClientServerLink::set(&DHCP6, "dhclient6", &["dhclient"]) else {
+    let Some(mut setup) = ClientServerLink::set(&DHCP6, "dhclient6", &["dhclient"]) else {
         return;
     };
-    let words = dhclient(&scene, 1, "LLT");
-    start(&mut scene, &words, &["-d", "-1"]);
-    wait_for_both(&scene, 4, "0");
-    wait_for_renewal(&scene);
-    start(&mut scene, &words, &["-r"]);
-    wait_for_both(&scene, 6, "3");
-    judge(scene);
+    let words = dhclient(&setup, 1, "LLT");
+    start(&mut setup, &words, &["-d", "-1"]);
+    wait_for_both(&setup, 4, "0");
+    wait_for_renewal(&setup);
+    start(&mut setup, &words, &["-r"]);
+    wait_for_both(&setup, 6, "3");
+    judge(setup);
 }
 
 #[test]
 fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
-    let Some(mut scene) = ClientServerLink::set(&DHCP6, "dhcpcd6", &["dhcpcd", "dhclient"]) else {
+    let Some(mut setup) = ClientServerLink::set(&DHCP6, "dhcpcd6", &["dhcpcd", "dhclient"]) else {
         return;
     };
-    let config = scene.path("dhcpcd.conf");
+    let config = setup.path("dhcpcd.conf");
     let asked = format!(
         "duid\nipv6only\nnoipv6rs\nscript {}\ninterface {CLIENT_END}\nia_na 1\nia_pd 2\n",
-        scene.path("hook")
+        setup.path("hook")
     );
     fs::write(&config, asked).expect("the test's folder can be written");
     // `ip netns exec` gives the client mounts of its own, so it sees none of the machine's leases
@@ -211,21 +211,21 @@ fn dhcpcd_gets_keeps_and_releases_an_address_and_a_prefix() {
         "mount -t tmpfs tmpfs /var/lib/dhcpcd && mount -t tmpfs tmpfs /run && \
          exec dhcpcd -6 -B -f '{config}' {CLIENT_END}"
     );
-    scene.start(&["sh", "-c", &script]);
-    wait_for_both(&scene, 4, "0");
-    wait_for_renewal(&scene);
-    scene.have_dhcpcd_release("-6");
-    wait_for_both(&scene, 6, "3");
-    judge(scene);
+    setup.start(&["sh", "-c", &script]);
+    wait_for_both(&setup, 4, "0");
+    wait_for_renewal(&setup);
+    setup.have_dhcpcd_release("-6");
+    wait_for_both(&setup, 6, "3");
+    judge(setup);
 }
 
 /// Waits until the client has reported a renewal to its hook.
-fn wait_for_renewal(scene: &ClientServerLink) {
+fn wait_for_renewal(setup: &ClientServerLink) {
     let has_renewed = || {
-        let heard = scene.read("hook.heard");
+        let heard = setup.read("hook.heard");
         LEASES.iter().all(|lease| heard.contains(&format!("RENEW6 {lease}\n")))
     };
-    assert!(waited_until(has_renewed), "{}", scene.read("hook.heard"));
+    assert!(waited_until(has_renewed), "{}", setup.read("hook.heard"));
 }
 
 /// Runs one exchange by dhclient on `interface`, where the server has `subnet`.

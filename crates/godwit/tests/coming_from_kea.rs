@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::manual::{FREE, ManualKey, keys, page, place_below, quoted, rows};
+use crate::common::manual::{FREE, ManualKey, keys, page, quoted, rows, scope_below};
 use crate::common::{ServerProcess, TempFolder, configuration6, require};
 use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
 use serde_json::{Value, json};
@@ -42,18 +42,18 @@ fn without_status(page: &str, first: &str) -> Vec<String> {
 }
 
 /// Collects every key below `value`, with its scope.
-fn collect(value: &Value, place: &str, keys: &mut BTreeSet<(String, String)>) {
+fn collect(value: &Value, scope: &str, keys: &mut BTreeSet<(String, String)>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, place, keys)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, scope, keys)),
         Value::Object(map) => {
             for (key, inner) in map {
-                if !place.is_empty() {
-                    keys.insert((place.to_owned(), key.clone()));
+                if !scope.is_empty() {
+                    keys.insert((scope.to_owned(), key.clone()));
                 }
                 if FREE.contains(&key.as_str()) {
                     continue;
                 }
-                collect(inner, place_below(key), keys);
+                collect(inner, scope_below(key), keys);
             }
         }
         _ => {}
@@ -79,18 +79,19 @@ fn every_key_of_kea_has_a_row() {
         return;
     }
     let page = page("coming-from-kea.md");
-    let mut told = BTreeSet::new();
-    for ManualKey { family, key, place, .. } in keys(&page) {
-        let is_new = told.insert((family, place.clone(), key.clone()));
-        assert!(is_new, "`{key}` of DHCPv{family} has two rows for {place}");
+    let mut rows_of_manual = BTreeSet::new();
+    for ManualKey { family, key, scope, .. } in keys(&page) {
+        let is_new = rows_of_manual.insert((family, scope.clone(), key.clone()));
+        assert!(is_new, "`{key}` of DHCPv{family} has two rows for {scope}");
     }
     for (family, at_least) in [(4, 240), (6, 240)] {
         let keys = keys_of_kea(family);
         assert!(keys.len() >= at_least, "DHCPv{family}: only {} keys", keys.len());
         let digit = char::from(b'0' + family);
-        let is_told =
-            |(place, key): &&(String, String)| told.contains(&(digit, place.clone(), key.clone()));
-        let untold: Vec<_> = keys.iter().filter(|key| !is_told(key)).collect();
+        let has_row = |(scope, key): &&(String, String)| {
+            rows_of_manual.contains(&(digit, scope.clone(), key.clone()))
+        };
+        let untold: Vec<_> = keys.iter().filter(|key| !has_row(key)).collect();
         assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
     }
 }
@@ -151,20 +152,20 @@ fn commands(family: u8) -> Vec<String> {
 fn every_command_of_the_servers_has_a_row() {
     assert!(page("coming-from-kea.md").contains("(commands.md)"), "the page leads to the table");
     let page = page("commands.md");
-    let mut told: Vec<&str> =
+    let mut command_rows: Vec<&str> =
         rows(&page, "Command").iter().flat_map(|row| quoted(row[0])).collect();
-    let count = told.len();
-    told.sort_unstable();
-    told.dedup();
-    assert_eq!(told.len(), count, "a command has two rows");
+    let count = command_rows.len();
+    command_rows.sort_unstable();
+    command_rows.dedup();
+    assert_eq!(command_rows.len(), count, "a command has two rows");
     let mut known = BTreeSet::new();
     for family in [4_u8, 6] {
         let names = commands(family);
         assert!(names.len() >= 75, "DHCPv{family}: only {} commands", names.len());
         // A hook library adds the commands of both families.
         let is_row = |row: &str, name: &str| ["4", "6"].iter().any(|f| row.replace('#', f) == name);
-        let is_told = |name: &String| told.iter().any(|row| is_row(row, name));
-        let untold: Vec<_> = names.iter().filter(|name| !is_told(name)).collect();
+        let has_row = |name: &String| command_rows.iter().any(|row| is_row(row, name));
+        let untold: Vec<_> = names.iter().filter(|name| !has_row(name)).collect();
         assert!(untold.is_empty(), "DHCPv{family}, without a row: {untold:?}");
         known.extend(names);
     }

@@ -67,13 +67,13 @@ impl CommandLineSetup {
         }
         let CommandLineTable { addresses, interfaces, files, mut lines } = table();
         let lines = tools.iter().filter_map(|tool| lines.remove(*tool)).flatten().collect();
-        let stage = Self { namespace: Namespaces::make(), folder: TempFolder::new("lines"), lines };
+        let setup = Self { namespace: Namespaces::make(), folder: TempFolder::new("lines"), lines };
         let mut batch = "link set lo up\n".to_owned();
         for address in addresses {
             let (bits, ending) = if address.contains(':') { (128, " nodad") } else { (32, "") };
             let _ = writeln!(batch, "addr add {address}/{bits} dev lo{ending}");
         }
-        let is_named = |name: &&String| stage.lines.iter().any(|line| line.line.contains(&**name));
+        let is_named = |name: &&String| setup.lines.iter().any(|line| line.line.contains(&**name));
         for name in interfaces.iter().filter(is_named) {
             let _ = writeln!(batch, "link add {name} type veth peer name {name}-peer");
             for end in [name.clone(), format!("{name}-peer")] {
@@ -83,13 +83,13 @@ impl CommandLineSetup {
                 batch += "addr add 198.51.100.1/24 dev eth0\naddr add fe80::1/64 dev eth0 nodad\n";
             }
         }
-        stage.ip_batch(&batch);
+        setup.ip_batch(&batch);
         for (kind, names) in files {
             for name in names {
-                fs::write(stage.path(&name), content(&kind)).expect("the folder can be written");
+                fs::write(setup.path(&name), content(&kind)).expect("the folder can be written");
             }
         }
-        Some(stage)
+        Some(setup)
     }
 
     /// Runs the `ip` commands of `batch`.
@@ -307,44 +307,44 @@ fn there_are_lines_of_every_tool() {
 
 #[test]
 fn lines_of_dnsperf_and_resperf_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["dnsperf", "resperf"]) else { return };
-    let _servers = [53, 5353].map(|port| stage.serve(&format!("dns echo -l 0.0.0.0:{port}"), port));
+    let Some(setup) = CommandLineSetup::new(&["dnsperf", "resperf"]) else { return };
+    let _servers = [53, 5353].map(|port| setup.serve(&format!("dns echo -l 0.0.0.0:{port}"), port));
     let has_run = |out: &str| {
         let completed = out.split("Queries completed:").nth(1).unwrap_or_default();
         completed.split_whitespace().next().is_some_and(|count| count != "0")
     };
-    stage.check("example.com A\n", ProgressSign::Datagrams(10), |_| None, has_run);
+    setup.check("example.com A\n", ProgressSign::Datagrams(10), |_| None, has_run);
 }
 
 #[test]
 fn lines_of_perfdhcp_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["perfdhcp"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["perfdhcp"]) else { return };
     let has_run = |out: &str| {
         let sent = out.lines().filter_map(|line| line.trim().strip_prefix("sent packets:"));
         sent.filter_map(|count| count.trim().parse::<u64>().ok()).sum::<u64>() > 0
     };
-    stage.check("", ProgressSign::Datagrams(1), |_| None, has_run);
+    setup.check("", ProgressSign::Datagrams(1), |_| None, has_run);
 }
 
 #[test]
 fn lines_of_trafgen_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["trafgen"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["trafgen"]) else { return };
     let has_run = |out: &str| {
         let before = out.split(" packets outgoing").next().unwrap_or_default();
         before.split_whitespace().last().is_some_and(|count| count != "0" && out != before)
     };
-    stage.check("{ 1, 2, 3, fill(0x55, 60) }\n", ProgressSign::Frames(10), |_| None, has_run);
+    setup.check("{ 1, 2, 3, fill(0x55, 60) }\n", ProgressSign::Frames(10), |_| None, has_run);
 }
 
 #[test]
 fn lines_of_ifpps_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["ifpps"]) else { return };
-    stage.check("", ProgressSign::Output, |_| None, |out| !out.is_empty());
+    let Some(setup) = CommandLineSetup::new(&["ifpps"]) else { return };
+    setup.check("", ProgressSign::Output, |_| None, |out| !out.is_empty());
 }
 
 #[test]
 fn lines_of_iperf_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["iperf"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["iperf"]) else { return };
     // A client needs a server at its port.
     let serve = |line: &str| {
         let port = if line.contains("-p 5010") { " -p 5010" } else { "" };
@@ -353,13 +353,13 @@ fn lines_of_iperf_run_or_name_what_to_write() {
     let has_run = |out: &str| {
         out.starts_with("Server listening") || out.contains("sender") || out.starts_with('{')
     };
-    stage.check("", ProgressSign::Output, serve, has_run);
+    setup.check("", ProgressSign::Output, serve, has_run);
 }
 
 #[test]
 fn lines_of_ttcp_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["ttcp"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["ttcp"]) else { return };
     // A transmitter needs a receiver.
     let serve = |line: &str| line.contains(" -t").then(|| "dccp ttcp -r".to_owned());
-    stage.check("", ProgressSign::Output, serve, |out| out.starts_with("ttcp-"));
+    setup.check("", ProgressSign::Output, serve, |out| out.starts_with("ttcp-"));
 }

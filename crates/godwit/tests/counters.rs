@@ -101,7 +101,7 @@ fn godwit(words: &[&str]) -> Output {
     Command::new(GODWIT).args(words).stdin(Stdio::null()).output().expect("the binary starts")
 }
 
-fn said(output: &Output) -> (String, Option<i32>) {
+fn outcome(output: &Output) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
 }
 
@@ -174,8 +174,8 @@ fn an_interface_that_goes_away_is_said_and_ends_with_1() {
     let shown = link.inside(&["ip", "-d", "link", "show", "out0"]);
     assert!(shown.contains("promiscuity 1"), "{shown}");
     link.inside(&["ip", "link", "del", "out0"]);
-    let (text, code) = said(&running.rest().1);
-    assert_eq!((text.as_str(), code), ("error: interface out0 no longer exists\n", Some(1)));
+    let (text, code) = outcome(&running.rest().1);
+    assert_eq!((text.as_str(), code), ("error: interface out0 has gone\n", Some(1)));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
             "error: there is no processor 65000 in use; there are 0",
         ),
     ] {
-        let (text, code) = said(&godwit(words));
+        let (text, code) = outcome(&godwit(words));
         assert!(text.starts_with(complaint) && text.lines().count() == 1, "{words:?}: {text}");
         assert_eq!(code, Some(2), "{words:?}");
         assert!(!text.contains("interface") || text.contains("lo"), "{text}");
@@ -330,5 +330,5 @@ fn a_busy_process_is_seen_and_its_end_too() {
     busy.0.wait().expect("it was started here");
     let (rest, output) = running.rest();
     assert!(rest.last().expect("averages").starts_with("Average:"), "{rest:?}");
-    assert_eq!(said(&output), ("all processes have ended\n".to_owned(), Some(0)));
+    assert_eq!(outcome(&output), ("all processes have ended\n".to_owned(), Some(0)));
 }

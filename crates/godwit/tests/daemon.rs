@@ -23,7 +23,7 @@ fn refused_with_files_in(folder: &Path, arguments: &[&str], config: &Path) -> Ou
     run_bounded(command.arg("dhcp4").args(arguments).arg(config).stdin(Stdio::null()))
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -32,7 +32,7 @@ fn a_sound_configuration_passes_the_check_and_a_broken_one_names_every_problem()
     let folder = TempFolder::new("check");
     let config = configuration(folder.path(), "always", 1);
     let output = refused(&["-t"], &config);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("sound, 1 subnet\n"));
 
     let text = fs::read_to_string(&config).expect("it was written here");
@@ -41,14 +41,24 @@ fn a_sound_configuration_passes_the_check_and_a_broken_one_names_every_problem()
     for flag in ["-t", "-c"] {
         let output = refused(&[flag], &config);
         assert_eq!(output.status.code(), Some(2));
-        let said = said(&output);
+        let output_text = output_text(&output);
         let name = config.display().to_string();
-        assert!(said.matches(&name).count() >= 2, "both problems, with their place: {said}");
-        assert!(said.contains("valid-lifetime"), "the right key is suggested: {said}");
+        assert!(
+            output_text.matches(&name).count() >= 2,
+            "both problems, with their place: {output_text}"
+        );
+        assert!(
+            output_text.contains("valid-lifetime"),
+            "the right key is suggested: {output_text}"
+        );
     }
     let missing = refused(&["-c"], &folder.path().join("none.conf"));
     assert_eq!(missing.status.code(), Some(2));
-    assert!(said(&missing).contains("cannot read the configuration"), "{}", said(&missing));
+    assert!(
+        output_text(&missing).contains("cannot read the configuration"),
+        "{}",
+        output_text(&missing)
+    );
 }
 
 #[test]
@@ -58,12 +68,16 @@ fn a_port_or_lease_file_in_use_is_one_clear_sentence() {
     let server = ServerProcess::start(&config, folder.path());
     let same_port = refused(&["-p", &server.port.to_string(), "-c"], &config);
     assert_eq!(same_port.status.code(), Some(1));
-    assert!(said(&same_port).contains("in use"), "{}", said(&same_port));
-    assert_eq!(said(&same_port).lines().filter(|line| line.contains("error")).count(), 1);
+    assert!(output_text(&same_port).contains("in use"), "{}", output_text(&same_port));
+    assert_eq!(output_text(&same_port).lines().filter(|line| line.contains("error")).count(), 1);
     let other_port = common::free_port().to_string();
     let same_file = refused(&["-p", &other_port, "-c"], &config);
     assert_eq!(same_file.status.code(), Some(1));
-    assert!(said(&same_file).contains("in use by another server"), "{}", said(&same_file));
+    assert!(
+        output_text(&same_file).contains("in use by another server"),
+        "{}",
+        output_text(&same_file)
+    );
     server.stop();
 }
 
@@ -131,8 +145,12 @@ fn sockets_that_are_required_and_cannot_be_opened_end_the_server() {
         fs::write(&config, with_interfaces(&text, &interfaces)).expect("the folder can be written");
         let port = common::free_port().to_string();
         let output = refused(&["-p", &port, "-c"], &config);
-        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-        assert!(said(&output).contains("no interface `no-such0`"), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
+        assert!(
+            output_text(&output).contains("no interface `no-such0`"),
+            "{}",
+            output_text(&output)
+        );
     }
 }
 
@@ -147,8 +165,12 @@ fn an_address_that_is_not_there_is_told_by_the_check_and_as_an_error_by_who_list
             format!(r#""interfaces": [ "lo/198.51.100.254"{others} ], "dhcp-socket-type": "udp""#);
         fs::write(&config, with_interfaces(&text, &interfaces)).expect("the folder can be written");
         let output = refused(&["-t"], &config);
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains(&format!("warning: {absent}\n")), "{}", said(&output));
+        assert!(output.status.success(), "{}", output_text(&output));
+        assert!(
+            output_text(&output).contains(&format!("warning: {absent}\n")),
+            "{}",
+            output_text(&output)
+        );
 
         let log = ServerProcess::start(&config, folder.path()).stop();
         let line = log.lines().find(|line| line.contains(absent)).unwrap_or_default();
@@ -228,9 +250,9 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     let port = common::free_port().to_string();
     let is_refused_for = |pid: u32| {
         let output = refused_with_files_in(folder.path(), &["-p", &port, "-c"], &config);
-        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
         let sentence = format!("error: process {pid} serves this configuration already");
-        assert!(said(&output).contains(&sentence), "{}", said(&output));
+        assert!(output_text(&output).contains(&sentence), "{}", output_text(&output));
     };
     let serves = || {
         let server = ServerProcess::start(&config, folder.path());
@@ -389,8 +411,8 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     };
     assert!(common::waited_until(|| lines("DHCP4_STARTED").len() == 1));
     let unsupported = lines("DHCP4_CONFIG_UNSUPPORTED");
-    let place = format!("DHCP4_CONFIG_UNSUPPORTED {}:", config.display());
-    assert!(unsupported.len() == 1 && unsupported[0].contains(&place), "{unsupported:?}");
+    let message_start = format!("DHCP4_CONFIG_UNSUPPORTED {}:", config.display());
+    assert!(unsupported.len() == 1 && unsupported[0].contains(&message_start), "{unsupported:?}");
     let end = "ddns: updating the Domain Name System is not supported (no name is registered)";
     assert!(unsupported[0].ends_with(end), "{unsupported:?}");
     // Messages from before the loggers were known are there, too.

@@ -32,9 +32,9 @@ fn refused(mut wrapper: Command, flags: &[&str], config: &Path) -> (Option<i32>,
 fn the_check_names_every_problem() {
     let folder = TempFolder::new("check6");
     let config = configuration(folder.path());
-    let (code, said) = refused(Command::new("env"), &["-t"], &config);
+    let (code, output_text) = refused(Command::new("env"), &["-t"], &config);
     let absent = "warning: this machine has no interface `sv0`\n";
-    assert_eq!((code, said.as_str()), (Some(0), absent));
+    assert_eq!((code, output_text.as_str()), (Some(0), absent));
     let broken = [
         ("renew-timer", "renew-timr", "did you mean `renew-timer`"),
         ("2001:db8:1::10 -", "2001:db8:2::10 -", "2001:db8:2::10"),
@@ -45,11 +45,11 @@ fn the_check_names_every_problem() {
         text = text.replace(right, wrong);
     }
     fs::write(&config, text).expect("the folder can be written");
-    let (code, said) = refused(Command::new("env"), &["-t"], &config);
+    let (code, output_text) = refused(Command::new("env"), &["-t"], &config);
     assert_eq!(code, Some(2));
-    assert_eq!(said.matches("error:").count(), broken.len(), "{said}");
+    assert_eq!(output_text.matches("error:").count(), broken.len(), "{output_text}");
     for (_, _, words) in broken {
-        assert!(said.contains(words), "no `{words}`: {said}");
+        assert!(output_text.contains(words), "no `{words}`: {output_text}");
     }
 }
 
@@ -60,23 +60,24 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     let folder = TempFolder::new("refused6");
     let config = configuration(folder.path());
     let sentence = |wrapper: Command, config: &Path| {
-        let (code, said) = refused(wrapper, &["-c"], config);
-        assert_eq!(code, Some(1), "{said}");
-        let errors: Vec<&str> = said.lines().filter(|line| line.contains("error:")).collect();
-        assert_eq!(errors.len(), 1, "{said}");
+        let (code, output_text) = refused(wrapper, &["-c"], config);
+        assert_eq!(code, Some(1), "{output_text}");
+        let errors: Vec<&str> =
+            output_text.lines().filter(|line| line.contains("error:")).collect();
+        assert_eq!(errors.len(), 1, "{output_text}");
         errors[0].to_owned()
     };
     let mut unprivileged = link.at_server();
     unprivileged.args(["setpriv", "--bounding-set=-net_bind_service"]);
-    let said = sentence(unprivileged, &config);
-    assert!(said.contains("CAP_NET_BIND_SERVICE"), "{said}");
+    let output_text = sentence(unprivileged, &config);
+    assert!(output_text.contains("CAP_NET_BIND_SERVICE"), "{output_text}");
 
     // Another server has the link's address and the clients' group, though not the one of relay
     // agents, so this server could not reply to clients.
     let groups = [SERVER_ADDRESS, "ff02::1:2"];
     let squatters = groups.map(|address| link.squat(SERVER_END, address, 547));
-    let said = sentence(link.at_server(), &config);
-    assert!(said.contains("Address already in use"), "{said}");
+    let output_text = sentence(link.at_server(), &config);
+    assert!(output_text.contains("Address already in use"), "{output_text}");
     drop(squatters);
     // Programs that other tests have just started may have their sockets, too, until they run.
     let is_free = || link.opened_at_server(|| !is_taken(547));
@@ -90,17 +91,17 @@ fn what_the_machine_refuses_is_one_clear_sentence() {
     // No user can make such a folder.
     let mut data_folder = link.at_server();
     data_folder.args(["env", "KEA_DHCP_DATA_DIR=/proc/missing"]);
-    let said = sentence(data_folder, &elsewhere_config);
-    assert!(said.contains("/proc/missing/kea-dhcp6-serverid"), "{said}");
+    let output_text = sentence(data_folder, &elsewhere_config);
+    assert!(output_text.contains("/proc/missing/kea-dhcp6-serverid"), "{output_text}");
 
     // With everything in place, it starts.
     let server =
         ServerProcess::start_on_standard_ports(link.at_server(), "dhcp6", &config, folder.path());
-    let said = sentence(link.at_server(), &config);
-    assert!(said.contains("Address already in use"), "{said}");
+    let output_text = sentence(link.at_server(), &config);
+    assert!(output_text.contains("Address already in use"), "{output_text}");
     // With a free port, the leases are still in use.
-    let (code, said) = refused(link.at_server(), &["-p", "1547", "-c"], &config);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("in use by another server"), "{said}");
+    let (code, output_text) = refused(link.at_server(), &["-p", "1547", "-c"], &config);
+    assert_eq!(code, Some(1), "{output_text}");
+    assert!(output_text.contains("in use by another server"), "{output_text}");
     server.stop();
 }

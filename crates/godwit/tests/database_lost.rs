@@ -116,30 +116,30 @@ fn acknowledged_within(server: &ServerProcess, clients: u8, wait_us: &str) -> u6
 
 /// Stops the database for a while: no client gets a lease meanwhile, every client does afterwards.
 fn goes_on(engine: DatabaseEngine, name: &str, keys: &str) {
-    let Some(mut scene) = DatabaseLossSetup::set(engine, name, keys) else { return };
-    let server = scene.start();
+    let Some(mut setup) = DatabaseLossSetup::set(engine, name, keys) else { return };
+    let server = setup.start();
     assert_eq!(acknowledged(&server, 1), CLIENTS);
-    let before = scene.leases();
+    let before = setup.leases();
     assert_eq!(before.len() as u64, CLIENTS);
-    scene.database.kill();
+    setup.database.kill();
     assert_eq!(acknowledged_at_once(&server, 2), 0);
     server.wait_for("leases cannot be written");
     // The client's lease is safe, but only the database knows whether another client requested it
     // meanwhile.
     assert_eq!(acknowledged_at_once(&server, 1), 0);
-    scene.database.launch().expect("it starts again");
+    setup.database.launch().expect("it starts again");
     server.wait_for("connected to the lease database again");
     assert_eq!(acknowledged(&server, 1), CLIENTS);
-    assert_eq!(scene.leases()[..before.len()], before);
+    assert_eq!(setup.leases()[..before.len()], before);
     assert_eq!(acknowledged(&server, 2), CLIENTS);
-    let after = scene.leases();
+    let after = setup.leases();
     assert_eq!(after.len() as u64, 2 * CLIENTS);
     server.stop();
     // The server still has every lease.
-    let server = scene.start();
+    let server = setup.start();
     server.wait_for(&format!("loaded {} leases", after.len()));
     assert_eq!(acknowledged(&server, 2), CLIENTS);
-    assert_eq!(scene.leases(), after);
+    assert_eq!(setup.leases(), after);
     server.stop();
 }
 
@@ -171,17 +171,17 @@ fn ended(config: &Path) -> Output {
 #[test]
 fn a_server_ends_when_its_database_does_not_come_back() {
     let keys = r#", "max-reconnect-tries": 2, "reconnect-wait-time": 1"#;
-    let Some(mut scene) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "ends", keys) else {
+    let Some(mut setup) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "ends", keys) else {
         return;
     };
-    let mut server = scene.start();
-    scene.database.kill();
+    let mut server = setup.start();
+    setup.database.kill();
     assert_eq!(acknowledged_at_once(&server, 1), 0);
     server.wait_for("stopping, since leases can no longer be stored: cannot connect");
     // Until then its PID file prevents the start of another server.
     assert!(waited_until(|| server.has_ended()), "{}", server.log());
     // Nor does the server start.
-    let output = ended(&scene.config);
+    let output = ended(&setup.config);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("cannot connect to the lease database: "), "{text}");
@@ -192,12 +192,12 @@ fn a_server_ends_when_its_database_does_not_come_back() {
 fn a_server_waits_for_its_database_when_it_starts() {
     let keys = r#", "retry-on-startup": true, "max-reconnect-tries": 10000,
                   "reconnect-wait-time": 20"#;
-    let Some(mut scene) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "start", keys) else {
+    let Some(mut setup) = DatabaseLossSetup::set(DatabaseEngine::PostgreSql, "start", keys) else {
         return;
     };
-    scene.database.kill();
-    let (config, folder) = (&scene.config, scene.folder.path());
-    let database = &mut scene.database;
+    setup.database.kill();
+    let (config, folder) = (&setup.config, setup.folder.path());
+    let database = &mut setup.database;
     let server = std::thread::scope(|threads| {
         let server = threads.spawn(|| ServerProcess::start(config, folder));
         let log = folder.join("server.log");
@@ -212,27 +212,27 @@ fn a_server_waits_for_its_database_when_it_starts() {
 
 #[test]
 fn what_another_server_has_given_away_is_not_given_again() {
-    let Some(scene) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "given", "") else { return };
-    let server = scene.start();
+    let Some(setup) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "given", "") else { return };
+    let server = setup.start();
     assert_eq!(acknowledged(&server, 1), CLIENTS);
     let update = "UPDATE lease4 SET client_id = NULL, hwaddr = INSERT(hwaddr, 1, 1, UNHEX('02'))";
-    scene.database.query("leases", update).expect("it answers");
+    setup.database.query("leases", update).expect("it answers");
     let given = acknowledged_within(&server, 1, "20000000");
     assert_eq!(given, 0, "the leases are young, and no longer theirs");
     assert_eq!(acknowledged(&server, 1), CLIENTS);
-    assert_eq!(scene.leases().len() as u64, 2 * CLIENTS);
+    assert_eq!(setup.leases().len() as u64, 2 * CLIENTS);
     let log = server.stop();
     assert!(log.contains("given-elsewhere 5"), "{log}");
 }
 
 #[test]
 fn tables_that_are_not_there_are_one_clear_sentence() {
-    let Some(scene) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "tables", "") else { return };
-    scene.database.create("nothing").expect("a database can be made");
-    let text = fs::read_to_string(&scene.config).expect("it was written here");
-    fs::write(&scene.config, text.replace(r#""name": "leases""#, r#""name": "nothing""#))
+    let Some(setup) = DatabaseLossSetup::set(DatabaseEngine::MariaDb, "tables", "") else { return };
+    setup.database.create("nothing").expect("a database can be made");
+    let text = fs::read_to_string(&setup.config).expect("it was written here");
+    fs::write(&setup.config, text.replace(r#""name": "leases""#, r#""name": "nothing""#))
         .expect("the folder can be written");
-    let output = ended(&scene.config);
+    let output = ended(&setup.config);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("godwit db init"), "{text}");

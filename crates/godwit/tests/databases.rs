@@ -163,50 +163,50 @@ fn rows(path: &Path) -> Vec<String> {
 /// Checks that Kea fills tables made by Godwit, and that both tools write the same file, which can
 /// be loaded again.
 fn takes_turns_with_kea(engine: DatabaseEngine) {
-    let Some(scene) = DatabaseTestSetup::set(engine) else { return };
+    let Some(setup) = DatabaseTestSetup::set(engine) else { return };
     let version = if engine == DatabaseEngine::MariaDb { "14.0" } else { "13.0" };
-    assert!(scene.try_godwit(&["version"]).status.code() == Some(1));
-    let made = scene.godwit(&["init", "--schema", "2.2"]);
+    assert!(setup.try_godwit(&["version"]).status.code() == Some(1));
+    let made = setup.godwit(&["init", "--schema", "2.2"]);
     assert_eq!(made, format!("made the tables, version {version}\n"));
-    assert_eq!(scene.godwit(&["version"]), format!("{version}\n"));
-    assert!(scene.kea_admin(&["db-version"]).contains(version));
+    assert_eq!(setup.godwit(&["version"]), format!("{version}\n"));
+    assert!(setup.kea_admin(&["db-version"]).contains(version));
 
     for (family, leases) in [("4", CLIENTS), ("6", 2 * CLIENTS)] {
-        scene.serve(family.parse().expect("4 or 6"));
-        let [ours, theirs] = ["ours", "theirs"].map(|name| scene.path(&format!("{name}{family}")));
+        setup.serve(family.parse().expect("4 or 6"));
+        let [ours, theirs] = ["ours", "theirs"].map(|name| setup.path(&format!("{name}{family}")));
         let [our, their] = [&ours, &theirs].map(|path| path.display().to_string());
         let flag = format!("-{family}");
-        let said = scene.godwit(&["dump", &flag, "-o", &our]);
-        assert!(said.starts_with(&format!("wrote {leases} leases")), "{said}");
-        scene.kea_admin(&["lease-dump", &flag, "-o", &their, "-y"]);
+        let output_text = setup.godwit(&["dump", &flag, "-o", &our]);
+        assert!(output_text.starts_with(&format!("wrote {leases} leases")), "{output_text}");
+        setup.kea_admin(&["lease-dump", &flag, "-o", &their, "-y"]);
         let our_rows = rows(&ours);
         assert_eq!(our_rows.len(), 1 + leases);
         assert_eq!(our_rows, rows(&theirs));
         // The dump does not overwrite an existing file.
-        assert_eq!(scene.try_godwit(&["dump", &flag, "-o", &our]).status.code(), Some(1));
+        assert_eq!(setup.try_godwit(&["dump", &flag, "-o", &our]).status.code(), Some(1));
 
         // After the deletion and the upload: the same leases, counted as before.
-        let ask = |query: &str| scene.server.query("leases", query).expect("it answers");
+        let ask = |query: &str| setup.server.query("leases", query).expect("it answers");
         let counts = format!("SELECT * FROM lease{family}_stat ORDER BY 1, 2, 3");
         let counted = ask(&counts);
         ask(&format!("DELETE FROM lease{family}"));
-        scene.godwit(&["upload", &flag, "-i", &their]);
-        scene.godwit(&["dump", &flag, "-y", "-o", &our]);
+        setup.godwit(&["upload", &flag, "-i", &their]);
+        setup.godwit(&["dump", &flag, "-y", "-o", &our]);
         assert_eq!(rows(&ours), our_rows);
         assert_eq!(ask(&counts), counted);
         // Kea serves from the loaded leases: the same clients keep them.
-        scene.serve(family.parse().expect("4 or 6"));
+        setup.serve(family.parse().expect("4 or 6"));
         assert_eq!(ask(&format!("SELECT COUNT(*) FROM lease{family}")), format!("{leases}\n"));
     }
 
     let current = if engine == DatabaseEngine::MariaDb { "35.0" } else { "34.0" };
-    let upgraded = scene.godwit(&["upgrade"]);
+    let upgraded = setup.godwit(&["upgrade"]);
     assert_eq!(upgraded, format!("upgraded the tables to version {current}\n"));
-    assert!(scene.godwit(&["upgrade"]).contains("already"));
+    assert!(setup.godwit(&["upgrade"]).contains("already"));
     for family in ["4", "6"] {
-        let before = rows(&scene.path(&format!("ours{family}")));
-        let path = scene.path("upgraded").display().to_string();
-        scene.godwit(&["dump", &format!("-{family}"), "-y", "-o", &path]);
+        let before = rows(&setup.path(&format!("ours{family}")));
+        let path = setup.path("upgraded").display().to_string();
+        setup.godwit(&["dump", &format!("-{family}"), "-y", "-o", &path]);
         let after = rows(Path::new(&path));
         assert_eq!(after.len(), before.len());
     }

@@ -191,14 +191,14 @@ fn a_server_that_is_to_stop_ends_and_keeps_what_it_acknowledged() {
         ("serve-retry-exit", "none"),
         ("stop-retry-exit", "interval"),
     ] {
-        let mut scene = FullDiskSetup::set(&format!("{on_fail}-{durability}"), on_fail, durability);
-        scene.fill();
-        let live = scene.folder.path().join("small/leases.csv");
-        assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
-        let log = scene.server.log();
+        let mut setup = FullDiskSetup::set(&format!("{on_fail}-{durability}"), on_fail, durability);
+        setup.fill();
+        let live = setup.folder.path().join("small/leases.csv");
+        assert!(common::waited_until(|| setup.server.has_ended()), "{}", setup.server.log());
+        let log = setup.server.log();
         says_why(&log, &live);
-        assert_eq!(scene.server.exit_code(), Some(1), "{log}");
-        scene.check_what_is_kept();
+        assert_eq!(setup.server.exit_code(), Some(1), "{log}");
+        setup.check_what_is_kept();
     }
 }
 
@@ -208,22 +208,22 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         return;
     }
     for durability in ["always", "none"] {
-        let mut scene = FullDiskSetup::set(
+        let mut setup = FullDiskSetup::set(
             &format!("continue-{durability}"),
             "serve-retry-continue",
             durability,
         );
-        scene.fill();
-        scene.server.wait_for("lease file not written anew: cannot write");
-        says_why(&scene.server.log(), &scene.folder.path().join("small/leases.csv"));
-        assert_eq!(scene.exchanges(), 0, "nothing is acknowledged that cannot be written");
-        fs::remove_file(scene.disk.file("filler")).expect("it is there");
-        scene.server.wait_for("lease file written anew from memory");
+        setup.fill();
+        setup.server.wait_for("lease file not written anew: cannot write");
+        says_why(&setup.server.log(), &setup.folder.path().join("small/leases.csv"));
+        assert_eq!(setup.exchanges(), 0, "nothing is acknowledged that cannot be written");
+        fs::remove_file(setup.disk.file("filler")).expect("it is there");
+        setup.server.wait_for("lease file written anew from memory");
         // The server drops waiting replies when the file fails, not later.
-        let goes_through = (0..3).any(|_| scene.exchanges() == BATCH as usize);
-        assert!(goes_through, "{}", scene.server.log());
-        scene.server.signal("KILL");
-        assert!(common::waited_until(|| scene.server.has_ended()), "{}", scene.server.log());
-        scene.check_what_is_kept();
+        let goes_through = (0..3).any(|_| setup.exchanges() == BATCH as usize);
+        assert!(goes_through, "{}", setup.server.log());
+        setup.server.signal("KILL");
+        assert!(common::waited_until(|| setup.server.has_ended()), "{}", setup.server.log());
+        setup.check_what_is_kept();
     }
 }

@@ -19,7 +19,7 @@ const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 pub(crate) struct DnsEchoProcess {
     child: Option<Child>,
     /// Standard error of the responder, kept open because a closed pipe would break its output.
-    said: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
     pub(crate) address: String,
 }
 
@@ -29,11 +29,11 @@ impl DnsEchoProcess {
         command.args(["dns", "echo", "--listen", "127.0.0.1:0", "--json"]).args(flags);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
-        let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut line = String::new();
-        said.read_line(&mut line).expect("the responder speaks");
+        stderr.read_line(&mut line).expect("the responder speaks");
         let address = line.trim().strip_prefix("dns echo: answering on ").expect("an address");
-        Self { child: Some(child), address: address.to_owned(), said }
+        Self { child: Some(child), address: address.to_owned(), stderr }
     }
 
     /// Ends the responder by SIGTERM and returns its counts.
@@ -42,9 +42,9 @@ impl DnsEchoProcess {
         let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
         assert!(kill.expect("kill starts").success());
         let output = child.wait_with_output().expect("it was started");
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut self.said, &mut said).expect("plain text");
-        assert!(output.status.success() && said.is_empty(), "{said}");
+        let mut output_text = String::new();
+        std::io::Read::read_to_string(&mut self.stderr, &mut output_text).expect("plain text");
+        assert!(output.status.success() && output_text.is_empty(), "{output_text}");
         serde_json::from_slice(&output.stdout).expect("one document")
     }
 }
@@ -153,9 +153,9 @@ struct BindProcess {
 
 impl BindProcess {
     fn start(folder: &Path) -> Self {
-        let (port, place) = (common::free_port(), folder.display());
+        let (port, folder_path) = (common::free_port(), folder.display());
         let config = format!(
-            "options {{ directory \"{place}\"; listen-on port {port} {{ 127.0.0.1; }};
+            "options {{ directory \"{folder_path}\"; listen-on port {port} {{ 127.0.0.1; }};
              listen-on-v6 {{ none; }}; pid-file none; session-keyfile none; recursion no;
              dnssec-validation no; require-server-cookie yes; }};
              controls {{ }};
@@ -190,20 +190,20 @@ fn a_server_is_asked_at_the_address_of_its_link_whatever_names_the_interface() {
     command.args([GODWIT, "dns", "echo", "--listen", &format!("[fe80::1%{SERVER_END}]:5300")]);
     let mut child =
         command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
-    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("the responder speaks");
-    let _echo = DnsEchoProcess { child: Some(child), address: String::new(), said };
+    stderr.read_line(&mut line).expect("the responder speaks");
+    let _echo = DnsEchoProcess { child: Some(child), address: String::new(), stderr };
     assert!(line.starts_with("dns echo: answering on [fe80::1%"), "{line}");
     let index =
         link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index);
-    let asked = |words: &str| {
+    let asking = |words: &str| {
         let mut command = link.at_client();
         command.args([GODWIT, "dns", "load"]).args(words.split(' '));
         command.args(["--rate", "50", "--duration", "0.1", "--deadline-s", "120", "--json", "-"]);
         command.output().expect("the binary starts")
     };
-    let output = asked("-s fe80::1 -p 5300");
+    let output = asking("-s fe80::1 -p 5300");
     assert_eq!(output.status.code(), Some(2), "no interface is named: {output:?}");
     for words in [
         format!("-s [fe80::1%{CLIENT_END}]:5300"),
@@ -212,7 +212,7 @@ fn a_server_is_asked_at_the_address_of_its_link_whatever_names_the_interface() {
         format!("-s fe80::1%{CLIENT_END} -p 5300 --tcp"),
         format!("-s fe80::1 -p 5300 -a fe80::2%{CLIENT_END}"),
     ] {
-        let output = asked(&words);
+        let output = asking(&words);
         let rcodes = &record(&output)["answers"]["rcodes"];
         assert_eq!(rcodes, &serde_json::json!({ "NOERROR": 5 }), "{words}");
     }
@@ -229,8 +229,8 @@ fn bind_takes_the_cookies_that_it_gave() {
     let more = ["--duration", "0.2", "--deadline-s", "120", "--json", "-"];
     let rcodes = |option: &[&str]| {
         let output = load(&[&words[..], &more, option].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && said.is_empty(), "{said}");
+        let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && output_text.is_empty(), "{output_text}");
         record(&output)["answers"]["rcodes"].clone()
     };
     assert_eq!(rcodes(&["--cookie"]), serde_json::json!({ "NOERROR": 10 }));
@@ -274,8 +274,8 @@ fn a_real_server_gives_the_answers_that_are_known() {
         "--json",
         json.to_str().expect("a plain path"),
     ]);
-    let said = String::from_utf8(output.stdout.clone()).expect("plain text");
-    assert!(output.status.success(), "{said} {output:?}");
+    let output_text = String::from_utf8(output.stdout.clone()).expect("plain text");
+    assert!(output.status.success(), "{output_text} {output:?}");
     let text = fs::read_to_string(&json).expect("the record was written");
     let record: Value = serde_json::from_str(&text).expect("one document");
     let answers = &record["answers"];
@@ -288,7 +288,10 @@ fn a_real_server_gives_the_answers_that_are_known() {
     assert_eq!((number(answers, "/truncated"), number(answers, "/unmatched")), (100, 0));
     assert_eq!(number(&record, "/exchanges/on_time"), 400);
     assert_eq!(number(&record, "/exchanges/nak"), 100);
-    assert!(said.contains("NOERROR 300, NXDOMAIN 100, REFUSED 100; truncated 100"), "{said}");
+    assert!(
+        output_text.contains("NOERROR 300, NXDOMAIN 100, REFUSED 100; truncated 100"),
+        "{output_text}"
+    );
     // Over TCP the long answer is whole: the load sends either all queries there or only those with
     // a truncated answer. Dnsmasq closes a connection after 100 queries, which eight connections do
     // not reach.
@@ -326,10 +329,10 @@ example.com MX
     command.args(["-f", "inet", "-m", "tcp", "-s", address, "-p", port]);
     command.args(["-n", "250", "-c", "5", "-t", "300", "-d"]);
     let output = command.arg(&queries).stdin(Stdio::null()).output().expect("dnsperf starts");
-    let [said, error] =
+    let [output_text, error] =
         [&output.stdout, &output.stderr].map(|octets| String::from_utf8_lossy(octets));
-    let is_whole = said.contains("NOERROR 500 (100.00%)");
-    assert!(is_whole, "dnsperf: {}\n{said}\n{error}", output.status);
+    let is_whole = output_text.contains("NOERROR 500 (100.00%)");
+    assert!(is_whole, "dnsperf: {}\n{output_text}\n{error}", output.status);
     let ledger = echo.end();
     assert_eq!((number(&ledger, "/tcp/received"), number(&ledger, "/tcp/sent")), (500, 500));
     assert_eq!((number(&ledger, "/tcp/connections"), number(&ledger, "/truncated")), (5, 0));
@@ -365,17 +368,17 @@ fn mistakes_are_told() {
         (&["--rate", "1000001"], "error: the argument '--rate".to_owned()),
     ] {
         let output = load(&[&server[..], flags].concat());
-        let said = String::from_utf8(output.stderr).expect("plain text");
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
-        assert!(said.contains(&expected), "{flags:?}: {said}");
+        let output_text = String::from_utf8(output.stderr).expect("plain text");
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {output_text}");
+        assert!(output_text.contains(&expected), "{flags:?}: {output_text}");
     }
     let echo = DnsEchoProcess::start(&[]);
     let mut command = Command::new(GODWIT);
     let second = command.args(["dns", "echo", "-l", &echo.address]).output().expect("it starts");
-    let said = String::from_utf8(second.stderr).expect("plain text");
+    let output_text = String::from_utf8(second.stderr).expect("plain text");
     let expected = format!("error: cannot bind a UDP socket to {}: ", echo.address);
-    assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(said.starts_with(&expected), "{said}");
+    assert_eq!(second.status.code(), Some(1), "{output_text}");
+    assert!(output_text.starts_with(&expected), "{output_text}");
 }
 
 /// Returns a classic pcap file of bare IPv4 packets: queries to port 53 from loopback, each with
@@ -447,13 +450,13 @@ fn queries_of_a_capture_go_as_they_were_in_their_order() {
     // At a rate, over and over.
     let (sent, _) = sent_by_load(&["-d", path, "--rate", "100", "--duration", "0.07"], 7);
     assert_eq!(sent[3..6], expected);
-    for (flags, said) in [
+    for (flags, expected_text) in [
         (&["-d", path, "--rate", "1", "--no-recursion"][..], "are asked as they are"),
         (&["-d", "/dev/null", "--replay-times"], "--replay-times takes a capture, which /dev/null"),
     ] {
         let output = load(&[&["-s", "127.0.0.1:9"][..], flags].concat());
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected_text), "{output:?}");
     }
 }
 
@@ -537,8 +540,11 @@ fn a_run_without_any_answer_ends_with_3_and_its_cause() {
     let words = ["--rate", "100", "--duration", "0.1", "--deadline-s", "0.1", "--drain-s", "0.1"];
     let output = load(&[&words[..], &["-s", &server]].concat());
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("no answer at all from") && said.contains("firewall"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output_text.contains("no answer at all from") && output_text.contains("firewall"),
+        "{output_text}"
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("p50 -, p99 -"), "{text}");
 
@@ -548,8 +554,8 @@ fn a_run_without_any_answer_ends_with_3_and_its_cause() {
     assert!(waited_until(|| !common::ports::is_taken(port)), "nobody has port {port} any more");
     let output = load(&[&words[..], &["-s", &server]].concat());
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(&format!("nothing listens at {server}")), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output_text.contains(&format!("nothing listens at {server}")), "{output_text}");
 }
 
 #[test]
@@ -577,13 +583,13 @@ fn letters_and_host_names_are_taken_as_by_dnsperf() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(number(&record, "/exchanges/due"), 1_000);
     assert_eq!(number(&record, "/exchanges/lost"), 0, "{record}");
-    for (words, said) in [
+    for (words, expected_text) in [
         (&["-s", "no such host", "-Q", "1"][..], "neither an address nor a host"),
         (&["-s", "127.0.0.1:x", "-Q", "1"], "x is no port"),
     ] {
         let output = load(words);
         assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected_text), "{output:?}");
     }
 }
 
@@ -591,15 +597,15 @@ fn letters_and_host_names_are_taken_as_by_dnsperf() {
 fn without_a_rate_the_highest_is_searched_for() {
     let echo = DnsEchoProcess::start(&["--capacity", "1500"]);
     let output = load(&["-s", &echo.address, "-l", "0.3", "--deadline-s", "0.5", "--json", "-"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
     // A busy machine may fail at any rate; the found rate must be at most that of the responder.
-    let lines = said.lines().filter(|line| line.contains(" queries/s, ")).count();
-    assert!(lines >= 2 && said.contains("% in time"), "{said}");
+    let lines = output_text.lines().filter(|line| line.contains(" queries/s, ")).count();
+    assert!(lines >= 2 && output_text.contains("% in time"), "{output_text}");
     if output.status.success() {
         let rate = record(&output)["offered_per_s"].as_f64().expect("a number");
-        assert!(rate < 2_500.0, "{rate} {said}");
+        assert!(rate < 2_500.0, "{rate} {output_text}");
     } else {
-        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert_eq!(output.status.code(), Some(3), "{output_text}");
     }
 }
 
@@ -615,8 +621,8 @@ fn more_ports_than_the_soft_limit_of_open_files_are_opened() {
         .args(["--deadline-s", "120", "--json", "-"])
         .output()
         .expect("prlimit starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(number(&record(&output), "/exchanges/due"), 300, "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{output_text}");
+    assert_eq!(number(&record(&output), "/exchanges/due"), 300, "{output_text}");
     echo.end();
 }

@@ -15,18 +15,21 @@ const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Returns the queries that `command` sends. `words` returns its arguments for the server's
 /// address.
-fn asked(command: &mut Command, words: impl FnOnce(SocketAddr) -> Vec<String>) -> Vec<Vec<u8>> {
+fn queries_of(
+    command: &mut Command,
+    words: impl FnOnce(SocketAddr) -> Vec<String>,
+) -> Vec<Vec<u8>> {
     let recorder = QueryRecorder::start();
     command.args(words(recorder.address)).stdin(Stdio::null());
     let output = command.output().expect("the program starts");
     let queries = recorder.end();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}: {said}", output.status);
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}: {output_text}", output.status);
     queries
 }
 
 fn asked_by_dnsperf(file: &Path) -> Vec<Vec<u8>> {
-    asked(&mut Command::new("dnsperf"), |server| {
+    queries_of(&mut Command::new("dnsperf"), |server| {
         let (ip, port) = (server.ip().to_string(), server.port().to_string());
         let file = file.display().to_string();
         let words = ["-s", &ip, "-p", &port, "-d", &file, "-c", "1", "-q", "1", "-n", "1"];
@@ -35,7 +38,7 @@ fn asked_by_dnsperf(file: &Path) -> Vec<Vec<u8>> {
 }
 
 fn asked_by_godwit(file: &Path) -> Vec<Vec<u8>> {
-    asked(&mut Command::new(GODWIT), |server| {
+    queries_of(&mut Command::new(GODWIT), |server| {
         let (server, file) = (server.to_string(), file.display().to_string());
         let words = ["dns", "load", "-s", &server, "-d", &file, "-q", "1", "-n", "1"];
         let more = ["--edns", "0", "--skip-bad-lines", "--linger-s", "0", "--deadline-s", "60"];

@@ -31,13 +31,13 @@ struct ZoneServer {
 impl ZoneServer {
     fn start(program: &str, folder: &Path) -> Self {
         let port = common::free_port();
-        let place = folder.display();
+        let folder_path = folder.display();
         let (file, text, words) = match program {
             "named" => (
                 "named.conf",
                 format!(
-                    "options {{ directory \"{place}\"; pid-file \"{place}/pid\"; recursion no; \
-                     session-keyfile \"{place}/session.key\"; listen-on-v6 {{ none; }}; \
+                    "options {{ directory \"{folder_path}\"; pid-file \"{folder_path}/pid\"; recursion no; \
+                     session-keyfile \"{folder_path}/session.key\"; listen-on-v6 {{ none; }}; \
                      listen-on port {port} {{ 127.0.0.1; }}; dnssec-validation no; \
                      empty-zones-enable no; minimal-responses yes; }}; controls {{ }};\n\
                      zone \"godwit.test\" {{ type primary; file \"zone\"; }};\n"
@@ -48,9 +48,9 @@ impl ZoneServer {
                 "nsd.conf",
                 format!(
                     "server:\n  ip-address: 127.0.0.1@{port}\n  username: \"\"\n  chroot: \"\"\n  \
-                     zonesdir: \"{place}\"\n  database: \"\"\n  pidfile: \"{place}/pid\"\n  \
-                     xfrdfile: \"{place}/xfrd\"\n  xfrdir: \"{place}\"\n  \
-                     zonelistfile: \"{place}/list\"\n  cookie-secret-file: \"{place}/cookies\"\n  \
+                     zonesdir: \"{folder_path}\"\n  database: \"\"\n  pidfile: \"{folder_path}/pid\"\n  \
+                     xfrdfile: \"{folder_path}/xfrd\"\n  xfrdir: \"{folder_path}\"\n  \
+                     zonelistfile: \"{folder_path}/list\"\n  cookie-secret-file: \"{folder_path}/cookies\"\n  \
                      rrl-ratelimit: 0\n  rrl-whitelist-ratelimit: 0\n\
                      remote-control:\n  control-enable: no\n\
                      zone:\n  name: \"godwit.test\"\n  zonefile: \"zone\"\n"
@@ -172,8 +172,8 @@ fn mistakes_are_told() {
         (&load, &["--zone-like", "1", "--query", "x A"], 2, "cannot be used with"),
     ] {
         let output = godwit(&[first, rest].concat());
-        let said = String::from_utf8(output.stderr).expect("plain text");
-        assert_eq!(output.status.code(), Some(code), "{rest:?}: {said}");
-        assert!(said.contains(expected), "{rest:?}: {said}");
+        let output_text = String::from_utf8(output.stderr).expect("plain text");
+        assert_eq!(output.status.code(), Some(code), "{rest:?}: {output_text}");
+        assert!(output_text.contains(expected), "{rest:?}: {output_text}");
     }
 }

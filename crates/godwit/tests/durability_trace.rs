@@ -28,7 +28,7 @@ struct DurabilityCase {
     granted: fn(&[u8]) -> Vec<IpAddr>,
     /// Function that writes the configuration, for this durability, into the folder.
     configuration: fn(&Path, &str) -> PathBuf,
-    place: ClientLocation,
+    client_location: ClientLocation,
     /// Number of addresses and prefixes that the clients get.
     leases: usize,
 }
@@ -59,7 +59,7 @@ fn traced_once(case: &DurabilityCase, durability: &str) -> Option<(TraceVerdict,
     let folder = TempFolder::new(&label);
     let trace = folder.path().join("trace");
     let config = (case.configuration)(folder.path(), durability);
-    let is_exact = match case.place {
+    let is_exact = match case.client_location {
         ClientLocation::Loopback(clients) => {
             let strace = under_strace(Command::new("env"), &trace);
             let server = ServerProcess::start_under(strace, case.server, &config, folder.path());
@@ -109,7 +109,7 @@ fn dhcpv4_through_a_relay() {
             server: "dhcp4",
             granted: granted_by_ack,
             configuration: |folder, durability| configuration(folder, durability, 1),
-            place: ClientLocation::Loopback(|server| {
+            client_location: ClientLocation::Loopback(|server| {
                 perfdhcp(Command::new("env"), &["-4", "-l", "127.0.0.1"], Some(server))
             }),
             leases: EXCHANGES,
@@ -127,7 +127,7 @@ fn dhcpv6_through_a_relay() {
                 let relay = r#""relay": { "ip-addresses": [ "::1" ] }"#;
                 configuration_of_dhcp6(folder, durability, "lo/::1", relay)
             },
-            place: ClientLocation::Loopback(|server| {
+            client_location: ClientLocation::Loopback(|server| {
                 let arguments = ["-6", "-A", "1", "-e", "address-and-prefix", "-l", "::1"];
                 perfdhcp(Command::new("env"), &arguments, Some(server))
             }),
@@ -143,7 +143,7 @@ fn dhcpv4_on_the_servers_link() {
             server: "dhcp4",
             granted: granted_by_ack,
             configuration: configuration_of_a_link,
-            place: ClientLocation::Link(|link| {
+            client_location: ClientLocation::Link(|link| {
                 (0..DIRECT_EXCHANGES).for_each(|number| udhcpc(link, number));
                 true
             }),
@@ -162,7 +162,7 @@ fn dhcpv6_on_the_servers_link() {
                 let interface = format!(r#""interface": "{SERVER_END}""#);
                 configuration_of_dhcp6(folder, durability, SERVER_END, &interface)
             },
-            place: ClientLocation::Link(|link| {
+            client_location: ClientLocation::Link(|link| {
                 perfdhcp(link.at_client(), &["-6", "-e", "prefix-only", "-l", CLIENT_END], None)
             }),
             leases: EXCHANGES,

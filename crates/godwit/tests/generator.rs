@@ -20,7 +20,7 @@ use responder::{ClientTreatment, DhcpResponder};
 use serde_json::Value;
 
 /// Returns the arguments that lead to `responder` from a port of the test.
-fn way(responder: &DhcpResponder, own_port: u16) -> Vec<String> {
+fn send_args(responder: &DhcpResponder, own_port: u16) -> Vec<String> {
     let (port, own) = (responder.port.to_string(), own_port.to_string());
     let host = if responder.is_v6 { "::1" } else { "127.0.0.1" };
     ["-l", host, "-L", &own, "-N", &port, host].map(Into::into).into()
@@ -32,7 +32,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 fn godwit(line: &str, responder: &DhcpResponder) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
-    command.arg("perfdhcp").args(words(line)).args(way(responder, free_port()));
+    command.arg("perfdhcp").args(words(line)).args(send_args(responder, free_port()));
     run_bounded(&mut command)
 }
 
@@ -291,7 +291,7 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(&link);
     command.args(words("-4 -r100 -n20 -d60 -xes -w")).arg(&script);
-    let output = run_bounded(command.args(way(&responder, free_port())));
+    let output = run_bounded(command.args(send_args(&responder, free_port())));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.starts_with("Running: perfdhcp -4 -r 100 -n 20 -d 60 -x es -w "), "{text}");
@@ -309,7 +309,7 @@ fn a_program_around_the_run_is_told_start_and_stop_and_a_link_is_enough() {
 fn a_server_of_dhcpv6_that_is_silent_to_unicast_is_told_with_the_reason() {
     let socket = std::net::UdpSocket::bind("[::1]:0").expect("loopback has an address");
     let port = socket.local_addr().expect("it is bound").port().to_string();
-    let said = |words_of_relay: &str| {
+    let output_text = |words_of_relay: &str| {
         let own = free_port().to_string();
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         command.args(words("perfdhcp -6 -i -r 50 -n 3 -d 0.1 -l ::1")).args(["-L", &own]);
@@ -317,9 +317,9 @@ fn a_server_of_dhcpv6_that_is_silent_to_unicast_is_told_with_the_reason() {
         let output = run_bounded(command.args(["-N", &port, "::1"]));
         String::from_utf8(output.stderr).expect("plain text")
     };
-    let as_client = said("-x e");
+    let as_client = output_text("-x e");
     assert!(as_client.contains("write -A 1 to be a relay"), "{as_client}");
-    let as_relay = said("-A 1");
+    let as_relay = output_text("-A 1");
     assert!(as_relay.contains("a subnet for the relay"), "{as_relay}");
 }
 
@@ -334,21 +334,23 @@ fn a_silent_server_is_told_with_what_to_check() {
         let output = run_bounded(command.args(["-N", &port, "localhost"]));
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = run();
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("no answer at all: is 127.0.0.1:"), "{said}");
-    assert!(said.contains("a subnet for the relay 127.0.0.1"), "{said}");
+    let (code, output_text) = run();
+    assert_eq!(code, Some(3), "{output_text}");
+    assert!(output_text.contains("no answer at all: is 127.0.0.1:"), "{output_text}");
+    assert!(output_text.contains("a subnet for the relay 127.0.0.1"), "{output_text}");
     drop(socket);
-    let (code, said) = run();
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains(&format!("nothing listens at 127.0.0.1:{port}")), "{said}");
+    let (code, output_text) = run();
+    assert_eq!(code, Some(3), "{output_text}");
+    assert!(output_text.contains(&format!("nothing listens at 127.0.0.1:{port}")), "{output_text}");
 }
 
 #[test]
 fn a_signal_ends_the_run_with_130_and_a_valid_document() {
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
-    command.args(words("perfdhcp -4 -r 100 -p 3600 --json -")).args(way(&responder, free_port()));
+    command
+        .args(words("perfdhcp -4 -r 100 -p 3600 --json -"))
+        .args(send_args(&responder, free_port()));
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     responder.wait_for(5);
     run_bounded(Command::new("kill").args(["-INT", &child.id().to_string()]));
@@ -406,7 +408,7 @@ fn both(
         if Path::new(program).ends_with("godwit") {
             command.arg("perfdhcp");
         }
-        command.args(words(line)).args(words(further)).args(way(&responder, own_port));
+        command.args(words(line)).args(words(further)).args(send_args(&responder, own_port));
         let output = run_bounded(&mut command);
         results
             .push((String::from_utf8_lossy(&output.stdout).into(), output.status.code().unwrap()));

@@ -77,7 +77,7 @@ struct HostDatabaseServer {
     server: ServerProcess,
     relay: UdpSocket,
     /// Messages so far, which are their transaction identifiers.
-    asked: Cell<u32>,
+    requests: Cell<u32>,
     _folder: TempFolder,
 }
 
@@ -106,13 +106,13 @@ impl HostDatabaseServer {
         let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
         relay.connect((here, server.port)).expect("loopback is connected");
         relay.set_read_timeout(Some(RETRANSMISSION)).expect("a time");
-        Self { server, relay, asked: Cell::new(0), _folder: folder }
+        Self { server, relay, requests: Cell::new(0), _folder: folder }
     }
 
     /// The next transaction identifier.
     fn next_xid(&self) -> u32 {
-        self.asked.set(self.asked.get() + 1);
-        self.asked.get()
+        self.requests.set(self.requests.get() + 1);
+        self.requests.get()
     }
 
     /// The answer to `octets`, which are sent again where there is none: a message that waits too
@@ -215,7 +215,7 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     write(&postgres, "020000000004", 0, &long, &named);
     // The first address of the pool is reserved for another client.
     write(&postgres, "020000000077", 0, columns, &value("127.1.0.1"));
-    let scene = HostDatabaseServer::start(
+    let database_server = HostDatabaseServer::start(
         "dhcp4",
         Ipv4Addr::LOCALHOST.into(),
         &[entry(&maria, ""), entry(&postgres, r#", "readonly": true"#)],
@@ -224,28 +224,28 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
                           "pools": [ { "pool": "127.1.0.1 - 127.1.0.254" } ] } ]"#,
     );
     let offer = |n| {
-        let (kind, address) = scene.ask4(n, None);
+        let (kind, address) = database_server.ask4(n, None);
         assert_eq!(kind, Some(v4::MessageType::Offer));
         address
     };
     assert_eq!(offer(1), Ipv4Addr::new(127, 2, 0, 1));
     assert_eq!(offer(2), Ipv4Addr::new(127, 2, 0, 2));
     assert_eq!(offer(4), Ipv4Addr::new(127, 2, 0, 4));
-    scene
+    database_server
         .server
         .wait_for("of a hosts database (hw-address 020000000004): `hostname`: host name has");
-    let (kind, _) = scene.ask4(3, Some(POOL4));
+    let (kind, _) = database_server.ask4(3, Some(POOL4));
     assert_eq!(kind, Some(v4::MessageType::Nak));
     let dynamic = offer(3);
     assert!(dynamic > POOL4 && dynamic <= Ipv4Addr::new(127, 1, 0, 254), "{dynamic}");
-    let (kind, leased) = scene.ask4(3, Some(dynamic));
+    let (kind, leased) = database_server.ask4(3, Some(dynamic));
     assert_eq!((kind, leased), (Some(v4::MessageType::Ack), dynamic));
     // An operator writes a row while the server runs.
     write(&maria, "020000000003", 0, columns, &value("127.2.0.3"));
     assert!(waited_until(|| offer(3) == Ipv4Addr::new(127, 2, 0, 3)));
-    let (kind, leased) = scene.ask4(3, Some(Ipv4Addr::new(127, 2, 0, 3)));
+    let (kind, leased) = database_server.ask4(3, Some(Ipv4Addr::new(127, 2, 0, 3)));
     assert_eq!((kind, leased), (Some(v4::MessageType::Ack), Ipv4Addr::new(127, 2, 0, 3)));
-    scene.server.stop();
+    database_server.server.stop();
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
     reserve(&maria, 1, "2001:db8:1::a");
     reserve(&postgres, 2, "2001:db8:1::b");
     reserve(&postgres, 77, "2001:db8:1::1:0");
-    let scene = HostDatabaseServer::start(
+    let database_server = HostDatabaseServer::start(
         "dhcp6",
         Ipv6Addr::LOCALHOST.into(),
         &[entry(&maria, ""), entry(&postgres, "")],
@@ -273,12 +273,12 @@ fn clients_of_dhcpv6_get_what_is_reserved_in_two_databases() {
                           "relay": { "ip-addresses": [ "::1" ] },
                           "pools": [ { "pool": "2001:db8:1::1:0 - 2001:db8:1::1:ff" } ] } ]"#,
     );
-    assert_eq!(scene.offered6(1).to_string(), "2001:db8:1::a");
-    assert_eq!(scene.offered6(2).to_string(), "2001:db8:1::b");
-    assert_eq!(scene.offered6(3).to_string(), "2001:db8:1::1:1");
+    assert_eq!(database_server.offered6(1).to_string(), "2001:db8:1::a");
+    assert_eq!(database_server.offered6(2).to_string(), "2001:db8:1::b");
+    assert_eq!(database_server.offered6(3).to_string(), "2001:db8:1::1:1");
     reserve(&postgres, 3, "2001:db8:1::c");
-    assert!(waited_until(|| scene.offered6(3).to_string() == "2001:db8:1::c"));
-    scene.server.stop();
+    assert!(waited_until(|| database_server.offered6(3).to_string() == "2001:db8:1::c"));
+    database_server.server.stop();
 }
 
 #[test]

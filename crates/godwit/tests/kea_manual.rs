@@ -88,8 +88,8 @@ fn kea_takes(family: u8, text: &str, folder: &TempFolder) -> bool {
 }
 
 /// Returns the document that one of [`WAYS`] makes of `text`.
-fn document(way: &str, family: u8, text: &str) -> String {
-    way.replace('F', &family.to_string()).replace('%', text)
+fn document(template: &str, family: u8, text: &str) -> String {
+    template.replace('F', &family.to_string()).replace('%', text)
 }
 
 /// Returns true if a refusal is one of [`REFUSED_ON_PURPOSE`], and only for that reason.
@@ -103,8 +103,9 @@ fn is_meant(chapter: &str, number: i32, reason: &str) -> bool {
 /// Returns the documents that a snippet may make: a member belongs into a map, a map into a list.
 fn documents(family: u8, text: &str) -> Vec<String> {
     let is_member = text.starts_with('"');
-    let ways = WAYS.iter().enumerate().filter(|(index, _)| is_member == matches!(index, 1 | 2));
-    ways.map(|(_, way)| document(way, family, text)).collect()
+    let templates =
+        WAYS.iter().enumerate().filter(|(index, _)| is_member == matches!(index, 1 | 2));
+    templates.map(|(_, template)| document(template, family, text)).collect()
 }
 
 /// Returns a snippet without the dots of left-out parts.

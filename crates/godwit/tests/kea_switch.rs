@@ -39,7 +39,7 @@ struct SwitchFamily {
     /// Index of the column that identifies a client, and indexes of all columns that must not
     /// change.
     identity: usize,
-    kept: &'static [usize],
+    kept_columns: &'static [usize],
     /// Function that writes the renewal of a client's rows.
     renewal: fn(&mut [u8], &[&Row], &Path) -> usize,
     /// Function that reads the addresses granted in a reply.
@@ -60,7 +60,7 @@ const V4: SwitchFamily = SwitchFamily {
     clients: ["mac=02:00:00:00:01:00", "mac=02:00:00:00:02:00"],
     leases: 1,
     identity: 1,
-    kept: &[1, 2, 5],
+    kept_columns: &[1, 2, 5],
     renewal: renewal_of_v4,
     granted: granted_by_ack,
 };
@@ -79,7 +79,7 @@ const V6: SwitchFamily = SwitchFamily {
     clients: ["duid=0002000009bf01000000000000", "duid=0002000009bf02000000000000"],
     leases: 2,
     identity: 1,
-    kept: &[1, 4, 6, 7, 8],
+    kept_columns: &[1, 4, 6, 7, 8],
     renewal: renewal_of_v6,
     granted: granted_by_reply,
 };
@@ -222,8 +222,9 @@ impl SwitchSetup {
 
     /// Returns the columns of the leases that must never change.
     fn leases(&self) -> BTreeMap<String, Vec<String>> {
-        let kept = |row: &Row| self.family.kept.iter().map(|&at| row[at].clone()).collect();
-        self.rows().into_iter().map(|(key, row)| (key, kept(&row))).collect()
+        let kept_columns =
+            |row: &Row| self.family.kept_columns.iter().map(|&at| row[at].clone()).collect();
+        self.rows().into_iter().map(|(key, row)| (key, kept_columns(&row))).collect()
     }
 
     /// Makes every client renew all its leases, and checks that the replies grant exactly those.
@@ -268,33 +269,33 @@ impl SwitchSetup {
 }
 
 /// Runs Kea, Godwit, and Kea again, which communicate only by files.
-fn take_turns(scene: Option<SwitchSetup>) {
-    let Some(scene) = scene else { return };
-    let family = scene.family;
+fn take_turns(setup: Option<SwitchSetup>) {
+    let Some(setup) = setup else { return };
+    let family = setup.family;
     let [some, others] = family.clients;
-    let kea = scene.kea();
-    scene.exchanges(some);
+    let kea = setup.kea();
+    setup.exchanges(some);
     kea.stop();
-    let of_kea = scene.leases();
+    let of_kea = setup.leases();
     assert_eq!(of_kea.len(), family.leases * CLIENTS);
 
-    let godwit = scene.godwit();
+    let godwit = setup.godwit();
     godwit.wait_for(&format!("loaded {} leases", of_kea.len()));
-    scene.renewals();
-    scene.exchanges(some);
-    assert_eq!(scene.leases(), of_kea);
-    scene.exchanges(others);
+    setup.renewals();
+    setup.exchanges(some);
+    assert_eq!(setup.leases(), of_kea);
+    setup.exchanges(others);
     godwit.stop();
-    let of_both = scene.leases();
+    let of_both = setup.leases();
     assert_eq!(of_both.len(), 2 * of_kea.len());
     assert!(of_kea.iter().all(|(key, client)| of_both.get(key) == Some(client)), "{of_both:?}");
 
-    let kea = scene.kea();
-    scene.renewals();
-    scene.exchanges(others);
-    scene.exchanges(some);
+    let kea = setup.kea();
+    setup.renewals();
+    setup.exchanges(others);
+    setup.exchanges(some);
     kea.stop();
-    assert_eq!(scene.leases(), of_both);
+    assert_eq!(setup.leases(), of_both);
 }
 
 fn has_tools(family: &SwitchFamily) -> bool {
@@ -344,25 +345,25 @@ fn clients_of_dhcpv6_keep_their_addresses_and_prefixes_in_postgresql() {
 
 /// Runs Kea and Godwit on one database at the same time: no address is leased twice, and each
 /// renews the leases of the other's clients.
-fn serve_at_once(scene: Option<SwitchSetup>) {
-    let Some(scene) = scene else { return };
-    let [some, others] = scene.family.clients;
+fn serve_at_once(setup: Option<SwitchSetup>) {
+    let Some(setup) = setup else { return };
+    let [some, others] = setup.family.clients;
     // Each has a configuration file of another name, and so a PID file of its own.
-    let config = scene.folder.path().join("beside.conf");
-    fs::copy(&scene.config, &config).expect("the test's folder can be written");
+    let config = setup.folder.path().join("beside.conf");
+    fs::copy(&setup.config, &config).expect("the test's folder can be written");
     let ports = [free_port(), free_port()];
-    let (kea, godwit) = (scene.kea(), scene.godwit_on(ports, &config));
+    let (kea, godwit) = (setup.kea(), setup.godwit_on(ports, &config));
     std::thread::scope(|threads| {
-        threads.spawn(|| scene.exchanges_at_last(scene.ports, some));
-        threads.spawn(|| scene.exchanges_at_last(ports, others));
+        threads.spawn(|| setup.exchanges_at_last(setup.ports, some));
+        threads.spawn(|| setup.exchanges_at_last(ports, others));
     });
-    let leases = scene.leases();
-    assert_eq!(leases.len(), 2 * scene.family.leases * CLIENTS);
-    scene.renewals();
-    scene.renewals_on(ports);
+    let leases = setup.leases();
+    assert_eq!(leases.len(), 2 * setup.family.leases * CLIENTS);
+    setup.renewals();
+    setup.renewals_on(ports);
     godwit.stop();
     kea.stop();
-    assert_eq!(scene.leases(), leases);
+    assert_eq!(setup.leases(), leases);
 }
 
 #[test]

@@ -78,11 +78,11 @@ impl NetemProcess {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
-        said.read_line(&mut line).expect("it says something");
+        stderr.read_line(&mut line).expect("it says something");
         if !line.starts_with("netem: up between ") {
-            said.read_to_string(&mut line).expect("it says more");
+            stderr.read_to_string(&mut line).expect("it says more");
             panic!("{words:?}: {line}");
         }
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -136,7 +136,7 @@ fn netem(words: &[&str]) -> Output {
     command.arg("netem").args(words).stdin(Stdio::null()).output().expect("the binary starts")
 }
 
-fn said(output: &Output) -> (Option<i32>, String, String) {
+fn outcome(output: &Output) -> (Option<i32>, String, String) {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -147,7 +147,7 @@ fn document(text: &str) -> Value {
 
 #[test]
 fn mistakes_are_said_all_at_once_with_help_and_end_with_2() {
-    let (code, _, text) = said(&netem(&["--between", "a", "b", "delay", "75mss", "lss", "10"]));
+    let (code, _, text) = outcome(&netem(&["--between", "a", "b", "delay", "75mss", "lss", "10"]));
     assert_eq!(code, Some(2), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
@@ -155,17 +155,17 @@ fn mistakes_are_said_all_at_once_with_help_and_end_with_2() {
     );
     assert!(text.contains("`75mss` does not fit `delay`"), "{text}");
     let own = ["--between", "a", "b", "--forward", "dely 1ms", "--backward", "lss 1%"];
-    let (code, _, text) = said(&netem(&own));
+    let (code, _, text) = outcome(&netem(&own));
     assert!(code == Some(2) && text.contains("`dely`") && text.contains("`lss`"), "{text}");
     let (code, _, text) =
-        said(&netem(&["--between", "no-such-if0", "no-such-if1", "delay", "1ms"]));
+        outcome(&netem(&["--between", "no-such-if0", "no-such-if1", "delay", "1ms"]));
     assert!(code == Some(2) && text.contains("no-such-if0: no such interface; there"), "{text}");
-    let (code, _, text) = said(&netem(&["--between", "x:", "y"]));
+    let (code, _, text) = outcome(&netem(&["--between", "x:", "y"]));
     assert!(code == Some(2) && text.contains("NAMESPACE:NAME"), "{text}");
     let nowhere = ["--socket", "/no/such/socket"];
-    let (code, _, text) = said(&netem(&["show", nowhere[0], nowhere[1]]));
+    let (code, _, text) = outcome(&netem(&["show", nowhere[0], nowhere[1]]));
     assert!(code == Some(1) && text.contains("cannot ask the link at /no/such/socket"), "{text}");
-    let (code, _, text) = said(&netem(&["change", nowhere[0], nowhere[1], "loss", "ten"]));
+    let (code, _, text) = outcome(&netem(&["change", nowhere[0], nowhere[1], "loss", "ten"]));
     assert!(code == Some(2) && text.contains("`ten`"), "{text}");
 }
 
@@ -186,7 +186,7 @@ fn a_link_is_changed_and_read_while_it_is_up() {
             right.recv(&mut [0; 20]).is_ok_and(|len| len == 7)
         });
     }
-    let show = || document(&said(&netem(&["show", "--socket", &socket, "--json"])).1);
+    let show = || document(&outcome(&netem(&["show", "--socket", &socket, "--json"])).1);
     let report = show();
     assert_eq!((&report["schema"], &report["seed"]), (&"godwit.netem.v1".into(), &7.into()));
     assert_eq!(report["directions"][0]["from"], first.as_str());
@@ -194,7 +194,7 @@ fn a_link_is_changed_and_read_while_it_is_up() {
     assert!(received >= Some(3) && report["directions"][0]["lost"] == 0, "{report}");
 
     let change = ["change", "--socket", &socket, "--forward", "loss", "100%"];
-    let (code, text, _) = said(&netem(&change));
+    let (code, text, _) = outcome(&netem(&change));
     assert_eq!(code, Some(0));
     assert!(text.contains(&format!("forward {first} -> {second}: limit 1000 loss 100%")), "{text}");
     assert!(
@@ -212,12 +212,12 @@ fn a_link_is_changed_and_read_while_it_is_up() {
         left.send_to(b"lost", (RIGHT, PORT)).expect("it is sent");
         since(&show(), "lost") >= 5
     });
-    let (code, _, text) = said(&netem(&["change", "--socket", &socket, "lss", "1%"]));
+    let (code, _, text) = outcome(&netem(&["change", "--socket", &socket, "lss", "1%"]));
     assert!(code == Some(2) && text.contains("`lss`"), "{text}");
 
     link.signal("USR1");
-    let asked = document(&link.line());
-    assert_eq!(asked["directions"][0]["settings"], "limit 1000 loss 100%");
+    let answer = document(&link.line());
+    assert_eq!(answer["directions"][0]["settings"], "limit 1000 loss 100%");
     link.signal("TERM");
     let last = document(&link.line());
     assert_eq!(since(&last, "lost"), since(&last, "received"));
@@ -240,7 +240,7 @@ fn directions_differ_and_it_ends_by_itself_with_a_text() {
         "{text}"
     );
     assert!(text.contains(&format!("backward {second} -> {first}: limit 9\n")), "{text}");
-    let (code, _, text) = said(&netem(&["--between", &first, &first]));
+    let (code, _, text) = outcome(&netem(&["--between", &first, &first]));
     assert!(code == Some(2) && text.contains("there twice"), "{text}");
 
     let mut link = NetemProcess::start(&["--between", &first, &second, "--interval", "0.1"]);
@@ -259,7 +259,7 @@ fn the_kernels_netem_is_set_up_and_removed_or_its_absence_explained() {
     let [first, second] = row.between();
     let between = ["--between", &first, &second];
     let words = ["--kernel", "delay", "75ms", "loss", "10%"];
-    let (code, text, problem) = said(&netem(&[&between[..], &words].concat()));
+    let (code, text, problem) = outcome(&netem(&[&between[..], &words].concat()));
     let show = || {
         let ends = ["m0", "m1"];
         ends.map(|end| run(Command::new("tc").args(["-n", &row.0[1], "qdisc", "show", "dev", end])))
@@ -272,7 +272,7 @@ fn the_kernels_netem_is_set_up_and_removed_or_its_absence_explained() {
         assert!(problem.contains("this kernel has no netem"), "{problem}");
         assert!(problem.contains("modprobe sch_netem") && problem.contains("leave --kernel out"));
     }
-    let (off, text, _) = said(&netem(&[&["off"], &between[..]].concat()));
+    let (off, text, _) = outcome(&netem(&[&["off"], &between[..]].concat()));
     assert_eq!(off, Some(0));
     let removed = text.matches("removed: netem of").count();
     assert_eq!(removed, if code == Some(0) { 2 } else { 0 }, "{text}");

@@ -37,16 +37,23 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one_sentence() {
         let (reader, writer) = pipe().expect("the kernel has pipes");
         drop(reader);
         let output = run(words, writer.into());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.is_empty(), "{words:?}: {said} {}", output.status);
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && output_text.is_empty(),
+            "{words:?}: {output_text} {}",
+            output.status
+        );
         if words.contains(&"--help") {
             continue;
         }
         let full = File::options().write(true).open("/dev/full").expect("Linux has it");
         let output = run(words, full.into());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
-        assert!(said.starts_with("error: cannot write to standard output: "), "{words:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {output_text}");
+        assert!(
+            output_text.starts_with("error: cannot write to standard output: "),
+            "{words:?}: {output_text}"
+        );
+        assert_eq!(output_text.lines().count(), 1, "{output_text}");
     }
 }

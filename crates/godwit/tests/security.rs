@@ -78,9 +78,12 @@ fn what_kea_3_refuses_is_refused_and_with_x_a_warning() {
             common::confine(&mut command, folder.path());
             let flags = [flags, &["--accept-inactive", "run-script", "-t"]].concat();
             let output = run_bounded(command.args(flags).arg(&config).stdin(Stdio::null()));
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{key} {value} {id}: {said}");
-            assert!(said.contains(if code == 0 { "warning: " } else { "error: " }), "{said}");
+            let output_text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{key} {value} {id}: {output_text}");
+            assert!(
+                output_text.contains(if code == 0 { "warning: " } else { "error: " }),
+                "{output_text}"
+            );
         }
     }
 }
@@ -159,9 +162,9 @@ fn a_folder_of_sockets_that_others_may_enter_is_refused() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     common::confine(&mut command, folder.path());
     let output = run_bounded(command.args(["dhcp4", "-t"]).arg(&config).stdin(Stdio::null()));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("more relaxed permissions than 750"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{output_text}");
+    assert!(output_text.contains("more relaxed permissions than 750"), "{output_text}");
 }
 
 #[test]
@@ -174,9 +177,9 @@ fn an_included_file_that_has_no_end_is_refused() {
         fs::write(&config, format!("{{ \"Dhcp4\": <?include \"{file}\"?> }}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         let output = run_bounded(command.args(["dhcp4", "-t"]).arg(&config).stdin(Stdio::null()));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{file}: {said}");
-        assert!(said.contains("it is no regular file"), "{file}: {said}");
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{file}: {output_text}");
+        assert!(output_text.contains("it is no regular file"), "{file}: {output_text}");
     }
 }
 

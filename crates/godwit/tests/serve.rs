@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use crate::chromium::{self, Browser};
 use crate::results::runs::runs_plan;
 use crate::results::slower::stored;
-use crate::results::{GODWIT, TestResultsFolder, said};
+use crate::results::{GODWIT, TestResultsFolder, outcome};
 
 /// Server that ends with its test.
 struct LabServeProcess {
@@ -21,9 +21,9 @@ struct LabServeProcess {
 }
 
 impl LabServeProcess {
-    fn start(place: &TestResultsFolder) -> Self {
+    fn start(test_folder: &TestResultsFolder) -> Self {
         let mut command = Command::new(GODWIT);
-        command.args(["lab", "serve", "--port", "0"]).current_dir(&place.0);
+        command.args(["lab", "serve", "--port", "0"]).current_dir(&test_folder.0);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("godwit starts");
         let mut url = String::new();
@@ -74,9 +74,9 @@ fn sockets_of(child: &Child) -> usize {
 
 #[test]
 fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
-    let place = TestResultsFolder::new("serve-silent");
-    stored(&place, "2024-a", 1.0, "aaaa");
-    let server = LabServeProcess::start(&place);
+    let test_folder = TestResultsFolder::new("serve-silent");
+    stored(&test_folder, "2024-a", 1.0, "aaaa");
+    let server = LabServeProcess::start(&test_folder);
     // More connections than the server accepts at a time; the first of them begin a head and stop
     // there.
     let silent: Vec<TcpStream> = (0..80)
@@ -104,12 +104,12 @@ fn silent_connections_end_and_leave_room_and_pages_have_a_policy() {
 
 #[test]
 fn it_listens_on_this_machine_only_and_ends_when_told() {
-    let place = TestResultsFolder::new("serve-plain");
-    let (code, _, err) = said(&place.lab(&["serve", "--port", "0"]));
+    let test_folder = TestResultsFolder::new("serve-plain");
+    let (code, _, err) = outcome(&test_folder.lab(&["serve", "--port", "0"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no folder results"), "{err}");
-    stored(&place, "2024-a", 1.0, "aaaa");
-    let mut server = LabServeProcess::start(&place);
+    stored(&test_folder, "2024-a", 1.0, "aaaa");
+    let mut server = LabServeProcess::start(&test_folder);
     let get = |host: &str| {
         let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         server.raw(&head).lines().next().unwrap_or_default().to_owned()
@@ -117,7 +117,7 @@ fn it_listens_on_this_machine_only_and_ends_when_told() {
     assert_eq!(get(server.address()), "HTTP/1.1 200 OK");
     assert_eq!(get("evil.example"), "HTTP/1.1 421 Misdirected Request");
     let (_, port) = server.address().rsplit_once(':').expect("a port");
-    let (code, _, err) = said(&place.lab(&["serve", "--port", port]));
+    let (code, _, err) = outcome(&test_folder.lab(&["serve", "--port", port]));
     assert_eq!(code, Some(1));
     assert!(err.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{err}");
     let form = "run=2024-a&token=guessed";
@@ -127,7 +127,7 @@ fn it_listens_on_this_machine_only_and_ends_when_told() {
         form.len()
     );
     assert!(server.raw(&post).starts_with("HTTP/1.1 403 Forbidden"));
-    assert!(!place.has("results/baselines.json"));
+    assert!(!test_folder.has("results/baselines.json"));
     signal("TERM", &server.child);
     assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
 }
@@ -135,10 +135,10 @@ fn it_listens_on_this_machine_only_and_ends_when_told() {
 #[test]
 fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
     let Some(program) = chromium::chromium() else { return };
-    let place = TestResultsFolder::new("serve-list");
-    stored(&place, "2024-whole", 1.0, "aaaa");
-    stored(&place, "2025-half", 0.5, "bbbb");
-    let server = LabServeProcess::start(&place);
+    let test_folder = TestResultsFolder::new("serve-list");
+    stored(&test_folder, "2024-whole", 1.0, "aaaa");
+    stored(&test_folder, "2025-half", 0.5, "bbbb");
+    let server = LabServeProcess::start(&test_folder);
     let mut browser = Browser::start(&program, "list");
     browser.open(&server.url);
     let rows = "[...document.querySelectorAll('#runs tbody tr')].filter(row => !row.hidden)";
@@ -158,7 +158,7 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
     browser.run("document.querySelector('tr[data-run=\"2024-whole\"] button').click(); 0");
     let pinned = "document.querySelector('tr[data-run=\"2024-whole\"] button[aria-pressed=true]')";
     browser.wait_for(&format!("{pinned} !== null && {rows}.length === 2"));
-    assert!(place.has("results/baselines.json"));
+    assert!(test_folder.has("results/baselines.json"));
 
     browser.run(
         "document.querySelector('input[name=b][value=\"2025-half\"]').click(); \
@@ -195,20 +195,20 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
 #[test]
 fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let Some(program) = chromium::chromium() else { return };
-    let place = TestResultsFolder::new("serve-live");
-    std::fs::create_dir_all(place.0.join("results")).expect("a folder");
-    let plan = runs_plan(&place.0, 100);
+    let test_folder = TestResultsFolder::new("serve-live");
+    std::fs::create_dir_all(test_folder.0.join("results")).expect("a folder");
+    let plan = runs_plan(&test_folder.0, 100);
     // So many runs of some seconds outlast what the browser does.
-    let path = place.0.join(&plan);
+    let path = test_folder.0.join(&plan);
     let text = std::fs::read_to_string(&path).expect("the plan");
     let text = text.replace("confirm_dwell_s = 0.1", "confirm_dwell_s = 5.0");
     std::fs::write(&path, text).expect("the plan");
-    let server = LabServeProcess::start(&place);
+    let server = LabServeProcess::start(&test_folder);
     let mut browser = Browser::start(&program, "live");
     let mut command = Command::new(GODWIT);
     command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "80000"]);
     let mut child = command
-        .current_dir(&place.0)
+        .current_dir(&test_folder.0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -221,7 +221,7 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
 
     browser.open(&server.url);
     assert_eq!(browser.run("document.querySelectorAll('#runs tbody tr').length"), 1);
-    assert!(said(&place.lab(&["list", "running"])).1.contains("running"));
+    assert!(outcome(&test_folder.lab(&["list", "running"])).1.contains("running"));
     browser.run("document.querySelector('a.follow').click(); 0");
     browser
         .wait_for("document.querySelector('#so-far [data-chart=\"load-curve\"] .mark') !== null");

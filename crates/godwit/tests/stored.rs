@@ -2,17 +2,17 @@
 //! can gate a merge, and drawn over time.
 
 use crate::results::slower::{slow_down, stored};
-use crate::results::{TestResultsFolder, said};
+use crate::results::{TestResultsFolder, outcome};
 use serde_json::Value;
 
-fn json(place: &TestResultsFolder, words: &[&str]) -> Value {
-    let (_, out, err) = said(&place.lab(words));
+fn json(test_folder: &TestResultsFolder, words: &[&str]) -> Value {
+    let (_, out, err) = outcome(&test_folder.lab(words));
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
 /// Returns the names of the runs that `godwit lab list` shows.
-fn listed(place: &TestResultsFolder, words: &[&str]) -> Vec<String> {
-    let found = json(place, &[&["list", "--json"], words].concat());
+fn listed(test_folder: &TestResultsFolder, words: &[&str]) -> Vec<String> {
+    let found = json(test_folder, &[&["list", "--json"], words].concat());
     assert_eq!(found["schema"], "godwit.stored.v1");
     let runs = found["runs"].as_array().expect("a list");
     runs.iter().map(|run| run["id"].as_str().expect("a name").to_owned()).collect()
@@ -20,24 +20,24 @@ fn listed(place: &TestResultsFolder, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn runs_are_listed_newest_first_and_filtered() {
-    let place = TestResultsFolder::new("list");
-    let (code, _, err) = said(&place.lab(&["list"]));
+    let test_folder = TestResultsFolder::new("list");
+    let (code, _, err) = outcome(&test_folder.lab(&["list"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no folder results"), "{err}");
-    stored(&place, "2024-older", 1.0, "aaaa");
-    stored(&place, "2026-newest", 1.0, "bbbb");
-    stored(&place, "2025-suite/2025-part", 1.0, "aaaa");
-    std::fs::create_dir_all(place.0.join("results/20230101T000000Z-mine/trials"))
+    stored(&test_folder, "2024-older", 1.0, "aaaa");
+    stored(&test_folder, "2026-newest", 1.0, "bbbb");
+    stored(&test_folder, "2025-suite/2025-part", 1.0, "aaaa");
+    std::fs::create_dir_all(test_folder.0.join("results/20230101T000000Z-mine/trials"))
         .expect("a folder");
-    std::fs::create_dir_all(place.0.join("results/something-else")).expect("a folder");
-    place.file("results/cut", "{");
+    std::fs::create_dir_all(test_folder.0.join("results/something-else")).expect("a folder");
+    test_folder.file("results/cut", "{");
     let newest_first =
         ["2026-newest", "2025-suite/2025-part", "2024-older", "20230101T000000Z-mine"];
-    assert_eq!(listed(&place, &[]), newest_first);
-    assert_eq!(listed(&place, &["AAAA", "kea"]), ["2025-suite/2025-part", "2024-older"]);
-    assert_eq!(listed(&place, &["unfinished"]), ["20230101T000000Z-mine"]);
-    assert_eq!(listed(&place, &["nothing-like-it"]), Vec::<String>::new());
-    let (code, out, _) = said(&place.lab(&["list"]));
+    assert_eq!(listed(&test_folder, &[]), newest_first);
+    assert_eq!(listed(&test_folder, &["AAAA", "kea"]), ["2025-suite/2025-part", "2024-older"]);
+    assert_eq!(listed(&test_folder, &["unfinished"]), ["20230101T000000Z-mine"]);
+    assert_eq!(listed(&test_folder, &["nothing-like-it"]), Vec::<String>::new());
+    let (code, out, _) = outcome(&test_folder.lab(&["list"]));
     assert_eq!(code, Some(0));
     assert!(
         out.contains("  2026-newest  2026-01-01 00:00:00Z") && out.contains("commit bbbb"),
@@ -50,51 +50,51 @@ fn runs_are_listed_newest_first_and_filtered() {
 
 #[test]
 fn a_baseline_is_pinned_replaced_and_taken_away() {
-    let place = TestResultsFolder::new("pin");
-    stored(&place, "2024-a", 1.0, "");
-    stored(&place, "2025-b", 1.0, "");
-    let plan = json(&place, &["list", "--json"])["runs"][0]["plan"].clone();
+    let test_folder = TestResultsFolder::new("pin");
+    stored(&test_folder, "2024-a", 1.0, "");
+    stored(&test_folder, "2025-b", 1.0, "");
+    let plan = json(&test_folder, &["list", "--json"])["runs"][0]["plan"].clone();
     let plan = plan.as_str().expect("a name");
-    let (code, _, err) = said(&place.lab(&["compare", "2025-b"]));
+    let (code, _, err) = outcome(&test_folder.lab(&["compare", "2025-b"]));
     assert_eq!(code, Some(2));
     assert!(err.contains(&format!("no run of {plan} is pinned in results")), "{err}");
-    let (code, out, _) = said(&place.lab(&["pin", "2025-b"]));
+    let (code, out, _) = outcome(&test_folder.lab(&["pin", "2025-b"]));
     assert_eq!((code, out), (Some(0), format!("baseline of {plan}: results/2025-b\n")));
-    let (code, out, _) = said(&place.lab(&["pin", "results/2024-a"]));
+    let (code, out, _) = outcome(&test_folder.lab(&["pin", "results/2024-a"]));
     assert_eq!(code, Some(0));
     assert!(out.ends_with("results/2024-a, instead of 2025-b\n"), "{out}");
-    assert_eq!(listed(&place, &["pinned"]), ["2024-a"]);
-    assert!(place.has("results/baselines.json"));
-    assert!(said(&place.lab(&["list"])).1.contains("\n* 2024-a"));
-    let (code, out, err) = said(&place.lab(&["compare", "2025-b"]));
+    assert_eq!(listed(&test_folder, &["pinned"]), ["2024-a"]);
+    assert!(test_folder.has("results/baselines.json"));
+    assert!(outcome(&test_folder.lab(&["list"])).1.contains("\n* 2024-a"));
+    let (code, out, err) = outcome(&test_folder.lab(&["compare", "2025-b"]));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("A: results/2024-a\nB: results/2025-b\n"), "{out}");
-    place.result("elsewhere", |_| {});
+    test_folder.result("elsewhere", |_| {});
     for (words, said_words) in [
         (&["pin", "elsewhere"][..], "does not lie below the results folder"),
         (&["pin", "nowhere"], "there is no folder nowhere"),
         (&["pin", "--remove", "other"], "no run of other is pinned"),
         (&["pin"], "required arguments"),
     ] {
-        let (code, _, err) = said(&place.lab(words));
+        let (code, _, err) = outcome(&test_folder.lab(words));
         assert_eq!(code, Some(2), "{words:?}");
         assert!(err.contains(said_words), "{words:?}: {err}");
     }
-    let (code, out, _) = said(&place.lab(&["pin", "--remove", plan]));
+    let (code, out, _) = outcome(&test_folder.lab(&["pin", "--remove", plan]));
     assert_eq!(code, Some(0));
     assert!(out.contains("it was 2024-a"), "{out}");
-    assert_eq!(listed(&place, &["pinned"]), Vec::<String>::new());
+    assert_eq!(listed(&test_folder, &["pinned"]), Vec::<String>::new());
 }
 
 #[test]
 fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
-    let place = TestResultsFolder::new("gate");
-    stored(&place, "2024-a", 1.0, "aaaa");
-    stored(&place, "2025-same", 1.0, "bbbb");
-    stored(&place, "2025-half", 0.5, "bbbb");
-    assert_eq!(said(&place.lab(&["pin", "2024-a"])).0, Some(0));
+    let test_folder = TestResultsFolder::new("gate");
+    stored(&test_folder, "2024-a", 1.0, "aaaa");
+    stored(&test_folder, "2025-same", 1.0, "bbbb");
+    stored(&test_folder, "2025-half", 0.5, "bbbb");
+    assert_eq!(outcome(&test_folder.lab(&["pin", "2024-a"])).0, Some(0));
     let gate = |run: &str, words: &[&str]| {
-        said(&place.lab(&[&["compare", run, "--server", "godwit-none"], words].concat()))
+        outcome(&test_folder.lab(&[&["compare", run, "--server", "godwit-none"], words].concat()))
     };
     let (code, out, err) = gate("2025-half", &["--margin", "10"]);
     assert_eq!(code, Some(3), "{out}{err}");
@@ -104,7 +104,7 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
     );
     assert!(out.contains("by a margin of 10 %: regressed\n"), "{out}");
     assert!(out.contains("note: Godwit is of commit aaaa in A, of commit bbbb in B"), "{out}");
-    let page = std::fs::read_to_string(place.0.join("results/2025-half/compare.html"));
+    let page = std::fs::read_to_string(test_folder.0.join("results/2025-half/compare.html"));
     assert!(page.expect("a page").contains("data-gate=\"regressed\""));
     let (code, out, _) = gate("2025-half", &["--margin", "90"]);
     assert_eq!(code, Some(0), "half is less than a loss of 90 %: {out}");
@@ -116,21 +116,21 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
     let (code, out, _) = gate("2025-same", &["--margin", "1", "--strict"]);
     assert_eq!(code, Some(3), "{out}");
     let words = ["compare", "--json", "--margin", "10", "2025-half"];
-    let gate = json(&place, &words)["gate"].clone();
+    let gate = json(&test_folder, &words)["gate"].clone();
     assert_eq!((&gate["verdict"], &gate["margin_percent"]), (&"regressed".into(), &10.0.into()));
     assert!(gate["lines"].as_array().is_some_and(|lines| lines.len() >= 4), "all servers: {gate}");
 }
 
 #[test]
 fn a_gate_takes_only_what_it_can_judge() {
-    let place = TestResultsFolder::new("gate-usage");
-    stored(&place, "2024-a", 1.0, "");
-    place.result("results/2025-other", |summary| {
+    let test_folder = TestResultsFolder::new("gate-usage");
+    stored(&test_folder, "2024-a", 1.0, "");
+    test_folder.result("results/2025-other", |summary| {
         summary.environment.kernel = "another".to_owned();
         slow_down(summary, 0.5);
     });
     let pair = ["compare", "2024-a", "2025-other"];
-    let (code, out, err) = said(&place.lab(&[&pair[..], &["--margin", "10"]].concat()));
+    let (code, out, err) = outcome(&test_folder.lab(&[&pair[..], &["--margin", "10"]].concat()));
     assert_eq!(code, Some(3), "{out}");
     assert!(err.starts_with("not comparable because ") && !out.contains("margin"), "{out}{err}");
     for (words, said_words) in [
@@ -140,43 +140,43 @@ fn a_gate_takes_only_what_it_can_judge() {
         (&["--margin", "5", "--force"], "cannot be used with"),
         (&["--strict"], "--margin"),
     ] {
-        let (code, _, err) = said(&place.lab(&[&pair[..], words].concat()));
+        let (code, _, err) = outcome(&test_folder.lab(&[&pair[..], words].concat()));
         assert_eq!(code, Some(2), "{words:?}");
         assert!(err.contains(said_words), "{words:?}: {err}");
     }
     let words = ["compare", "2024-a", "2024-a", "--margin", "5", "--server", "none"];
-    let (code, _, err) = said(&place.lab(&words));
+    let (code, _, err) = outcome(&test_folder.lab(&words));
     assert_eq!(code, Some(2));
     assert!(err.contains("none is not in both results, which have godwit"), "{err}");
 }
 
 #[test]
 fn a_plan_is_drawn_over_its_runs() {
-    let place = TestResultsFolder::new("trend");
-    stored(&place, "2025-b", 0.9, "bbbbbbbbbbbb");
-    stored(&place, "2024-a", 1.0, "aaaaaaaaaaaa");
-    place.result("results/2026-c", |summary| {
+    let test_folder = TestResultsFolder::new("trend");
+    stored(&test_folder, "2025-b", 0.9, "bbbbbbbbbbbb");
+    stored(&test_folder, "2024-a", 1.0, "aaaaaaaaaaaa");
+    test_folder.result("results/2026-c", |summary| {
         summary.started = "2026-01-01T00:00:00Z".to_owned();
         summary.plan.name = "another".to_owned();
     });
-    let runs = json(&place, &["list", "--json", "2024-a"])["runs"].clone();
+    let runs = json(&test_folder, &["list", "--json", "2024-a"])["runs"].clone();
     let plan = runs[0]["plan"].as_str().expect("a name");
-    let (code, out, err) = said(&place.lab(&["trend", plan]));
+    let (code, out, err) = outcome(&test_folder.lab(&["trend", plan]));
     assert_eq!(code, Some(0), "{err}");
     let (a, b) = (out.find("2024-a, commit aaaa"), out.find("2025-b, commit bbbb"));
     assert!(a.is_some() && a < b && !out.contains("2026-c"), "{out}");
     assert!(out.ends_with(&format!("page: results/trend-{plan}.html\n")), "{out}");
-    let page = place.0.join(format!("results/trend-{plan}.html"));
+    let page = test_folder.0.join(format!("results/trend-{plan}.html"));
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("data-run=\"2025-b\"") && page.contains(">aaaaaaa<"), "marks and labels");
     let words =
         ["trend", "--json", "--last", "1", "--server", "godwit-none", "--html", "x.html", plan];
-    let trend = json(&place, &words);
+    let trend = json(&test_folder, &words);
     assert_eq!(trend["schema"], "godwit.trend.v1");
     assert_eq!(trend["runs"].as_array().map(Vec::len), Some(1));
     assert_eq!(trend["runs"][0]["servers"].as_array().map(Vec::len), Some(1));
     for words in [&["trend", "nothing"][..], &["trend", plan, "--server", "nobody"]] {
-        let (code, _, err) = said(&place.lab(words));
+        let (code, _, err) = outcome(&test_folder.lab(words));
         assert_eq!(code, Some(2), "{words:?}");
         assert!(err.contains("there is no run of"), "{err}");
     }

@@ -82,8 +82,8 @@ impl TrafgenLink {
     fn trafgen(&self, words: &str, packet: &str) -> Value {
         self.wait_until_up();
         let words = format!("{GODWIT} trafgen --json {words}");
-        let said = self.inside(&words, &[packet]);
-        serde_json::from_str(said.lines().last().expect("a report")).expect("JSON")
+        let output_text = self.inside(&words, &[packet]);
+        serde_json::from_str(output_text.lines().last().expect("a report")).expect("JSON")
     }
 }
 
@@ -124,8 +124,8 @@ fn take(receiver: &mut FrameReceiver, count: u64, mut take: impl FnMut(ReceivedF
             }
             continue;
         }
-        for place in 0..receiver.receive().expect("the interface stays") {
-            take(receiver.frame(place).expect("it fits"));
+        for index in 0..receiver.receive().expect("the interface stays") {
+            take(receiver.frame(index).expect("it fits"));
             taken += 1;
         }
     }
@@ -136,7 +136,7 @@ fn trafgen(words: &[&str]) -> Output {
     command.arg("trafgen").args(words).stdin(Stdio::null()).output().expect("the binary starts")
 }
 
-fn said(output: &Output) -> (String, Option<i32>) {
+fn outcome(output: &Output) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
 }
 
@@ -261,7 +261,7 @@ fn af_xdp_sends_from_a_processor_for_each_queue() {
     let refused = |words: &str, packet: &str| {
         let words = format!("netns exec {} {words}", link.0[0]);
         let mut command = Command::new("ip");
-        said(&command.args(words.split(' ')).arg(packet).output().expect("ip starts"))
+        outcome(&command.args(words.split(' ')).arg(packet).output().expect("ip starts"))
     };
     for (words, packet, complaint) in [
         ("-o out0 -n 1 -q", PACKET, "-q: AF_XDP goes past the queueing discipline"),
@@ -319,8 +319,10 @@ fn captures_are_written_and_sent_again() {
     }
     fs::write(&file, writer.octets()).expect("the folder can be written");
     let mut receiver = link.receiver();
-    let said = link.inside(GODWIT, &["trafgen", "--json", "-o", "out0", "-i", &shown(&file)]);
-    let report: Value = serde_json::from_str(said.lines().last().expect("a report")).expect("JSON");
+    let output_text =
+        link.inside(GODWIT, &["trafgen", "--json", "-o", "out0", "-i", &shown(&file)]);
+    let report: Value =
+        serde_json::from_str(output_text.lines().last().expect("a report")).expect("JSON");
     assert_eq!(report["sent"], 3);
     assert!(report["elapsed_s"].as_f64() >= Some(0.04), "{report}");
     assert_eq!(drain(&mut receiver, 82, 3), 3);
@@ -368,7 +370,7 @@ fn packet_text_may_be_parted_by_the_shell() {
         String::from_utf8(output.stdout).expect("plain text")
     };
     assert_eq!(frames(&["{", "1,", "2", "}"]), frames(&["{ 1, 2 }"]));
-    let (text, code) = said(&trafgen(&["--dry-run", "Cargo.toml"]));
+    let (text, code) = outcome(&trafgen(&["--dry-run", "Cargo.toml"]));
     assert!(text.contains("write `-i Cargo.toml`"), "{text}");
     assert_eq!(code, Some(2));
 }
@@ -388,7 +390,7 @@ fn with_json_nothing_but_documents_is_on_the_standard_output() {
         let [schema, kind] = ["schema", "kind"].map(|name| report[name].as_str());
         assert_eq!((schema, kind), (Some("godwit.trafgen.v1"), Some("total")));
         assert_eq!((&report["sent"], &report["sent_bytes"]), (&3.into(), &246.into()));
-        let (text, _) = said(&output);
+        let (text, _) = outcome(&output);
         assert!(text.contains("-J changes nothing") && text.contains("packet 1, 82"), "{text}");
     }
     let output = trafgen(&["--dry-run", "-V", "-J", "-n", "1", PACKET]);
@@ -400,10 +402,10 @@ fn with_json_nothing_but_documents_is_on_the_standard_output() {
 
 #[test]
 fn mistakes_are_one_message_each_and_end_with_2() {
-    let (text, code) = said(&trafgen(&["-o", "nosuch0", "{ udp() }"]));
+    let (text, code) = outcome(&trafgen(&["-o", "nosuch0", "{ udp() }"]));
     assert!(text.contains("interface nosuch0") && text.contains("lo"), "{text}");
     assert_eq!(code, Some(2));
-    let (text, code) = said(&trafgen(&["--dry-run", "{ udp(speed=1), bogus() }"]));
+    let (text, code) = outcome(&trafgen(&["--dry-run", "{ udp(speed=1), bogus() }"]));
     assert!(text.contains("packet:1:7: udp() has no field `speed`"), "{text}");
     assert!(
         text.contains("          ^") && text.contains("1:17: there is no function `bogus`"),
@@ -422,7 +424,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
         {
             let mut command = Command::new("ip");
             let output = command.args(words.split(' ')).arg(packet).output().expect("ip starts");
-            assert!(said(&output).0.contains(complaint), "{output:?}");
+            assert!(outcome(&output).0.contains(complaint), "{output:?}");
             assert_eq!(output.status.code(), Some(2));
         }
     }

@@ -16,8 +16,9 @@ const VARIABLE: &str = "GODWIT_COMMIT";
 
 /// Returns the commit, 12 digits, or the variable's value; empty when it is unknown.
 pub(crate) fn commit() -> String {
-    let said = env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
-    said.filter(|commit| !commit.is_empty()).or_else(executable_commit).unwrap_or_default()
+    let variable =
+        env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
+    variable.filter(|commit| !commit.is_empty()).or_else(executable_commit).unwrap_or_default()
 }
 
 fn executable_commit() -> Option<String> {

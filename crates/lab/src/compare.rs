@@ -124,9 +124,9 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
     }
     let summary: RunSummary = folder::read_json(&file)?;
     if summary.schema != SUMMARY_SCHEMA {
-        let found = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
+        let schema = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
         return Err(LabError::Usage(format!(
-            "{} cannot be read: its schema is {found}, not {SUMMARY_SCHEMA}",
+            "{} is not what it should be: its schema is {schema}, not {SUMMARY_SCHEMA}",
             file.display()
         )));
     }

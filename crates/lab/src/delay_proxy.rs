@@ -126,11 +126,11 @@ mod tests {
     fn a_question_takes_a_round_trip() {
         let round_trip = Duration::from_millis(30);
         let mut stream = echo_at(round_trip);
-        let (asked, mut answer) = (Instant::now(), [0; 4]);
+        let (sent_at, mut answer) = (Instant::now(), [0; 4]);
         stream.write_all(b"when").unwrap();
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"when");
-        assert!(asked.elapsed() >= round_trip, "{:?}", asked.elapsed());
+        assert!(sent_at.elapsed() >= round_trip, "{:?}", sent_at.elapsed());
     }
 
     #[test]

@@ -69,15 +69,19 @@ fn memory_bytes(meminfo: &str) -> u64 {
 /// Returns the hypervisor and the container in which the lab runs, as systemd names them; without
 /// systemd, the processor's flags show whether there is a hypervisor.
 fn virtualization(cpuinfo: &str) -> String {
-    let found = |what: &str| CommandLine::new("systemd-detect-virt").arg(what).run().ok();
-    named_virtualization(found("--vm").as_deref(), found("--container").as_deref(), cpuinfo)
+    let detect_virt = |what: &str| CommandLine::new("systemd-detect-virt").arg(what).run().ok();
+    virtualization_name(
+        detect_virt("--vm").as_deref(),
+        detect_virt("--container").as_deref(),
+        cpuinfo,
+    )
 }
 
 /// Returns hypervisor and container from systemd's output for either, which is `None` without
 /// systemd.
-fn named_virtualization(vm: Option<&str>, container: Option<&str>, cpuinfo: &str) -> String {
-    let is_guest = || cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
-    let vm = vm.map(str::trim).or_else(|| is_guest().then_some("unknown hypervisor"));
+fn virtualization_name(vm: Option<&str>, container: Option<&str>, cpuinfo: &str) -> String {
+    let has_hypervisor_flag = || cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
+    let vm = vm.map(str::trim).or_else(|| has_hypervisor_flag().then_some("unknown hypervisor"));
     match (vm.filter(|vm| *vm != "none"), container.map(str::trim)) {
         (Some(vm), Some(container)) => format!("{vm}, container {container}"),
         (Some(vm), None) => vm.to_owned(),
@@ -92,12 +96,12 @@ mod tests {
 
     #[test]
     fn a_container_hides_no_hypervisor() {
-        let named = |vm, container| named_virtualization(vm, container, "flags : fpu hypervisor");
-        assert_eq!(named(Some("kvm\n"), Some("docker\n")), "kvm, container docker");
-        assert_eq!(named(Some("kvm\n"), None), "kvm");
-        assert_eq!(named(Some("none\n"), Some("lxc\n")), "container lxc");
-        assert_eq!(named(None, None), "unknown hypervisor");
-        assert_eq!(named_virtualization(None, None, "flags : fpu"), "");
+        let name = |vm, container| virtualization_name(vm, container, "flags : fpu hypervisor");
+        assert_eq!(name(Some("kvm\n"), Some("docker\n")), "kvm, container docker");
+        assert_eq!(name(Some("kvm\n"), None), "kvm");
+        assert_eq!(name(Some("none\n"), Some("lxc\n")), "container lxc");
+        assert_eq!(name(None, None), "unknown hypervisor");
+        assert_eq!(virtualization_name(None, None, "flags : fpu"), "");
     }
 
     #[test]

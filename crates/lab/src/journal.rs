@@ -123,11 +123,11 @@ pub(crate) fn finished_trials(folder: &Path) -> usize {
 ///
 /// # Errors
 /// The records of its trials cannot be read.
-pub(crate) fn summarize(folder: &Path, told: &RunProgress) -> Result<RunSummary, LabError> {
-    let mut run = told.run.clone();
+pub(crate) fn summarize(folder: &Path, progress: &RunProgress) -> Result<RunSummary, LabError> {
+    let mut run = progress.run.clone();
     run.plan.runs.count = 0;
     let at_s = |entry: Option<&JournalEntry>| entry.map_or(0.0, |entry| entry.at_s);
-    run.duration_s = at_s(told.entries.last()) - at_s(told.entries.first());
+    run.duration_s = at_s(progress.entries.last()) - at_s(progress.entries.first());
     Ok(digest(&run, &crate::report::trials(folder)?))
 }
 
@@ -148,11 +148,11 @@ mod tests {
         assert!(read(&folder).is_none());
         fs::create_dir_all(&folder).unwrap();
         journal.record(1.5, JournalEntryKind::Done, "then");
-        let told = read(&folder).unwrap();
-        assert_eq!((told.run.plan.name.as_str(), told.is_running), ("mine", true));
-        let words: Vec<&str> = told.entries.iter().map(|entry| entry.words.as_str()).collect();
+        let progress = read(&folder).unwrap();
+        assert_eq!((progress.run.plan.name.as_str(), progress.is_running), ("mine", true));
+        let words: Vec<&str> = progress.entries.iter().map(|entry| entry.words.as_str()).collect();
         assert_eq!(words, ["before the folder", "then"]);
-        assert_eq!(told.entries[1].kind, JournalEntryKind::Done);
+        assert_eq!(progress.entries[1].kind, JournalEntryKind::Done);
         // An incomplete line is left for the next call.
         fs::write(
             folder.join(FILE),

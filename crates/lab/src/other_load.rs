@@ -16,9 +16,9 @@ const WATCH: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// Processors that other programs, or the hypervisor, may use without a warning.
 const BUSY_MAX: f64 = 0.2;
-/// Most programs that a warning names; `NAMED_MIN` is the least use of a named one, in processors.
-const NAMED_MAX: usize = 3;
-const NAMED_MIN: f64 = 0.05;
+/// Most programs that a warning names; `LISTED_MIN` is the least use of a named one, in processors.
+const LISTED_MAX: usize = 3;
+const LISTED_MIN: f64 = 0.05;
 
 /// Time that processors and programs have used since the start of the machine.
 #[derive(Clone, Debug, Default)]
@@ -106,9 +106,9 @@ impl MachineLoad {
             busy: ticks as f64 / ticks_of_one,
         };
         let mut programs: Vec<ProgramLoad> = by_name.into_iter().map(program).collect();
-        programs.retain(|program| program.busy >= NAMED_MIN);
+        programs.retain(|program| program.busy >= LISTED_MIN);
         programs.sort_by(|one, other| other.busy.total_cmp(&one.busy));
-        programs.truncate(NAMED_MAX);
+        programs.truncate(LISTED_MAX);
         Self {
             processors: after.processors,
             busy: times.busy() as f64 / ticks_of_one,
@@ -123,12 +123,11 @@ impl MachineLoad {
 
     fn warning(&self) -> Option<String> {
         let Self { processors, busy, stolen, programs } = self;
-        let named: Vec<String> =
+        let list: Vec<String> =
             programs.iter().map(|one| format!("{} {:.1}", one.name, one.busy)).collect();
-        let named =
-            if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+        let list = if list.is_empty() { String::new() } else { format!(" ({})", list.join(", ")) };
         let cause = if *busy > BUSY_MAX {
-            format!("other programs used {busy:.1} of {processors} processors{named}")
+            format!("other programs used {busy:.1} of {processors} processors{list}")
         } else if *stolen > BUSY_MAX {
             format!("the hypervisor withheld {stolen:.1} of {processors} processors")
         } else {

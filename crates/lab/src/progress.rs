@@ -22,7 +22,7 @@ pub struct ProgressWriter {
     /// Expected end of the current run, in seconds; `None` when unknown.
     ends_at_s: Option<f64>,
     /// Number of characters on the live line.
-    shown: usize,
+    line_chars: usize,
     /// Columns of the terminal.
     columns: usize,
     journal: Option<RunJournal>,
@@ -41,7 +41,14 @@ impl ProgressWriter {
     pub fn new() -> Self {
         let is_live = std::io::stderr().is_terminal();
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(80);
-        Self { is_live, began: Instant::now(), ends_at_s: None, shown: 0, columns, journal: None }
+        Self {
+            is_live,
+            began: Instant::now(),
+            ends_at_s: None,
+            line_chars: 0,
+            columns,
+            journal: None,
+        }
     }
 
     /// Starts the clock of a run that takes `whole_s` seconds.
@@ -82,7 +89,7 @@ impl ProgressWriter {
         if self.is_live {
             let elapsed_s = self.began.elapsed().as_secs_f64();
             let line = live_line(elapsed_s, self.ends_at_s, words, self.columns);
-            self.shown = line.chars().count();
+            self.line_chars = line.chars().count();
             stderr::print(format_args!("\r\x1b[K{line}"));
         }
     }
@@ -107,9 +114,9 @@ impl ProgressWriter {
 
     /// Removes the live line.
     pub fn clear(&mut self) {
-        if self.is_live && self.shown > 0 {
+        if self.is_live && self.line_chars > 0 {
             stderr::print("\r\x1b[K");
-            self.shown = 0;
+            self.line_chars = 0;
         }
     }
 }

@@ -111,8 +111,8 @@ fn headlines(summary: &RunSummary) -> String {
     }
     let mut text = format!("{}\n", summary.plan.headline.words());
     for result in &summary.results {
-        let shown = headline::headline_text(summary, result);
-        let figure = match &shown {
+        let headline_text = headline::headline_text(summary, result);
+        let figure = match &headline_text {
             Some(HeadlineText { figure, unit, condition: of }) => format!("{figure}{unit}  {of}"),
             None => "not measured".to_owned(),
         };
@@ -128,7 +128,7 @@ fn headlines(summary: &RunSummary) -> String {
 fn latencies(results: &[ServerResult]) -> String {
     let mut text = String::new();
     for result in results {
-        for (place, at) in
+        for (position, at) in
             [("at half load", result.latency_half), ("at the top", result.latency_max)]
         {
             let Some(at) = at else { continue };
@@ -136,7 +136,7 @@ fn latencies(results: &[ServerResult]) -> String {
                 us.map_or_else(|| "-".to_owned(), |us| format!("{:.2}", us / 1e3))
             };
             let cells = format!(
-                " {place:<12} {:>11} {:>8} {:>8} {:>8}",
+                " {position:<12} {:>11} {:>8} {:>8} {:>8}",
                 format!("{}/s", grouped(at.offered_per_s)),
                 ms(at.latency.p50_us),
                 ms(at.latency.p99_us),
@@ -208,7 +208,7 @@ fn name(result: &ServerResult) -> String {
     let (_, durability) = ServerDurability::split_line(&result.server);
     match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {
         "" => result.server.clone(),
-        told if durability != ServerDurability::Always && told == durability.name() => {
+        text if durability != ServerDurability::Always && text == durability.name() => {
             result.server.clone()
         }
         variant => format!("{} ({variant})", result.server),
@@ -337,31 +337,34 @@ mod tests {
             let (name, words) = (plan.headline.name(), plan.headline.words());
             assert!(text.contains(&format!("\nheadline = \"{name}\"\n")), "{file}");
             let summary = everything(plan);
-            let shown = headline::headline_text(&summary, &summary.results[0]).expect(file);
+            let headline_text = headline::headline_text(&summary, &summary.results[0]).expect(file);
             let page = report::render(&summary);
             let (_, first) = page.split_once(" data-figure=\"").expect(file);
             assert!(first.starts_with(&format!("{name}\">")), "{file}: {}", &first[..90]);
-            assert!(first.contains(&shown.figure) || name == "highest-rate", "{file}: {shown:?}");
+            assert!(
+                first.contains(&headline_text.figure) || name == "highest-rate",
+                "{file}: {headline_text:?}"
+            );
             let table = table(&summary);
             let first = table.lines().skip(2).take(2).collect::<Vec<_>>().join(" ");
             let heading = if name == "highest-rate" { "LEASES/S" } else { words };
             let is_dns = summary.plan.protocol == MeasuredProtocol::Dns;
             assert!(first.starts_with(heading) || first.contains("/S "), "{file}: {first}");
             assert!(is_dns || first.contains(heading), "{file}: {first}");
-            assert!(first.contains(&shown.figure), "{file}: {first}");
+            assert!(first.contains(&headline_text.figure), "{file}: {first}");
         }
     }
 
     #[test]
     fn lines_have_their_variant_unless_their_name_tells_it() {
-        let named = |server: &str, variant: &str| {
+        let name_of = |server: &str, variant: &str| {
             let (server, variant) = (server.to_owned(), variant.to_owned());
             name(&ServerResult { server, variant, ..ServerResult::default() })
         };
-        assert_eq!(named("godwit-none", "durability none"), "godwit-none");
-        assert_eq!(named("godwit", "durability always"), "godwit (always)");
-        assert_eq!(named("kea", "multi-threaded"), "kea (multi-threaded)");
-        assert_eq!(named("kea", ""), "kea");
+        assert_eq!(name_of("godwit-none", "durability none"), "godwit-none");
+        assert_eq!(name_of("godwit", "durability always"), "godwit (always)");
+        assert_eq!(name_of("kea", "multi-threaded"), "kea (multi-threaded)");
+        assert_eq!(name_of("kea", ""), "kea");
     }
 
     #[test]

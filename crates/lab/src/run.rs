@@ -225,8 +225,8 @@ fn with_qdiscs(
 ) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
     let mut sentences = Vec::new();
     let has_link = plan.topology != Topology::Loopback && user_id() == 0;
-    let wanted = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
-    for (feature, words) in wanted {
+    let disciplines = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
+    for (feature, words) in disciplines {
         let why = if has_link {
             qdisc::missing_reason(words)?
         } else {

@@ -100,7 +100,7 @@ fn run_stages(
 ) -> Result<Outcomes, LabError> {
     let budget_s = time.trials_until_s(bench.elapsed_s());
     bench.record_stage_end(RunStage::Started);
-    let mut course = RunExecution {
+    let mut execution = RunExecution {
         plan,
         subjects,
         bench,
@@ -111,13 +111,13 @@ fn run_stages(
         out: Outcomes::default(),
         turn: 0,
     };
-    match course.run_all() {
-        Err(LabError::Interrupted) if course.out.finished_rounds > 0 => {
-            course.out.is_interrupted = true
+    match execution.run_all() {
+        Err(LabError::Interrupted) if execution.out.finished_rounds > 0 => {
+            execution.out.is_interrupted = true
         }
         done => done?,
     }
-    Ok(course.out)
+    Ok(execution.out)
 }
 
 struct RunExecution<'a> {
@@ -220,7 +220,7 @@ impl RunExecution<'_> {
         }
         let mut hurried = 0;
         loop {
-            let mut asked = false;
+            let mut is_any_probed = false;
             for subject in self.next_turn() {
                 // Hurried once, a search confirms its rate; hurried again, it ends without.
                 let (elapsed_s, limits_s) = (self.bench.elapsed_s(), [until_s, self.budget_s]);
@@ -230,7 +230,7 @@ impl RunExecution<'_> {
                 }
                 let Some(search) = &mut searches[subject] else { continue };
                 let SearchStep::Probe(probe) = search.next_step() else { continue };
-                asked = true;
+                is_any_probed = true;
                 let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);
                 match self.trial(subject, purpose, round, probe.rate_per_s, dwell_s)? {
                     Some(outcome) => {
@@ -240,19 +240,19 @@ impl RunExecution<'_> {
                     None => searches[subject] = None,
                 }
             }
-            if !asked {
+            if !is_any_probed {
                 break;
             }
         }
         for (subject, search) in searches.iter().enumerate() {
-            let Some(found) = search.as_ref().and_then(Search::result) else { continue };
-            self.rates[subject] = found.rate_per_s.or(self.rates[subject]);
+            let Some(result) = search.as_ref().and_then(Search::result) else { continue };
+            self.rates[subject] = result.rate_per_s.or(self.rates[subject]);
             self.out.searches.push(SearchEnd {
                 server: self.subjects[subject].server.clone(),
                 variant: self.subjects[subject].variant.clone(),
                 round,
-                rate_per_s: found.rate_per_s,
-                stop: found.stop,
+                rate_per_s: result.rate_per_s,
+                stop: result.stop,
             });
         }
         Ok(())
@@ -352,8 +352,8 @@ impl RunExecution<'_> {
     fn avalanche(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.curve.avalanche_s;
         for subject in self.next_turn() {
-            let Some(rate) = self.rates[subject].filter(|_| dwell_s > 0.0) else { continue };
-            if self.subjects[subject].is_limit() {
+            let Some(rate) = self.rates[subject] else { continue };
+            if dwell_s <= 0.0 || self.subjects[subject].is_limit() {
                 continue;
             }
             if self.bench.elapsed_s() + dwell_s * AVALANCHE_SHARE > self.measuring_s() {
@@ -543,7 +543,7 @@ impl RunExecution<'_> {
                 self.out.trials.push(*trial);
                 Ok(Some(outcome))
             }
-            TrialEnd::ServerGone(how) => {
+            TrialEnd::ServerEnded(how) => {
                 self.active.retain(|&other| other != subject);
                 self.out.ended_servers.push(how);
                 Ok(None)

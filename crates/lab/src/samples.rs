@@ -67,7 +67,7 @@ fn sample(before: &MachineReading, after: &MachineReading, has_server: bool) -> 
         let drops = is.socket_drops.saturating_sub(was.unwrap_or_default().socket_drops);
         (is.resident_bytes, drops, counts(was, &is))
     };
-    let server_process_s = has_server.then(|| processes_s(before, after)).flatten();
+    let server_process_s = if has_server { processes_s(before, after) } else { None };
     let (server_rss_bytes, server_socket_drops, server_counts) =
         if has_server { side(0) } else { Default::default() };
     let (generator_rss_bytes, generator_socket_drops, generator_counts) =

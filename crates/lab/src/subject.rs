@@ -171,23 +171,23 @@ pub fn subjects(
 }
 
 /// Makes the error that no server of that name serves the plan's protocol.
-fn unknown(name: &str, known: &[&str]) -> LabError {
+fn unknown(name: &str, names: &[&str]) -> LabError {
     if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
         return LabError::Usage(format!(
             "{name} serves {}, which this plan does not measure; of it there are: {}",
             peer.serves,
-            known.join(", ")
+            names.join(", ")
         ));
     }
     LabError::Usage(format!(
         "no server is called {name}; there are: {} (any other program: --server-command)",
-        known.join(", ")
+        names.join(", ")
     ))
 }
 
 fn dns_subjects(servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError> {
     let subject = |name: &String| {
-        let server = DnsServer::named(name)
+        let server = DnsServer::by_name(name)
             .ok_or_else(|| unknown(name, &DnsServer::ALL.map(DnsServer::name)))?;
         Ok(MeasurementSubject::new(name, "", SubjectKind::Dns(server)))
     };
@@ -215,12 +215,12 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubje
 /// features: the further ones would be lines of their own for each.
 fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<MeasurementSubject> {
     let first = plan.server.durability[0];
-    let is_wanted = |subject: &MeasurementSubject| !matches!(subject.kind, SubjectKind::Godwit(other) if other != first);
+    let is_kind = |subject: &MeasurementSubject| !matches!(subject.kind, SubjectKind::Godwit(other) if other != first);
     let takes = |subject: &MeasurementSubject| {
         matches!(subject.kind, SubjectKind::Godwit(_) | SubjectKind::Kea { .. })
     };
     let mut lines = Vec::new();
-    for subject in subjects.iter().filter(|subject| is_wanted(subject)) {
+    for subject in subjects.iter().filter(|subject| is_kind(subject)) {
         if !takes(subject) {
             lines.push(subject.clone());
             continue;
@@ -414,8 +414,8 @@ mod tests {
         assert_eq!(of(&["nsd", "echo"]), ["nsd", "echo"]);
         for (plan, name) in [(&plan, "kea"), (&Plan::default(), "bind")] {
             let error = subjects(plan, &[name.to_owned()], None).unwrap_err();
-            let said = error.to_string();
-            assert!(said.starts_with(&format!("{name} serves D")), "{said}");
+            let message = error.to_string();
+            assert!(message.starts_with(&format!("{name} serves D")), "{message}");
         }
         let error = subjects(&plan, &["nobody".to_owned()], None).unwrap_err();
         assert!(error.to_string().contains("no server is called"), "{error}");

@@ -194,8 +194,8 @@ pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
     let _ = writeln!(text, "{:>10} {:>8} {:>18}  VERDICT", "TARGET", "FIGURE", "95 % INTERVAL");
     for row in &summary.rows {
-        let told = row.value.zip(row.ends());
-        let interval = told
+        let value_and_ends = row.value.zip(row.ends());
+        let interval = value_and_ends
             .map(|(value, (low, high))| format::ratio_ends(value, low, high))
             .unwrap_or_default();
         let figure = row.value.map(|value| format::ratio_within(value, row.ends()));

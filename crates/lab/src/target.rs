@@ -23,7 +23,7 @@ pub struct TargetOptions {
     pub pool_size: Option<u32>,
 }
 
-/// Server that runs, and the place from which it is loaded.
+/// Server that runs, and the address from which it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningTarget {
     /// Address at which it receives messages.
@@ -84,11 +84,11 @@ impl RunningTarget {
 fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAddr, String> {
     let is_name = text.parse::<SocketAddr>().is_err() && text.parse::<IpAddr>().is_err();
     // Of several addresses of a host, choose one that the protocol can have.
-    let is_wanted = |ip: IpAddr| {
+    let is_usable = |ip: IpAddr| {
         let is_v4 = family.version() == AddressFamily::V4;
         !is_name || !family.protocol.is_dhcp() || ip.is_ipv4() == is_v4
     };
-    let parsed = netio::resolve::endpoint(text, Some(port), is_wanted)?;
+    let parsed = netio::resolve::endpoint(text, Some(port), is_usable)?;
     let ip = parsed.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
@@ -96,11 +96,11 @@ fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAd
     }
     let version = if ip.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 };
     if family.protocol.is_dhcp() && version != family.version() {
-        let (name, wanted) = match family.version() {
+        let (name, addresses) = match family.version() {
             AddressFamily::V4 => ("DHCPv4", "IPv4"),
             AddressFamily::V6 => ("DHCPv6", "IPv6"),
         };
-        return Err(format!("{text}: the plan is for {name}, which has {wanted} addresses"));
+        return Err(format!("{text}: the plan is for {name}, which has {addresses} addresses"));
     }
     Ok(parsed)
 }
@@ -108,46 +108,46 @@ fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAd
 /// Returns the settings of `plan` that need a server started by the lab, a sentence each.
 fn unsupported_settings(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if plan.hosts.is_used() {
-        found.push("hosts: its machine is not for the lab to choose".to_owned());
+        problems.push("hosts: its machine is not for the lab to choose".to_owned());
     }
     if plan.names_features() {
         let names: Vec<&str> = server.features.iter().map(|feature| feature.name()).collect();
-        found.push(format!(
+        problems.push(format!(
             "server.features ({}) are configurations, and its configuration is its own",
             names.join(", ")
         ));
     }
     if server.stores != [LeaseStoreKind::Memfile] {
         let names: Vec<&str> = server.stores.iter().map(|store| store.name()).collect();
-        found.push(format!(
+        problems.push(format!(
             "server.stores ({}): it keeps its leases where it does",
             names.join(", ")
         ));
     }
     if server.sharing != [DatabaseAccess::Open] {
         let names: Vec<&str> = server.sharing.iter().map(|sharing| sharing.name()).collect();
-        found.push(format!("server.sharing ({}): no database of it is known", names.join(", ")));
+        problems.push(format!("server.sharing ({}): no database of it is known", names.join(", ")));
     }
     if plan.restart.database != Restarts::None {
-        found.push("restart.database: no database of it can be ended".to_owned());
+        problems.push("restart.database: no database of it can be ended".to_owned());
     }
     if server.processor_share < 1.0 {
-        found.push(format!(
+        problems.push(format!(
             "server.processor_share ({}): its processors are not the lab's",
             server.processor_share
         ));
     }
     if plan.has_runs() {
-        found.push(format!(
+        problems.push(format!(
             "runs.count ({}): every run starts its servers anew and without leases, which the lab \
              cannot do with it; plans with rounds, as {}-quick, can be measured",
             plan.runs.count,
             plan.protocol.name()
         ));
     }
-    found
+    problems
 }
 
 /// Removes from `plan` the settings that are only for servers that the lab starts; returns the
@@ -193,8 +193,8 @@ pub(crate) fn relay_interface(relay: SocketAddr) -> Result<String, LabError> {
         interface.addresses.contains(&relay.ip())
             || interface.is_loopback && relay.ip().is_loopback()
     };
-    let found = all.into_iter().find(has_it);
-    found.map(|interface| interface.name).ok_or_else(|| {
+    let interface = all.into_iter().find(has_it);
+    interface.map(|interface| interface.name).ok_or_else(|| {
         LabError::Usage(format!("--relay {}: no interface of this machine has it", relay.ip()))
     })
 }
@@ -209,7 +209,7 @@ mod tests {
         TargetOptions { server: server.to_owned(), ..TargetOptions::default() }
     }
 
-    fn said(words: &TargetOptions, plan: &mut Plan) -> String {
+    fn usage_error(words: &TargetOptions, plan: &mut Plan) -> String {
         let error = RunningTarget::from_options(words, plan).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         error.to_string()
@@ -220,12 +220,12 @@ mod tests {
         let of = |protocol, server: &str, relay: Option<&str>| {
             let mut plan = Plan { protocol, ..Plan::default() };
             let words = TargetOptions { relay: relay.map(str::to_owned), ..words(server) };
-            let found = RunningTarget::from_options(&words, &mut plan).unwrap();
-            assert_eq!(found.interface, "lo");
-            (found.server.to_string(), found.relay.to_string())
+            let target = RunningTarget::from_options(&words, &mut plan).unwrap();
+            assert_eq!(target.interface, "lo");
+            (target.server.to_string(), target.relay.to_string())
         };
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        for (found, wanted) in [
+        for (actual, expected) in [
             (of(MeasuredProtocol::Dhcp4, "127.0.0.1", None), pair("127.0.0.1:67", "127.0.0.1:67")),
             (
                 of(MeasuredProtocol::Dhcp4, "127.0.0.1:6767", Some("127.0.0.2:6768")),
@@ -239,7 +239,7 @@ mod tests {
             (of(MeasuredProtocol::Dns, "127.0.0.1", None), pair("127.0.0.1:53", "127.0.0.1:0")),
             (of(MeasuredProtocol::Dns, "[::1]:5300", None), pair("[::1]:5300", "[::1]:0")),
         ] {
-            assert_eq!(found, wanted);
+            assert_eq!(actual, expected);
         }
     }
 
@@ -252,11 +252,13 @@ mod tests {
             ("239.1.1.1", "not the address of one machine"),
             ("::1", "the plan is for DHCPv4, which has IPv4 addresses"),
         ] {
-            let said = said(&words(server), &mut Plan::default());
-            assert!(said.contains(&format!("--target {server}: {why}")), "{said}");
+            let usage_error = usage_error(&words(server), &mut Plan::default());
+            assert!(usage_error.contains(&format!("--target {server}: {why}")), "{usage_error}");
         }
         let far = TargetOptions { relay: Some("203.0.113.9".to_owned()), ..words("127.0.0.1") };
-        assert!(said(&far, &mut Plan::default()).contains("no interface of this machine has it"));
+        assert!(
+            usage_error(&far, &mut Plan::default()).contains("no interface of this machine has it")
+        );
     }
 
     #[test]
@@ -269,7 +271,7 @@ mod tests {
         plan.restart.database = Restarts::Both;
         plan.runs.count = 9;
         plan.hosts.server = "one".to_owned();
-        let said = said(&words("no host"), &mut plan);
+        let usage_error = usage_error(&words("no host"), &mut plan);
         for part in [
             "x cannot be measured on a server that runs already:",
             "--target no host: neither an address",
@@ -282,7 +284,7 @@ mod tests {
             "dhcp4-quick",
             "hosts: its machine",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(usage_error.contains(part), "{part}: {usage_error}");
         }
     }
 
@@ -293,8 +295,8 @@ mod tests {
         plan.profile.fractions = vec![0.5];
         let before = plan.clone();
         let words = TargetOptions { pool_size: Some(1_000), ..words("127.0.0.1") };
-        let found = RunningTarget::from_options(&words, &mut plan).unwrap();
-        assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
+        let target = RunningTarget::from_options(&words, &mut plan).unwrap();
+        assert_eq!(target.notes.len(), 3, "{:?}", target.notes);
         assert!(!plan.blocks.limit && plan.profile.fractions.is_empty());
         assert_eq!((plan.servers, plan.server.pool_size), (vec!["target".to_owned()], 1_000));
         assert_eq!(

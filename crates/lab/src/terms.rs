@@ -147,11 +147,11 @@ impl MeasurementTerms {
         SearchPlan { start_per_s: self.start_per_s, ..*plan }
     }
 
-    /// Returns the seconds that a trial lasts for which the plan has `wanted_s`.
+    /// Returns the seconds that a trial lasts for which the plan has `dwell_s`.
     #[must_use]
-    pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, wanted_s: f64) -> f64 {
+    pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, dwell_s: f64) -> f64 {
         if !self.is_slow {
-            return wanted_s;
+            return dwell_s;
         }
         let most_s = match plan.time_budget_s {
             budget_s if budget_s > 0.0 => SLOW_DWELL_MAX_S.min(budget_s * SLOW_DWELL_SHARE),
@@ -159,7 +159,7 @@ impl MeasurementTerms {
         };
         // Whole milliseconds read well on command lines.
         let least_s = ((SLOW_EXCHANGES / rate_per_s).min(most_s) * 1e3).round() / 1e3;
-        wanted_s.max(least_s)
+        dwell_s.max(least_s)
     }
 
     /// Returns the first client of a trial whose server has seen those before `next`, and the first

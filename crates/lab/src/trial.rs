@@ -30,7 +30,7 @@ pub enum TrialEnd {
     Trial(Box<TrialRecord>),
     /// The server ended by itself; no further trial of it makes sense. The text describes the end
     /// in one sentence.
-    ServerGone(String),
+    ServerEnded(String),
 }
 
 /// Bench that runs trials.

@@ -116,9 +116,9 @@ mod tests {
                 let offered_ns = offered_ms * NS_PER_MS;
                 let (count, backlog) = offer(rate, 1_000, offered_ns, 0);
                 let counted = (count - backlog.queued_too_long()) as f64 * 1e3 / offered_ms as f64;
-                let shown = format!("{rate}/s for {offered_ms} ms: {counted}");
+                let description = format!("{rate}/s for {offered_ms} ms: {counted}");
                 let most = if offered_ms < 1_000 { 1_022.0 } else { 1_011.5 };
-                assert!((995.0..=most).contains(&counted), "{shown}");
+                assert!((995.0..=most).contains(&counted), "{description}");
             }
         }
     }

@@ -79,17 +79,19 @@ fn failure(part: &str) -> Option<(&str, &str)> {
         word.bytes().all(|digit| digit.is_ascii_digit()) && !word.trim_matches('0').is_empty()
     };
     let start = part.len() - part.trim_start().len();
-    if let Some((named, count)) = trimmed.rsplit_once(' ')
+    if let Some((before_count, count)) = trimmed.rsplit_once(' ')
         && is_count(count)
     {
-        let named = named.strip_suffix(':').unwrap_or(named).trim_end();
+        let before_count = before_count.strip_suffix(':').unwrap_or(before_count).trim_end();
         // The longest name: "refused by the kernel" ends in no other, "late sends" is not "late".
-        let name =
-            FAILURES.into_iter().filter(|name| ends_in(named, name)).max_by_key(|n| n.len())?;
-        return Some(part.split_at(start + named.len() - name.len()));
+        let name = FAILURES
+            .into_iter()
+            .filter(|name| ends_in(before_count, name))
+            .max_by_key(|n| n.len())?;
+        return Some(part.split_at(start + before_count.len() - name.len()));
     }
-    let named_after = trimmed.char_indices().filter(|(_, one)| one.is_ascii_digit());
-    for (at, _) in named_after.take(1) {
+    let digits = trimmed.char_indices().filter(|(_, one)| one.is_ascii_digit());
+    for (at, _) in digits.take(1) {
         let (count, rest) = trimmed[at..].split_once(' ')?;
         if is_count(count) && FAILURES.iter().any(|name| begins_with(rest, name)) {
             return Some(part.split_at(start + at));

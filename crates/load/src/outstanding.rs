@@ -72,14 +72,14 @@ impl<T> Outstanding<T> {
 
     /// Takes out the oldest exchange if it was due before `before_ns`.
     pub fn close_oldest(&mut self, before_ns: u64) -> Option<(u64, T)> {
-        let place = (self.oldest & self.mask) as usize;
-        let due_ns = self.slots[place].as_ref().map(|slot| slot.due_ns)?;
+        let index = (self.oldest & self.mask) as usize;
+        let due_ns = self.slots[index].as_ref().map(|slot| slot.due_ns)?;
         if due_ns >= before_ns {
             return None;
         }
         let number = self.oldest;
         self.oldest += 1;
-        self.slots[place].take().map(|slot| (number, slot.value))
+        self.slots[index].take().map(|slot| (number, slot.value))
     }
 
     /// Returns the due time of the oldest exchange.
@@ -145,10 +145,11 @@ mod tests {
                         }
                     }
                     _ => {
-                        let wanted = (number + 3).saturating_sub(random.below(2 * capacity + 6));
-                        let expected = model.iter().find(|entry| entry.0 == wanted);
+                        let number_to_find =
+                            (number + 3).saturating_sub(random.below(2 * capacity + 6));
+                        let expected = model.iter().find(|entry| entry.0 == number_to_find);
                         assert_eq!(
-                            ring.find(wanted).map(|(due_ns, value)| (due_ns, *value)),
+                            ring.find(number_to_find).map(|(due_ns, value)| (due_ns, *value)),
                             expected.map(|&(_, due_ns, value)| (due_ns, value))
                         );
                     }

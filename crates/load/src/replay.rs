@@ -108,9 +108,9 @@ fn capture_times(
 ) -> Result<Recording, String> {
     let mut times_ns = Vec::new();
     let take = |time_ns, payload: &[u8]| {
-        let is_wanted = is_first(payload);
-        times_ns.extend(is_wanted.then_some(time_ns));
-        is_wanted
+        let is_counted = is_first(payload);
+        times_ns.extend(is_counted.then_some(time_ns));
+        is_counted
     };
     let packets = each_datagram(reader, ports, take)?;
     Ok(Recording { times_ns, packets: Some(packets) })
@@ -166,7 +166,7 @@ fn lease_times(file: &[u8]) -> Result<Vec<u64>, String> {
     let text = str::from_utf8(file).map_err(|_| other())?;
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name| head.iter().position(|&found| found == name).ok_or_else(other);
+    let column = |name| head.iter().position(|&field| field == name).ok_or_else(other);
     let (expire, lifetime) = (column("expire")?, column("valid_lifetime")?);
     let mut seconds = Vec::new();
     for (number, line) in (2..).zip(lines).filter(|(_, line)| !line.is_empty()) {
@@ -222,11 +222,11 @@ fqdn_rev,hostname,state,user_context\n\
             writer.put(&udp::header_for(from, to, payload)).put(payload);
             file.packet(time_us * 1_000, writer.written());
         }
-        let found = times(file.octets(), &[67], |payload| payload == b"a");
-        let found = found.unwrap();
-        assert_eq!(found.times_ns, [5_000, 9_000]);
+        let recording = times(file.octets(), &[67], |payload| payload == b"a");
+        let recording = recording.unwrap();
+        assert_eq!(recording.times_ns, [5_000, 9_000]);
         assert_eq!(
-            found.notice("x.pcap").unwrap(),
+            recording.notice("x.pcap").unwrap(),
             "x.pcap: 2 of 4 packets are used; left out: 1 to other ports, 1 with other messages"
         );
         let none = times(file.octets(), &[69], |_| true).unwrap_err();

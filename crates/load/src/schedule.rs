@@ -86,7 +86,7 @@ pub struct Schedule {
     end_ns: u64,
     duration_ns: u64,
     next_due_ns: u64,
-    taken: u64,
+    taken_count: u64,
     spacing: Spacing,
 }
 
@@ -141,7 +141,7 @@ impl Schedule {
             end_ns: start_ns + duration_ns,
             duration_ns,
             next_due_ns: start_ns,
-            taken: 0,
+            taken_count: 0,
             spacing: Spacing::Fixed { shape, rate, next: thread, stride: threads },
         };
         schedule.look();
@@ -159,7 +159,7 @@ impl Schedule {
             end_ns: start_ns + duration_ns,
             duration_ns,
             next_due_ns: start_ns,
-            taken: 0,
+            taken_count: 0,
             spacing: Spacing::Poisson { random, mean_gap_ns, fraction_ns: 0.0 },
         };
         schedule.step();
@@ -175,15 +175,15 @@ impl Schedule {
     /// Takes the next exchange if it is due at `now_ns`; returns its due time.
     pub fn take(&mut self, now_ns: u64) -> Option<u64> {
         let due_ns = self.next_due_ns().filter(|&due_ns| due_ns <= now_ns)?;
-        self.taken += 1;
+        self.taken_count += 1;
         self.step();
         Some(due_ns)
     }
 
     /// Returns the number of exchanges taken so far.
     #[must_use]
-    pub const fn taken(&self) -> u64 {
-        self.taken
+    pub const fn taken_count(&self) -> u64 {
+        self.taken_count
     }
 
     /// Ends the run at `end_ns`, if that is earlier than its end.
@@ -272,7 +272,7 @@ mod tests {
                 let share = ThreadShare { thread, threads: 4 };
                 let mut schedule = Schedule::for_thread(&shape, rate, period, share, 3);
                 while schedule.take(u64::MAX).is_some() {}
-                schedule.taken()
+                schedule.taken_count()
             };
             let counts = [of(0), of(1), of(2), of(3)];
             let sum: u64 = counts.iter().sum();
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(schedule.take(u64::MAX), Some(100_001_000));
         assert_eq!(schedule.take(u64::MAX), Some(200_001_000));
         assert_eq!((schedule.take(u64::MAX), schedule.next_due_ns()), (None, None));
-        assert_eq!(schedule.taken(), 3);
+        assert_eq!(schedule.taken_count(), 3);
     }
 
     #[test]

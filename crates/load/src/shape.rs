@@ -168,16 +168,16 @@ fn step_ns(rate: LoadRate, steps: &[u32], duration_ns: u64, k: u64) -> Option<u6
     // Exchanges are counted in millionths of those that come due in a nanosecond, so that integers
     // suffice: thousandths of exchanges per second, times thousandths of that.
     let unit = u128::from(NS_PER_S) * 1_000_000;
-    let wanted = u128::from(k) * unit;
+    let units = u128::from(k) * unit;
     let count = steps.len() as u64;
     let mut before = 0;
     for (index, &share) in (0_u64..).zip(steps) {
         let begin_ns = (u128::from(duration_ns) * u128::from(index) / u128::from(count)) as u64;
         let end_ns = (u128::from(duration_ns) * u128::from(index + 1) / u128::from(count)) as u64;
-        let pace = u128::from(rate.thousandths()) * u128::from(share);
-        let all = pace * u128::from(end_ns - begin_ns);
-        if wanted < before + all {
-            let into_ns = (wanted - before) / pace;
+        let units_per_ns = u128::from(rate.thousandths()) * u128::from(share);
+        let all = units_per_ns * u128::from(end_ns - begin_ns);
+        if units < before + all {
+            let into_ns = (units - before) / units_per_ns;
             return Some(begin_ns + into_ns as u64);
         }
         before += all;
@@ -357,13 +357,13 @@ mod tests {
     fn a_replay_keeps_its_gaps_or_their_proportions() {
         let shape = LoadShape::replay(&[5 * S, 5 * S, 6 * S, 9 * S]).unwrap();
         assert_eq!(shape, LoadShape::Replay([0, 0, S, 4 * S].into()));
-        let taken = |shape: &LoadShape, per_s| {
+        let due_times = |shape: &LoadShape, per_s| {
             let mut schedule = Schedule::for_thread(shape, rate(per_s), period(0, 100), WHOLE, 3);
             std::iter::from_fn(move || schedule.take(u64::MAX)).collect::<Vec<_>>()
         };
-        assert_eq!(taken(&shape, 1.0), [0, 0, S, 4 * S]);
+        assert_eq!(due_times(&shape, 1.0), [0, 0, S, 4 * S]);
         assert_eq!(shape.mean_rate(), Some(rate(0.75)));
-        assert_eq!(taken(&shape.clone().at(rate(1.5)), 1.5), [0, 0, S / 2, 2 * S]);
+        assert_eq!(due_times(&shape.clone().at(rate(1.5)), 1.5), [0, 0, S / 2, 2 * S]);
         assert_eq!((shape.most_in(rate(1.0), S), shape.most_in(rate(1.0), S + 1)), (2, 3));
         assert_eq!(LoadShape::replay(&[]), None);
     }

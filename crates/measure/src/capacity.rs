@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(differing, [MISPRINT]);
         // The same quotient is in another cell of the table, rounded down.
         let misprinted = CapacityAssumptions::default().cell(1_000_000, 7.0 * DAY_S);
-        let twin = CapacityAssumptions::default().cell(2_000_000, 14.0 * DAY_S);
-        assert_eq!(misprinted.renewals_per_s.to_bits(), twin.renewals_per_s.to_bits());
+        let computed = CapacityAssumptions::default().cell(2_000_000, 14.0 * DAY_S);
+        assert_eq!(misprinted.renewals_per_s.to_bits(), computed.renewals_per_s.to_bits());
         assert_eq!((misprinted.rounded(), PUBLISHED[6][4]), (3, 3));
     }
 
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn chatty_clients_commands_and_partners_are_operations_too() {
         let per_s = |habits: CapacityAssumptions| habits.cell(180_000, 3_600.0).operations_per_s();
-        let near = |habits: CapacityAssumptions, wanted: f64| {
-            let found = per_s(habits);
-            assert!((found - wanted).abs() < 1e-6, "{found} instead of {wanted}");
+        let near = |habits: CapacityAssumptions, expected: f64| {
+            let actual = per_s(habits);
+            assert!((actual - expected).abs() < 1e-6, "{actual} instead of {expected}");
         };
         let plain = CapacityAssumptions::default();
         near(plain, 100.0);

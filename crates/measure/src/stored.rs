@@ -139,8 +139,8 @@ impl Trend {
     /// is not empty. `None` when there is no such run.
     #[must_use]
     pub fn from_runs(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
-        let is_meant = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
-        let mut runs: Vec<StoredRun> = runs.iter().filter(is_meant).cloned().collect();
+        let matches = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
+        let mut runs: Vec<StoredRun> = runs.iter().filter(matches).cloned().collect();
         for run in &mut runs {
             run.servers.retain(|of| servers.is_empty() || servers.contains(&of.server));
         }

@@ -109,9 +109,9 @@ fn rate_tick(rate: f64) -> String {
 }
 
 fn plot_points(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
-    let place =
+    let position =
         |cell: &CapacityCell| (frame.at_x(cell.leases as f64), frame.at_y(cell.operations_per_s()));
-    line.cells.iter().map(place).collect()
+    line.cells.iter().map(position).collect()
 }
 
 /// Draws a level line with its figure.

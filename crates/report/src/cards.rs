@@ -32,16 +32,16 @@ pub(super) fn card(index: usize, result: &ServerResult, summary: &RunSummary) ->
 
 /// Draws the headline figure of a plan that is not about highest rates.
 fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
-    let shown = headline::headline_text(summary, result);
+    let headline_text = headline::headline_text(summary, result);
     let name = summary.plan.headline.name();
     html! {
-        @match shown {
-            Some(shown) => {
+        @match headline_text {
+            Some(headline_text) => {
                 p class="figure" data-figure=(name) {
-                    (shown.figure)
-                    @if !shown.unit.is_empty() { span class="unit" { (shown.unit) } }
+                    (headline_text.figure)
+                    @if !headline_text.unit.is_empty() { span class="unit" { (headline_text.unit) } }
                 }
-                @if !shown.condition.is_empty() { p class="dim" { (shown.condition) } }
+                @if !headline_text.condition.is_empty() { p class="dim" { (headline_text.condition) } }
             }
             None => { p class="figure none" data-figure=(name) { "not measured" } }
         }

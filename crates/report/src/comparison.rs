@@ -211,15 +211,15 @@ fn row(name: &str, a: String, b: String, ratio: String) -> Markup {
     }
 }
 
-fn latencies(place: &str, a: Option<LatencyAt>, b: Option<LatencyAt>) -> Markup {
+fn latencies(position: &str, a: Option<LatencyAt>, b: Option<LatencyAt>) -> Markup {
     let figures = |at: Option<LatencyAt>| {
         let of = at.filter(|at| at.latency.count > 0).map(|at| at.latency);
         [of.and_then(|of| of.p50_us), of.and_then(|of| of.p99_us), of.and_then(|of| of.p999_us)]
     };
-    let shown = |us: Option<f64>| us.map(format::duration_us).unwrap_or_default();
+    let duration_text = |us: Option<f64>| us.map(format::duration_us).unwrap_or_default();
     html! {
         @for ((name, a), b) in ["p50", "p99", "p99.9"].into_iter().zip(figures(a)).zip(figures(b)) {
-            (row(&format!("{name} at {place}"), shown(a), shown(b),
+            (row(&format!("{name} at {position}"), duration_text(a), duration_text(b),
                 change(a.unwrap_or(0.0), b.unwrap_or(0.0))))
         }
     }

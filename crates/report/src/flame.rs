@@ -35,20 +35,20 @@ fn boxes(stacks: &Stacks) -> Vec<FlameBox> {
         (function.to_owned(), object.to_owned())
     };
     calls.iter_mut().for_each(|calls| calls.sort_by_cached_key(name));
-    let mut placed = Vec::new();
+    let mut boxes = Vec::new();
     // Calls that wait to be placed: list of calls, depth and left end.
     let mut waiting = vec![(0, 0, 0.0)];
     while let Some((list, depth, mut left)) = waiting.pop() {
         for &position in &calls[list] {
             let width = totals[position] as f64 / samples;
             if width >= LEAST_SHARE {
-                placed.push(FlameBox { position, depth, left, width });
+                boxes.push(FlameBox { position, depth, left, width });
                 waiting.push((position + 1, depth + 1, left));
             }
             left += width;
         }
     }
-    placed
+    boxes
 }
 
 /// Returns the kind of an object, as a class of the style sheet: thread, kernel, library or
@@ -66,22 +66,22 @@ pub(super) fn kind(object: &str) -> &'static str {
 
 /// Draws the flame graph.
 pub(super) fn drawing(stacks: &Stacks, name: &str) -> Markup {
-    let placed = boxes(stacks);
-    let rows = placed.iter().map(|place| place.depth + 1).max().unwrap_or(0);
+    let boxes = boxes(stacks);
+    let rows = boxes.iter().map(|flame_box| flame_box.depth + 1).max().unwrap_or(0);
     let (totals, samples) = (stacks.totals(), stacks.samples());
     let percent = |share: f64| format::trimmed(share * 100.0, 3);
     html! {
         div class="flame" role="img" tabindex="0" aria-label=(name)
             style={ "height:" (rows * ROW_PX) "px" } {
-            @for place in &placed {
-                @let frame = stacks.frame(&stacks.nodes[place.position]);
-                @let words = words(frame, totals[place.position], samples);
+            @for flame_box in &boxes {
+                @let frame = stacks.frame(&stacks.nodes[flame_box.position]);
+                @let words = words(frame, totals[flame_box.position], samples);
                 i class=(kind(frame.object)) title=(words)
                     style=(PreEscaped(format!(
                         "left:{}%;width:{}%;bottom:{}px",
-                        percent(place.left),
-                        percent(place.width),
-                        place.depth * ROW_PX
+                        percent(flame_box.left),
+                        percent(flame_box.width),
+                        flame_box.depth * ROW_PX
                     ))) { (frame.function) }
             }
         }
@@ -116,16 +116,16 @@ mod tests {
         builder.add(&[thread, main, a]);
         builder.add(&[thread, main]);
         let stacks = builder.finish();
-        let placed: Vec<(String, usize, f64, f64)> = boxes(&stacks)
+        let actual: Vec<(String, usize, f64, f64)> = boxes(&stacks)
             .iter()
-            .map(|place| {
-                let name = stacks.frame(&stacks.nodes[place.position]).function.to_owned();
-                (name, place.depth, place.left, place.width)
+            .map(|flame_box| {
+                let name = stacks.frame(&stacks.nodes[flame_box.position]).function.to_owned();
+                (name, flame_box.depth, flame_box.left, flame_box.width)
             })
             .collect();
         let at = |name: &str, depth, left, width| (name.to_owned(), depth, left, width);
         assert_eq!(
-            placed,
+            actual,
             [
                 at("t", 0, 0.0, 1.0),
                 at("main", 1, 0.0, 1.0),

@@ -6,9 +6,9 @@ pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let places = digits - 1 - value.abs().log10().floor() as i32;
-    let scale = 10_f64.powi(places.abs());
-    if places >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
+    let decimals = digits - 1 - value.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(decimals.abs());
+    if decimals >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }
 
 /// Formats a whole number with separators: `1,234,567`.
@@ -28,10 +28,10 @@ pub fn whole(value: f64) -> String {
     text
 }
 
-/// Formats `value` by `shown`; a dash where the value is unknown.
+/// Formats `value` by `format`; a dash if the value is unknown.
 #[must_use]
-pub fn known<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| "–".to_owned(), shown)
+pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), format)
 }
 
 /// Formats a rate with three significant digits: `174,000`, `9,810`, `12.3`.
@@ -148,7 +148,7 @@ pub fn axis_rate(value: f64) -> String {
 /// Formats a percentile like [`duration_us`]; a dash if it has too few samples.
 #[must_use]
 pub fn percentile_us(us: Option<f64>) -> String {
-    known(us, duration_us)
+    or_dash(us, duration_us)
 }
 
 /// Formats a time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.

@@ -186,13 +186,13 @@ fn strip(
             @let x = c(frame.at_x(mean));
             line class={ "whisker " (class) } x1=(x) y1=(c(at_y - 11.0)) x2=(x) y2=(c(at_y + 11.0)) {}
         }
-        @for (run, &found) in set.values.iter().enumerate() {
+        @for (run, &figure) in set.values.iter().enumerate() {
             (ChartMark {
                 class: &marks,
                 shape: index,
-                at: (frame.at_x(found), at_y),
+                at: (frame.at_x(figure), at_y),
                 data: &[("set", set.name.clone()), ("run", (run + 1).to_string())],
-                title: format!("{}, run {}\n{} {}", set.name, run + 1, value(found), chart.unit),
+                title: format!("{}, run {}\n{} {}", set.name, run + 1, value(figure), chart.unit),
             }.draw())
         }
     }
@@ -231,7 +231,7 @@ fn table(chart: &GoalChart) -> Markup {
                     tr {
                         td { (set.name) }
                         @for run in 0..runs {
-                            td.n { @if let Some(&found) = set.values.get(run) { (value(found)) } }
+                            td.n { @if let Some(&figure) = set.values.get(run) { (value(figure)) } }
                         }
                         td.n { b { @if let Some(s) = &summary { (value(s.mean)) } } }
                         td.n { @if let Some(d) = summary.as_ref().and_then(|s| s.deviation) { (value(d)) } }

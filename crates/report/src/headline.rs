@@ -72,10 +72,10 @@ pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<Head
         }
         Headline::PoolUsed => {
             let trial = exhausted(summary, result)?;
-            let given: u64 = trial.points.iter().map(|point| point.completed).sum();
+            let leases: u64 = trial.points.iter().map(|point| point.completed).sum();
             let size = f64::from(trial.pool_size?.max(1));
-            let of = format!("{} of {}", format::rate(given as f64), format::rate(size));
-            Some(HeadlineText::new(format::percent(given as f64 / size), "", of))
+            let of = format!("{} of {}", format::rate(leases as f64), format::rate(size));
+            Some(HeadlineText::new(format::percent(leases as f64 / size), "", of))
         }
     }
 }

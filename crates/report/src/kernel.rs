@@ -104,9 +104,10 @@ fn line(row: &TrialRow) -> Markup {
     let seconds = |seconds: f64| format!("{} s", format::trimmed(seconds, 2));
     // A server that runs elsewhere has no known counters.
     let server = row.server_load.map(|_| kernel.server);
-    let of_server = |what: fn(&SideCounts) -> u64| format::known(server, |side| count(what(&side)));
+    let of_server =
+        |what: fn(&SideCounts) -> u64| format::or_dash(server, |side| count(what(&side)));
     let server_seconds =
-        |what: fn(&SideCounts) -> f64| format::known(server, |side| seconds(what(&side)));
+        |what: fn(&SideCounts) -> f64| format::or_dash(server, |side| seconds(what(&side)));
     let dropped = |side: &SideCounts| {
         let of = |traffic: &TrafficCounts| traffic.drops + traffic.errors;
         of(&side.received) + of(&side.sent)
@@ -125,7 +126,7 @@ fn line(row: &TrialRow) -> Markup {
             td.n { (count(kernel.generator_socket_drops)) }
             td.n { (server_seconds(|side| side.user_s)) }
             td.n { (server_seconds(|side| side.system_s)) }
-            td.n { (format::known(server, |_| format::percent(kernel.softirq_share))) }
+            td.n { (format::or_dash(server, |_| format::percent(kernel.softirq_share))) }
             td.n { (seconds(kernel.generator.user_s)) }
             td.n { (seconds(kernel.generator.system_s)) }
             td { (words(&row.notes)) }

@@ -71,8 +71,8 @@ fn panel(line: &LoadCurveLine<'_>, y: AxisScale, protocol: MeasuredProtocol) -> 
             (plot::line(&format!("{} {class}", line.class), &plot_points(&frame, &points, read)))
         }
         @for (shape, (name, _, read)) in PERCENTILES.into_iter().enumerate() {
-            @let told = points.iter().filter_map(|point| Some((point, read(&point.latency)?)));
-            @for (point, us) in told {
+            @let with_latency = points.iter().filter_map(|point| Some((point, read(&point.latency)?)));
+            @for (point, us) in with_latency {
                 (mark(&frame, line, point, shape, name, us))
             }
         }
@@ -91,10 +91,10 @@ fn plot_points(
     points: &[&CurvePoint],
     read: fn(&LatencySummary) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let place = |point: &&CurvePoint| {
+    let position = |point: &&CurvePoint| {
         Some((frame.at_x(point.offered_per_s), frame.at_y(read(&point.latency)?)))
     };
-    points.iter().filter_map(place).collect()
+    points.iter().filter_map(position).collect()
 }
 
 /// Draws the position of the highest confirmed rate; the area to the right of it is beyond the

@@ -131,9 +131,9 @@ fn drawing(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>], plan
 }
 
 fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
-    let place =
+    let position =
         |point: &&CurvePoint| (frame.at_x(point.offered_per_s), frame.at_y(point.achieved_per_s));
-    line.points.iter().map(place).collect()
+    line.points.iter().map(position).collect()
 }
 
 /// Distance above the floor at which labels end, so that they do not cover the name of the region
@@ -277,7 +277,7 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                             td.n { (format::percentile_us(point.latency.p50_us)) }
                             td.n { (format::percentile_us(point.latency.p99_us)) }
                             td.n { (format::percentile_us(point.latency.p999_us)) }
-                            td.n { (format::known(point.server_cpus_busy, |busy| format::trimmed(busy, 2))) }
+                            td.n { (format::or_dash(point.server_cpus_busy, |busy| format::trimmed(busy, 2))) }
                             td.n { (point.trials) }
                         }
                     }

@@ -108,8 +108,8 @@ const fn ticks(size: ChartWidth) -> usize {
 }
 
 fn class(trial: &LongTrial, summary: &RunSummary) -> String {
-    let place = summary.results.iter().position(|result| result.server == trial.server);
-    plot::series_class(place.unwrap_or(0))
+    let position = summary.results.iter().position(|result| result.server == trial.server);
+    plot::series_class(position.unwrap_or(0))
 }
 
 /// Returns a line of the values that `read` returns, each at the middle of its interval; no point
@@ -190,8 +190,8 @@ fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &RunSu
     }
     words += &format!(
         "\nserver {} processors\nmemory {}",
-        format::known(point.server_cpus_busy, |busy| format::trimmed(busy, 2)),
-        format::known(point.server_rss_bytes, format::bytes)
+        format::or_dash(point.server_cpus_busy, |busy| format::trimmed(busy, 2)),
+        format::or_dash(point.server_rss_bytes, format::bytes)
     );
     words
 }
@@ -278,11 +278,11 @@ fn row(trial: &LongTrial) -> Markup {
     let processors = |points: &[LongTrialPoint]| {
         let seen: Vec<f64> = points.iter().filter_map(|point| point.server_cpus_busy).collect();
         let mean = (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64);
-        format::known(mean, |busy| format::trimmed(busy, 2))
+        format::or_dash(mean, |busy| format::trimmed(busy, 2))
     };
     let memory = |points: &[LongTrialPoint]| {
         let most = points.iter().filter_map(|point| point.server_rss_bytes).max();
-        format::known(most, format::bytes)
+        format::or_dash(most, format::bytes)
     };
     let server = match trial.variant.as_str() {
         "" => trial.server.clone(),
@@ -294,11 +294,11 @@ fn row(trial: &LongTrial) -> Markup {
             td { (server) }
             td { (trial.purpose.name()) }
             td.n { (format::whole(trial.offered_per_s)) }
-            td.n { (format::known(trial.pool_size, |size| count(size.into()))) }
+            td.n { (format::or_dash(trial.pool_size, |size| count(size.into()))) }
             td.n { (sum(&|point| point.due)) }
             td.n { (sum(&|point| point.completed)) }
             @for (_, of) in OTHERS { td.n { (sum(&of)) } }
-            td.n { (format::known(first_s, |s| format!("{} s", format::trimmed(s, 2)))) }
+            td.n { (format::or_dash(first_s, |s| format!("{} s", format::trimmed(s, 2)))) }
             td.n { (processors(before)) ", " (processors(after)) }
             td.n { (memory(before)) ", " (memory(after)) }
         }

@@ -112,10 +112,10 @@ fn stretches(chart: &TimeChart, series: &ChartSeries, class: &str, frame: &PlotA
             // Each stretch ends where the next one begins.
             @let end = (first + len + 1).min(series.points.len());
             @let points = &series.points[first..end];
-            @let places: Vec<_> = points.iter().map(|p| (frame.at_x(p.0), frame.at_y(p.1))).collect();
+            @let positions: Vec<_> = points.iter().map(|p| (frame.at_x(p.0), frame.at_y(p.1))).collect();
             (plot::stretch(
                 class,
-                &places,
+                &positions,
                 &[("series", series.name.clone())],
                 &words(chart, points[0].0, points[points.len() - 1].0),
             ))

@@ -57,6 +57,41 @@ fn main_ratios(summary: &RunSummary) -> impl Iterator<Item = (&Ratio, RatioInter
     ratios.filter_map(|ratio| Some((ratio, ratio.leases_per_s?)))
 }
 
+/// Draws the sentence with the ratio of two servers' rates.
+fn main_ratio(summary: &RunSummary, ratio: &Ratio, interval: RatioInterval) -> Markup {
+    html! {
+        p class="ratio" data-figure=(summary.plan.headline.name()) {
+            @if ratio.bottleneck.is_some() {
+                strong class="none" { "Not measured" }
+            } @else if interval.ends().is_some() {
+                strong { (ratios::times(ratio, &interval)) }
+            }
+            span {
+                (summary.plan.protocol.result_noun()) " per second: "
+                b { (ratio.server) } " over " b { (ratio.to) }
+                br;
+                span class="dim" {
+                    @if let Some(bottleneck) = ratio.bottleneck {
+                        (bottleneck.words())
+                    } @else if interval.ends().is_some() {
+                        "95 % interval " (ratios::range(&interval)) ", "
+                        (interval.pairs) " pairs"
+                    } @else {
+                        (ratios::range(&interval))
+                    }
+                    @if let Some(cpu) = ratio.leases_per_cpu_s.filter(|cpu| cpu.ends().is_some()) {
+                        "; per CPU-second "
+                        b { (format::ratio_within(cpu.ratio, cpu.ends())) "×" }
+                    }
+                    @if let Some(noise) = summary.noise {
+                        "; noise floor ± " (format::trimmed(noise.typical_percent, 1)) " %"
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Draws the sentence with the ratio, or the subject of the figures if a ratio has no interval;
 /// then a card per server with the plan's headline figure.
 pub(super) fn headline(summary: &RunSummary) -> Markup {
@@ -64,37 +99,12 @@ pub(super) fn headline(summary: &RunSummary) -> Markup {
     let is_rate = headline == Headline::HighestRate;
     html! {
         section class="headline" {
-            @if !is_rate { p class="subject" { (headline.words()) } }
-            @for (ratio, interval) in main_ratios(summary).filter(|_| is_rate) {
-                p class="ratio" data-figure=(headline.name()) {
-                    @if ratio.bottleneck.is_some() {
-                        strong class="none" { "Not measured" }
-                    } @else if interval.ends().is_some() {
-                        strong { (ratios::times(ratio, &interval)) }
-                    }
-                    span {
-                        (summary.plan.protocol.result_noun()) " per second: "
-                        b { (ratio.server) } " over " b { (ratio.to) }
-                        br;
-                        span class="dim" {
-                            @if let Some(bottleneck) = ratio.bottleneck {
-                                (bottleneck.words())
-                            } @else if interval.ends().is_some() {
-                                "95 % interval " (ratios::range(&interval)) ", "
-                                (interval.pairs) " pairs"
-                            } @else {
-                                (ratios::range(&interval))
-                            }
-                            @if let Some(cpu) = ratio.leases_per_cpu_s.filter(|cpu| cpu.ends().is_some()) {
-                                "; per CPU-second "
-                                b { (format::ratio_within(cpu.ratio, cpu.ends())) "×" }
-                            }
-                            @if let Some(noise) = summary.noise {
-                                "; noise floor ± " (format::trimmed(noise.typical_percent, 1)) " %"
-                            }
-                        }
-                    }
+            @if is_rate {
+                @for (ratio, interval) in main_ratios(summary) {
+                    (main_ratio(summary, ratio, interval))
                 }
+            } @else {
+                p class="subject" { (headline.words()) }
             }
             div class="cards" {
                 @for (index, result) in summary.results.iter().enumerate() {
@@ -108,9 +118,9 @@ pub(super) fn headline(summary: &RunSummary) -> Markup {
 /// Lists the variant of each server that has a curve, if the variant has a name: "kea:
 /// multi-threaded".
 pub(super) fn variants(summary: &RunSummary) -> Option<String> {
-    let named = summary.results.iter().filter(|result| !result.variant.is_empty());
+    let with_variant = summary.results.iter().filter(|result| !result.variant.is_empty());
     let words: Vec<String> =
-        named.map(|result| format!("{}: {}", result.server, result.variant)).collect();
+        with_variant.map(|result| format!("{}: {}", result.server, result.variant)).collect();
     (!words.is_empty()).then(|| words.join("; ") + ".")
 }
 

@@ -282,12 +282,12 @@ mod tests {
             .map(|n| Label { class: String::new(), text: n.to_string(), at: (0.0, 50.0) })
             .collect();
         let svg = labels(many, 14.0, 0.0, 60.0).into_string();
-        let places: Vec<f64> = svg
+        let y_positions: Vec<f64> = svg
             .split(" y=\"")
             .skip(1)
             .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
             .collect();
-        assert_eq!(places, [18.0, 32.0, 46.0, 60.0]);
+        assert_eq!(y_positions, [18.0, 32.0, 46.0, 60.0]);
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn buffer(queues: &Queues) -> String {
     } else {
         format!("{} to {}", memory(least), memory(most))
     };
-    format::known((queues.sockets > 0).then_some(range), |range| range)
+    format::or_dash((queues.sockets > 0).then_some(range), |range| range)
 }
 
 /// Formats a size: `64 KiB`, `16 MiB`.
@@ -116,9 +116,10 @@ fn memory(bytes: u64) -> String {
 }
 
 fn qdisc(qdisc: Option<&Qdisc>) -> Markup {
-    let count =
-        |count: fn(&Qdisc) -> u64| format::known(qdisc, |qdisc| format::whole(count(qdisc) as f64));
-    let name = format::known(qdisc, |qdisc| match qdisc.limit_packets {
+    let count = |count: fn(&Qdisc) -> u64| {
+        format::or_dash(qdisc, |qdisc| format::whole(count(qdisc) as f64))
+    };
+    let name = format::or_dash(qdisc, |qdisc| match qdisc.limit_packets {
         0 => qdisc.kind.clone(),
         limit => format!("{}, {} packets", qdisc.kind, format::whole(limit as f64)),
     });

@@ -27,8 +27,8 @@ pub(super) struct RatioRow {
 fn rows(summary: &RunSummary) -> Vec<RatioRow> {
     let mut rows = Vec::new();
     for ratio in &summary.ratios {
-        let place = summary.results.iter().position(|result| result.server == ratio.server);
-        let class = plot::series_class(place.unwrap_or(0));
+        let position = summary.results.iter().position(|result| result.server == ratio.server);
+        let class = plot::series_class(position.unwrap_or(0));
         let yields = summary.plan.protocol.result_noun();
         for (what, interval) in [
             (format!("{yields}/s"), ratio.leases_per_s),

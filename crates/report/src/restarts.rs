@@ -60,8 +60,8 @@ fn drawing(size: ChartWidth, restart: &RestartResult, summary: &RunSummary) -> M
         };
         points.iter().enumerate().map(at).collect()
     };
-    let place = summary.results.iter().position(|result| result.server == restart.server);
-    let class = plot::series_class(place.unwrap_or(0));
+    let position = summary.results.iter().position(|result| result.server == restart.server);
+    let class = plot::series_class(position.unwrap_or(0));
     let c = format::coordinate;
     let (from, to) =
         (frame.at_x(restart.restart.ended_at_s), frame.at_x(restart.restart.answered_at_s));

@@ -106,8 +106,8 @@ fn drawing(size: ChartWidth, rows: &[ServerRunsRow<'_>]) -> Markup {
     };
     let of_means = || {
         rows.iter().flat_map(|row| {
-            let kept = row.runs.iter().filter(|run| run.dropped.is_none());
-            let rates = kept.filter_map(|run| run.counts_as).filter(|rate| *rate > 0.0);
+            let counted_runs = row.runs.iter().filter(|run| run.dropped.is_none());
+            let rates = counted_runs.filter_map(|run| run.counts_as).filter(|rate| *rate > 0.0);
             rates.chain([row.mean.low, row.mean.high]).map(|rate| row.percent(rate))
         })
     };

@@ -198,16 +198,16 @@ fn actions(run: &StoredRun, has_figures: bool, token: &str) -> Markup {
 
 /// Draws a run in progress: its activity, and the charts of its report so far.
 pub(super) fn live(live: &LivePage<'_>) -> Markup {
-    let LivePage { id, summary, trials, progress_lines: told, activity: now, is_running } = live;
+    let LivePage { id, summary, trials, progress_lines, activity: now, is_running } = live;
     html! {
         (page::head(summary))
         main {
-            section id="live" class="figures" data-run=(id) data-next=(told.len()) data-trials=(trials)
+            section id="live" class="figures" data-run=(id) data-next=(progress_lines.len()) data-trials=(trials)
                 data-lines=(LINES) {
                 h2 { "So far" }
                 p id="now" { @if *is_running { (now) } @else { "It does not go on." } }
                 ol id="told" {
-                    @for (at_s, words) in told.iter().rev().take(LINES).rev() {
+                    @for (at_s, words) in progress_lines.iter().rev().take(LINES).rev() {
                         li { (progress_line(*at_s, words)) }
                     }
                 }

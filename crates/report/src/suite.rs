@@ -12,8 +12,8 @@ pub(super) fn title(summary: &SuiteSummary) -> String {
 
 /// Draws the whole page.
 pub(super) fn body(summary: &SuiteSummary) -> Markup {
-    let met = |wanted: &[TargetVerdict]| {
-        summary.rows.iter().filter(|r| wanted.contains(&r.verdict)).count()
+    let met = |verdicts: &[TargetVerdict]| {
+        summary.rows.iter().filter(|r| verdicts.contains(&r.verdict)).count()
     };
     html! {
         header {

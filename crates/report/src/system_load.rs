@@ -93,8 +93,8 @@ fn drawing(
         ))
         (ceilings(frame, summary))
         @for series in series {
-            @let places: Vec<(f64, f64)> = series.rows.iter().map(|row| place(frame, row)).collect();
-            (plot::line(&series.class, &places))
+            @let positions: Vec<(f64, f64)> = series.rows.iter().map(|row| position(frame, row)).collect();
+            (plot::line(&series.class, &positions))
         }
         @for series in series {
             @for row in &series.rows { (mark(frame, series, row, protocol, loss_percent)) }
@@ -136,7 +136,7 @@ fn ceilings(frame: &PlotArea, summary: &RunSummary) -> Markup {
     }
 }
 
-fn place(frame: &PlotArea, row: &TrialRow) -> (f64, f64) {
+fn position(frame: &PlotArea, row: &TrialRow) -> (f64, f64) {
     (frame.at_x(load(row) * 100.0), frame.at_y(row.achieved_per_s))
 }
 
@@ -160,7 +160,7 @@ fn mark(
     ChartMark {
         class: &format!("{}{}", series.class, if is_within { "" } else { " beyond" }),
         shape: series.shape,
-        at: place(frame, row),
+        at: position(frame, row),
         data: &[
             ("server", series.name.to_owned()),
             ("offered", format::trimmed(row.offered_per_s, 1)),
@@ -188,7 +188,7 @@ fn names(frame: &PlotArea, series: &[ServerTrialSeries<'_>]) -> Markup {
     let labels = series
         .iter()
         .filter_map(|series| {
-            let (x, y) = place(frame, series.rows.last()?);
+            let (x, y) = position(frame, series.rows.last()?);
             let width = plot::name_width(series.name);
             let at = (f64::min(x + 10.0, frame.width - width), y);
             Some(Label { class: series.class.clone(), text: series.name.to_owned(), at })

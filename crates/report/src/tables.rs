@@ -63,7 +63,7 @@ fn trial(row: &TrialRow) -> Markup {
             td.n { (format::percent(row.behind)) }
             td.n { (format::percentile_us(row.p50_us)) }
             td.n { (format::percentile_us(row.p99_us)) }
-            td.n { (format::known(row.server_cpu_s, |cpu_s| format::trimmed(cpu_s, 2) + " s")) }
+            td.n { (format::or_dash(row.server_cpu_s, |cpu_s| format::trimmed(cpu_s, 2) + " s")) }
             td.n { (format::percent(row.steal_share)) }
             td.n { (server_drops(row)) }
             td {
@@ -82,7 +82,7 @@ fn trial(row: &TrialRow) -> Markup {
 
 /// Formats the datagrams dropped at the server's sockets.
 pub(super) fn server_drops(row: &TrialRow) -> String {
-    format::known(row.server_socket_drops, |drops| format::whole(drops as f64))
+    format::or_dash(row.server_socket_drops, |drops| format::whole(drops as f64))
 }
 
 /// Draws the reasons why trials were void, per server.

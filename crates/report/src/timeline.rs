@@ -35,10 +35,10 @@ fn trial_points(summary: &RunSummary) -> Vec<TrialPoints<'_>> {
         .chunk_by(|a, b| a.trial == b.trial)
         .filter_map(|points| {
             let row = summary.trials.iter().find(|row| row.number == points[0].trial)?;
-            let place = summary.results.iter().position(|result| result.server == row.server);
-            let class = match place {
+            let position = summary.results.iter().position(|result| result.server == row.server);
+            let class = match position {
                 _ if row.server == LIMIT_SERVER => LIMIT_CLASS.to_owned(),
-                place => plot::series_class(place.unwrap_or(0)),
+                position => plot::series_class(position.unwrap_or(0)),
             };
             Some(TrialPoints { row, class, points })
         })
@@ -97,7 +97,7 @@ fn drawing(
     quantity: TimelineQuantity,
     stretches: &[TrialPoints<'_>],
 ) -> Markup {
-    let place = |read: fn(&TimePoint) -> f64, points: &[TimePoint]| -> Vec<(f64, f64)> {
+    let positions = |read: fn(&TimePoint) -> f64, points: &[TimePoint]| -> Vec<(f64, f64)> {
         points.iter().map(|point| (frame.at_x(point.at_s), frame.at_y(read(point)))).collect()
     };
     let (title, name, read): (_, _, fn(&TimePoint) -> f64) = match quantity {
@@ -112,12 +112,12 @@ fn drawing(
         ))
         @if quantity == TimelineQuantity::Cpu {
             @for stretch in stretches {
-                (plot::line("generator", &place(generator_cpus, stretch.points)))
-                (plot::line("stolen", &place(|point| point.stolen_cpus, stretch.points)))
+                (plot::line("generator", &positions(generator_cpus, stretch.points)))
+                (plot::line("stolen", &positions(|point| point.stolen_cpus, stretch.points)))
             }
         }
         @for stretch in stretches.iter().filter(|stretch| stretch.has_server_usage()) {
-            (plot::area(&stretch.class, &place(read, stretch.points), frame.floor()))
+            (plot::area(&stretch.class, &positions(read, stretch.points), frame.floor()))
         }
         @for stretch in stretches.iter().filter(|of| of.has_server_usage() || quantity == TimelineQuantity::Cpu) {
             @let (class, read) = if stretch.has_server_usage() {
@@ -127,7 +127,7 @@ fn drawing(
             };
             (plot::stretch(
                 class,
-                &place(read, stretch.points),
+                &positions(read, stretch.points),
                 &[
                     ("server", stretch.row.server.clone()),
                     ("trial", stretch.row.number.to_string()),
@@ -154,7 +154,7 @@ fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {
     match quantity {
         TimelineQuantity::Cpu => format!(
             "{head}\nserver {} processors\ngenerator {}\nstolen {}",
-            format::known(server_busy, |busy| format::trimmed(busy, 2)),
+            format::or_dash(server_busy, |busy| format::trimmed(busy, 2)),
             format::trimmed(mean(generator_cpus), 2),
             format::trimmed(mean(|point| point.stolen_cpus), 2),
         ),
@@ -210,17 +210,21 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                     @let mean = |read: fn(&TimePoint) -> f64| {
                         format::trimmed(stretch.points.iter().map(read).sum::<f64>() / count, 2)
                     };
-                    @let is_seen = stretch.has_server_usage();
-                    @let rss = stretch.points.iter().map(|point| point.server_rss_bytes).max();
+                    @let has_server_usage = stretch.has_server_usage();
+                    @let rss = if has_server_usage {
+                        stretch.points.iter().map(|point| point.server_rss_bytes).max()
+                    } else {
+                        None
+                    };
                     tr {
                         td.n { (stretch.row.number) }
                         td { (stretch.row.server) }
                         td.n { (format::trimmed(stretch.row.start_s, 1)) " s" }
                         td.n { (format::trimmed(stretch.row.end_s, 1)) " s" }
-                        td.n { (format::known(is_seen.then(|| mean(server_cpus)), |busy| busy)) }
+                        td.n { (format::or_dash(has_server_usage.then(|| mean(server_cpus)), |busy| busy)) }
                         td.n { (mean(generator_cpus)) }
                         td.n { (mean(|point| point.stolen_cpus)) }
-                        td.n { (format::known(rss.filter(|_| is_seen), format::bytes)) }
+                        td.n { (format::or_dash(rss, format::bytes)) }
                     }
                 }
             }

@@ -307,8 +307,8 @@ fn table(trend: &Trend, points: &[TrendPoint<'_>]) -> Markup {
                         td { (point.run.commit) }
                         td { (point.figure.variant) }
                         td.n { (format::whole(point.value)) }
-                        td.n { (format::known(point.ends, |ends| format::whole(ends.0))) }
-                        td.n { (format::known(point.ends, |ends| format::whole(ends.1))) }
+                        td.n { (format::or_dash(point.ends, |ends| format::whole(ends.0))) }
+                        td.n { (format::or_dash(point.ends, |ends| format::whole(ends.1))) }
                         td {
                             @if point.run.is_baseline { "baseline " }
                             @if !point.is_like_last { "other plan, machine, profile or variant" }

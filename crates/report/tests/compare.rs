@@ -43,9 +43,9 @@ fn reasons(change: impl FnOnce(&mut RunSummary)) -> (Vec<ReasonKind>, String) {
 }
 
 fn refused(kind: ReasonKind, words: &str, change: impl FnOnce(&mut RunSummary)) {
-    let (kinds, said) = reasons(change);
-    assert_eq!(kinds, [kind], "{said}");
-    assert!(said.contains(words), "{said}");
+    let (kinds, words_of_reasons) = reasons(change);
+    assert_eq!(kinds, [kind], "{words_of_reasons}");
+    assert!(words_of_reasons.contains(words), "{words_of_reasons}");
 }
 
 #[test]
@@ -121,14 +121,14 @@ fn plans_that_decide_otherwise_are_refused_with_their_keys() {
     refused(ReasonKind::Plan, "clients.turn_us (0 in A, 100 in B)", |b| {
         b.plan.clients.turn_us = 100;
     });
-    let (kinds, said) = reasons(|b| {
+    let (kinds, words_of_reasons) = reasons(|b| {
         b.plan.name = "mine".to_owned();
         b.plan.void.steal_percent = 50.0;
     });
     assert_eq!(kinds, [ReasonKind::Plan], "one reason with all keys");
     assert!(
-        said.contains("name (\"dhcp4-full\" in A, \"mine\" in B), void.steal_percent"),
-        "{said}"
+        words_of_reasons.contains("name (\"dhcp4-full\" in A, \"mine\" in B), void.steal_percent"),
+        "{words_of_reasons}"
     );
     let (kinds, _) = reasons(|b| {
         b.plan.title = "other words".to_owned();
@@ -206,8 +206,9 @@ fn noise_and_stolen_time_are_refused() {
     refused(ReasonKind::Steal, "of the time in A, 7 % in B", |b| {
         b.trials.iter_mut().for_each(|row| row.steal_share = 0.07);
     });
-    let (kinds, said) = reasons(|b| b.trials.iter_mut().for_each(|row| row.steal_share = 0.2));
-    assert_eq!(kinds, [ReasonKind::Steal; 2], "too much, and not the same: {said}");
+    let (kinds, words_of_reasons) =
+        reasons(|b| b.trials.iter_mut().for_each(|row| row.steal_share = 0.2));
+    assert_eq!(kinds, [ReasonKind::Steal; 2], "too much, and not the same: {words_of_reasons}");
 }
 
 #[test]
@@ -314,7 +315,7 @@ fn rounds_are_compared_by_welch_and_widened() {
 fn nineteen_of_twenty_intervals_of_whole_results_hold_the_truth() {
     // Whole simulated measurements with drift, noise, dropped runs and searches of limited
     // resolution; the truth is that Godwit became slower by a fifth.
-    let mut held = (0, 0);
+    let mut covered = (0, 0);
     for seed in 0..10 {
         let (a, b) = (measured(2 * seed + 50, 1.0), measured(2 * seed + 51, 0.8));
         let comparison = compare(("a", &a), ("b", &b), true);
@@ -322,10 +323,10 @@ fn nineteen_of_twenty_intervals_of_whole_results_hold_the_truth() {
             let of = interval.unwrap();
             u32::from((of.low..=of.high).contains(&0.8))
         };
-        held.0 += holds(comparison.servers[0].leases_per_s);
-        held.1 += holds(comparison.servers[0].of_limit);
+        covered.0 += holds(comparison.servers[0].leases_per_s);
+        covered.1 += holds(comparison.servers[0].of_limit);
     }
-    assert!(held.0 >= 8 && held.1 >= 8, "{held:?} of 10");
+    assert!(covered.0 >= 8 && covered.1 >= 8, "{covered:?} of 10");
 }
 
 #[test]

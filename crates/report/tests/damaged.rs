@@ -21,18 +21,18 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Collects all values below `value`, as JSON pointers.
-fn pointers(value: &Value, path: &str, found: &mut Vec<String>) {
+fn pointers(value: &Value, path: &str, paths: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| {
             let key = key.replace('~', "~0").replace('/', "~1");
-            pointers(value, &format!("{path}/{key}"), found);
+            pointers(value, &format!("{path}/{key}"), paths);
         }),
         Value::Array(list) => list.iter().enumerate().for_each(|(index, value)| {
-            pointers(value, &format!("{path}/{index}"), found);
+            pointers(value, &format!("{path}/{index}"), paths);
         }),
         _ => {}
     }
-    found.push(path.to_owned());
+    paths.push(path.to_owned());
 }
 
 /// Returns another value, mostly of the same type.
@@ -79,18 +79,18 @@ fn other(random: &mut Random, value: &Value) -> Value {
 /// Damages copies of `whole` and gives each to `look`, which returns true if it could be read.
 fn damage(test: &str, whole: &Value, mut look: impl FnMut(Value) -> bool) {
     let (cases, seed) = (number("GODWIT_FUZZ_CASES", CASES), number("GODWIT_SIM_SEED", 1));
-    let mut places = Vec::new();
-    pointers(whole, "", &mut places);
+    let mut paths = Vec::new();
+    pointers(whole, "", &mut paths);
     let mut readable = 0;
     for case in 0..cases {
         let mut random = Random::from_seed(seed.wrapping_add(case));
         let mut damaged = whole.clone();
         let mut changes = Vec::new();
         for _ in 0..=random.below(3) {
-            let place = &places[random.below(places.len() as u64) as usize];
-            if let Some(value) = damaged.pointer_mut(place) {
+            let path = &paths[random.below(paths.len() as u64) as usize];
+            if let Some(value) = damaged.pointer_mut(path) {
                 *value = other(&mut random, value);
-                changes.push(format!("{place} = {value:.60}"));
+                changes.push(format!("{path} = {value:.60}"));
             }
         }
         match catch_unwind(AssertUnwindSafe(|| look(damaged))) {

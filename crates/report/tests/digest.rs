@@ -182,8 +182,13 @@ fn an_address_that_two_clients_were_given_is_told_of_whatever_the_server_is() {
     }
     let after = digest(&lab.run(), &lab.trials);
     assert_eq!(after.conflicts.iter().next(), Some((&"kea".to_owned(), &21)));
-    let told = "kea: 21 leases were granted to a client while another one held the address";
-    assert!(after.warnings.iter().any(|warning| warning.starts_with(told)), "{:?}", after.warnings);
+    let warning_start =
+        "kea: 21 leases were granted to a client while another one held the address";
+    assert!(
+        after.warnings.iter().any(|warning| warning.starts_with(warning_start)),
+        "{:?}",
+        after.warnings
+    );
 }
 
 #[test]

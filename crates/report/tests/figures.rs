@@ -52,9 +52,9 @@ impl RecordSums {
     }
 }
 
-fn same(found: f64, truth: f64, what: &str) {
-    let off = (found - truth).abs();
-    assert!(off <= 1e-9 * truth.abs().max(1e-9), "{what}: {found} of {truth}");
+fn same(actual: f64, truth: f64, what: &str) {
+    let off = (actual - truth).abs();
+    assert!(off <= 1e-9 * truth.abs().max(1e-9), "{what}: {actual} of {truth}");
 }
 
 /// Returns the quantile of the latencies in the histograms of some trials, in microseconds.
@@ -133,9 +133,9 @@ fn check_curve(curve: &[CurvePoint], trials: &[&Value], what: &str) {
     for (point, group) in curve.iter().zip(groups) {
         assert_eq!(point.trials as usize, group.len(), "{what}");
         let truth = RecordSums::of(group.iter().copied());
-        for (found, of) in [(point.latency.p50_us, 0.5), (point.latency.p99_us, 0.99)] {
+        for (actual, of) in [(point.latency.p50_us, 0.5), (point.latency.p99_us, 0.99)] {
             // The largest value of a histogram is known exactly, not as the end of its bucket.
-            let share = found.expect("it is there") / quantile(&group, of);
+            let share = actual.expect("it is there") / quantile(&group, of);
             assert!((0.998..=1.0).contains(&share), "{what}: {share}");
         }
         let what = format!("{what} at {}/s", point.offered_per_s);
@@ -192,8 +192,8 @@ fn check_result(summary: &RunSummary, result: &ServerResult, trials: &[Value]) {
     let ends = per_cpu
         .iter()
         .fold((f64::MAX, 0.0), |(low, high), &value: &f64| (value.min(low), value.max(high)));
-    if let Some(found) = result.leases_per_cpu_s {
-        assert!((ends.0..=ends.1).contains(&found), "{what}: {found} outside of {ends:?}");
+    if let Some(actual) = result.leases_per_cpu_s {
+        assert!((ends.0..=ends.1).contains(&actual), "{what}: {actual} outside of {ends:?}");
     }
 }
 

@@ -88,10 +88,10 @@ fn profiles_in_plans_are_read_and_their_mistakes_are_placed() {
     let bad = "fractions = [0, 0.5]\nsecond = 1\nevent = 'branches'\ncall_graph = 'lbr'\n\
                frequency_hz = 0.5\n";
     let problems = Plan::parse("p", &format!("{head}{bad}")).expect_err("problems");
-    let told: Vec<String> =
+    let messages: Vec<String> =
         problems.iter().map(|p| format!("{}:{}: {}", p.line, p.column, p.message)).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "4:13: `profile.fractions` must be a list of numbers from 0.01 to 100",
             "5:1: unknown key `profile.second`",
@@ -209,8 +209,8 @@ fn story(browser: &std::path::Path, width: u32, page: &str) -> FlameGraphObserva
 impl FlameGraphObservations {
     /// Returns the step whose name begins with `step`.
     fn at(&self, step: &str) -> &FlameStepObservations {
-        let found = self.steps.iter().find(|(name, _)| name.starts_with(step));
-        found.unwrap_or_else(|| panic!("no step {step}")).1
+        let step_found = self.steps.iter().find(|(name, _)| name.starts_with(step));
+        step_found.unwrap_or_else(|| panic!("no step {step}")).1
     }
 }
 
@@ -235,7 +235,8 @@ fn share(summary: &RunSummary, profile: usize, word: &str) -> f64 {
 }
 
 fn is_searched_and_zoomed(story: &FlameGraphObservations, summary: &RunSummary) {
-    let found = |word: &str| format!("in {:.1} % of the samples", share(summary, 0, word) * 100.0);
+    let words_found =
+        |word: &str| format!("in {:.1} % of the samples", share(summary, 0, word) * 100.0);
     let flushed = share(summary, 0, "netio::responder::flush");
     assert!((0.3..0.95).contains(&flushed), "{flushed}");
     let whole = story.at("1");
@@ -243,9 +244,9 @@ fn is_searched_and_zoomed(story: &FlameGraphObservations, summary: &RunSummary) 
     assert!(whole.is_wide(flushed), "{whole:?}");
     assert_eq!((whole.hits, whole.found.as_str(), whole.has_reset), (0, "", false));
     let searched = story.at("2");
-    assert_eq!((&searched.found, searched.boxes), (&found("sendmsg"), whole.boxes));
+    assert_eq!((&searched.found, searched.boxes), (&words_found("sendmsg"), whole.boxes));
     assert!(searched.hits >= 3, "{searched:?}");
-    assert_eq!(story.at("3").found, found("libc"));
+    assert_eq!(story.at("3").found, words_found("libc"));
     let nothing = story.at("4");
     assert_eq!((nothing.found.as_str(), nothing.hits), ("in 0.0 % of the samples", 0));
     let zoomed = story.at("5");

@@ -199,8 +199,11 @@ fn what_is_wrong_with_a_page_is_found() {
         ("wide", drawing("") + "<div style=\"width:2000px;height:1px\"></div>", "sideways"),
         ("script", drawing("") + "<script>nonesuch()</script>", "nonesuch"),
     ] {
-        let (found, _) = faults(&browser, name, &html);
-        assert!(found.iter().any(|found| found.contains(fault)), "{name}: {found:?}");
+        let (faults_found, _) = faults(&browser, name, &html);
+        assert!(
+            faults_found.iter().any(|found_fault| found_fault.contains(fault)),
+            "{name}: {faults_found:?}"
+        );
     }
 }
 
@@ -241,8 +244,8 @@ fn figures_of_lists_and_suites_are_within_the_page_on_a_phone_too() {
         servers: vec![figure("godwit-reservations-early-global-none"), figure("kea")],
         ..StoredRun::default()
     };
-    let found = StoredRuns { runs: vec![run], ..StoredRuns::default() };
-    let list = ListPage { results: "results", query: "", token: "t", runs: &found };
+    let runs = StoredRuns { runs: vec![run], ..StoredRuns::default() };
+    let list = ListPage { results: "results", query: "", token: "t", runs: &runs };
     let row = RowResult {
         name: "DHCPv6, p99 at half of the maximum against Kea's at half of its own".to_owned(),
         of: "godwit-none over kea: p99 at half of the maximum".to_owned(),

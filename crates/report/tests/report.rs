@@ -160,7 +160,7 @@ fn a_headline_says_what_the_interval_carries_and_is_no_ratio_without_one() {
         summary.ratios.iter_mut().find(is_main).unwrap().leases_per_s = Some(of);
     };
     let wide = RatioInterval { ratio: 5.32, low: 1.9, high: 14.9, pairs: 2 };
-    for (of, shown) in [
+    for (of, words_expected) in [
         (wide, Some("about 5×")),
         (RatioInterval { low: 5.29, high: 5.35, ..wide }, Some("5.32×")),
         (RatioInterval { low: 5.32, high: 5.32, pairs: 1, ..wide }, None),
@@ -168,11 +168,15 @@ fn a_headline_says_what_the_interval_carries_and_is_no_ratio_without_one() {
         main(&mut summary, of);
         let headline = headline(&summary);
         let strong = headline.split_once("<strong").map(|(_, rest)| rest);
-        assert_eq!(strong.is_some(), shown.is_some(), "{headline}");
-        assert!(strong.is_none_or(|strong| strong.contains(shown.unwrap())), "{headline}");
-        assert_eq!(headline.contains("one round: no interval"), shown.is_none(), "{headline}");
+        assert_eq!(strong.is_some(), words_expected.is_some(), "{headline}");
+        assert!(strong.is_none_or(|strong| strong.contains(words_expected.unwrap())), "{headline}");
+        assert_eq!(
+            headline.contains("one round: no interval"),
+            words_expected.is_none(),
+            "{headline}"
+        );
         let json = serde_json::to_value(of).unwrap();
-        assert_eq!(json.get("low").is_some(), shown.is_some(), "{json}");
+        assert_eq!(json.get("low").is_some(), words_expected.is_some(), "{json}");
         assert!(serde_json::from_value::<RatioInterval>(json).unwrap() == of);
     }
 }
@@ -188,8 +192,11 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
     assert_eq!(at_limit.results[0].bottleneck, Some(Bottleneck::Limit));
     assert_eq!(at_limit.results[2].bottleneck, None, "Kea is far from it");
     let words = headline(&at_limit);
-    let shown = "<strong class=\"none\">Not measured</strong>";
-    assert!(words.contains(shown) && words.contains("kernel were the bottleneck"), "{words}");
+    let not_measured = "<strong class=\"none\">Not measured</strong>";
+    assert!(
+        words.contains(not_measured) && words.contains("kernel were the bottleneck"),
+        "{words}"
+    );
 
     let mut lab = Lab::new(plan);
     lab.mishaps = (0..3).map(|round| ("godwit-none", round, ServerFault::Blinded)).collect();
@@ -200,7 +207,10 @@ fn what_the_limit_or_the_generator_bound_is_not_measured() {
     let blind = digest(&lab.run(), &lab.trials);
     assert_eq!(blind.results[0].bottleneck, Some(Bottleneck::Generator));
     let words = headline(&blind);
-    assert!(words.contains(shown) && words.contains("the generator was the bottleneck"), "{words}");
+    assert!(
+        words.contains(not_measured) && words.contains("the generator was the bottleneck"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn states(result: &ServerResult) -> Vec<RunState> {
     result.runs.iter().map(|run| run.state).collect()
 }
 
-fn kept(result: &ServerResult) -> Vec<f64> {
-    let is_kept = |run: &&RunFigure| run.dropped.is_none();
-    result.runs.iter().filter(is_kept).filter_map(|run| run.counts_as).collect()
+fn counted(result: &ServerResult) -> Vec<f64> {
+    let is_counted = |run: &&RunFigure| run.dropped.is_none();
+    result.runs.iter().filter(is_counted).filter_map(|run| run.counts_as).collect()
 }
 
 fn within(got: f64, low: f64, high: f64) {
@@ -49,9 +49,9 @@ fn nine_values_are_kept_and_the_mean_is_of_seven() {
     }
     assert_eq!(godwit.runs[3].dropped, Some(DroppedAs::Worst));
     assert_eq!(godwit.runs.iter().filter(|r| r.dropped == Some(DroppedAs::Best)).count(), 1);
-    let (kept, mean) = (kept(godwit), godwit.mean.unwrap());
-    assert_eq!((kept.len(), mean.values, mean.dropped, mean.freedom), (7, 9, 1, 6));
-    within(mean.mean / (kept.iter().sum::<f64>() / 7.0), 1.0 - 1e-12, 1.0 + 1e-12);
+    let (counted, mean) = (counted(godwit), godwit.mean.unwrap());
+    assert_eq!((counted.len(), mean.values, mean.dropped, mean.freedom), (7, 9, 1, 6));
+    within(mean.mean / (counted.iter().sum::<f64>() / 7.0), 1.0 - 1e-12, 1.0 + 1e-12);
     assert_eq!(godwit.leases_per_s, Some(mean.mean));
     // The found rate was met, so it is a few percent below the capacity, which drifts by 4 %.
     within(mean.mean, 182_000.0 * 0.9, 182_000.0 * 1.03);
@@ -82,11 +82,12 @@ fn a_run_that_fails_counts_as_nothing_and_is_not_forgotten() {
     assert_eq!(kea.runs[2].state, RunState::Failed);
     assert_eq!((kea.runs[2].leases_per_s, kea.runs[2].counts_as), (None, Some(0.0)));
     assert_eq!(kea.runs[2].dropped, Some(DroppedAs::Worst));
-    assert_eq!((kea.mean.unwrap().values, kept(kea).len()), (9, 7));
+    assert_eq!((kea.mean.unwrap().values, counted(kea).len()), (9, 7));
     let ratio = summary.ratios[0].leases_per_s.unwrap();
     assert!(ratio.pairs == 9 && ratio.high.is_finite(), "{ratio:?}");
-    let told = "kea: run 3: confirmed no rate, because the server missed every one; counted as 0.";
-    assert!(summary.warnings.iter().any(|w| w == told), "{:?}", summary.warnings);
+    let warning_expected =
+        "kea: run 3: confirmed no rate, because the server missed every one; counted as 0.";
+    assert!(summary.warnings.iter().any(|w| w == warning_expected), "{:?}", summary.warnings);
 
     let (_, before) = measured(&[]);
     let twice = [("kea", 2, ServerFault::Fails), ("kea", 5, ServerFault::Fails)];
@@ -107,8 +108,8 @@ fn void_runs_are_counted_and_enter_no_figure() {
     let mean = kea.mean.unwrap();
     assert_eq!((mean.values, mean.freedom), (7, 4));
     assert_eq!(summary.ratios[0].leases_per_s.unwrap().pairs, 7);
-    let told = "kea: 7 of 9 runs count, the others are void.";
-    assert!(summary.warnings.iter().any(|w| w == told), "{:?}", summary.warnings);
+    let warning_expected = "kea: 7 of 9 runs count, the others are void.";
+    assert!(summary.warnings.iter().any(|w| w == warning_expected), "{:?}", summary.warnings);
     assert!(summary.warnings.iter().any(|w| w.starts_with("kea: runs 5, 7: says nothing")));
 }
 
@@ -217,7 +218,7 @@ fn without_dropping_all_nine_are_in_the_mean() {
     let summary = digest(&run, &lab.trials);
     let godwit = &summary.results[0];
     assert!(godwit.runs.iter().all(|run| run.dropped.is_none()));
-    assert_eq!((godwit.mean.unwrap().freedom, kept(godwit).len()), (8, 9));
+    assert_eq!((godwit.mean.unwrap().freedom, counted(godwit).len()), (8, 9));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn sealed(payload: &[u8]) -> Vec<u8> {
 /// Returns the messages read in a frame: payload, source and destination, and true if damaged.
 fn read(frame: ReceivedFrame<'_>) -> Vec<(Vec<u8>, Option<Endpoints>, bool)> {
     let mut all = Vec::new();
-    place(&frame, |MessagePosition { at, len, endpoints, is_damaged, .. }| {
+    for_each_message(&frame, |MessagePosition { at, len, endpoints, is_damaged, .. }| {
         all.push((frame.octets[at..at + len].to_vec(), endpoints, is_damaged));
     });
     all
@@ -90,18 +90,18 @@ fn arp(message: arp::ArpMessage) -> Vec<u8> {
 
 #[test]
 fn questions_are_taken_with_probes_and_without_announcements_and_answers() {
-    let asked = arp::ArpMessage {
+    let arp_request = arp::ArpMessage {
         operation: arp::REQUEST,
         sender_mac: SERVER_MAC,
         sender: Ipv4Addr::new(10, 77, 0, 1),
         target_mac: MacAddress::default(),
         target: Ipv4Addr::new(10, 77, 0, 10),
     };
-    assert_eq!(question(&arp(asked)), Some(asked));
-    let probe = arp::ArpMessage { sender: Ipv4Addr::UNSPECIFIED, ..asked };
+    assert_eq!(question(&arp(arp_request)), Some(arp_request));
+    let probe = arp::ArpMessage { sender: Ipv4Addr::UNSPECIFIED, ..arp_request };
     assert_eq!(question(&arp(probe)), Some(probe));
-    let announced = arp::ArpMessage { sender: asked.target, ..asked };
-    for other in [announced, asked.answered_by(CLIENT_MAC)] {
+    let announced = arp::ArpMessage { sender: arp_request.target, ..arp_request };
+    for other in [announced, arp_request.answered_by(CLIENT_MAC)] {
         assert_eq!(question(&arp(other)), None);
         assert_eq!(read(plain(&arp(other))), [], "no message, and none that is damaged");
     }

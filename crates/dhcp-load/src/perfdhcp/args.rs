@@ -380,8 +380,10 @@ fn drops(text: &str) -> Result<MaxDrops, String> {
 /// Reads bytes from an even number of hexadecimal digits.
 pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     let pairs = digits.as_bytes().chunks(2).map(|pair| {
-        let pair = str::from_utf8(pair).ok().filter(|_| pair.iter().all(u8::is_ascii_hexdigit))?;
-        u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2)
+        if pair.len() != 2 || !pair.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()
     });
     pairs.collect::<Option<_>>().ok_or_else(|| "an even number of hexadecimal digits".into())
 }
@@ -394,7 +396,7 @@ pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
         .map(|octet| {
             let is_hex =
                 (1..=2).contains(&octet.len()) && octet.bytes().all(|b| b.is_ascii_hexdigit());
-            u8::from_str_radix(octet, 16).ok().filter(|_| is_hex)
+            if is_hex { u8::from_str_radix(octet, 16).ok() } else { None }
         })
         .collect();
     octets?.try_into().ok()

@@ -43,7 +43,7 @@ pub struct MessageCapture {
     /// Messages of exchanges that may still fail.
     recent: VecDeque<CapturedMessage>,
     failed: HashSet<u64>,
-    kept: Vec<CapturedMessage>,
+    messages: Vec<CapturedMessage>,
     octets: usize,
     left_out: u64,
 }
@@ -67,7 +67,7 @@ impl MessageCapture {
             waiting: VecDeque::new(),
             recent: VecDeque::new(),
             failed: HashSet::new(),
-            kept: Vec::new(),
+            messages: Vec::new(),
             octets: 0,
             left_out: 0,
         }
@@ -125,7 +125,7 @@ impl MessageCapture {
             self.octets -= message.octets.len();
             self.left_out += 1;
         } else {
-            self.kept.push(message);
+            self.messages.push(message);
         }
     }
 
@@ -156,7 +156,7 @@ impl MessageCapture {
     #[must_use]
     pub fn into_messages(mut self) -> (Vec<CapturedMessage>, u64) {
         self.settle(u64::MAX);
-        (self.kept, self.left_out)
+        (self.messages, self.left_out)
     }
 }
 
@@ -184,9 +184,9 @@ mod tests {
         capture.mark_failed(exchange_of(ExchangeKind::Second, 2));
         capture.settle(21);
         let (messages, left_out) = capture.into_messages();
-        let shown =
+        let rows =
             messages.iter().map(|message| (message.at_ns, message.is_sent, message.octets[0]));
-        (shown.collect(), left_out)
+        (rows.collect(), left_out)
     }
 
     #[test]

@@ -27,28 +27,30 @@ impl Problems {
 
 /// Returns everything about `args` that cannot work, in words.
 pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
-    let mut found = Problems(Vec::new());
-    found.when(args.v4 && args.v6, "-4 and -6: choose one");
-    templates(args, &mut found);
-    offer_only(args, &mut found);
-    family(args, &mut found);
-    rates(args, &mut found);
-    lifecycle(args, &mut found);
+    let mut problems = Problems(Vec::new());
+    problems.when(args.v4 && args.v6, "-4 and -6: choose one");
+    templates(args, &mut problems);
+    offer_only(args, &mut problems);
+    family(args, &mut problems);
+    rates(args, &mut problems);
+    lifecycle(args, &mut problems);
     let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    found.when(args.live && takes_output, "--live and --json -: both want standard output");
+    problems.when(args.live && takes_output, "--live and --json -: both want standard output");
     let has_local = |host: &GeneratorHost| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
-    found.when(
+    problems.when(
         !args.direct && args.server.is_none() && args.local.is_none() && !has_locals,
         "without an interface (-l), SERVER is required",
     );
-    found.when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
-    found.when(args.age_for_s.is_some() != args.age_from_s.is_some(), "-y and -Y need each other");
-    found.when(args.bases.len() > 4, "-b can be given 4 times at most");
-    found.when(args.counts.len() > 2, "-n can be given twice at most");
-    found.when(args.deadlines.len() > 2, "-d can be given twice at most");
+    problems
+        .when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
+    problems
+        .when(args.age_for_s.is_some() != args.age_from_s.is_some(), "-y and -Y need each other");
+    problems.when(args.bases.len() > 4, "-b can be given 4 times at most");
+    problems.when(args.counts.len() > 2, "-n can be given twice at most");
+    problems.when(args.deadlines.len() > 2, "-d can be given twice at most");
     let is_avalanche = args.scenario == PerfdhcpScenario::Avalanche;
-    found.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
+    problems.when(is_avalanche && args.clients == 0, "--scenario avalanche needs -R");
     let unused = args.rate.is_some()
         || args.shape.is_some()
         || args.renew_rate.is_some()
@@ -58,54 +60,56 @@ pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
         || !args.counts.is_empty()
         || !args.max_drops.is_empty()
         || !args.deadlines.is_empty();
-    found.when(
+    problems.when(
         is_avalanche && unused,
         "-d, -D, -f, -F, -n, -p, -P, -r and --shape have no meaning in --scenario avalanche: all clients begin at once \
          and the run ends when all are served",
     );
     for is_count in [true, false] {
         let kind = |limit: &&MaxDrops| matches!(limit, MaxDrops::Count(_)) == is_count;
-        found.when(
+        problems.when(
             args.max_drops.iter().filter(kind).count() > 2,
             "-D can be given twice at most for counts and twice for shares",
         );
     }
-    shape(args, &mut found);
-    direct(args, &mut found);
-    several(args, &mut found);
-    found.0
+    shape(args, &mut problems);
+    direct(args, &mut problems);
+    several(args, &mut problems);
+    problems.0
 }
 
 /// Checks the rules of clients on the generator's link.
-fn direct(args: &PerfdhcpArgs, found: &mut Problems) {
+fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
     if !args.direct {
         for (is_given, name) in
             [(args.broadcast_flag, "--broadcast-flag"), (args.answer_arp, "--answer-arp")]
         {
-            found.when(
+            problems.when(
                 is_given,
                 format!("{name} is for clients on the own link: it needs --direct"),
             );
         }
         return;
     }
-    found.when(args.v6, "--direct is for DHCPv4: without -A clients of DHCPv6 are on the own link");
+    problems
+        .when(args.v6, "--direct is for DHCPv4: without -A clients of DHCPv6 are on the own link");
     let locals = args.generators.iter().filter_map(|host| host.local.as_ref());
     let own = args.local.iter().chain(locals);
     for address in own.filter(|local| local.parse::<IpAddr>().is_ok()) {
-        found.when(true, format!("-l {address}: --direct needs an interface, not an address"));
+        problems.when(true, format!("-l {address}: --direct needs an interface, not an address"));
     }
     let has_local = |host: &GeneratorHost| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
-    found.when(
+    problems.when(
         args.local.is_none() && !has_locals,
         "--direct needs -l: the interface whose link the clients are on",
     );
     let everybody = [None, Some("all"), Some("255.255.255.255")];
-    if let Some(server) = args.server.as_ref().filter(|_| !args.v6)
+    if !args.v6
+        && let Some(server) = &args.server
         && !everybody.contains(&Some(server.as_str()))
     {
-        found.when(
+        problems.when(
             true,
             format!("SERVER {server}: --direct clients speak to everybody: `all`, or leave it out"),
         );
@@ -132,16 +136,16 @@ fn direct(args: &PerfdhcpArgs, found: &mut Problems) {
         ),
     ];
     for (is_given, problem) in unused {
-        found.when(is_given, problem);
+        problems.when(is_given, problem);
     }
-    found.when(
+    problems.when(
         args.answer_arp && u64::from(args.clients) > CLIENTS_MAX,
         format!("--answer-arp: takes {CLIENTS_MAX} clients (-R) at most"),
     );
 }
 
 /// Checks the rules of several generators.
-fn several(args: &PerfdhcpArgs, found: &mut Problems) {
+fn several(args: &PerfdhcpArgs, problems: &mut Problems) {
     let count = args.generators.len() as u64;
     if count == 0 {
         return;
@@ -154,63 +158,65 @@ fn several(args: &PerfdhcpArgs, found: &mut Problems) {
         (!args.max_drops.is_empty(), "-D"),
     ];
     for (is_given, name) in unknown {
-        found.when(is_given, format!("{name} is not available with --generators"));
+        problems.when(is_given, format!("{name} is not there for --generators"));
     }
     let is_short = args.mac_list.is_none() && u64::from(args.clients) < count;
-    found.when(is_short, "--generators needs -R: a client for each generator at least");
+    problems.when(is_short, "--generators needs -R: a client for each generator at least");
     for &requests in &args.counts {
         let is_short = u64::from(requests) < count;
-        found.when(is_short, format!("-n {requests}: fewer than there are generators"));
+        problems.when(is_short, format!("-n {requests}: fewer than there are generators"));
     }
     let ssh = args.ssh_command.trim();
-    found.when(ssh.is_empty(), "--ssh-command is empty");
-    found.when(args.remote_godwit.trim().is_empty(), "--remote-godwit is empty");
+    problems.when(ssh.is_empty(), "--ssh-command is empty");
+    problems.when(args.remote_godwit.trim().is_empty(), "--remote-godwit is empty");
 }
 
 /// Checks the rules of shapes.
-fn shape(args: &PerfdhcpArgs, found: &mut Problems) {
-    let Some(wanted) = &args.shape else { return };
-    let needs_rate = !wanted.is_replay() && args.rate.is_none();
-    found.when(needs_rate, "--shape needs the rate -r");
-    let fills = matches!(wanted, LoadShapeArg::Shape(shape) if shape.fills_the_run());
+fn shape(args: &PerfdhcpArgs, problems: &mut Problems) {
+    let Some(load_shape) = &args.shape else { return };
+    let needs_rate = !load_shape.is_replay() && args.rate.is_none();
+    problems.when(needs_rate, "--shape needs the rate -r");
+    let fills = matches!(load_shape, LoadShapeArg::Shape(shape) if shape.fills_the_run());
     let needs_period = fills && args.period_s.is_none();
-    found.when(needs_period, "--shape ramp and steps need -p: how long the run is");
+    problems.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
 /// Checks the rules of packets from files.
-fn templates(args: &PerfdhcpArgs, found: &mut Problems) {
+fn templates(args: &PerfdhcpArgs, problems: &mut Problems) {
     let count = args.templates.len();
-    found.when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
-    found.when(args.v6 && count > 0 && args.rapid_commit, "-c cannot be put into packets (-T)");
-    found
+    problems
+        .when(args.v6 && count > 0 && args.relay.is_some(), "-A cannot be put into packets (-T)");
+    problems.when(args.v6 && count > 0 && args.rapid_commit, "-c cannot be put into packets (-T)");
+    problems
         .when(args.v6 && count > 0 && args.first_server, "-1 cannot be put into packets of DHCPv6");
-    found.when(
+    problems.when(
         count > 0 && args.lease_type != LeaseType::AddressOnly,
         "-T is for addresses: -e address-only",
     );
-    found.when(count > 2, "-T can be given twice at most");
+    problems.when(count > 2, "-T can be given twice at most");
     let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];
-    for (given, name) in several {
-        found.when(given > count, format!("{name}: more offsets than packets (-T)"));
+    for (count_given, name) in several {
+        problems.when(count_given > count, format!("{name}: more offsets than packets (-T)"));
     }
     let second =
         [(args.elapsed_offset, "-E"), (args.server_offset, "-S"), (args.address_offset, "-I")];
     for (offset, name) in second {
-        found.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
+        problems.when(offset.is_some() && count < 2, format!("{name} is for a second packet (-T)"));
         let is_needed = count == 2 && !args.v6 && offset.is_none() && name != "-E";
-        found.when(
+        problems.when(
             is_needed,
             format!("{name} must say where the second packet (-T) has its option"),
         );
     }
-    found.when(count > 0 && !args.options.is_empty(), "-o cannot be put into packets (-T)");
-    found.when(count > 0 && args.relay_list.is_some(), "-J cannot be put into packets (-T)");
-    found.when(count > 0 && args.age_for_s.is_some(), "-y and -Y cannot be put into packets (-T)");
+    problems.when(count > 0 && !args.options.is_empty(), "-o cannot be put into packets (-T)");
+    problems.when(count > 0 && args.relay_list.is_some(), "-J cannot be put into packets (-T)");
+    problems
+        .when(count > 0 && args.age_for_s.is_some(), "-y and -Y cannot be put into packets (-T)");
 }
 
-fn offer_only(args: &PerfdhcpArgs, found: &mut Problems) {
+fn offer_only(args: &PerfdhcpArgs, problems: &mut Problems) {
     if !args.offer_only {
-        found.when(args.rapid_commit, "-c needs -i");
+        problems.when(args.rapid_commit, "-c needs -i");
         return;
     }
     let second = |limits: &[MaxDrops]| {
@@ -232,17 +238,17 @@ fn offer_only(args: &PerfdhcpArgs, found: &mut Problems) {
         (args.release_rate.is_some(), "-F"),
     ];
     for (holds, name) in wrong {
-        found.when(holds, format!("{name} is not compatible with -i"));
+        problems.when(holds, format!("{name} is not compatible with -i"));
     }
 }
 
-fn family(args: &PerfdhcpArgs, found: &mut Problems) {
+fn family(args: &PerfdhcpArgs, problems: &mut Problems) {
     let own: &[u16] = if args.v6 { &OWN6 } else { &OWN4 };
     for (code, value) in &args.options {
         let is_doubled = own.contains(code);
-        found.when(is_doubled, format!("-o {code}: the messages have this option already"));
+        problems.when(is_doubled, format!("-o {code}: the messages have this option already"));
         let is_wide = !args.v6 && (*code > 254 || value.len() > 255);
-        found.when(
+        problems.when(
             is_wide,
             format!("-o {code}: a DHCPv4 option has a code up to 254 and 255 octets"),
         );
@@ -250,39 +256,39 @@ fn family(args: &PerfdhcpArgs, found: &mut Problems) {
     let sizes = [("-o", &args.options), ("--or", &args.relay_options)];
     for (name, options) in sizes {
         let octets: usize = options.iter().map(|(_, value)| 4 + value.len()).sum();
-        found.when(octets > 700, format!("{name}: more than 700 octets of options"));
+        problems.when(octets > 700, format!("{name}: more than 700 octets of options"));
     }
     if args.v6 {
-        found.when(args.broadcast, "-B is not compatible with IPv6 (-6)");
-        found.when(
+        problems.when(args.broadcast, "-B is not compatible with IPv6 (-6)");
+        problems.when(
             !args.relay_options.is_empty() && args.relay.is_none(),
             "--or needs -A: it goes into the RELAY-FORW",
         );
-        found.when(
+        problems.when(
             args.relay_options.iter().any(|(code, _)| *code == 9),
             "--or 9: the RELAY-FORW has this option already",
         );
-        found.when(
+        problems.when(
             args.relay_list.is_some() && args.relay.is_none(),
             "-J needs -A with -6: link addresses go into the RELAY-FORW",
         );
     } else {
-        found.when(args.rapid_commit, "-c needs -6");
-        found.when(args.relay.is_some(), "-A is for DHCPv6: it needs -6");
-        found.when(!args.relay_options.is_empty(), "--or is for DHCPv6: it needs -6 and -A");
-        found
+        problems.when(args.rapid_commit, "-c needs -6");
+        problems.when(args.relay.is_some(), "-A is for DHCPv6: it needs -6");
+        problems.when(!args.relay_options.is_empty(), "--or is for DHCPv6: it needs -6 and -A");
+        problems
             .when(args.lease_type != LeaseType::AddressOnly, "-e other than address-only needs -6");
     }
 }
 
-fn rates(args: &PerfdhcpArgs, found: &mut Problems) {
+fn rates(args: &PerfdhcpArgs, problems: &mut Problems) {
     let (renew, release) = (args.renew_rate.unwrap_or(0), args.release_rate.unwrap_or(0));
     match args.rate {
         None => {
-            found.when(renew > 0, "-f needs the rate -r");
-            found.when(release > 0, "-F needs the rate -r");
+            problems.when(renew > 0, "-f needs the rate -r");
+            problems.when(release > 0, "-F needs the rate -r");
         }
-        Some(rate) => found.when(
+        Some(rate) => problems.when(
             u64::from(renew) + u64::from(release) > u64::from(rate),
             "the sum of -f and -F must not exceed -r",
         ),
@@ -290,7 +296,7 @@ fn rates(args: &PerfdhcpArgs, found: &mut Problems) {
 }
 
 /// Checks the rules of populations.
-fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
+fn lifecycle(args: &PerfdhcpArgs, problems: &mut Problems) {
     let own = [
         (args.speed != 1.0, "--speed"),
         (args.stay.is_some(), "--stay"),
@@ -301,14 +307,14 @@ fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
     ];
     if args.scenario != PerfdhcpScenario::Lifecycle {
         for (is_given, name) in own {
-            found.when(is_given, format!("{name} is for --scenario lifecycle"));
+            problems.when(is_given, format!("{name} is for --scenario lifecycle"));
         }
         return;
     }
     let is_ready = args.clients > 0
         && (args.rate.is_some() || args.shape.is_some())
         && args.period_s.is_some();
-    found.when(
+    problems.when(
         !is_ready,
         "--scenario lifecycle needs -R, -r and -p: clients, how fast they join, how long",
     );
@@ -322,9 +328,9 @@ fn lifecycle(args: &PerfdhcpArgs, found: &mut Problems) {
         (args.mac_list.is_some(), "-M"),
     ];
     for (is_given, name) in unused {
-        found.when(is_given, format!("{name} has no meaning in --scenario lifecycle"));
+        problems.when(is_given, format!("{name} has no meaning in --scenario lifecycle"));
     }
-    found
+    problems
         .when(args.clients > 1_000_000, "-R: --scenario lifecycle takes a million clients at most");
 }
 

@@ -12,7 +12,7 @@ use netio::{Clock, NetError, Screen, stderr, stdout};
 use super::args::{PerfdhcpArgs, PerfdhcpScenario};
 use super::dialect::Dialect;
 use super::ending::PerfdhcpRunEnd;
-use super::family_setup::{self, FamilySetup, RequestTiming, StageOperation};
+use super::family_setup::{self, FamilyOperation, FamilySetup, RequestTiming};
 use super::live::PerfdhcpLiveView;
 use super::outcome::GeneratorOutcome;
 use super::output_files::OutputFiles;
@@ -51,11 +51,11 @@ impl PerfdhcpArgs {
         if !self.generators.is_empty() {
             return coordinate::run(self, words);
         }
-        let place = RunAddresses::from_args(self)?;
+        let addresses = RunAddresses::from_args(self)?;
         family_setup::run_for_family(
             self,
-            place.local.ip(),
-            LocalRun { args: self, words, place: &place },
+            addresses.local.ip(),
+            LocalRun { args: self, words, addresses: &addresses },
         )
     }
 
@@ -75,7 +75,7 @@ impl PerfdhcpArgs {
     pub(crate) fn report_result(
         &self,
         report: &PerfdhcpReport,
-        place: Option<&RunAddresses>,
+        addresses: Option<&RunAddresses>,
         files: &OutputFiles,
         wrapped: Option<WrappedProgram<'_>>,
     ) -> Result<ExitCode, PerfdhcpFailure> {
@@ -88,12 +88,12 @@ impl PerfdhcpArgs {
         if self.is_text() {
             print(&diagnose::after(self, report))?;
         }
-        self.write_json(report, place, files)?;
+        self.write_json(report, addresses, files)?;
         if let Some(file) = &files.hdr {
             file.write(report.hdr_log().as_bytes())?;
         }
-        if let (Some(file), Some(place)) = (&files.pcap, place) {
-            file.write(&self.capture_file(report, place))?;
+        if let (Some(file), Some(addresses)) = (&files.pcap, addresses) {
+            file.write(&self.capture_file(report, addresses))?;
         }
         let ending = report.ending();
         if ending != PerfdhcpRunEnd::Interrupted
@@ -127,13 +127,13 @@ impl PerfdhcpArgs {
     fn write_json(
         &self,
         report: &PerfdhcpReport,
-        place: Option<&RunAddresses>,
+        addresses: Option<&RunAddresses>,
         files: &OutputFiles,
     ) -> Result<(), PerfdhcpFailure> {
         if self.json.is_none() {
             return Ok(());
         }
-        let mut document = report.json(self, place).to_string();
+        let mut document = report.json(self, addresses).to_string();
         document.push('\n');
         match &files.json {
             Some(file) => file.write(document.as_bytes()),
@@ -142,10 +142,10 @@ impl PerfdhcpArgs {
     }
 
     /// Returns the capture of the run, as a file.
-    fn capture_file(&self, report: &PerfdhcpReport, place: &RunAddresses) -> Vec<u8> {
+    fn capture_file(&self, report: &PerfdhcpReport, addresses: &RunAddresses) -> Vec<u8> {
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
-        let ends = [place.local, place.server];
+        let ends = [addresses.local, addresses.server];
         pcap::file(&report.messages, ends, wall_ns, self.direct)
     }
 }
@@ -154,33 +154,33 @@ impl PerfdhcpArgs {
 struct LocalRun<'a> {
     args: &'a PerfdhcpArgs,
     words: &'a [String],
-    place: &'a RunAddresses,
+    addresses: &'a RunAddresses,
 }
 
-impl StageOperation for LocalRun<'_> {
+impl FamilyOperation for LocalRun<'_> {
     type Played = ExitCode;
 
-    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
-        let Self { args, words, place } = self;
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+        let Self { args, words, addresses } = self;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
         let seed = plan::seed(args);
         let shape = plan::shape(args)?;
-        let rules = plan::rules(args, shape.as_ref(), seed, stage.links, D::NUMBER_BITS)?;
-        let wire = place.open(args, stage.dialect.message_bytes_max())?;
-        if let Some(warning) = place.warning() {
+        let rules = plan::rules(args, shape.as_ref(), seed, setup.links, D::NUMBER_BITS)?;
+        let wire = addresses.open(args, setup.dialect.message_bytes_max())?;
+        if let Some(warning) = addresses.warning() {
             stderr::print_line(format_args!("warning: {warning}"));
         }
         if args.is_text() {
             args.print_head(words)?;
         }
         if args.shows('a') && args.is_text() {
-            print(&diagnose::settings(args, place, &stage.personas, seed))?;
+            print(&diagnose::settings(args, addresses, &setup.personas, seed))?;
         }
-        let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
+        let traffic = RequestTraffic::new(setup.dialect, setup.personas, rules);
         let files = OutputFiles::open(args)?;
         let wrapped = WrappedProgram::start(args)?;
         let report = self.drive(wire, traffic, seed, shape, &signals)?;
-        args.report_result(&report, Some(place), &files, wrapped)
+        args.report_result(&report, Some(addresses), &files, wrapped)
     }
 }
 
@@ -193,15 +193,15 @@ impl LocalRun<'_> {
         shape: Option<(LoadShape, LoadRate)>,
         signals: &Signals,
     ) -> Result<PerfdhcpReport, PerfdhcpFailure> {
-        let Self { args, place, .. } = self;
-        let failed = |cause: io::Error| family_setup::failed(place, &cause);
+        let Self { args, addresses, .. } = self;
+        let failed = |cause: io::Error| family_setup::failed(addresses, &cause);
         let start_ns = Clock::mono_ns() + LEAD_NS;
         let timing = RequestTiming { seed, shape: shape.as_ref(), start_ns };
-        let mut run = family_setup::prepare_run(args, place, wire, traffic, timing)?;
+        let mut run = family_setup::prepare_run(args, addresses, wire, traffic, timing)?;
         let report_ns = args.report_s.map(|s| u64::from(s) * NS_PER_S);
         run.report_ns = report_ns.or_else(|| args.live.then_some(NS_PER_S));
         let kinds = kinds(args);
-        let title = format!("godwit perfdhcp from {} to {}", place.shown(), place.server);
+        let title = format!("godwit perfdhcp from {} to {}", addresses.text(), addresses.server);
         let rows = kinds.iter().map(|&kind| (kind, D::NAMES[kind.index()])).collect();
         let mut view = PerfdhcpLiveView::new(title, rows, start_ns);
         let screen = args.live.then(Screen::enter).transpose().map_err(failed)?;
@@ -219,7 +219,7 @@ impl LocalRun<'_> {
         let outcome = GeneratorOutcome::from_traffic(&mut run.traffic, done?);
         let dialect = run.traffic.dialect();
         let mut report = PerfdhcpReport::from_outcome(args, seed, shape, outcome, dialect, 0);
-        report.explain_silence(args, place);
+        report.explain_silence(args, addresses);
         report.take_details(&mut run.traffic, start_ns);
         Ok(report)
     }

@@ -30,7 +30,7 @@ fn set_flags(args: &PerfdhcpArgs) -> impl Iterator<Item = &'static str> {
 /// Returns the text for `a`: every setting before the run.
 pub(crate) fn settings(
     args: &PerfdhcpArgs,
-    place: &RunAddresses,
+    addresses: &RunAddresses,
     personas: &Personas,
     seed: u64,
 ) -> String {
@@ -53,16 +53,16 @@ pub(crate) fn settings(
             let _ = writeln!(text, "{name}={value}");
         }
     };
-    let shown = |number: Option<u32>| number.map(|number| number.to_string());
-    row("rate[1/s]", shown(args.rate));
-    row("renew-rate[1/s]", shown(args.renew_rate));
-    row("release-rate[1/s]", shown(args.release_rate));
-    row("report[s]", shown(args.report_s));
-    row("clients", shown((args.clients > 0).then_some(args.clients)));
+    let number_text = |number: Option<u32>| number.map(|number| number.to_string());
+    row("rate[1/s]", number_text(args.rate));
+    row("renew-rate[1/s]", number_text(args.renew_rate));
+    row("release-rate[1/s]", number_text(args.release_rate));
+    row("report[s]", number_text(args.report_s));
+    row("clients", number_text((args.clients > 0).then_some(args.clients)));
     for (index, count) in args.counts.iter().enumerate() {
         row(&format!("num-request[{index}]"), Some(count.to_string()));
     }
-    row("test-period", shown(args.period_s));
+    row("test-period", number_text(args.period_s));
     for index in 0..2 {
         row(&format!("drop-time[{index}]"), Some(seconds(args.deadline_ns(index)).to_string()));
     }
@@ -72,9 +72,9 @@ pub(crate) fn settings(
             MaxDrops::Percent(share) => row("max-pdrop", Some(share.to_string())),
         }
     }
-    row("preload", shown((args.preload > 0).then_some(args.preload)));
-    row("local-port", Some(place.local.port().to_string()));
-    row("remote-port", Some(place.server.port().to_string()));
+    row("preload", number_text((args.preload > 0).then_some(args.preload)));
+    row("local-port", Some(addresses.local.port().to_string()));
+    row("remote-port", Some(addresses.server.port().to_string()));
     row("seed", Some(seed.to_string()));
     let path =
         |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -82,8 +82,8 @@ pub(crate) fn settings(
     row("relay-addr-list-file", path(&args.relay_list));
     row("diagnostic-selectors", Some(args.diagnostics.clone()));
     row("wrapped", path(&args.wrapped));
-    row("local-addr", Some(place.local.ip().to_string()));
-    row("server", Some(place.server.ip().to_string()));
+    row("local-addr", Some(addresses.local.ip().to_string()));
+    row("server", Some(addresses.server.ip().to_string()));
     for flag in set_flags(args) {
         let _ = writeln!(text, "{flag}");
     }
@@ -108,7 +108,7 @@ pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
         let _ = writeln!(text, "Server id: {}", server.replace(':', ""));
     }
     if args.shows('e') {
-        let _ = writeln!(text, "{}", report.loop_result.reason.shown());
+        let _ = writeln!(text, "{}", report.loop_result.reason.text());
     }
     if args.shows('T') {
         templates(report, &mut text);
@@ -144,11 +144,11 @@ fn templates(report: &PerfdhcpReport, text: &mut String) {
     let firsts = ExchangeKind::ALL.into_iter().flat_map(|kind| {
         let index = kind.index();
         [("sent", &trace.sent[index]), ("received", &trace.received[index])]
-            .map(|(way, message)| (report.names[index], way, message))
+            .map(|(direction, message)| (report.names[index], direction, message))
     });
-    for (name, way, message) in firsts {
+    for (name, direction, message) in firsts {
         let Some(octets) = message else { continue };
-        let _ = writeln!(text, "First message {way} of {name}, {} octets:", octets.len());
+        let _ = writeln!(text, "First message {direction} of {name}, {} octets:", octets.len());
         for (row, line) in octets.chunks(16).enumerate() {
             let _ = writeln!(text, "{:04x} {}", 16 * row, joined(line, " "));
         }

@@ -160,7 +160,7 @@ pub trait Dialect: Send {
     fn is_offer(answer: &Self::Answer<'_>) -> bool;
 
     /// Returns the server identifier as hexadecimal digits, empty when there is none.
-    fn server_shown(answer: &Self::Answer<'_>) -> String;
+    fn server_text(answer: &Self::Answer<'_>) -> String;
 
     /// Returns the meaning of `answer` for a request of `kind` by `who`.
     fn judge(
@@ -168,7 +168,7 @@ pub trait Dialect: Send {
         answer: &Self::Answer<'_>,
         who: MessageSender,
         kind: ExchangeKind,
-        taken: Option<Self::Offer>,
+        accepted_offer: Option<Self::Offer>,
     ) -> Judgment<Self::Offer>;
 
     /// Notes the server that `offer` comes from; returns the offer as the client takes it up.
@@ -202,7 +202,7 @@ pub trait Dialect: Send {
     fn client_of(owner: <Self::Resource as LeasedResource>::Owner) -> u32;
 
     /// Returns client number `client` as text: hardware address or DUID.
-    fn client_shown(&self, client: u32) -> String;
+    fn client_text(&self, client: u32) -> String;
 
     /// Returns address and prefix length of a resource.
     fn address_of(resource: Self::Resource) -> (std::net::IpAddr, u8);

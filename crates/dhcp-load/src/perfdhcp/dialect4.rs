@@ -11,7 +11,7 @@ use super::direct::DirectAddressing;
 use super::packet::Dhcp4PacketTemplates;
 use super::persona::Personas;
 use crate::fault::{MalformedDhcpMessage, ReplyFault};
-use crate::identities::shown;
+use crate::identities::colon_hex;
 use crate::protocol::{Expect, Judgment};
 use crate::v4::answer::{Dhcp4Reply, kind};
 use crate::v4::protocol::{Addressee, OfferedAddress, judge};
@@ -142,13 +142,13 @@ impl Dialect for Dialect4 {
         who: MessageSender,
         lease: &OfferedAddress,
     ) -> usize {
-        let (templates, mac, held) = (&self.templates, self.mac(who), *lease);
+        let (templates, mac, lease) = (&self.templates, self.mac(who), *lease);
         let len = match kind {
-            ExchangeKind::Release => templates.release(buffer, xid, mac, held),
-            ExchangeKind::Reboot => templates.reboot(buffer, xid, mac, held),
-            ExchangeKind::Information => templates.inform(buffer, xid, mac, held),
-            ExchangeKind::Decline => templates.decline(buffer, xid, mac, held),
-            _ => templates.renew(buffer, xid, mac, held),
+            ExchangeKind::Release => templates.release(buffer, xid, mac, lease),
+            ExchangeKind::Reboot => templates.reboot(buffer, xid, mac, lease),
+            ExchangeKind::Information => templates.inform(buffer, xid, mac, lease),
+            ExchangeKind::Decline => templates.decline(buffer, xid, mac, lease),
+            _ => templates.renew(buffer, xid, mac, lease),
         };
         set_relay(buffer, self.giaddr(who));
         len
@@ -174,8 +174,8 @@ impl Dialect for Dialect4 {
         answer.kind == kind::OFFER
     }
 
-    fn server_shown(answer: &Dhcp4Reply<'_>) -> String {
-        answer.server.map_or_else(String::new, |server| shown(&server.octets()))
+    fn server_text(answer: &Dhcp4Reply<'_>) -> String {
+        answer.server.map_or_else(String::new, |server| colon_hex(&server.octets()))
     }
 
     fn judge(
@@ -183,19 +183,19 @@ impl Dialect for Dialect4 {
         answer: &Dhcp4Reply<'_>,
         who: MessageSender,
         kind: ExchangeKind,
-        taken: Option<OfferedAddress>,
+        accepted_offer: Option<OfferedAddress>,
     ) -> Judgment<OfferedAddress> {
         // The file of a packet decides on its client identifier.
         let checks_client_id = self.packets.is_none();
         let to = Addressee { mac: self.mac(who), giaddr: self.giaddr(who), checks_client_id };
-        match (kind, taken) {
+        match (kind, accepted_offer) {
             (ExchangeKind::Information, _) => judge_inform(answer, to),
             // Any server may reply to these.
-            (ExchangeKind::Rebinding | ExchangeKind::Reboot, Some(held)) => {
-                let server = answer.server.unwrap_or(held.server);
-                judge(answer, to, Expect::Dhcp, Some(OfferedAddress { server, ..held }))
+            (ExchangeKind::Rebinding | ExchangeKind::Reboot, Some(offer)) => {
+                let server = answer.server.unwrap_or(offer.server);
+                judge(answer, to, Expect::Dhcp, Some(OfferedAddress { server, ..offer }))
             }
-            _ => judge(answer, to, Expect::Dhcp, taken),
+            _ => judge(answer, to, Expect::Dhcp, accepted_offer),
         }
     }
 
@@ -244,8 +244,8 @@ impl Dialect for Dialect4 {
         owner
     }
 
-    fn client_shown(&self, client: u32) -> String {
-        shown(&self.personas.mac(client))
+    fn client_text(&self, client: u32) -> String {
+        colon_hex(&self.personas.mac(client))
     }
 
     fn address_of(resource: Ipv4Addr) -> (IpAddr, u8) {
@@ -272,11 +272,11 @@ impl Dialect for Dialect4 {
     }
 
     fn has_station(&self, mac: MacAddress) -> bool {
-        // The file of a packet decides how it changes the clients' hardware addresses.
-        let Some(direct) = self.direct.as_ref().filter(|_| self.packets.is_none()) else {
-            return true;
-        };
-        direct.has(&self.personas, mac.0)
+        match &self.direct {
+            // The file of a packet decides how it changes the clients' hardware addresses.
+            Some(direct) if self.packets.is_none() => direct.has(&self.personas, mac.0),
+            _ => true,
+        }
     }
 
     fn names_own(&self, answer: &Dhcp4Reply<'_>) -> bool {
@@ -287,9 +287,9 @@ impl Dialect for Dialect4 {
 /// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
 /// (RFC 2131 section 4.3.5).
 fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<OfferedAddress> {
-    let is_named =
+    let is_for_client =
         if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
-    if !is_named {
+    if !is_for_client {
         return Judgment::OtherClient;
     }
     let faults = [

@@ -6,7 +6,7 @@ use super::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSender, link_
 use super::packet6::{Dhcp6PacketTemplates, PersonaClient};
 use super::persona::{DUID_MAX, Personas};
 use crate::fault::MalformedDhcpMessage;
-use crate::identities::shown;
+use crate::identities::colon_hex;
 use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 use crate::v6::RequestedAssociations;
 use crate::v6::answer::{Dhcp6Reply, kind};
@@ -195,8 +195,8 @@ impl Dialect for Dialect6 {
         answer.kind == kind::ADVERTISE
     }
 
-    fn server_shown(answer: &Dhcp6Reply<'_>) -> String {
-        shown(answer.server_id.unwrap_or_default())
+    fn server_text(answer: &Dhcp6Reply<'_>) -> String {
+        colon_hex(answer.server_id.unwrap_or_default())
     }
 
     fn judge(
@@ -204,10 +204,12 @@ impl Dialect for Dialect6 {
         answer: &Dhcp6Reply<'_>,
         who: MessageSender,
         kind: ExchangeKind,
-        taken: Option<Advertised>,
+        accepted_offer: Option<Advertised>,
     ) -> Judgment<Advertised> {
         self.speak(who, |to| match kind {
-            ExchangeKind::First | ExchangeKind::Second => self.clients.judge_for(answer, to, taken),
+            ExchangeKind::First | ExchangeKind::Second => {
+                self.clients.judge_for(answer, to, accepted_offer)
+            }
             ExchangeKind::Renewal | ExchangeKind::Rebinding => {
                 self.clients.judge_lease(answer, to, false)
             }
@@ -231,9 +233,9 @@ impl Dialect for Dialect6 {
         if !self.clients.templates().can_repeat(answer) {
             return None;
         }
-        let mut kept = LeaseReply { octets: [0; REPLY_MAX], len: answer.message.len() as u16 };
-        kept.octets.get_mut(..answer.message.len())?.copy_from_slice(answer.message);
-        Some(kept)
+        let mut reply = LeaseReply { octets: [0; REPLY_MAX], len: answer.message.len() as u16 };
+        reply.octets.get_mut(..answer.message.len())?.copy_from_slice(answer.message);
+        Some(reply)
     }
 
     fn expected_reply(_kind: ExchangeKind, _lease: &LeaseReply) -> Option<Advertised> {
@@ -289,9 +291,9 @@ impl Dialect for Dialect6 {
         owner.client
     }
 
-    fn client_shown(&self, client: u32) -> String {
+    fn client_text(&self, client: u32) -> String {
         let mut buffer = [0; DUID_MAX];
-        shown(self.personas.duid(client, &mut buffer))
+        colon_hex(self.personas.duid(client, &mut buffer))
     }
 
     fn address_of(resource: Dhcp6LeasedResource) -> (IpAddr, u8) {

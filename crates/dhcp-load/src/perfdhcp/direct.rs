@@ -51,8 +51,8 @@ impl DirectAddressing {
     /// Notes the source of the frame with `answer`.
     pub fn learn_server(&mut self, answer: &Dhcp4Reply<'_>, from: MacAddress) {
         let Some(server) = answer.server else { return };
-        if let Some(known) = self.servers.iter_mut().find(|known| known.0 == server) {
-            known.1 = from;
+        if let Some(entry) = self.servers.iter_mut().find(|entry| entry.0 == server) {
+            entry.1 = from;
         } else if self.servers.len() < SERVERS_MAX {
             self.servers.push((server, from));
         }
@@ -74,16 +74,20 @@ impl DirectAddressing {
                 | ExchangeKind::Release
                 | ExchangeKind::Information
         );
-        let own = lease.filter(|_| has_address).map_or(Ipv4Addr::UNSPECIFIED, |held| held.address);
-        let server = lease
-            .filter(|_| has_address && kind != ExchangeKind::Rebinding)
-            .map(|held| held.server);
-        let known = self.servers.iter().find(|known| Some(known.0) == server);
+        let source = match lease {
+            Some(lease) if has_address => lease.address,
+            _ => Ipv4Addr::UNSPECIFIED,
+        };
+        let server = match lease {
+            Some(lease) if has_address && kind != ExchangeKind::Rebinding => Some(lease.server),
+            _ => None,
+        };
+        let entry = self.servers.iter().find(|entry| Some(entry.0) == server);
         let [client_port, server_port] = self.ports;
         Endpoints {
             source_mac: MacAddress(mac),
-            destination_mac: known.map_or(MacAddress::BROADCAST, |known| known.1),
-            source: SocketAddrV4::new(own, client_port),
+            destination_mac: entry.map_or(MacAddress::BROADCAST, |entry| entry.1),
+            source: SocketAddrV4::new(source, client_port),
             destination: SocketAddrV4::new(server.unwrap_or(Ipv4Addr::BROADCAST), server_port),
         }
     }
@@ -97,7 +101,7 @@ mod tests {
     const MAC: [u8; 6] = [0, 0x0c, 1, 2, 3, 9];
     const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
     const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-    const HELD: OfferedAddress =
+    const LEASE: OfferedAddress =
         OfferedAddress { address: Ipv4Addr::new(10, 77, 0, 10), server: SERVER };
 
     fn personas(list: Vec<[u8; 6]>) -> Personas {
@@ -126,8 +130,8 @@ mod tests {
         for (kind, lease) in [
             (ExchangeKind::First, None),
             (ExchangeKind::Second, None),
-            (ExchangeKind::Reboot, Some(&HELD)),
-            (ExchangeKind::Decline, Some(&HELD)),
+            (ExchangeKind::Reboot, Some(&LEASE)),
+            (ExchangeKind::Decline, Some(&LEASE)),
         ] {
             let expected = Endpoints {
                 source_mac: MacAddress(MAC),
@@ -149,9 +153,9 @@ mod tests {
                 source: "10.77.0.10:68".parse().unwrap(),
                 destination: "10.77.0.1:67".parse().unwrap(),
             };
-            assert_eq!(direct.endpoints(kind, MAC, Some(&HELD)), expected, "{kind:?}");
+            assert_eq!(direct.endpoints(kind, MAC, Some(&LEASE)), expected, "{kind:?}");
         }
-        let any = direct.endpoints(ExchangeKind::Rebinding, MAC, Some(&HELD));
+        let any = direct.endpoints(ExchangeKind::Rebinding, MAC, Some(&LEASE));
         assert_eq!(any.destination_mac, MacAddress::BROADCAST);
         assert_eq!(any.source, "10.77.0.10:68".parse().unwrap());
         assert_eq!(any.destination, "255.255.255.255:67".parse().unwrap());
@@ -161,7 +165,7 @@ mod tests {
     fn a_server_is_where_its_last_answer_came_from_and_unknown_ones_are_everywhere() {
         let mut direct = learned();
         let mac_of = |direct: &DirectAddressing, server: Ipv4Addr| {
-            let lease = OfferedAddress { server, ..HELD };
+            let lease = OfferedAddress { server, ..LEASE };
             direct.endpoints(ExchangeKind::Renewal, MAC, Some(&lease)).destination_mac
         };
         let moved = MacAddress([2, 0, 0, 0, 0, 7]);

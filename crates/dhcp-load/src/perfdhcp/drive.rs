@@ -15,7 +15,7 @@ use super::traffic::RequestTraffic;
 use crate::drive::LINGER_NS;
 use crate::wire::GeneratorSocket;
 
-/// Kinds of [`PerfdhcpRun::lease_paces`].
+/// Kinds of [`PerfdhcpRun::lease_schedules`].
 const LEASE_KINDS: [ExchangeKind; 2] = [ExchangeKind::Renewal, ExchangeKind::Release];
 
 /// Rule for the due times of first requests.
@@ -68,7 +68,7 @@ pub enum SendingEndReason {
 impl SendingEndReason {
     /// Returns the text of `-x e`.
     #[must_use]
-    pub const fn shown(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::Period => "reached test-period.",
             Self::Requests => "Reached max requests limit.",
@@ -108,9 +108,9 @@ pub struct PerfdhcpRun<D: Dialect> {
     /// Requests of the run.
     pub traffic: RequestTraffic<D>,
     /// Due times of first requests.
-    pub pace: RequestPacing,
+    pub pacing: RequestPacing,
     /// Due times of renewals and releases.
-    pub lease_paces: [Option<Schedule>; 2],
+    pub lease_schedules: [Option<Schedule>; 2],
     /// Limits that end the run.
     pub limits: RunLimits,
     /// Beginning of the run, in nanoseconds of the monotonic clock.
@@ -128,15 +128,15 @@ impl<D: Dialect> PerfdhcpRun<D> {
     pub fn new(
         wire: GeneratorSocket,
         mut traffic: RequestTraffic<D>,
-        pace: RequestPacing,
+        pacing: RequestPacing,
         start_ns: u64,
     ) -> Self {
         traffic.starts_at(start_ns);
         Self {
             wire,
             traffic,
-            pace,
-            lease_paces: [None, None],
+            pacing,
+            lease_schedules: [None, None],
             limits: RunLimits::default(),
             start_ns,
             report_ns: None,
@@ -237,8 +237,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
     fn reason(&self, now_ns: u64) -> Option<SendingEndReason> {
         let (limits, accounts) = (&self.limits, &self.traffic.accounts);
         let since_ns = now_ns.saturating_sub(self.start_ns);
-        let has_more =
-            matches!(&self.pace, RequestPacing::Scheduled(first) if first.next_due_ns().is_some());
+        let has_more = matches!(&self.pacing, RequestPacing::Scheduled(first) if first.next_due_ns().is_some());
         if limits.period_ns.is_some_and(|period_ns| since_ns >= period_ns)
             && !(limits.sends_all && has_more)
         {
@@ -259,14 +258,14 @@ impl<D: Dialect> PerfdhcpRun<D> {
                 return Some(SendingEndReason::DropsPercent);
             }
         }
-        matches!(self.pace, RequestPacing::AtOnce(count) if self.begun >= count)
+        matches!(self.pacing, RequestPacing::AtOnce(count) if self.begun >= count)
             .then_some(SendingEndReason::AllBegun)
     }
 
     /// Sends requests that came due before the end of the period and wait for their turn, one batch
     /// at most, and counts the others as due and not sent. Returns true if some were sent.
     fn close_period(&mut self) -> io::Result<bool> {
-        let (Some(period_ns), RequestPacing::Scheduled(_)) = (self.limits.period_ns, &self.pace)
+        let (Some(period_ns), RequestPacing::Scheduled(_)) = (self.limits.period_ns, &self.pacing)
         else {
             return Ok(false);
         };
@@ -277,7 +276,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             self.traffic.skip(ExchangeKind::First);
         }
         for (index, kind) in LEASE_KINDS.into_iter().enumerate() {
-            let Some(schedule) = &mut self.lease_paces[index] else { continue };
+            let Some(schedule) = &mut self.lease_schedules[index] else { continue };
             while schedule.take(last_ns).is_some() {
                 self.traffic.skip(kind);
             }
@@ -295,7 +294,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
         {
             return None;
         }
-        match &mut self.pace {
+        match &mut self.pacing {
             RequestPacing::Scheduled(schedule) => schedule.take(now_ns),
             RequestPacing::BestEffort(burst) => {
                 (in_turn < *burst && self.traffic.has_room()).then_some(now_ns)
@@ -306,7 +305,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
 
     /// Returns the due time of the next first request in the schedule.
     fn scheduled_ns(&self) -> Option<u64> {
-        match &self.pace {
+        match &self.pacing {
             RequestPacing::Scheduled(schedule) => schedule.next_due_ns(),
             _ => None,
         }
@@ -337,7 +336,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
             self.wire.queue_message(|slot| self.traffic.begin(due_ns, slot, true));
         }
         for (index, kind) in LEASE_KINDS.into_iter().enumerate() {
-            let Some(schedule) = &mut self.lease_paces[index] else { continue };
+            let Some(schedule) = &mut self.lease_schedules[index] else { continue };
             while self.wire.has_room()
                 && let Some(due_ns) = schedule.take(now_ns)
             {
@@ -361,10 +360,12 @@ impl<D: Dialect> PerfdhcpRun<D> {
 
     /// Sleeps until a reply comes or a request or report is due.
     fn wait(&self, is_ending: bool, report_ns: Option<u64>) -> io::Result<()> {
-        let firsts = [self.scheduled_ns(), self.traffic.next_life_ns()];
-        let firsts = firsts.into_iter().flatten().filter(|_| !is_ending);
-        let leases = self.lease_paces.iter().flatten().filter(|_| !is_ending);
-        let dues = leases.filter_map(Schedule::next_due_ns).chain(firsts).chain(report_ns);
-        self.wire.wait_for_reply(dues.chain(self.traffic.next_resend_ns()).min())
+        let mut next_ns = report_ns.into_iter().chain(self.traffic.next_resend_ns()).min();
+        if !is_ending {
+            let firsts = [self.scheduled_ns(), self.traffic.next_life_ns()].into_iter().flatten();
+            let leases = self.lease_schedules.iter().flatten().filter_map(Schedule::next_due_ns);
+            next_ns = firsts.chain(leases).chain(next_ns).min();
+        }
+        self.wire.wait_for_reply(next_ns)
     }
 }

@@ -30,17 +30,17 @@ pub(crate) struct FamilySetup<D> {
 }
 
 /// Operation on a stage of either family.
-pub(crate) trait StageOperation {
+pub(crate) trait FamilyOperation {
     /// Result of the operation.
     type Played;
 
-    /// Runs the operation on `stage`.
-    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
+    /// Runs the operation on `setup`.
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
 }
 
 /// Opens the sockets and makes the clients that `args` describe, with `own` as this machine's
 /// address, and runs `play` with them.
-pub(crate) fn run_for_family<P: StageOperation>(
+pub(crate) fn run_for_family<P: FamilyOperation>(
     args: &PerfdhcpArgs,
     own: IpAddr,
     play: P,
@@ -92,22 +92,22 @@ pub(crate) struct RequestTiming<'s> {
 /// Prepares a run with the due times of `timing`, and sends the requests of `-P`.
 pub(crate) fn prepare_run<D: Dialect>(
     args: &PerfdhcpArgs,
-    place: &RunAddresses,
+    addresses: &RunAddresses,
     wire: GeneratorSocket,
     traffic: RequestTraffic<D>,
     timing: RequestTiming<'_>,
 ) -> Result<PerfdhcpRun<D>, PerfdhcpFailure> {
     let RequestTiming { seed, shape, start_ns } = timing;
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
-    let (pace, lease_paces) = plan::paces(args, shape, start_ns, seed);
-    let mut run = PerfdhcpRun::new(wire, traffic, pace, start_ns);
-    run.lease_paces = lease_paces;
+    let (pacing, lease_schedules) = plan::schedules(args, shape, start_ns, seed);
+    let mut run = PerfdhcpRun::new(wire, traffic, pacing, start_ns);
+    run.lease_schedules = lease_schedules;
     run.limits = plan::limits(args, shape);
-    run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(place, &error))?;
+    run.preload(args.part.share_u32(args.preload)).map_err(|error| failed(addresses, &error))?;
     Ok(run)
 }
 
 /// Returns the failure of a run in which the kernel reported `cause`.
-pub(crate) fn failed(place: &RunAddresses, cause: &io::Error) -> PerfdhcpFailure {
-    PerfdhcpFailure::Environment(format!("the run on {}: {cause}", place.shown()))
+pub(crate) fn failed(addresses: &RunAddresses, cause: &io::Error) -> PerfdhcpFailure {
+    PerfdhcpFailure::Environment(format!("the run on {}: {cause}", addresses.text()))
 }

@@ -40,8 +40,8 @@ impl Holders {
     /// Notes that client number `client` has `address` until `ends_ns`, and no other one.
     pub fn set_address(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
         self.remove_address(client);
-        if let Some(place) = self.by_client.get_mut(client as usize) {
-            *place = Some(HeldAddress { address, ends_ns });
+        if let Some(entry) = self.by_client.get_mut(client as usize) {
+            *entry = Some(HeldAddress { address, ends_ns });
             self.by_address.insert(address, client);
         }
     }
@@ -56,8 +56,8 @@ impl Holders {
     /// Returns the next client that must announce its address, with the address.
     pub fn next_announcement(&mut self) -> Option<(u32, Ipv4Addr)> {
         while let Some(client) = self.unannounced.pop_front() {
-            if let Some(held) = self.by_client.get(client as usize).copied().flatten() {
-                return Some((client, held.address));
+            if let Some(lease) = self.by_client.get(client as usize).copied().flatten() {
+                return Some((client, lease.address));
             }
         }
         None
@@ -65,12 +65,12 @@ impl Holders {
 
     /// Notes that client number `client` has no address any more.
     pub fn remove_address(&mut self, client: u32) {
-        let held = self.by_client.get_mut(client as usize).and_then(Option::take);
+        let lease = self.by_client.get_mut(client as usize).and_then(Option::take);
         // The server may have given the address to another client since.
-        if let Some(held) = held
-            && self.by_address.get(&held.address) == Some(&client)
+        if let Some(lease) = lease
+            && self.by_address.get(&lease.address) == Some(&client)
         {
-            self.by_address.remove(&held.address);
+            self.by_address.remove(&lease.address);
         }
     }
 
@@ -78,8 +78,8 @@ impl Holders {
     #[must_use]
     pub fn find_client(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
         let client = *self.by_address.get(&address)?;
-        let held = self.by_client.get(client as usize).copied().flatten()?;
-        (held.ends_ns > now_ns).then_some(client)
+        let lease = self.by_client.get(client as usize).copied().flatten()?;
+        (lease.ends_ns > now_ns).then_some(client)
     }
 }
 

@@ -67,7 +67,7 @@ struct LifecycleLease<L> {
 /// State of one client.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleClient<L> {
-    held: Option<LifecycleLease<L>>,
+    current_lease: Option<LifecycleLease<L>>,
     leaves_ns: u64,
     /// True if the client has left silently and not come back yet.
     is_away: bool,
@@ -77,7 +77,7 @@ struct LifecycleClient<L> {
 #[derive(Clone, Copy, Debug)]
 pub enum LifecycleExchangeEnd<L> {
     /// The client has a lease.
-    Given(L, LeaseLifetimes),
+    Granted(L, LeaseLifetimes),
     /// The server sent a reply that gives nothing.
     Agreed,
     /// The server refused.
@@ -109,7 +109,7 @@ impl<L: Copy> LifecyclePopulation<L> {
     /// Creates a population in which no client has joined.
     #[must_use]
     pub fn new(habits: LifecycleSettings, seed: u64) -> Self {
-        let blank = LifecycleClient { held: None, leaves_ns: u64::MAX, is_away: false };
+        let blank = LifecycleClient { current_lease: None, leaves_ns: u64::MAX, is_away: false };
         Self {
             clients: vec![blank; habits.clients as usize],
             ahead: BinaryHeap::with_capacity(habits.clients as usize),
@@ -174,7 +174,8 @@ impl<L: Copy> LifecyclePopulation<L> {
     pub fn is_present_with_lease(&self, client: u32, now_ns: u64) -> bool {
         let life = self.clients.get(client as usize);
         life.is_some_and(|life| {
-            !life.is_away && life.held.is_some_and(|held| held.ends_ns > now_ns)
+            !life.is_away
+                && life.current_lease.is_some_and(|current_lease| current_lease.ends_ns > now_ns)
         })
     }
 
@@ -184,30 +185,33 @@ impl<L: Copy> LifecyclePopulation<L> {
         client: u32,
         step: LifecycleStep,
     ) -> Option<LifecycleMessage<L>> {
-        let place = client as usize;
-        let held = self.clients[place].held.filter(|held| held.ends_ns > at_ns);
-        self.clients[place].held = held;
-        let Some(held) = held else { return Some(LifecycleMessage::Begin(client)) };
+        let index = client as usize;
+        let current_lease =
+            self.clients[index].current_lease.filter(|current_lease| current_lease.ends_ns > at_ns);
+        self.clients[index].current_lease = current_lease;
+        let Some(current_lease) = current_lease else {
+            return Some(LifecycleMessage::Begin(client));
+        };
         let kind = match step {
             LifecycleStep::Begin => ExchangeKind::Reboot,
             LifecycleStep::Renew => ExchangeKind::Renewal,
             LifecycleStep::Rebind => ExchangeKind::Rebinding,
             LifecycleStep::Inform => ExchangeKind::Information,
             LifecycleStep::Decline => ExchangeKind::Decline,
-            LifecycleStep::Leave if self.percent(self.habits.releasing_percent) => {
-                ExchangeKind::Release
-            }
             LifecycleStep::Leave => {
-                self.clients[place].is_away = true;
-                let back_ns = self.after_about(at_ns, self.habits.away_s);
-                self.push(back_ns, client, LifecycleStep::Begin);
-                return None;
+                if !self.percent(self.habits.releasing_percent) {
+                    self.clients[index].is_away = true;
+                    let back_ns = self.after_about(at_ns, self.habits.away_s);
+                    self.push(back_ns, client, LifecycleStep::Begin);
+                    return None;
+                }
+                ExchangeKind::Release
             }
         };
         if matches!(kind, ExchangeKind::Decline | ExchangeKind::Release) {
-            self.clients[place].held = None;
+            self.clients[index].current_lease = None;
         }
-        Some(LifecycleMessage::About(kind, held.who, held.lease))
+        Some(LifecycleMessage::About(kind, current_lease.who, current_lease.lease))
     }
 
     /// Notes at `now_ns` the end of an exchange of `who`. Call it once for each.
@@ -223,7 +227,7 @@ impl<L: Copy> LifecyclePopulation<L> {
         match (kind, end) {
             (
                 ExchangeKind::Second | ExchangeKind::First,
-                LifecycleExchangeEnd::Given(lease, terms),
+                LifecycleExchangeEnd::Granted(lease, terms),
             ) => {
                 self.hold(now_ns, who, lease, terms);
                 self.draw_stay(now_ns, client);
@@ -237,11 +241,11 @@ impl<L: Copy> LifecyclePopulation<L> {
             }
             (
                 ExchangeKind::Reboot,
-                LifecycleExchangeEnd::Given(..)
+                LifecycleExchangeEnd::Granted(..)
                 | LifecycleExchangeEnd::Agreed
                 | LifecycleExchangeEnd::Failed,
             ) => {
-                if let LifecycleExchangeEnd::Given(lease, terms) = end {
+                if let LifecycleExchangeEnd::Granted(lease, terms) = end {
                     self.hold(now_ns, who, lease, terms);
                 }
                 self.draw_stay(now_ns, client);
@@ -249,7 +253,7 @@ impl<L: Copy> LifecyclePopulation<L> {
             }
             (
                 ExchangeKind::Renewal | ExchangeKind::Rebinding,
-                LifecycleExchangeEnd::Given(lease, terms),
+                LifecycleExchangeEnd::Granted(lease, terms),
             ) => {
                 self.hold(now_ns, who, lease, terms);
                 self.plan_next_step(now_ns, client);
@@ -258,7 +262,7 @@ impl<L: Copy> LifecyclePopulation<L> {
                 ExchangeKind::Renewal | ExchangeKind::Rebinding | ExchangeKind::Reboot,
                 LifecycleExchangeEnd::Refused,
             ) => {
-                self.clients[client as usize].held = None;
+                self.clients[client as usize].current_lease = None;
                 self.push(now_ns, client, LifecycleStep::Begin);
             }
             (ExchangeKind::Renewal | ExchangeKind::Rebinding, _) => {
@@ -278,7 +282,7 @@ impl<L: Copy> LifecyclePopulation<L> {
     fn hold(&mut self, now_ns: u64, who: MessageSender, lease: L, terms: LeaseLifetimes) {
         let [t1_ns, t2_ns, ends_ns] =
             [terms.t1_s, terms.t2_s, terms.valid_s].map(|s| self.after(now_ns, s));
-        self.clients[who.client as usize].held =
+        self.clients[who.client as usize].current_lease =
             Some(LifecycleLease { who, lease, t1_ns, t2_ns, ends_ns });
     }
 
@@ -293,13 +297,17 @@ impl<L: Copy> LifecyclePopulation<L> {
     /// first.
     fn plan_next_step(&mut self, now_ns: u64, client: u32) {
         let life = self.clients[client as usize];
-        match life.held {
-            Some(held) if life.leaves_ns <= held.t1_ns => {
+        match life.current_lease {
+            Some(current_lease) if life.leaves_ns <= current_lease.t1_ns => {
                 self.push(life.leaves_ns.max(now_ns), client, LifecycleStep::Leave);
             }
             // A client that comes back may have been away beyond T2.
-            Some(held) if held.t2_ns <= now_ns => self.push(now_ns, client, LifecycleStep::Rebind),
-            Some(held) => self.push(held.t1_ns.max(now_ns), client, LifecycleStep::Renew),
+            Some(current_lease) if current_lease.t2_ns <= now_ns => {
+                self.push(now_ns, client, LifecycleStep::Rebind)
+            }
+            Some(current_lease) => {
+                self.push(current_lease.t1_ns.max(now_ns), client, LifecycleStep::Renew)
+            }
             None => self.push(now_ns, client, LifecycleStep::Begin),
         }
     }
@@ -307,20 +315,25 @@ impl<L: Copy> LifecyclePopulation<L> {
     /// Plans another renewal after half of the time that is left until T2, and after T2 of the time
     /// that is left of the lease, but at least a minute.
     fn plan_renewal_retry(&mut self, now_ns: u64, client: u32) {
-        let Some(held) = self.clients[client as usize].held else {
+        let Some(current_lease) = self.clients[client as usize].current_lease else {
             return self.push(now_ns, client, LifecycleStep::Begin);
         };
         let least_ns = self.ns(RENEW_AGAIN_S.into());
         let half_way = |until_ns: u64| now_ns + (until_ns.saturating_sub(now_ns) / 2).max(least_ns);
-        let (renew_ns, rebind_ns) = (half_way(held.t2_ns), half_way(held.ends_ns));
-        if renew_ns < held.t2_ns {
+        let (renew_ns, rebind_ns) =
+            (half_way(current_lease.t2_ns), half_way(current_lease.ends_ns));
+        if renew_ns < current_lease.t2_ns {
             self.push(renew_ns, client, LifecycleStep::Renew);
-        } else if now_ns < held.t2_ns {
-            self.push(held.t2_ns, client, LifecycleStep::Rebind);
+        } else if now_ns < current_lease.t2_ns {
+            self.push(current_lease.t2_ns, client, LifecycleStep::Rebind);
         } else {
             // A client knows only after a while, perhaps after the lease's end, that no server
             // replied.
-            self.push(rebind_ns.min(held.ends_ns).max(now_ns), client, LifecycleStep::Rebind);
+            self.push(
+                rebind_ns.min(current_lease.ends_ns).max(now_ns),
+                client,
+                LifecycleStep::Rebind,
+            );
         }
     }
 }
@@ -348,17 +361,17 @@ mod tests {
         until_s: u64,
         mut end: impl FnMut(ExchangeKind) -> LifecycleExchangeEnd<u8>,
     ) -> Vec<(u64, ExchangeKind)> {
-        let mut lives = LifecyclePopulation::new(habits, 5);
-        assert_eq!((lives.join(), lives.join()), (Some(0), None));
-        lives.record_exchange_end(
+        let mut population = LifecyclePopulation::new(habits, 5);
+        assert_eq!((population.join(), population.join()), (Some(0), None));
+        population.record_exchange_end(
             0,
             ExchangeKind::Second,
             WHO,
-            LifecycleExchangeEnd::Given(7, TERMS),
+            LifecycleExchangeEnd::Granted(7, TERMS),
         );
         let mut done = Vec::new();
-        while let Some(now_ns) = lives.next_ns().filter(|&ns| ns < until_s * NS_PER_S) {
-            let Some((at_ns, act)) = lives.take(now_ns) else { continue };
+        while let Some(now_ns) = population.next_ns().filter(|&ns| ns < until_s * NS_PER_S) {
+            let Some((at_ns, act)) = population.take(now_ns) else { continue };
             assert_eq!(at_ns, now_ns);
             let kind = match act {
                 LifecycleMessage::Begin(client) => {
@@ -371,27 +384,27 @@ mod tests {
                 }
             };
             done.push((at_ns / NS_PER_S, kind));
-            lives.record_exchange_end(at_ns, kind, WHO, end(kind));
+            population.record_exchange_end(at_ns, kind, WHO, end(kind));
         }
         done
     }
 
     #[test]
     fn a_client_renews_at_t1_for_ever() {
-        let done = life(HABITS, 10_500, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let done = life(HABITS, 10_500, |_| LifecycleExchangeEnd::Granted(7, TERMS));
         assert!(done.iter().map(|step| step.0).eq((1..=10).map(|n| 1_000 * n)), "{done:?}");
         assert!(done.iter().all(|step| step.1 == ExchangeKind::Renewal));
         let fast = LifecycleSettings { speed: 100.0, ..HABITS };
-        assert_eq!(life(fast, 105, |_| LifecycleExchangeEnd::Given(7, TERMS)).len(), 10);
+        assert_eq!(life(fast, 105, |_| LifecycleExchangeEnd::Granted(7, TERMS)).len(), 10);
         let infinite = LeaseLifetimes { t1_s: u32::MAX, t2_s: u32::MAX, valid_s: u32::MAX };
-        let mut lives = LifecyclePopulation::new(HABITS, 5);
-        lives.record_exchange_end(
+        let mut population = LifecyclePopulation::new(HABITS, 5);
+        population.record_exchange_end(
             0,
             ExchangeKind::Second,
             WHO,
-            LifecycleExchangeEnd::Given(7, infinite),
+            LifecycleExchangeEnd::Granted(7, infinite),
         );
-        assert_eq!(lives.next_ns(), None);
+        assert_eq!(population.next_ns(), None);
     }
 
     #[test]
@@ -422,16 +435,16 @@ mod tests {
     #[test]
     fn who_comes_back_asks_for_what_it_had_while_that_is_valid() {
         let quiet = LifecycleSettings { stay_s: Some(400.0), ..HABITS };
-        let done = life(quiet, 200_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let done = life(quiet, 200_000, |_| LifecycleExchangeEnd::Granted(7, TERMS));
         let reboots = done.iter().filter(|step| step.1 == ExchangeKind::Reboot).count();
         assert!((300..500).contains(&reboots), "about one in 500 s: {reboots}");
         assert!(done.iter().all(|step| step.1 != ExchangeKind::Release));
         let long = LifecycleSettings { away_s: 1e9, ..quiet };
-        let done = life(long, 1 << 33, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let done = life(long, 1 << 33, |_| LifecycleExchangeEnd::Granted(7, TERMS));
         assert!(done.iter().any(|step| step.1 == ExchangeKind::Second), "what it had has ended");
         assert!(done.iter().all(|step| step.1 != ExchangeKind::Reboot), "{done:?}");
         let polite = LifecycleSettings { releasing_percent: 100, ..quiet };
-        let done = life(polite, 200_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let done = life(polite, 200_000, |_| LifecycleExchangeEnd::Granted(7, TERMS));
         let count = |kind| done.iter().filter(|step| step.1 == kind).count();
         assert!(count(ExchangeKind::Release).abs_diff(count(ExchangeKind::Second)) <= 1);
         assert_eq!(count(ExchangeKind::Reboot), 0);
@@ -447,7 +460,7 @@ mod tests {
             declining_percent: 10,
             ..HABITS
         };
-        let done = life(habits, 100_000, |_| LifecycleExchangeEnd::Given(7, TERMS));
+        let done = life(habits, 100_000, |_| LifecycleExchangeEnd::Granted(7, TERMS));
         let count = |kind| done.iter().filter(|step| step.1 == kind).count() as f64;
         let fresh = count(ExchangeKind::Second);
         assert!(fresh > 5_000.0, "{fresh}");

@@ -79,24 +79,24 @@ impl PerfdhcpLiveView {
         let mut bands = [0; BANDS.len()];
         for ((kind, name), last) in self.rows.iter().zip(&mut self.last) {
             let account = &accounts[kind.index()];
-            let seen = PerfdhcpLiveCounts::from_account(account);
+            let counts = PerfdhcpLiveCounts::from_account(account);
             let per_s = |now: u64, before: u64| (now - before) as f64 / interval_s;
             let count = |class| account.ledger.count(class);
             let _ = writeln!(
                 screen,
                 "{name:<26}{:>9.0}{:>11.0}{:>7}{:>7}{:>8}{:>8}{:>10}",
-                per_s(seen.sent, last.sent),
-                per_s(seen.on_time, last.on_time),
+                per_s(counts.sent, last.sent),
+                per_s(counts.on_time, last.on_time),
                 count(ExchangeClass::Late),
                 count(ExchangeClass::Lost),
                 count(ExchangeClass::Nak),
                 count(ExchangeClass::Invalid) + count(ExchangeClass::WrongClient),
                 account.ledger.in_flight()
             );
-            for (sum, (now, before)) in bands.iter_mut().zip(seen.bands.iter().zip(last.bands)) {
+            for (sum, (now, before)) in bands.iter_mut().zip(counts.bands.iter().zip(last.bands)) {
                 *sum += now - before;
             }
-            *last = seen;
+            *last = counts;
         }
         let _ = writeln!(screen, "\nlatency from due, since the last look");
         let all: u64 = bands.iter().sum();

@@ -70,10 +70,11 @@ impl Dhcp4PacketTemplate {
     /// cuts.
     fn misplaced(&self, is_second: bool) -> Option<&'static str> {
         let (at, len) = (self.offsets, self.octets.len());
-        let second = [(at.secs + 2, "-E"), (at.server + 6, "-S"), (at.address + 6, "-I")];
-        let ends = [(at.xid + 4, "-X"), (at.client_end + 1, "-O")];
-        let places = ends.into_iter().chain(second.into_iter().filter(|_| is_second));
-        places
+        let mut field_ends = vec![(at.xid + 4, "-X"), (at.client_end + 1, "-O")];
+        if is_second {
+            field_ends.extend([(at.secs + 2, "-E"), (at.server + 6, "-S"), (at.address + 6, "-I")]);
+        }
+        field_ends
             .into_iter()
             .find(|&(end, _)| end > len)
             .map(|(_, name)| name)
@@ -251,20 +252,20 @@ mod tests {
         };
         assert!(new(offsets(33), offsets(33)).is_ok());
         let good = offsets(33);
-        for (wrong, told) in [
+        for (wrong, expected) in [
             (Dhcp4PacketOffsets { xid: 259, ..good }, "-X"),
             (Dhcp4PacketOffsets { client_end: 262, ..good }, "-O"),
             (Dhcp4PacketOffsets { client_end: 3, ..good }, "-O"),
             (Dhcp4PacketOffsets { client_end: 243, ..good }, "no DISCOVER"),
         ] {
-            assert!(new(wrong, good).unwrap_err().contains(told), "{wrong:?}");
+            assert!(new(wrong, good).unwrap_err().contains(expected), "{wrong:?}");
         }
-        for (wrong, told) in [
+        for (wrong, expected) in [
             (Dhcp4PacketOffsets { server: 269, ..good }, "-S"),
             (Dhcp4PacketOffsets { server: 54, ..good }, "no REQUEST"),
             (Dhcp4PacketOffsets { address: 238, ..good }, "no REQUEST"),
         ] {
-            assert!(new(good, wrong).unwrap_err().contains(told), "{wrong:?}");
+            assert!(new(good, wrong).unwrap_err().contains(expected), "{wrong:?}");
         }
     }
 

@@ -58,9 +58,9 @@ fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     std::iter::from_fn(move || {
         let header = packet.get(at..at + HEADER)?;
         let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        let place = at..at + HEADER + len;
-        at = place.end;
-        Some((u16::from_be_bytes([header[0], header[1]]), place))
+        let range = at..at + HEADER + len;
+        at = range.end;
+        Some((u16::from_be_bytes([header[0], header[1]]), range))
     })
 }
 
@@ -91,7 +91,7 @@ impl Dhcp6PacketTemplates {
         let rapid_commit = answer.has_rapid_commit;
         let duid =
             options(&first).find(|option| option.0 == code::CLIENT_ID).map(|option| option.1);
-        let duid = duid.map_or(0..0, |place| place.start + HEADER..place.end);
+        let duid = duid.map_or(0..0, |range| range.start + HEADER..range.end);
         let second = second.map(|second| second.0);
         let packets = Self { first, second, offsets, duid, iaid, rapid_commit };
         packets.check()?;
@@ -126,7 +126,8 @@ impl Dhcp6PacketTemplates {
         ]);
         for (code, at, switch, name) in needed {
             let Some(at) = at else { continue };
-            if !options(packet).any(|(found, place)| (found, place.start) == (code, at)) {
+            if !options(packet).any(|(option_code, range)| (option_code, range.start) == (code, at))
+            {
                 return Err(format!("-T: {switch}: the second packet has no {name} at octet {at}"));
             }
         }
@@ -173,7 +174,7 @@ impl Dhcp6PacketTemplates {
         buffer: &'b mut [u8; DUID_MAX],
     ) -> &'b [u8] {
         let own = Self::tail(personas, client);
-        self.seen(&own, buffer)
+        self.write_duid(&own, buffer)
     }
 
     fn tail(personas: &Personas, client: u32) -> [u8; TAIL] {
@@ -182,7 +183,7 @@ impl Dhcp6PacketTemplates {
         *duid.last_chunk().expect("a DUID has six octets at least")
     }
 
-    fn seen<'b>(&self, own: &[u8; TAIL], buffer: &'b mut [u8; DUID_MAX]) -> &'b [u8] {
+    fn write_duid<'b>(&self, own: &[u8; TAIL], buffer: &'b mut [u8; DUID_MAX]) -> &'b [u8] {
         let duid = &mut buffer[..self.duid.len()];
         duid.copy_from_slice(&self.first[self.duid.clone()]);
         let begin = self.offsets[0].client_end + 1 - TAIL;
@@ -219,31 +220,31 @@ impl Dhcp6PacketTemplates {
         hundredths: u16,
     ) -> Option<usize> {
         let packet = self.second.as_ref()?;
-        let places = self.offsets[1];
+        let offsets = self.offsets[1];
         let mut duid = [0; DUID_MAX];
-        let duid = self.seen(own, &mut duid);
+        let duid = self.write_duid(own, &mut duid);
         let mut writer = ByteWriter::new(buffer);
         writer.put(&packet[..HEADER]);
-        for (code, place) in options(packet) {
-            let at = place.start;
+        for (code, range) in options(packet) {
+            let at = range.start;
             if code == code::CLIENT_ID {
                 writer.u16(code).u16(duid.len() as u16).put(duid);
-            } else if at == places.server {
+            } else if at == offsets.server {
                 let id = answer.server_id.unwrap_or_default();
                 writer.u16(code).u16(id.len() as u16).put(id);
-            } else if at == places.association {
+            } else if at == offsets.association {
                 for ia in answer.ias().filter(|ia| !ia.is_prefix) {
                     repeat(&mut writer, ia, code::IAADDR);
                 }
-            } else if Some(at) == places.elapsed {
+            } else if Some(at) == offsets.elapsed {
                 writer.u16(code).u16(2).u16(hundredths);
             } else {
-                writer.put(packet.get(place)?);
+                writer.put(packet.get(range)?);
             }
         }
         assert!(!writer.overflowed(), "a REQUEST fits its slot");
         let octets = writer.written();
-        octets[places.xid..places.xid + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
+        octets[offsets.xid..offsets.xid + 3].copy_from_slice(&xid.to_be_bytes()[1..]);
         Some(octets.len())
     }
 

@@ -39,10 +39,10 @@ impl GeneratorPart {
         self.share(count as u64) as u32
     }
 
-    /// Returns the number at position `place` in this part.
+    /// Returns the number at position `position` in this part.
     #[must_use]
-    pub const fn number(self, place: u32) -> u32 {
-        place * self.of + self.index
+    pub const fn number(self, position: u32) -> u32 {
+        position * self.of + self.index
     }
 
     /// Returns the position of a number in its part.
@@ -83,7 +83,7 @@ mod tests {
                 let share = part.share_u32(count);
                 assert!(share.abs_diff(count / of) <= 1, "{part:?} {count}");
                 sum += u64::from(share);
-                all.extend((0..share).map(|place| part.number(place)));
+                all.extend((0..share).map(|position| part.number(position)));
                 assert!(
                     (0..share).all(|position| part.position(part.number(position)) == position)
                 );

@@ -35,12 +35,12 @@ fn add(octets: &mut [u8], number: u32) {
 impl Personas {
     /// Returns the client of exchange `number` of this generator.
     pub fn client(&self, number: u64, random: &mut Random) -> u32 {
-        let place = if self.list.is_empty() {
+        let position = if self.list.is_empty() {
             number % self.part.share(self.clients.into()).max(1)
         } else {
             random.below(self.part.share(self.list.len() as u64))
         };
-        self.part.number(place as u32)
+        self.part.number(position as u32)
     }
 
     /// Returns the hardware address of a client.

@@ -74,14 +74,14 @@ fn list<T>(
     kind: &str,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, PerfdhcpFailure> {
-    let (shown, text) = (path.display(), text(args, switch, path)?);
+    let (path_text, text) = (path.display(), text(args, switch, path)?);
     let (mut values, mut problems) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         match read(line) {
             _ if line.is_empty() => {}
             Some(value) => values.push(value),
             None if problems.len() < LIST_PROBLEMS_MAX => {
-                problems.push(format!("{switch} {shown}:{number}: {line}: not {kind}"));
+                problems.push(format!("{switch} {path_text}:{number}: {line}: not {kind}"));
             }
             None => {}
         }
@@ -89,7 +89,11 @@ fn list<T>(
     if !problems.is_empty() {
         return Err(PerfdhcpFailure::Usage(problems));
     }
-    if values.is_empty() { Err(usage(format!("{switch} {shown}: is empty"))) } else { Ok(values) }
+    if values.is_empty() {
+        Err(usage(format!("{switch} {path_text}: is empty")))
+    } else {
+        Ok(values)
+    }
 }
 
 /// Returns the identities of the clients.
@@ -138,8 +142,8 @@ fn packet(args: &PerfdhcpArgs, index: usize) -> Result<Option<Vec<u8>>, Perfdhcp
 }
 
 /// Returns the `index`th of the given offsets, or the last one.
-fn offset_of(given: &[usize], index: usize, default: usize) -> usize {
-    given.get(index).or_else(|| given.last()).copied().unwrap_or(default)
+fn offset_of(offsets: &[usize], index: usize, default: usize) -> usize {
+    offsets.get(index).or_else(|| offsets.last()).copied().unwrap_or(default)
 }
 
 /// Returns the packets of `-T`, for DHCPv4.
@@ -340,11 +344,11 @@ pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>)
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
     let (mut overdue, mut percent) = ([None; 2], [None; 2]);
-    for (place, limit) in overdue.iter_mut().zip(args.max_drops.iter().filter_map(counts)) {
-        *place = Some(limit);
+    for (slot, limit) in overdue.iter_mut().zip(args.max_drops.iter().filter_map(counts)) {
+        *slot = Some(limit);
     }
-    for (place, limit) in percent.iter_mut().zip(args.max_drops.iter().filter_map(shares)) {
-        *place = Some(limit);
+    for (slot, limit) in percent.iter_mut().zip(args.max_drops.iter().filter_map(shares)) {
+        *slot = Some(limit);
     }
     RunLimits {
         counts: [count(args, 0), count(args, 1)],
@@ -360,7 +364,7 @@ pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>)
 /// Returns the shape and the rate of first requests, when they have a schedule.
 pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>, PerfdhcpFailure> {
     let rate = args.rate.map(per_second);
-    let Some(wanted) = &args.shape else { return Ok(rate.map(|rate| (LoadShape::Even, rate))) };
+    let Some(shape_arg) = &args.shape else { return Ok(rate.map(|rate| (LoadShape::Even, rate))) };
     let (port, is_first): (u16, fn(&[u8]) -> bool) =
         if args.is_v6() { (547, is_solicit) } else { (67, is_discover) };
     let times = |path: &str| {
@@ -372,7 +376,7 @@ pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>
         }
         Ok(recording.times_ns)
     };
-    let shaped = wanted.with_rate(rate, times);
+    let shaped = shape_arg.with_rate(rate, times);
     shaped.map(Some).map_err(|problem| usage(format!("--shape {problem}")))
 }
 
@@ -384,7 +388,7 @@ pub(crate) fn period_ns(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate
 }
 
 /// Returns the due times of first requests, renewals and releases in a run from `start_ns` on.
-pub(crate) fn paces(
+pub(crate) fn schedules(
     args: &PerfdhcpArgs,
     shape: Option<&(LoadShape, LoadRate)>,
     start_ns: u64,
@@ -395,14 +399,14 @@ pub(crate) fn paces(
     let (thread, threads) = args.part.pair();
     let share = ThreadShare { thread, threads };
     let even = |rate: u32| Schedule::even(per_second(rate), start_ns, duration_ns, thread, threads);
-    let pace = match shape {
+    let pacing = match shape {
         _ if is_avalanche(args) => RequestPacing::AtOnce(clients(args).into()),
         Some((shape, rate)) => {
             RequestPacing::Scheduled(Schedule::for_thread(shape, *rate, period, share, seed))
         }
         None => RequestPacing::BestEffort(args.aggressivity),
     };
-    (pace, [args.renew_rate.map(even), args.release_rate.map(even)])
+    (pacing, [args.renew_rate.map(even), args.release_rate.map(even)])
 }
 
 /// Returns the options of DHCPv4 on the wire: the codes for the parameter request list, and the

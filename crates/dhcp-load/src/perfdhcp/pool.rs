@@ -13,8 +13,8 @@ pub(crate) const LEASES_MAX: usize = 65_536;
 /// Leases with their clients.
 #[derive(Clone, Debug)]
 pub struct RenewableLeases<L> {
-    held: Vec<(MessageSender, L)>,
-    places: HashMap<u32, usize>,
+    leases: Vec<(MessageSender, L)>,
+    index_by_client: HashMap<u32, usize>,
 }
 
 impl<L: Copy> RenewableLeases<L> {
@@ -22,32 +22,35 @@ impl<L: Copy> RenewableLeases<L> {
     #[must_use]
     pub fn new(is_used: bool) -> Self {
         let capacity = if is_used { LEASES_MAX } else { 0 };
-        Self { held: Vec::with_capacity(capacity), places: HashMap::with_capacity(capacity) }
+        Self {
+            leases: Vec::with_capacity(capacity),
+            index_by_client: HashMap::with_capacity(capacity),
+        }
     }
 
     /// Keeps `lease`, instead of an older one of the same client.
     pub fn put(&mut self, who: MessageSender, lease: L) {
-        if let Some(&place) = self.places.get(&who.client) {
-            self.held[place] = (who, lease);
-        } else if self.held.len() < self.held.capacity() {
-            self.places.insert(who.client, self.held.len());
-            self.held.push((who, lease));
+        if let Some(&index) = self.index_by_client.get(&who.client) {
+            self.leases[index] = (who, lease);
+        } else if self.leases.len() < self.leases.capacity() {
+            self.index_by_client.insert(who.client, self.leases.len());
+            self.leases.push((who, lease));
         }
     }
 
     /// Takes out a random lease.
     pub fn take(&mut self, random: &mut Random) -> Option<(MessageSender, L)> {
-        let count = self.held.len() as u64;
+        let count = self.leases.len() as u64;
         if count == 0 {
             return None;
         }
-        let place = random.below(count) as usize;
-        let taken = self.held.swap_remove(place);
-        self.places.remove(&taken.0.client);
-        if let Some((moved, _)) = self.held.get(place) {
-            self.places.insert(moved.client, place);
+        let index = random.below(count) as usize;
+        let lease = self.leases.swap_remove(index);
+        self.index_by_client.remove(&lease.0.client);
+        if let Some((moved, _)) = self.leases.get(index) {
+            self.index_by_client.insert(moved.client, index);
         }
-        Some(taken)
+        Some(lease)
     }
 }
 
@@ -63,14 +66,14 @@ mod tests {
             pool.put(who(lease % 1_000), lease);
         }
         let mut random = Random::from_seed(5);
-        let mut taken: Vec<u32> = std::iter::from_fn(|| pool.take(&mut random))
+        let mut leases: Vec<u32> = std::iter::from_fn(|| pool.take(&mut random))
             .map(|(who, lease)| {
                 assert_eq!(who.client, lease % 1_000);
                 lease
             })
             .collect();
-        taken.sort_unstable();
-        assert!(taken.into_iter().eq(2_000..3_000));
+        leases.sort_unstable();
+        assert!(leases.into_iter().eq(2_000..3_000));
         let mut none = RenewableLeases::new(false);
         none.put(who(1), 1);
         assert!(none.take(&mut random).is_none());

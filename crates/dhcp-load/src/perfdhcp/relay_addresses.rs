@@ -6,7 +6,7 @@ use super::args::PerfdhcpArgs;
 use super::plan::{self, PerfdhcpFailure};
 
 /// Number of addresses that a message names; it counts the others.
-const NAMED_MAX: usize = 3;
+const LISTED_MAX: usize = 3;
 
 /// Relay addresses of DHCPv4 that `-J` lists. A server sends its answers to the relay address in
 /// the message, at whatever address the message left from.
@@ -40,15 +40,15 @@ impl RelayAddresses {
             format!(
                 "-J: {} {verb} of this machine: answers to such an address arrive only if the server answers \
                  the source of a message (KEA_TEST_SEND_RESPONSES_TO_SOURCE)",
-                shown(&self.foreign)
+                list_text(&self.foreign)
             )
         })
     }
 
     /// Returns the addresses for people; `None` without any.
-    pub(crate) fn shown(&self) -> Option<String> {
+    pub(crate) fn list_text(&self) -> Option<String> {
         let all: Vec<_> = self.own.iter().chain(&self.foreign).copied().collect();
-        (!all.is_empty()).then(|| shown(&all))
+        (!all.is_empty()).then(|| list_text(&all))
     }
 }
 
@@ -57,10 +57,10 @@ fn is_own(address: Ipv4Addr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-fn shown(addresses: &[Ipv4Addr]) -> String {
-    let named: Vec<_> = addresses.iter().take(NAMED_MAX).map(Ipv4Addr::to_string).collect();
-    match addresses.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{} and {more} others", named.join(", ")),
+fn list_text(addresses: &[Ipv4Addr]) -> String {
+    let texts: Vec<_> = addresses.iter().take(LISTED_MAX).map(Ipv4Addr::to_string).collect();
+    match addresses.len() - texts.len() {
+        0 => texts.join(", "),
+        more => format!("{} and {more} others", texts.join(", ")),
     }
 }

@@ -104,18 +104,18 @@ pub(crate) struct ExchangeReport {
 
 /// Returns the kinds that a command line selects.
 pub(crate) fn kinds(args: &PerfdhcpArgs) -> Vec<ExchangeKind> {
-    let lives = args.scenario == PerfdhcpScenario::Lifecycle;
+    let is_lifecycle = args.scenario == PerfdhcpScenario::Lifecycle;
     let all = [
         (true, ExchangeKind::First),
         (!args.offer_only, ExchangeKind::Second),
-        (args.renew_rate.is_some() || lives, ExchangeKind::Renewal),
+        (args.renew_rate.is_some() || is_lifecycle, ExchangeKind::Renewal),
         (args.release_rate.is_some() || args.releasing > 0, ExchangeKind::Release),
-        (lives, ExchangeKind::Rebinding),
-        (lives && args.stay.is_some(), ExchangeKind::Reboot),
+        (is_lifecycle, ExchangeKind::Rebinding),
+        (is_lifecycle && args.stay.is_some(), ExchangeKind::Reboot),
         (args.informing > 0, ExchangeKind::Information),
         (args.declining > 0, ExchangeKind::Decline),
     ];
-    all.into_iter().filter(|&(is_asked, _)| is_asked).map(|(_, kind)| kind).collect()
+    all.into_iter().filter(|&(is_measured, _)| is_measured).map(|(_, kind)| kind).collect()
 }
 
 impl PerfdhcpReport {
@@ -130,16 +130,16 @@ impl PerfdhcpReport {
         apart_ms: u32,
     ) -> Self {
         let done = outcome.loop_result;
-        let name = |owner| dialect.client_shown(D::client_of(owner));
-        let [given, offered] =
+        let name = |owner| dialect.client_text(D::client_of(owner));
+        let [granted, offered] =
             outcome.leases.each_mut().map(|log| log.summarize_with(done.end_ns, apart_ms, name));
-        let leases = given.leased;
+        let leases = granted.leased;
         let mut conflicts: [LeaseSummary; ExchangeKind::COUNT] = Default::default();
         // With Rapid Commit the first exchange gives the lease.
         let gives = if args.offer_only { ExchangeKind::First } else { ExchangeKind::Second };
         conflicts[ExchangeKind::First.index()] = offered;
-        if gives == ExchangeKind::Second || given.conflicts > 0 || given.leased > 0 {
-            conflicts[gives.index()] = given;
+        if gives == ExchangeKind::Second || granted.conflicts > 0 || granted.leased > 0 {
+            conflicts[gives.index()] = granted;
         }
         let mut warnings = Vec::new();
         let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
@@ -188,12 +188,12 @@ impl PerfdhcpReport {
     }
 
     /// Notes a possible reason when no reply at all came back, or no message left.
-    pub(crate) fn explain_silence(&mut self, args: &PerfdhcpArgs, place: &RunAddresses) {
+    pub(crate) fn explain_silence(&mut self, args: &PerfdhcpArgs, addresses: &RunAddresses) {
         if self.is_refused() {
-            self.note_silence(place.refusal_reason(self.loop_result.sends.refused));
+            self.note_silence(addresses.refusal_reason(self.loop_result.sends.refused));
         } else if self.is_unanswered() {
-            self.note_silence(place.no_reply_reason(args));
-            if !args.direct && !args.is_v6() && place.local.port() == CLIENT_PORT {
+            self.note_silence(addresses.no_reply_reason(args));
+            if !args.direct && !args.is_v6() && addresses.local.port() == CLIENT_PORT {
                 self.warnings.push(
                     "requests came from a relay at port 68, which is for clients: servers answer \
                      relays at port 67 (-L 67); --direct plays clients on this link"
@@ -244,9 +244,9 @@ impl PerfdhcpReport {
             *sent_ns = sent_ns.saturating_sub(start_ns);
             *answered_ns = answered_ns.map(|ns| ns.saturating_sub(start_ns));
         }
-        let shown = self.trace.leases.iter().flatten().map(|&(client, ..)| client);
+        let clients = self.trace.leases.iter().flatten().map(|&(client, ..)| client);
         self.clients =
-            shown.map(|client| (client, traffic.dialect().client_shown(client))).collect();
+            clients.map(|client| (client, traffic.dialect().client_text(client))).collect();
         let (messages, left_out) = traffic.take_capture();
         self.messages = messages;
         if left_out > 0 {
@@ -393,15 +393,15 @@ impl PerfdhcpReport {
     }
 
     /// Returns the document; without a place, for generators on other machines.
-    pub(crate) fn json(&self, args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
+    pub(crate) fn json(&self, args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
         let limit = self.limit();
         let mut document = json!({
             "schema": SCHEMA,
             "tool": "godwit perfdhcp",
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.seed,
-            "settings": settings(args, place),
-            "ended": self.loop_result.reason.shown(),
+            "settings": settings(args, addresses),
+            "ended": self.loop_result.reason.text(),
             "interrupted": self.loop_result.reason == SendingEndReason::Interrupted,
             "exchanges": self.exchanges(args),
             "leases": self.leases,
@@ -454,7 +454,7 @@ fn counted<T: Copy, const N: usize>(
 }
 
 /// Returns every setting, also those that were not given.
-fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
+fn settings(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let options = |options: &[(u16, Vec<u8>)]| {
         options.iter().map(|(code, value)| format!("{code},{}", hex(value))).collect::<Vec<_>>()
@@ -462,11 +462,11 @@ fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
     let text = |debug: String| debug.to_lowercase();
     let mut settings = json!({
         "family": if args.is_v6() { 6 } else { 4 },
-        "server": match place {
-            Some(place) => place.server.to_string(),
+        "server": match addresses {
+            Some(addresses) => addresses.server.to_string(),
             None => run_addresses::server(args).map(|server| server.to_string()).unwrap_or_default(),
         },
-        "local": place.map(|place| place.local.to_string()),
+        "local": addresses.map(|addresses| addresses.local.to_string()),
         "scenario": text(format!("{:?}", args.scenario)),
         "resend": text(format!("{:?}", args.resend)),
         "rate": args.rate,
@@ -520,17 +520,17 @@ fn settings(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
     let colons = |mac: [u8; 6]| mac.map(|octet| format!("{octet:02x}")).join(":");
     settings["server_mac"] = json!(args.frames.server_mac.map(colons));
     settings["lifecycle"] = lifecycle(args);
-    settings["direct"] = direct(args, place);
+    settings["direct"] = direct(args, addresses);
     settings
 }
 
 /// Returns the settings of clients on the generator's link; `null` without any.
-fn direct(args: &PerfdhcpArgs, place: Option<&RunAddresses>) -> Value {
+fn direct(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     if !args.direct {
         return Value::Null;
     }
     json!({
-        "interface": place.map(RunAddresses::shown),
+        "interface": addresses.map(RunAddresses::text),
         "broadcast_flag": args.broadcast_flag,
         "answer_arp": args.answer_arp,
     })

@@ -39,7 +39,7 @@ pub struct Resends {
     rule: Option<Resend>,
     random: Random,
     due: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    kept: HashMap<(ExchangeKind, u64), PendingResend>,
+    pending: HashMap<(ExchangeKind, u64), PendingResend>,
 }
 
 impl Resends {
@@ -47,14 +47,14 @@ impl Resends {
     #[must_use]
     pub fn new(rule: Option<Resend>, seed: u64) -> Self {
         let random = Random::from_seed(seed).fork(0x7265_7365);
-        Self { rule, random, due: BinaryHeap::new(), kept: HashMap::new() }
+        Self { rule, random, due: BinaryHeap::new(), pending: HashMap::new() }
     }
 
     /// Keeps the bytes of a request.
     pub fn keep(&mut self, kind: ExchangeKind, number: u64, message: &[u8]) {
         if self.rule.is_some() {
             let message = message.into();
-            self.kept.insert((kind, number), PendingResend { message, count: 0, wait_ns: 0 });
+            self.pending.insert((kind, number), PendingResend { message, count: 0, wait_ns: 0 });
         }
     }
 
@@ -71,8 +71,8 @@ impl Resends {
             }
             Resend::Rfc9915 => self.around(NS_PER_S, NS_PER_S / 10),
         };
-        if let Some(kept) = self.kept.get_mut(&(kind, number)) {
-            kept.wait_ns = wait_ns;
+        if let Some(pending) = self.pending.get_mut(&(kind, number)) {
+            pending.wait_ns = wait_ns;
             self.due.push(Reverse((at_ns + wait_ns, kind.index(), number)));
         }
     }
@@ -110,7 +110,7 @@ impl Resends {
     ) -> Option<(usize, bool)> {
         let rule = self.rule?;
         let (count, wait_ns) =
-            self.kept.get(&(kind, number)).map(|kept| (kept.count, kept.wait_ns))?;
+            self.pending.get(&(kind, number)).map(|pending| (pending.count, pending.wait_ns))?;
         let (is_sent, wait_ns) = match rule {
             Resend::Perfdhcp => {
                 let wait_ns = self.around(NS_PER_S << count.min(6), NS_PER_S);
@@ -134,11 +134,11 @@ impl Resends {
         if !is_sent {
             return None;
         }
-        let kept = self.kept.get_mut(&(kind, number))?;
-        kept.count += 1;
-        kept.wait_ns = wait_ns;
-        let len = kept.message.len();
-        buffer[..len].copy_from_slice(&kept.message);
+        let pending = self.pending.get_mut(&(kind, number))?;
+        pending.count += 1;
+        pending.wait_ns = wait_ns;
+        let len = pending.message.len();
+        buffer[..len].copy_from_slice(&pending.message);
         Some((len, rule != Resend::Perfdhcp))
     }
 }

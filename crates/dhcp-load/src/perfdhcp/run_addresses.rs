@@ -48,12 +48,12 @@ impl RunAddresses {
         let mut local = None;
         if let Some(name) = &args.local {
             match (interface::named(name), name.parse::<ScopedAddress>()) {
-                (Ok(found), _) => interface = Some(found),
+                (Ok(named), _) => interface = Some(named),
                 (_, Ok(address)) => local = Some(address),
                 (Err(_), _) => {
-                    let found = named_host(name, args.is_v6());
+                    let address = named_host(name, args.is_v6());
                     let missing = |_| usage(format!("-l {name}: no interface, address or host"));
-                    local = Some(found.map_err(missing)?);
+                    local = Some(address.map_err(missing)?);
                 }
             }
         }
@@ -90,15 +90,15 @@ impl RunAddresses {
         Ok(Self { server, local, relays, interface, is_broadcast, is_direct: false })
     }
 
-    /// Returns the place of clients on the generator's link.
+    /// Returns the addresses of clients on the generator's link.
     fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         let name = args.local.as_deref().unwrap_or_default();
-        let found =
+        let interface =
             with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
-        if found.is_loopback || found.mac.is_none() {
+        if interface.is_loopback || interface.mac.is_none() {
             return Err(usage(format!("-l {name}: --direct needs an interface of Ethernet")));
         }
-        if !found.is_up {
+        if !interface.is_up {
             let problem = format!("interface {name} is down, or has no link");
             return Err(PerfdhcpFailure::Environment(problem));
         }
@@ -107,7 +107,7 @@ impl RunAddresses {
             server: SocketAddrV4::new(Ipv4Addr::BROADCAST, server_port).into(),
             local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, own_port).into(),
             relays: RelayAddresses::default(),
-            interface: Some(found),
+            interface: Some(interface),
             is_broadcast: true,
             is_direct: true,
         })
@@ -117,10 +117,10 @@ impl RunAddresses {
     pub(crate) fn no_reply_reason(&self, args: &PerfdhcpArgs) -> String {
         let server = self.server;
         let is_one = self.is_one();
-        let cause = is_one.then(|| silence::cause(server, None)).flatten();
+        let cause = if is_one { silence::cause(server, None) } else { None };
         cause.unwrap_or_else(|| {
-            let from = self.shown();
-            let relay = match self.relays.shown() {
+            let from = self.text();
+            let relay = match self.relays.list_text() {
                 Some(relays) => format!("relays {relays} (-J)"),
                 None => format!("relay {from}"),
             };
@@ -142,7 +142,7 @@ impl RunAddresses {
 
     /// Returns a sentence about a run in which the kernel refused all of `count` messages.
     pub(crate) fn refusal_reason(&self, count: u64) -> String {
-        let (from, to) = (self.shown(), self.server);
+        let (from, to) = (self.text(), self.server);
         let cause = self.refusal().err().map_or_else(String::new, |error| format!(": {error}"));
         format!("the kernel refused all {count} messages from {from} to {to}{cause}")
     }
@@ -187,7 +187,7 @@ impl RunAddresses {
 
     /// Returns the source of messages, for people: the interface of clients on its link, else an
     /// address.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match &self.interface {
             Some(interface) if self.is_direct => interface.name.clone(),
             _ => self.local.to_string(),
@@ -232,8 +232,8 @@ impl RunAddresses {
         if let Some(problem) = Frames::problem(self.server) {
             return Err(PerfdhcpFailure::Usage(vec![problem]));
         }
-        let found = frames.outbox(route, socket, 0, message_bytes)?;
-        found.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
+        let outbox = frames.outbox(route, socket, 0, message_bytes)?;
+        outbox.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
     }
 
     /// Returns true if the socket receives what comes to any address of the machine, because
@@ -276,9 +276,9 @@ impl RunAddresses {
 fn with_link(name: &str) -> io::Result<Interface> {
     let until_ns = Clock::mono_ns() + LINK_NS;
     loop {
-        let found = interface::named(name)?;
-        if found.is_up || Clock::mono_ns() >= until_ns {
-            return Ok(found);
+        let interface = interface::named(name)?;
+        if interface.is_up || Clock::mono_ns() >= until_ns {
+            return Ok(interface);
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -296,7 +296,7 @@ fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
         (Some("servers"), true) => GROUP_SERVERS.into(),
         (Some(text), is_v6) => {
             return match text.parse::<ScopedAddress>() {
-                Ok(found) if found.address.is_ipv6() == is_v6 => Ok(found),
+                Ok(address) if address.address.is_ipv6() == is_v6 => Ok(address),
                 Ok(_) => Err(other_family(args)),
                 Err(_) => named_host(text, is_v6).map_err(|why| usage(format!("SERVER {why}"))),
             };
@@ -307,12 +307,12 @@ fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
 
 /// Returns the address of the host called `name`.
 fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
-    let found = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
-    let scope = match found {
-        SocketAddr::V6(found) => found.scope_id(),
+    let endpoint = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
+    let scope = match endpoint {
+        SocketAddr::V6(endpoint) => endpoint.scope_id(),
         SocketAddr::V4(_) => 0,
     };
-    Ok(ScopedAddress { address: found.ip(), scope })
+    Ok(ScopedAddress { address: endpoint.ip(), scope })
 }
 
 const fn server_port(args: &PerfdhcpArgs) -> u16 {
@@ -339,7 +339,7 @@ fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Per
         IpAddr::V4(_) => false,
         IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
     };
-    let found = if wants_link_local {
+    let address = if wants_link_local {
         interface.link_local().map(IpAddr::V6)
     } else {
         interface.addresses.iter().copied().find(|own| {
@@ -347,7 +347,7 @@ fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, Per
             own.is_ipv4() == server.is_ipv4() && !is_near
         })
     };
-    found.ok_or_else(|| {
+    address.ok_or_else(|| {
         PerfdhcpFailure::Environment(format!(
             "interface {} has no address to send from",
             interface.name

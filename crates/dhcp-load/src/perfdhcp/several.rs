@@ -33,9 +33,9 @@ mod tests {
     /// Returns the due times of first requests, renewals and releases, with their limits by -n.
     fn due(args: &PerfdhcpArgs) -> [Vec<u64>; 3] {
         let shape = plan::shape(args).unwrap();
-        let (pace, leases) = plan::paces(args, shape.as_ref(), 7, 3);
+        let (pacing, leases) = plan::schedules(args, shape.as_ref(), 7, 3);
         let count = plan::limits(args, shape.as_ref()).counts[0].unwrap_or(u64::MAX);
-        let RequestPacing::Scheduled(firsts) = pace else { panic!("a rate was given") };
+        let RequestPacing::Scheduled(firsts) = pacing else { panic!("a rate was given") };
         let [renewals, releases] = leases;
         [(Some(firsts), count), (renewals, u64::MAX), (releases, u64::MAX)].map(
             |(schedule, count)| {
@@ -91,7 +91,7 @@ mod tests {
         {
             let share = |index| {
                 let args = part_of(line, GeneratorPart { index, of: 4 });
-                match plan::paces(&args, None, 0, 1).0 {
+                match plan::schedules(&args, None, 0, 1).0 {
                     RequestPacing::AtOnce(count) => count,
                     _ => args.part.share(args.preload.into()),
                 }

@@ -165,8 +165,10 @@ fn percentiles(histogram: &Histogram) -> String {
         ns.map_or_else(|| dash.to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
     };
     let ms = |ns: Option<u64>| or_dash(ns, "n/a");
-    let is_told = |quantile| histogram.count() >= samples_for(quantile);
-    let at = |quantile| or_dash(histogram.quantile(quantile).filter(|_| is_told(quantile)), "-");
+    let at = |quantile| {
+        let has_enough_samples = histogram.count() >= samples_for(quantile);
+        or_dash(if has_enough_samples { histogram.quantile(quantile) } else { None }, "-")
+    };
     format!(
         "min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, max {} ms",
         ms(histogram.min()),

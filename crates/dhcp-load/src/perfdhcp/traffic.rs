@@ -54,7 +54,7 @@ struct RequestState<O> {
     is_counted: bool,
     /// Elapsed time that the request states when it leaves, in seconds.
     age_s: u16,
-    taken: Option<O>,
+    accepted_offer: Option<O>,
     /// Number of the first request that led to this second one.
     first: Option<u64>,
     /// Number of the second request that the first one led to.
@@ -70,7 +70,7 @@ impl<O> RequestState<O> {
             state: ReplyState::Awaited,
             is_counted: true,
             age_s: 0,
-            taken: None,
+            accepted_offer: None,
             first: None,
             second: None,
         }
@@ -256,11 +256,11 @@ impl<D: Dialect> RequestTraffic<D> {
     ) -> OutgoingMessage {
         self.trace.record_sent(kind, message);
         self.resends.keep(kind, number, message);
-        self.named(kind, number, message, endpoints)
+        self.outgoing_message(kind, number, message, endpoints)
     }
 
     /// Returns the message of request `number`, ready to be sent.
-    fn named(
+    fn outgoing_message(
         &mut self,
         kind: ExchangeKind,
         number: u64,
@@ -291,7 +291,7 @@ impl<D: Dialect> RequestTraffic<D> {
         is_counted: bool,
     ) -> Option<OutgoingMessage> {
         let client = match &mut self.lifecycle {
-            Some(lives) => self.rules.part.number(lives.join()?),
+            Some(population) => self.rules.part.number(population.join()?),
             None => self.personas.client(self.rings[0].next_number(), &mut self.random),
         };
         self.begin_as(client, due_ns, buffer, is_counted)
@@ -358,16 +358,18 @@ impl<D: Dialect> RequestTraffic<D> {
         buffer: &mut [u8],
     ) -> Option<OutgoingMessage> {
         let LeaseExchange { kind, who, lease } = about;
-        let turn =
-            RequestState { taken: D::expected_reply(kind, &lease), ..RequestState::new(who) };
+        let turn = RequestState {
+            accepted_offer: D::expected_reply(kind, &lease),
+            ..RequestState::new(who)
+        };
         let Some(number) = self.open(kind, due_ns, turn) else {
             self.record_exchange_end(now_ns, kind, who, LifecycleExchangeEnd::Failed);
             return None;
         };
         if matches!(kind, ExchangeKind::Release | ExchangeKind::Decline) {
-            let given = &mut self.leases[0];
+            let log = &mut self.leases[0];
             D::resources_of_lease(&lease, who, |owner, resource| {
-                given.release(now_ns, owner, resource);
+                log.release(now_ns, owner, resource);
             });
         }
         let len =
@@ -390,11 +392,11 @@ impl<D: Dialect> RequestTraffic<D> {
     ) -> Option<OutgoingMessage> {
         let (due_ns, act) = self.lifecycle.as_mut()?.take(now_ns)?;
         match act {
-            LifecycleMessage::Begin(place) => {
-                self.begin_as(self.rules.part.number(place), due_ns, buffer, true)
+            LifecycleMessage::Begin(position) => {
+                self.begin_as(self.rules.part.number(position), due_ns, buffer, true)
             }
-            LifecycleMessage::About(kind, MessageSender { client: place, link }, lease) => {
-                let who = MessageSender { client: self.rules.part.number(place), link };
+            LifecycleMessage::About(kind, MessageSender { client: position, link }, lease) => {
+                let who = MessageSender { client: self.rules.part.number(position), link };
                 let about = LeaseExchange { kind, who, lease };
                 self.begin_lease_exchange(about, due_ns, now_ns, buffer)
             }
@@ -411,9 +413,9 @@ impl<D: Dialect> RequestTraffic<D> {
         end: LifecycleExchangeEnd<D::Lease>,
     ) {
         self.note_holder(now_ns, kind, who, &end);
-        if let Some(lives) = &mut self.lifecycle {
+        if let Some(population) = &mut self.lifecycle {
             let client = self.rules.part.position(who.client);
-            lives.record_exchange_end(now_ns, kind, MessageSender { client, ..who }, end);
+            population.record_exchange_end(now_ns, kind, MessageSender { client, ..who }, end);
         }
     }
 

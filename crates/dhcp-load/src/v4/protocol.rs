@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::answer::{Dhcp4Reply, kind};
 use super::template::{Dhcp4MessageExtras, Templates};
 use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
-use crate::identities::{mac_of, shown};
+use crate::identities::{colon_hex, mac_of};
 use crate::leases::LeasedResource;
 use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 
@@ -149,24 +149,24 @@ fn meaning(
     }
 }
 
-/// Returns the meaning of `answer` for an exchange of `to` that took up `taken`.
+/// Returns the meaning of `answer` for an exchange of `to` that took up `accepted_offer`.
 #[must_use]
 pub fn judge(
     answer: &Dhcp4Reply<'_>,
     to: Addressee,
     expect: Expect,
-    taken: Option<OfferedAddress>,
+    accepted_offer: Option<OfferedAddress>,
 ) -> Judgment<OfferedAddress> {
-    let is_named =
+    let is_for_client =
         if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };
-    if !is_named {
+    if !is_for_client {
         return Judgment::OtherClient;
     }
     match meaning(answer, to.giaddr, expect) {
         Err(fault) => Judgment::Faulty(fault),
         Ok(Meaning::Nak) => Judgment::Refused(ServerRefusal::Nak),
         Ok(Meaning::Offer(offered)) => Judgment::Offer(offered),
-        Ok(Meaning::Ack(given)) => match check_grant(given, taken) {
+        Ok(Meaning::Ack(ack)) => match check_grant(ack, accepted_offer) {
             Ok(()) => Judgment::Granted { is_moved: false },
             Err(fault) => Judgment::Faulty(fault),
         },
@@ -180,12 +180,15 @@ enum Meaning {
 }
 
 /// Checks an ACK against the offer: it must be for the same address, from the same server.
-fn check_grant(given: OfferedAddress, taken: Option<OfferedAddress>) -> Result<(), ReplyFault> {
-    let taken = taken.ok_or(ReplyFault::Kind)?;
-    if given.address != taken.address {
+fn check_grant(
+    ack: OfferedAddress,
+    accepted_offer: Option<OfferedAddress>,
+) -> Result<(), ReplyFault> {
+    let accepted_offer = accepted_offer.ok_or(ReplyFault::Kind)?;
+    if ack.address != accepted_offer.address {
         return Err(ReplyFault::AddressChanged);
     }
-    if given.server != taken.server {
+    if ack.server != accepted_offer.server {
         return Err(ReplyFault::ServerChanged);
     }
     Ok(())
@@ -229,8 +232,8 @@ impl DhcpLoadProtocol for RelayedMessages {
 
     fn write_renewal(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
         // A renewal does not name the server (RFC 2131 section 4.3.2).
-        let held = OfferedAddress { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
-        let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), held);
+        let lease = OfferedAddress { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
+        let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), lease);
         self.select_link(buffer, len, client)
     }
 
@@ -240,9 +243,11 @@ impl DhcpLoadProtocol for RelayedMessages {
         answer: &Dhcp4Reply<'_>,
         client: u32,
     ) -> Option<usize> {
-        let server = answer.server.filter(|_| self.releases && self.expect == Expect::Dhcp)?;
-        let held = OfferedAddress { address: answer.yiaddr, server };
-        Some(self.templates.release(buffer, answer.xid, mac_of(client), held))
+        if !self.releases || self.expect != Expect::Dhcp {
+            return None;
+        }
+        let lease = OfferedAddress { address: answer.yiaddr, server: answer.server? };
+        Some(self.templates.release(buffer, answer.xid, mac_of(client), lease))
     }
 
     fn read(octets: &[u8]) -> Result<Dhcp4Reply<'_>, MalformedDhcpMessage> {
@@ -257,21 +262,23 @@ impl DhcpLoadProtocol for RelayedMessages {
         &self,
         answer: &Dhcp4Reply<'_>,
         client: u32,
-        taken: Option<AcceptedOffer>,
+        accepted_offer: Option<AcceptedOffer>,
     ) -> Judgment<AcceptedOffer> {
         let mac = mac_of(client);
         let to = Addressee { mac, giaddr: self.giaddr, checks_client_id: true };
-        let offered = taken.map(|taken| taken.offered);
+        let offered = accepted_offer.map(|offer| offer.offered);
         let is_of_renewal = answer.xid & RENEWAL != 0;
-        if is_of_renewal && !taken.is_some_and(|taken| taken.is_granted) {
+        if is_of_renewal && !accepted_offer.is_some_and(|offer| offer.is_granted) {
             return Judgment::Unmatched;
         }
         let judged = judge(answer, to, self.expect, offered);
-        match (judged, taken) {
+        match (judged, accepted_offer) {
             (Judgment::OtherClient, _) => Judgment::OtherClient,
             // The exchange is past its offer and its first grant, so any further reply to them is a
             // repetition.
-            (_, Some(taken)) if taken.is_granted && !is_of_renewal => Judgment::Offer(taken),
+            (_, Some(accepted_offer)) if accepted_offer.is_granted && !is_of_renewal => {
+                Judgment::Offer(accepted_offer)
+            }
             (Judgment::Offer(_), _) if is_of_renewal => Judgment::Faulty(ReplyFault::Kind),
             (Judgment::Offer(offered), _) => {
                 Judgment::Offer(AcceptedOffer { offered, is_granted: false })
@@ -307,16 +314,16 @@ impl LeasedResource for Ipv4Addr {
     type Owner = u32;
     const COLUMNS: &'static str = "address,mac,client_id";
 
-    fn shown(self) -> String {
+    fn text(self) -> String {
         self.to_string()
     }
 
-    fn owner_shown(client: u32) -> String {
-        shown(&mac_of(client))
+    fn owner_text(client: u32) -> String {
+        colon_hex(&mac_of(client))
     }
 
     fn row(self, client: u32) -> String {
-        let mac = shown(&mac_of(client));
+        let mac = colon_hex(&mac_of(client));
         format!("{self},{mac},01:{mac}")
     }
 

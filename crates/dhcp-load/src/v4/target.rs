@@ -45,7 +45,10 @@ impl Dhcp4LoadTarget {
     /// Returns the server of thread `thread`.
     #[must_use]
     pub fn server_of(&self, thread: u32) -> SocketAddrV4 {
-        self.second.filter(|_| thread % 2 == 1).unwrap_or(self.server)
+        match self.second {
+            Some(second) if thread % 2 == 1 => second,
+            _ => self.server,
+        }
     }
 }
 

@@ -189,53 +189,65 @@ impl Templates {
         octets.len()
     }
 
-    /// Writes the REQUEST of a client that renews `held` (RFC 2131 section 4.3.2) into `buffer`.
-    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
+    /// Writes the REQUEST of a client that renews `lease` (RFC 2131 section 4.3.2) into `buffer`.
+    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], lease: OfferedAddress) -> usize {
         let octets = self.renew.write(buffer, xid, mac);
-        set_address(octets, CIADDR, held.address);
+        set_address(octets, CIADDR, lease.address);
         octets.len()
     }
 
-    /// Writes the REQUEST of a client that had `held` before it started (RFC 2131 section 3.2) into
-    /// `buffer`.
-    pub fn reboot(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
+    /// Writes the REQUEST of a client that had `lease` before it started (RFC 2131 section 3.2)
+    /// into `buffer`.
+    pub fn reboot(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        mac: [u8; 6],
+        lease: OfferedAddress,
+    ) -> usize {
         let octets = self.reboot.write(buffer, xid, mac);
-        set_address(octets, REQUEST_ADDRESS, held.address);
+        set_address(octets, REQUEST_ADDRESS, lease.address);
         octets.len()
     }
 
-    /// Writes the INFORM of a client that has `held` into `buffer`.
-    pub fn inform(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], held: OfferedAddress) -> usize {
+    /// Writes the INFORM of a client that has `lease` into `buffer`.
+    pub fn inform(
+        &self,
+        buffer: &mut [u8],
+        xid: u32,
+        mac: [u8; 6],
+        lease: OfferedAddress,
+    ) -> usize {
         let octets = self.inform.write(buffer, xid, mac);
-        set_address(octets, CIADDR, held.address);
+        set_address(octets, CIADDR, lease.address);
         octets.len()
     }
 
-    /// Writes the DECLINE of `held` into `buffer`.
+    /// Writes the DECLINE of `lease` into `buffer`.
     pub fn decline(
         &self,
         buffer: &mut [u8],
         xid: u32,
         mac: [u8; 6],
-        held: OfferedAddress,
+        lease: OfferedAddress,
     ) -> usize {
         let octets = self.decline.write(buffer, xid, mac);
-        set_address(octets, REQUEST_ADDRESS, held.address);
-        set_address(octets, REQUEST_SERVER, held.server);
+        set_address(octets, REQUEST_ADDRESS, lease.address);
+        set_address(octets, REQUEST_SERVER, lease.server);
         octets.len()
     }
 
-    /// Writes the RELEASE of `held` into `buffer`.
+    /// Writes the RELEASE of `lease` into `buffer`.
     pub fn release(
         &self,
         buffer: &mut [u8],
         xid: u32,
         mac: [u8; 6],
-        held: OfferedAddress,
+        lease: OfferedAddress,
     ) -> usize {
         let octets = self.release.write(buffer, xid, mac);
-        set_address(octets, CIADDR, held.address);
-        set_address(octets, RELEASE_SERVER, held.server);
+        set_address(octets, CIADDR, lease.address);
+        set_address(octets, RELEASE_SERVER, lease.server);
         octets.len()
     }
 }
@@ -278,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_client_without_a_relay_counts_no_hop_and_asks_for_broadcasts_until_it_has_an_address() {
-        let held =
+        let lease =
             OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let relayed = Templates::new(Ipv4Addr::UNSPECIFIED);
         for (wants_broadcast, flags) in [(false, 0), (true, 0x80)] {
@@ -286,19 +298,19 @@ mod tests {
             type Write = fn(&Templates, &mut [u8], OfferedAddress) -> usize;
             let messages: [(Write, u8); 7] = [
                 (|all, buffer, _| all.discover(buffer, 7, MAC), flags),
-                (|all, buffer, held| all.request(buffer, 7, MAC, 3, held), flags),
-                (|all, buffer, held| all.reboot(buffer, 7, MAC, held), flags),
-                (|all, buffer, held| all.renew(buffer, 7, MAC, held), 0),
-                (|all, buffer, held| all.release(buffer, 7, MAC, held), 0),
-                (|all, buffer, held| all.inform(buffer, 7, MAC, held), 0),
-                (|all, buffer, held| all.decline(buffer, 7, MAC, held), 0),
+                (|all, buffer, lease| all.request(buffer, 7, MAC, 3, lease), flags),
+                (|all, buffer, lease| all.reboot(buffer, 7, MAC, lease), flags),
+                (|all, buffer, lease| all.renew(buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.release(buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.inform(buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.decline(buffer, 7, MAC, lease), 0),
             ];
             for (write, flags) in messages {
                 let (mut expected, mut buffer) = ([0xff; 300], [0xff; 300]);
-                let len = write(&relayed, &mut expected, held);
+                let len = write(&relayed, &mut expected, lease);
                 expected[3] = 0;
                 expected[10] = flags;
-                assert_eq!(write(&direct, &mut buffer, held), len);
+                assert_eq!(write(&direct, &mut buffer, lease), len);
                 assert_eq!(buffer[..len], expected[..len]);
             }
         }
@@ -308,17 +320,17 @@ mod tests {
     fn a_renewal_names_its_address_and_a_release_the_server_too() {
         let extras = Dhcp4MessageExtras { parameters: vec![42], options: vec![60, 2, 7, 8] };
         let templates = Templates::with(Ipv4Addr::LOCALHOST, &extras);
-        let held =
+        let lease =
             OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];
-        let len = templates.renew(&mut buffer, 1, MAC, held);
+        let len = templates.renew(&mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         let options = [
             53, 1, 3, 55, 8, 1, 28, 2, 3, 15, 6, 12, 42, 61, 7, 1, 0, 12, 1, 2, 3, 5, 60, 2, 7, 8,
             255,
         ];
         assert_eq!(buffer[240..len], options);
-        let len = templates.release(&mut buffer, 1, MAC, held);
+        let len = templates.release(&mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         let options = [53, 1, 7, 54, 4, 127, 0, 0, 1, 61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
         assert_eq!(buffer[240..len], options);
@@ -327,20 +339,20 @@ mod tests {
     #[test]
     fn what_else_a_client_says_about_its_lease() {
         let templates = Templates::new(Ipv4Addr::LOCALHOST);
-        let held =
+        let lease =
             OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];
         let asks = [55, 7, 1, 28, 2, 3, 15, 6, 12];
         let id = [61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
         // RFC 2131 tables 4 and 5: the field of the address, and the messages that name the server.
-        let len = templates.reboot(&mut buffer, 1, MAC, held);
+        let len = templates.reboot(&mut buffer, 1, MAC, lease);
         let about = [53, 1, 3, 50, 4, 10, 9, 8, 7];
         assert_eq!(buffer[12..16], [0; 4]);
         assert_eq!(buffer[240..len], [&about[..], &asks, &id].concat());
-        let len = templates.inform(&mut buffer, 1, MAC, held);
+        let len = templates.inform(&mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         assert_eq!(buffer[240..len], [&[53, 1, 8][..], &asks, &id].concat());
-        let len = templates.decline(&mut buffer, 1, MAC, held);
+        let len = templates.decline(&mut buffer, 1, MAC, lease);
         let about = [53, 1, 4, 50, 4, 10, 9, 8, 7, 54, 4, 127, 0, 0, 1];
         assert_eq!(buffer[12..16], [0; 4]);
         assert_eq!(buffer[240..len], [&about[..], &id].concat());

@@ -168,7 +168,7 @@ fn read_ia(is_prefix: bool, value: &[u8]) -> Result<ReplyIa<'_>, MalformedDhcpMe
 }
 
 /// Reads an IA Address or IA Prefix option.
-fn read_given(is_prefix: bool, value: &[u8]) -> Result<ReplyIaLease, MalformedDhcpMessage> {
+fn read_lease(is_prefix: bool, value: &[u8]) -> Result<ReplyIaLease, MalformedDhcpMessage> {
     let mut reader = ByteReader::new(value);
     let (mut address, mut prefix_len) = (None, 128);
     if !is_prefix {
@@ -180,8 +180,10 @@ fn read_given(is_prefix: bool, value: &[u8]) -> Result<ReplyIaLease, MalformedDh
         prefix_len = reader.u8().ok_or(MalformedDhcpMessage)?;
         address = reader.array::<16>();
     }
-    let address =
-        Ipv6Addr::from(address.filter(|_| prefix_len <= 128).ok_or(MalformedDhcpMessage)?);
+    if prefix_len > 128 {
+        return Err(MalformedDhcpMessage);
+    }
+    let address = Ipv6Addr::from(address.ok_or(MalformedDhcpMessage)?);
     let leased = Dhcp6LeasedResource { address, prefix_len, is_prefix };
     Ok(ReplyIaLease { leased, preferred_s, valid_s, status: check(reader.rest())? })
 }
@@ -199,13 +201,13 @@ impl<'a> ReplyIa<'a> {
 
     /// Returns the values of the address or prefix options, without the option headers.
     pub fn items(self) -> impl Iterator<Item = &'a [u8]> {
-        let wanted = self.item_code();
-        options(self.options).filter(move |&(code, _)| code == wanted).map(|(_, value)| value)
+        let item_code = self.item_code();
+        options(self.options).filter(move |&(code, _)| code == item_code).map(|(_, value)| value)
     }
 
     /// Returns the addresses or prefixes.
     pub fn leases(self) -> impl Iterator<Item = ReplyIaLease> {
-        self.items().filter_map(move |value| read_given(self.is_prefix, value).ok())
+        self.items().filter_map(move |value| read_lease(self.is_prefix, value).ok())
     }
 }
 
@@ -264,7 +266,7 @@ impl<'a> Dhcp6Reply<'a> {
                 code::IA_NA | code::IA_PD => {
                     let ia = read_ia(code == code::IA_PD, value)?;
                     for item in ia.items() {
-                        read_given(ia.is_prefix, item)?;
+                        read_lease(ia.is_prefix, item)?;
                     }
                 }
                 _ => {}

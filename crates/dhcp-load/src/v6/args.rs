@@ -81,7 +81,7 @@ pub struct Dhcp6LoadArgs {
 
 fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
     match netio::resolve::endpoint(text, Some(SERVER_PORT), |ip| ip.is_ipv6())? {
-        SocketAddr::V6(found) => Ok(found),
+        SocketAddr::V6(address) => Ok(address),
         SocketAddr::V4(_) => Err(format!("{text}: not an address of IPv6")),
     }
 }
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn a_client_on_the_link_needs_no_server_and_has_no_relay() {
-        let found = target("--direct eth0 --rate 1 --ia pd").unwrap();
-        assert_eq!(found.server, "[ff02::1:2]:547".parse().unwrap());
-        assert_eq!((found.requested.addresses(), found.requested.prefixes()), (0, 1));
+        let direct = target("--direct eth0 --rate 1 --ia pd").unwrap();
+        assert_eq!(direct.server, "[ff02::1:2]:547".parse().unwrap());
+        assert_eq!((direct.requested.addresses(), direct.requested.prefixes()), (0, 1));
         for wrong in [
             "--direct eth0 --relay 2001:db8::2 --rate 1",
             "--server 2001:db8::1 --rate 1",

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::identities::{mac_of, shown};
+use crate::identities::{colon_hex, mac_of};
 use crate::leases::LeasedResource;
 
 /// Length of a client's DUID, in bytes.
@@ -68,7 +68,7 @@ impl LeasedResource for Dhcp6LeasedResource {
     type Owner = ClientIa;
     const COLUMNS: &'static str = "address,prefix_len,lease_type,duid,iaid";
 
-    fn shown(self) -> String {
+    fn text(self) -> String {
         if self.is_prefix {
             format!("{}/{}", self.address, self.prefix_len)
         } else {
@@ -76,14 +76,14 @@ impl LeasedResource for Dhcp6LeasedResource {
         }
     }
 
-    fn owner_shown(owner: ClientIa) -> String {
-        format!("{} IAID {}", shown(&duid_of(owner.client)), owner.iaid)
+    fn owner_text(owner: ClientIa) -> String {
+        format!("{} IAID {}", colon_hex(&duid_of(owner.client)), owner.iaid)
     }
 
     fn row(self, owner: ClientIa) -> String {
         // Kea's lease types.
         let lease_type = if self.is_prefix { 2 } else { 0 };
-        let duid = shown(&duid_of(owner.client));
+        let duid = colon_hex(&duid_of(owner.client));
         format!("{},{},{lease_type},{duid},{}", self.address, self.prefix_len, owner.iaid)
     }
 
@@ -112,9 +112,9 @@ mod tests {
             leased.row(owner),
             "2001:db8:1::,56,2,00:01:00:01:2a:00:00:00:02:67:00:00:00:05,2"
         );
-        assert_eq!(leased.shown(), "2001:db8:1::/56");
+        assert_eq!(leased.text(), "2001:db8:1::/56");
         assert_eq!(
-            Dhcp6LeasedResource::owner_shown(owner),
+            Dhcp6LeasedResource::owner_text(owner),
             "00:01:00:01:2a:00:00:00:02:67:00:00:00:05 IAID 2"
         );
     }

@@ -162,7 +162,7 @@ impl Dhcp6ClientMessages {
         if id != to.duid || answer.relay.is_some_and(|relay| relay.peer != to.peer) {
             return Err(Judgment::OtherClient);
         }
-        let wanted = match self.expect {
+        let expected_kind = match self.expect {
             Expect::Dhcp => kind::RELAY_REPL,
             Expect::Echo => kind::RELAY_FORW,
         };
@@ -170,7 +170,7 @@ impl Dhcp6ClientMessages {
             None if !self.is_relayed => Ok(()),
             Some(relay)
                 if self.is_relayed
-                    && (relay.kind, relay.hops, relay.link) == (wanted, 0, to.link) =>
+                    && (relay.kind, relay.hops, relay.link) == (expected_kind, 0, to.link) =>
             {
                 Ok(())
             }
@@ -178,21 +178,21 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Returns the meaning of `answer` for an exchange of `to` that took up `taken`.
+    /// Returns the meaning of `answer` for an exchange of `to` that took up `accepted_offer`.
     #[must_use]
     pub fn judge_for(
         &self,
         answer: &Dhcp6Reply<'_>,
         to: &MessageIdentity<'_>,
-        taken: Option<Advertised>,
+        accepted_offer: Option<Advertised>,
     ) -> Judgment<Advertised> {
         if let Err(judgment) = self.check_addressing(answer, to) {
             return judgment;
         }
         let judged = match (self.expect, answer.kind) {
-            (Expect::Dhcp, _) => self.judge_server(answer, taken),
+            (Expect::Dhcp, _) => self.judge_server(answer, accepted_offer),
             (Expect::Echo, kind::SOLICIT) => Ok(Judgment::Offer(Advertised::default())),
-            (Expect::Echo, kind::REQUEST) if taken.is_some() => {
+            (Expect::Echo, kind::REQUEST) if accepted_offer.is_some() => {
                 Ok(Judgment::Granted { is_moved: false })
             }
             (Expect::Echo, _) => Err(ReplyFault::Kind),
@@ -238,34 +238,34 @@ impl Dhcp6ClientMessages {
     /// Checks the associations against the requested ones.
     fn associations(&self, answer: &Dhcp6Reply<'_>) -> Result<AssociationCheck, ReplyFault> {
         let mut all = AssociationCheck::default();
-        let mut seen = [0_u16; 2];
+        let mut iaid_bits = [0_u16; 2];
         for ia in answer.ias() {
-            let asked =
+            let requested =
                 if ia.is_prefix { self.requested.prefixes() } else { self.requested.addresses() };
-            let place = ia.iaid.wrapping_sub(self.first_iaid);
-            let bit = 1_u16.checked_shl(place).unwrap_or(0);
-            let seen = &mut seen[usize::from(ia.is_prefix)];
-            if place >= u32::from(asked) || *seen & bit != 0 {
+            let index = ia.iaid.wrapping_sub(self.first_iaid);
+            let bit = 1_u16.checked_shl(index).unwrap_or(0);
+            let iaid_bits = &mut iaid_bits[usize::from(ia.is_prefix)];
+            if index >= u32::from(requested) || *iaid_bits & bit != 0 {
                 return Err(ReplyFault::Association);
             }
-            *seen |= bit;
+            *iaid_bits |= bit;
             if let Some(refusal) = read_association(ia, &mut all.leased)? {
                 all.refusal.get_or_insert(refusal);
             }
         }
-        let missing = seen[0].count_ones() < self.requested.addresses().into()
-            || seen[1].count_ones() < self.requested.prefixes().into();
+        let missing = iaid_bits[0].count_ones() < self.requested.addresses().into()
+            || iaid_bits[1].count_ones() < self.requested.prefixes().into();
         if missing && all.refusal.is_none() { Err(ReplyFault::NoAddress) } else { Ok(all) }
     }
 
     fn judge_server(
         &self,
         answer: &Dhcp6Reply<'_>,
-        taken: Option<Advertised>,
+        accepted_offer: Option<Advertised>,
     ) -> Result<Judgment<Advertised>, ReplyFault> {
         let is_to_solicit = answer.xid & 1 == 0;
         let is_rapid = self.requested.rapid_commit && answer.has_rapid_commit;
-        match (answer.kind, taken) {
+        match (answer.kind, accepted_offer) {
             (kind::ADVERTISE, _) if !is_to_solicit => return Err(ReplyFault::Transaction),
             (kind::REPLY, None) if !is_to_solicit => return Err(ReplyFault::Transaction),
             (kind::REPLY, Some(_)) if is_to_solicit && !is_rapid => {
@@ -273,14 +273,14 @@ impl Dhcp6ClientMessages {
             }
             (kind::REPLY, None) if !is_rapid => return Err(ReplyFault::Kind),
             // The exchange is past its offer, so any further reply to the SOLICIT is a repetition.
-            (kind::ADVERTISE | kind::REPLY, Some(taken)) if is_to_solicit => {
-                return Ok(Judgment::Offer(taken));
+            (kind::ADVERTISE | kind::REPLY, Some(accepted_offer)) if is_to_solicit => {
+                return Ok(Judgment::Offer(accepted_offer));
             }
             (kind::ADVERTISE | kind::REPLY, _) => {}
             _ => return Err(ReplyFault::Kind),
         }
         let server = digest_of_id(answer.server_id.ok_or(ReplyFault::NoServer)?);
-        if taken.is_some_and(|taken| taken.server != server) {
+        if accepted_offer.is_some_and(|offer| offer.server != server) {
             return Err(ReplyFault::ServerChanged);
         }
         if let Some(refusal) = ServerRefusal::from_status(answer.status) {
@@ -291,7 +291,7 @@ impl Dhcp6ClientMessages {
             return Ok(Judgment::Refused(refusal));
         }
         if answer.kind == kind::REPLY {
-            let is_moved = taken.is_some_and(|taken| taken.leased != leased);
+            let is_moved = accepted_offer.is_some_and(|offer| offer.leased != leased);
             return Ok(Judgment::Granted { is_moved });
         }
         if !self.templates.can_repeat(answer) {
@@ -311,17 +311,17 @@ fn read_association(
     }
     let mut refusal = ServerRefusal::from_status(ia.status);
     let mut count = 0;
-    for given in ia.leases() {
-        if given.preferred_s > given.valid_s {
+    for lease in ia.leases() {
+        if lease.preferred_s > lease.valid_s {
             return Err(ReplyFault::Lifetimes);
         }
         if refusal.is_none() {
-            refusal = ServerRefusal::from_status(given.status);
+            refusal = ServerRefusal::from_status(lease.status);
         }
-        if given.valid_s > 0 {
+        if lease.valid_s > 0 {
             count += 1;
             // The digests are added up, because servers may send the leases in any order.
-            *leased = leased.wrapping_add(digest_of(ia.iaid, given.leased));
+            *leased = leased.wrapping_add(digest_of(ia.iaid, lease.leased));
         }
     }
     if count == 0 && refusal.is_none() { Err(ReplyFault::NoAddress) } else { Ok(refusal) }
@@ -396,26 +396,28 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
         &self,
         answer: &Dhcp6Reply<'_>,
         client: u32,
-        taken: Option<Advertised>,
+        accepted_offer: Option<Advertised>,
     ) -> Judgment<Advertised> {
         let is_of_renewal = answer.xid & RENEWAL != 0;
-        let is_granted = taken.is_some_and(|taken| taken.is_granted);
-        self.as_client(client, |to| match taken {
-            _ if is_of_renewal != is_granted => match (self.check_addressing(answer, to), taken) {
-                (Err(judgment), _) => judgment,
-                // The exchange is past its offer and its first grant, so any further reply to them
-                // is a repetition.
-                (Ok(()), Some(taken)) if is_granted => Judgment::Offer(taken),
-                (Ok(()), _) => Judgment::Unmatched,
-            },
+        let is_granted = accepted_offer.is_some_and(|offer| offer.is_granted);
+        self.as_client(client, |to| match accepted_offer {
+            _ if is_of_renewal != is_granted => {
+                match (self.check_addressing(answer, to), accepted_offer) {
+                    (Err(judgment), _) => judgment,
+                    // The exchange is past its offer and its first grant, so any further reply to them
+                    // is a repetition.
+                    (Ok(()), Some(accepted_offer)) if is_granted => Judgment::Offer(accepted_offer),
+                    (Ok(()), _) => Judgment::Unmatched,
+                }
+            }
             _ if is_granted && self.expect == Expect::Dhcp => self.judge_lease(answer, to, false),
-            taken => match self.judge_for(answer, to, taken) {
+            accepted_offer => match self.judge_for(answer, to, accepted_offer) {
                 Judgment::Granted { .. } if self.renews && !is_granted => {
                     if !self.templates.can_repeat(answer) {
                         return Judgment::Faulty(ReplyFault::TooLong);
                     }
-                    let taken = taken.unwrap_or_default();
-                    Judgment::Continued(Advertised { is_granted: true, ..taken })
+                    let accepted_offer = accepted_offer.unwrap_or_default();
+                    Judgment::Continued(Advertised { is_granted: true, ..accepted_offer })
                 }
                 judgment => judgment,
             },

@@ -35,7 +35,7 @@ pub(crate) struct TestIa {
     pub(crate) iaid: u32,
     pub(crate) t1_s: u32,
     pub(crate) t2_s: u32,
-    pub(crate) given: Vec<TestIaLease>,
+    pub(crate) leases: Vec<TestIaLease>,
     pub(crate) status: Option<u16>,
 }
 
@@ -81,18 +81,18 @@ impl Dhcp6TestRequest<'_> {
     }
 
     /// Returns code and IAID of the requested associations.
-    fn asked(&self) -> Vec<(u16, u32)> {
+    fn requested_ias(&self) -> Vec<(u16, u32)> {
         let message = self.message();
-        let (mut at, mut asked) = (4, Vec::new());
+        let (mut at, mut requested_ias) = (4, Vec::new());
         while at < message.len() {
             let (option, len) = (word(message, at), usize::from(word(message, at + 2)));
             if option == code::IA_NA || option == code::IA_PD {
                 let iaid = u32::from_be_bytes(*message[at + 4..].first_chunk().unwrap());
-                asked.push((option, iaid));
+                requested_ias.push((option, iaid));
             }
             at += 4 + len;
         }
-        asked
+        requested_ias
     }
 
     fn asks_for(&self, option: u16) -> bool {
@@ -129,10 +129,10 @@ impl Dhcp6TestRequest<'_> {
             relay.clear();
         }
         let message = self.message();
-        let ias = self.asked().into_iter().map(|(option, iaid)| {
+        let ias = self.requested_ias().into_iter().map(|(option, iaid)| {
             let is_prefix = option == code::IA_PD;
-            let given = vec![self.own(is_prefix, iaid)];
-            TestIa { is_prefix, iaid, t1_s: 900, t2_s: 1_440, given, status: None }
+            let leases = vec![self.own(is_prefix, iaid)];
+            TestIa { is_prefix, iaid, t1_s: 900, t2_s: 1_440, leases, status: None }
         });
         Dhcp6TestReply {
             relay,
@@ -179,14 +179,15 @@ impl Dhcp6TestReply {
         }
         for ia in &self.ias {
             let item = if ia.is_prefix { 25 } else { 24 };
-            let len = 12 + ia.given.len() * (4 + item) + ia.status.map_or(0, |_| 10);
+            let len = 12 + ia.leases.len() * (4 + item) + ia.status.map_or(0, |_| 10);
             writer.u16(if ia.is_prefix { code::IA_PD } else { code::IA_NA }).u16(len as u16);
             writer.u32(ia.iaid).u32(ia.t1_s).u32(ia.t2_s);
-            for given in &ia.given {
-                let (times, address) = ([given.preferred_s, given.valid_s], given.address.octets());
+            for lease in &ia.leases {
+                let times = [lease.preferred_s, lease.valid_s];
+                let address = lease.address.octets();
                 if ia.is_prefix {
                     writer.u16(code::IAPREFIX).u16(25).u32(times[0]).u32(times[1]);
-                    writer.u8(given.prefix_len).put(&address);
+                    writer.u8(lease.prefix_len).put(&address);
                 } else {
                     writer.u16(code::IAADDR).u16(24).put(&address).u32(times[0]).u32(times[1]);
                 }

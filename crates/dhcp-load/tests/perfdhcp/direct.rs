@@ -113,115 +113,126 @@ impl DirectClientSimulation {
 
 #[test]
 fn an_answer_is_taken_by_broadcast_or_by_the_station_that_it_is_for() {
-    let mut world = DirectClientSimulation::new(rules(1));
+    let mut simulation = DirectClientSimulation::new(rules(1));
     for to in [mac(0), MacAddress::BROADCAST] {
-        let discover = world.begin();
+        let discover = simulation.begin();
         let request = Dhcp4TestRequest { octets: &discover };
         assert_eq!(discover[24..28], [0; 4], "no relay");
-        assert!(world.comes(&request.good(), to).is_some());
+        assert!(simulation.comes(&request.good(), to).is_some());
     }
     let link = LinkCounts { broadcast: 1, unicast: 1, ..LinkCounts::default() };
-    assert_eq!((world.traffic.link, world.traffic.received), (link, 2));
-    let discover = world.begin();
+    assert_eq!((simulation.traffic.link, simulation.traffic.received), (link, 2));
+    let discover = simulation.begin();
     // Client 2's reply, sent to client 3: neither client has got its reply.
-    assert!(world.comes(&Dhcp4TestRequest { octets: &discover }.good(), mac(3)).is_none());
-    assert!(world.comes(&Dhcp4TestRequest { octets: &discover }.good(), STRANGER).is_none());
+    assert!(simulation.comes(&Dhcp4TestRequest { octets: &discover }.good(), mac(3)).is_none());
+    assert!(simulation.comes(&Dhcp4TestRequest { octets: &discover }.good(), STRANGER).is_none());
     let expected =
         ExchangeKindCounts { sent: 3, on_time: 2, unmatched: 1, ..ExchangeKindCounts::default() };
-    assert_eq!(world.counts(ExchangeKind::First), expected);
+    assert_eq!(simulation.counts(ExchangeKind::First), expected);
     let link = LinkCounts { broadcast: 1, unicast: 2, overheard: 1, arp_answered: 0 };
-    assert_eq!((world.traffic.link, world.traffic.received), (link, 3));
+    assert_eq!((simulation.traffic.link, simulation.traffic.received), (link, 3));
 }
 
 #[test]
 fn what_others_on_the_link_are_told_is_overheard_and_strays_for_us_are_not() {
-    let mut world = DirectClientSimulation::new(rules(1));
-    let discover = world.begin();
+    let mut simulation = DirectClientSimulation::new(rules(1));
+    let discover = simulation.begin();
     let good = Dhcp4TestRequest { octets: &discover }.good();
     let mut foreign = good.clone();
     foreign[4..8].copy_from_slice(&[0xde, 0xad, 0xbe, 0xef]);
     let ours = foreign.clone();
     foreign[28..34].copy_from_slice(&STRANGER.0);
-    assert!(world.comes(&foreign, MacAddress::BROADCAST).is_none());
-    assert_eq!((world.traffic.link.overheard, world.traffic.received), (1, 0));
+    assert!(simulation.comes(&foreign, MacAddress::BROADCAST).is_none());
+    assert_eq!((simulation.traffic.link.overheard, simulation.traffic.received), (1, 0));
     // A reply of no exchange, but for one of the clients.
-    assert!(world.comes(&ours, MacAddress::BROADCAST).is_none());
-    assert_eq!((world.traffic.link.overheard, world.traffic.received), (1, 1));
-    let strays: u64 = world.traffic.accounts.iter().map(|account| account.unmatched).sum();
+    assert!(simulation.comes(&ours, MacAddress::BROADCAST).is_none());
+    assert_eq!((simulation.traffic.link.overheard, simulation.traffic.received), (1, 1));
+    let strays: u64 = simulation.traffic.accounts.iter().map(|account| account.unmatched).sum();
     assert_eq!(strays, 1);
     // A reply of our exchange, with a stranger's name in it, by broadcast and to the client.
     let mut wrong = good.clone();
     wrong[28..34].copy_from_slice(&STRANGER.0);
-    assert!(world.comes(&wrong, MacAddress::BROADCAST).is_none());
-    assert_eq!(world.counts(ExchangeKind::First).wrong_client, 1);
-    assert!(world.comes(&good, mac(0)).is_none());
-    assert_eq!(world.counts(ExchangeKind::First).duplicates, 1);
+    assert!(simulation.comes(&wrong, MacAddress::BROADCAST).is_none());
+    assert_eq!(simulation.counts(ExchangeKind::First).wrong_client, 1);
+    assert!(simulation.comes(&good, mac(0)).is_none());
+    assert_eq!(simulation.counts(ExchangeKind::First).duplicates, 1);
 }
 
 #[test]
 fn what_no_station_would_take_is_malformed_and_answers_nothing() {
-    let mut world = DirectClientSimulation::new(rules(1));
-    let discover = world.begin();
+    let mut simulation = DirectClientSimulation::new(rules(1));
+    let discover = simulation.begin();
     let octets = Dhcp4TestRequest { octets: &discover }.good();
     let incoming = ReceivedDatagram { is_damaged: true, ..ReceivedDatagram::from_udp(&octets) };
-    assert_eq!(world.traffic.process_datagram(world.now_ns, &incoming, &mut world.buffer), None);
-    assert_eq!((world.traffic.malformed, world.traffic.too_short), (1, 0));
     assert_eq!(
-        world.counts(ExchangeKind::First),
+        simulation.traffic.process_datagram(simulation.now_ns, &incoming, &mut simulation.buffer),
+        None
+    );
+    assert_eq!((simulation.traffic.malformed, simulation.traffic.too_short), (1, 0));
+    assert_eq!(
+        simulation.counts(ExchangeKind::First),
         ExchangeKindCounts { sent: 1, ..ExchangeKindCounts::default() }
     );
-    assert!(world.comes(&octets, mac(0)).is_some(), "the true one is still awaited");
+    assert!(simulation.comes(&octets, mac(0)).is_some(), "the true one is still awaited");
 }
 
 #[test]
 fn who_is_given_an_address_answers_for_it_until_it_is_given_back() {
     let with_arp = RequestRules { answers_arp: true, keeps_leases: true, ..rules(1) };
-    let mut world = DirectClientSimulation::new(with_arp);
-    let discover = world.begin();
+    let mut simulation = DirectClientSimulation::new(with_arp);
+    let discover = simulation.begin();
     let request = Dhcp4TestRequest { octets: &discover };
     let address = request.own_address();
-    let (octets, _) = world.comes(&request.good(), mac(0)).expect("an offer is taken up");
-    assert_eq!(world.holder(address), None, "an offer is no lease");
-    world.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
-    assert_eq!(world.holder(address), Some(mac(0)));
+    let (octets, _) = simulation.comes(&request.good(), mac(0)).expect("an offer is taken up");
+    assert_eq!(simulation.holder(address), None, "an offer is no lease");
+    simulation.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
+    assert_eq!(simulation.holder(address), Some(mac(0)));
     // The client announces the address once.
-    assert_eq!(world.traffic.announcement(), Some((mac(0).0, address)));
-    assert_eq!(world.traffic.announcement(), None);
-    assert_eq!(world.holder(Ipv4Addr::new(10, 1, 2, 3)), None);
-    assert_eq!(world.traffic.link.arp_answered, 1);
-    let now_ns = world.now_ns;
-    let outgoing =
-        world.traffic.begin_on_lease(ExchangeKind::Release, now_ns, now_ns, &mut world.buffer);
-    let (_, endpoints) = world.sent(outgoing);
+    assert_eq!(simulation.traffic.announcement(), Some((mac(0).0, address)));
+    assert_eq!(simulation.traffic.announcement(), None);
+    assert_eq!(simulation.holder(Ipv4Addr::new(10, 1, 2, 3)), None);
+    assert_eq!(simulation.traffic.link.arp_answered, 1);
+    let now_ns = simulation.now_ns;
+    let outgoing = simulation.traffic.begin_on_lease(
+        ExchangeKind::Release,
+        now_ns,
+        now_ns,
+        &mut simulation.buffer,
+    );
+    let (_, endpoints) = simulation.sent(outgoing);
     assert_eq!((*endpoints.source.ip(), *endpoints.destination.ip()), (address, SERVER));
     assert_eq!(endpoints.destination_mac, SERVER_MAC);
-    assert_eq!(world.holder(address), None);
+    assert_eq!(simulation.holder(address), None);
     // The address of another client, until its lease ends.
-    let address = world.lease();
-    assert_eq!(world.holder(address), Some(mac(1)));
-    world.now_ns += 3_600 * NS_PER_S;
-    assert_eq!(world.holder(address), None);
+    let address = simulation.lease();
+    assert_eq!(simulation.holder(address), Some(mac(1)));
+    simulation.now_ns += 3_600 * NS_PER_S;
+    assert_eq!(simulation.holder(address), None);
 }
 
 #[test]
 fn a_refused_renewal_ends_the_answering_and_without_the_flag_nobody_answers() {
     for answers_arp in [true, false] {
-        let mut world = DirectClientSimulation::new(RequestRules {
+        let mut simulation = DirectClientSimulation::new(RequestRules {
             answers_arp,
             keeps_leases: true,
             ..rules(1)
         });
-        let address = world.lease();
-        assert_eq!(world.traffic.announcement().is_some(), answers_arp);
-        assert_eq!(world.holder(address).is_some(), answers_arp);
-        let now_ns = world.now_ns;
-        let outgoing =
-            world.traffic.begin_on_lease(ExchangeKind::Renewal, now_ns, now_ns, &mut world.buffer);
-        let (octets, endpoints) = world.sent(outgoing);
+        let address = simulation.lease();
+        assert_eq!(simulation.traffic.announcement().is_some(), answers_arp);
+        assert_eq!(simulation.holder(address).is_some(), answers_arp);
+        let now_ns = simulation.now_ns;
+        let outgoing = simulation.traffic.begin_on_lease(
+            ExchangeKind::Renewal,
+            now_ns,
+            now_ns,
+            &mut simulation.buffer,
+        );
+        let (octets, endpoints) = simulation.sent(outgoing);
         assert_eq!((*endpoints.source.ip(), endpoints.destination_mac), (address, SERVER_MAC));
         let nak = Dhcp4TestRequest { octets: &octets }.answer(kind::NAK, Ipv4Addr::UNSPECIFIED);
-        world.comes(&nak, mac(0));
-        assert_eq!(world.holder(address), None);
+        simulation.comes(&nak, mac(0));
+        assert_eq!(simulation.holder(address), None);
     }
 }
 
@@ -236,22 +247,27 @@ fn a_client_that_is_away_does_not_answer_until_it_is_back() {
         informing_percent: 0,
         declining_percent: 0,
     };
-    let mut world = DirectClientSimulation::new(RequestRules {
+    let mut simulation = DirectClientSimulation::new(RequestRules {
         answers_arp: true,
         habits: Some(habits),
         ..rules(1)
     });
-    let address = world.lease();
-    assert_eq!(world.holder(address), Some(mac(0)));
+    let address = simulation.lease();
+    assert_eq!(simulation.holder(address), Some(mac(0)));
     // The client leaves silently, which sends nothing, and comes back.
     let mut reboot = None;
     while reboot.is_none() {
-        world.now_ns = world.traffic.next_life_ns().expect("it goes on");
-        reboot = world.traffic.begin_lifecycle_exchange(world.now_ns, &mut world.buffer);
-        assert_eq!(world.holder(address), None, "it is away, or has not been told that it may");
+        simulation.now_ns = simulation.traffic.next_life_ns().expect("it goes on");
+        reboot =
+            simulation.traffic.begin_lifecycle_exchange(simulation.now_ns, &mut simulation.buffer);
+        assert_eq!(
+            simulation.holder(address),
+            None,
+            "it is away, or has not been told that it may"
+        );
     }
-    let (octets, endpoints) = world.sent(reboot);
+    let (octets, endpoints) = simulation.sent(reboot);
     assert!(endpoints.source.ip().is_unspecified());
-    world.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
-    assert_eq!(world.holder(address), Some(mac(0)));
+    simulation.comes(&Dhcp4TestRequest { octets: &octets }.good(), mac(0));
+    assert_eq!(simulation.holder(address), Some(mac(0)));
 }

@@ -66,13 +66,13 @@ fn a_stall_of_the_server_makes_late_what_it_holds_up() {
             let request = Dhcp4TestRequest { octets };
             let counts = &mut ledger[kind_of(&request).index()];
             counts.sent += 1;
-            let held_ns = if stall_ns.contains(&now_ns) { stall_ns.end - now_ns } else { 0 };
-            if held_ns + MS > DEADLINE_NS {
+            let delay_ns = if stall_ns.contains(&now_ns) { stall_ns.end - now_ns } else { 0 };
+            if delay_ns + MS > DEADLINE_NS {
                 counts.late += 1
             } else {
                 counts.on_time += 1
             }
-            vec![(held_ns + MS, request.good())]
+            vec![(delay_ns + MS, request.good())]
         },
     );
     assert_eq!(played.counts(), ledger);
@@ -145,10 +145,13 @@ fn of_a_burst_that_the_socket_does_not_hold_the_rest_is_lost_here() {
                 vec![(burst_ns - now_ns, Dhcp4TestRequest { octets }.good())]
             });
         let first = &played.traffic.accounts[0];
-        let held = room.min(300) as u64;
-        assert_eq!((answers, played.traffic.received), (300, held), "{room}");
-        assert_eq!((first.on_time(), first.ledger.count(ExchangeClass::Lost)), (held, 300 - held));
-        assert_eq!(played.socket_drops, 300 - held);
+        let received = room.min(300) as u64;
+        assert_eq!((answers, played.traffic.received), (300, received), "{room}");
+        assert_eq!(
+            (first.on_time(), first.ledger.count(ExchangeClass::Lost)),
+            (received, 300 - received)
+        );
+        assert_eq!(played.socket_drops, 300 - received);
         let health = Health { socket_drops: played.socket_drops, sends_refused: 0 };
         let is_sound = first.ledger.verdict(health) == GeneratorVerdict::Sound;
         assert_eq!(

@@ -77,11 +77,11 @@ fn every_refusal_is_counted_by_its_status_at_both_stages() {
             (ServerRefusal::UseMulticast, |reply, _, _| reply.status = Some(5)),
             (ServerRefusal::OtherStatus, |reply, _, _| reply.status = Some(77)),
             (ServerRefusal::NoAddrsAvail, |reply, _, _| {
-                reply.ias[0].given.clear();
+                reply.ias[0].leases.clear();
                 reply.ias[0].status = Some(2);
             }),
             (ServerRefusal::NoPrefixAvail, |reply, _, _| {
-                reply.ias[1].given.clear();
+                reply.ias[1].leases.clear();
                 reply.ias[1].status = Some(6);
             }),
         ];
@@ -102,12 +102,12 @@ fn answers_that_break_the_protocol_are_told_apart_at_both_stages() {
             (ReplyFault::NoServer, |reply, _, _| reply.server_id = None),
             (ReplyFault::NoClient, |reply, _, _| reply.client_id = None),
             (ReplyFault::Kind, |reply, _, _| reply.kind = 10),
-            (ReplyFault::NoAddress, |reply, _, _| reply.ias[0].given.clear()),
+            (ReplyFault::NoAddress, |reply, _, _| reply.ias[0].leases.clear()),
             (ReplyFault::NoAddress, |reply, _, _| drop(reply.ias.pop())),
             (ReplyFault::Association, |reply, _, _| reply.ias[0].iaid = 9),
             (ReplyFault::Timers, |reply, _, _| reply.ias[0].t1_s = reply.ias[0].t2_s + 1),
             (ReplyFault::Lifetimes, |reply, _, _| {
-                reply.ias[0].given[0].preferred_s = reply.ias[0].given[0].valid_s + 1;
+                reply.ias[0].leases[0].preferred_s = reply.ias[0].leases[0].valid_s + 1;
             }),
             (ReplyFault::Relay, |reply, _, _| reply.relay[5] ^= 1),
         ];
@@ -229,7 +229,7 @@ fn leases_are_renewed_and_given_back_to_their_server() {
                 ExchangeKind::Renewal if counts.sent.is_multiple_of(5) => {
                     counts.refused += 1;
                     reply.ias[1].status = Some(3);
-                    reply.ias[1].given.clear();
+                    reply.ias[1].leases.clear();
                 }
                 _ => counts.on_time += 1,
             }

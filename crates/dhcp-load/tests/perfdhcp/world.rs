@@ -202,7 +202,8 @@ pub(crate) fn play_on<D: Dialect>(
         LoadRate::per_second(rate).map(|rate| Schedule::even(rate, START_NS, duration_ns, 0, 1))
     };
     let duration_ns = LoadRate::per_second(rate).unwrap().offset_ns(count);
-    let mut paces = [rate, lease_rates[0], lease_rates[1]].map(|rate| schedule(rate, duration_ns));
+    let mut schedules =
+        [rate, lease_rates[0], lease_rates[1]].map(|rate| schedule(rate, duration_ns));
     let mut wire: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>> = BinaryHeap::new();
     let mut buffer = vec![0; traffic.dialect().message_bytes_max()];
     let (mut sequence, mut now_ns, mut sent, mut socket_drops) = (0, START_NS, Vec::new(), 0);
@@ -213,11 +214,15 @@ pub(crate) fn play_on<D: Dialect>(
             socket_drops += overflow(&mut wire, machine.socket_datagrams, now_ns);
         }
         let mut outgoing = None;
-        if let Some(due_ns) = paces[0].as_mut().and_then(|pace| pace.take(now_ns)) {
+        if let Some(due_ns) = schedules[0].as_mut().and_then(|schedule| schedule.take(now_ns)) {
             outgoing = traffic.begin(due_ns, &mut buffer, true);
-        } else if let Some(due_ns) = paces[1].as_mut().and_then(|pace| pace.take(now_ns)) {
+        } else if let Some(due_ns) =
+            schedules[1].as_mut().and_then(|schedule| schedule.take(now_ns))
+        {
             outgoing = traffic.begin_on_lease(ExchangeKind::Renewal, due_ns, now_ns, &mut buffer);
-        } else if let Some(due_ns) = paces[2].as_mut().and_then(|pace| pace.take(now_ns)) {
+        } else if let Some(due_ns) =
+            schedules[2].as_mut().and_then(|schedule| schedule.take(now_ns))
+        {
             outgoing = traffic.begin_on_lease(ExchangeKind::Release, due_ns, now_ns, &mut buffer);
         } else if let Some(again) = traffic.resend(now_ns, &mut buffer) {
             outgoing = Some(again);
@@ -227,7 +232,7 @@ pub(crate) fn play_on<D: Dialect>(
                 traffic.process_datagram(now_ns, &ReceivedDatagram::from_udp(&octets), &mut buffer);
         } else {
             traffic.expire(now_ns);
-            let next = paces.iter().flatten().filter_map(Schedule::next_due_ns).min();
+            let next = schedules.iter().flatten().filter_map(Schedule::next_due_ns).min();
             if next.is_none() && traffic.is_settled() && (wire.is_empty() || resends) {
                 break;
             }

@@ -55,7 +55,7 @@ impl FrameResponder {
     /// Fails when the interface does not exist, or the kernel refuses a socket: `EPERM` without the
     /// capability `CAP_NET_RAW`, `EADDRINUSE` when another process answers there.
     pub fn open(settings: EchoSettings, name: &str) -> Result<Self, NetError> {
-        let found = interface::named(name).map_err(NetError::on("find the interface", name))?;
+        let interface = interface::named(name).map_err(NetError::on("find the interface", name))?;
         let quiet = match UdpSocket::open(&UdpOptions::at(settings.listen)) {
             Ok(socket) => {
                 let listen = settings.listen.to_string();
@@ -65,9 +65,9 @@ impl FrameResponder {
             Err(error) if error.cause().kind() == ErrorKind::AddrNotAvailable => None,
             Err(error) => return Err(error),
         };
-        let input = FrameReceiver::open(&found)?;
-        let output = FrameOutput::open(&found)?;
-        let mac = found.mac.map(MacAddress);
+        let input = FrameReceiver::open(&interface)?;
+        let output = FrameOutput::open(&interface)?;
+        let mac = interface.mac.map(MacAddress);
         let counts = ResponderCounts::default();
         Ok(Self { settings, name: name.to_owned(), mac, input, output, _quiet: quiet, counts })
     }
@@ -97,15 +97,15 @@ impl FrameResponder {
         let mut receives_left = LAST_RECEIVES;
         while receives_left > 0 {
             let is_ending = stop.load(Ordering::Relaxed);
-            let places = self.input.receive()?;
+            let frame_count = self.input.receive()?;
             let now_ns = Clock::mono_ns();
-            for place in 0..places {
-                self.answer_frame(place, now_ns, echo)?;
+            for index in 0..frame_count {
+                self.answer_frame(index, now_ns, echo)?;
             }
             self.flush()?;
             if is_ending {
-                receives_left = if places == 0 { 0 } else { receives_left - 1 };
-            } else if places == 0 && !self.settings.busy {
+                receives_left = if frame_count == 0 { 0 } else { receives_left - 1 };
+            } else if frame_count == 0 && !self.settings.busy {
                 poll(&mut [PollFd::readable(&self.input)], Some(STOP_CHECK_NS))?;
             }
         }
@@ -114,12 +114,13 @@ impl FrameResponder {
         Ok(())
     }
 
-    /// Answers the queries in frame `place` of the last call.
-    fn answer_frame(&mut self, place: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
+    /// Answers the queries in frame `index` of the last call.
+    fn answer_frame(&mut self, index: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
         let listen = self.settings.listen;
-        let is_asked = |_, destination| destination == listen;
-        let frame = self.input.frame(place);
-        let Some(queries) = frame.and_then(|frame| FrameDatagrams::from_frame(frame, is_asked))
+        let is_to_listener = |_, destination| destination == listen;
+        let frame = self.input.frame(index);
+        let Some(queries) =
+            frame.and_then(|frame| FrameDatagrams::from_frame(frame, is_to_listener))
         else {
             return Ok(());
         };
@@ -152,9 +153,9 @@ struct FrameAnswerOutput<'a> {
 impl AnswerOutput for FrameAnswerOutput<'_> {
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let Some(slot) = self.output.slot() else { return false };
-        let asked = self.queries.ethernet;
+        let query = self.queries.ethernet;
         let ethernet =
-            ethernet::EthernetHeader { destination: asked.source, source: self.source, ..asked };
+            ethernet::EthernetHeader { destination: query.source, source: self.source, ..query };
         let ip_bytes = if self.listen.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
         let payload_at = ethernet.len() + ip_bytes + udp::HEADER_LEN;
         let (headers, payload) = slot[..payload_at + len].split_at_mut(payload_at);

@@ -137,7 +137,7 @@ impl EchoResponder {
     ///
     /// Fails with the error that the kernel reports for a socket or a processor.
     pub fn run(&self, stop: &AtomicBool) -> Result<EchoReport, NetError> {
-        let (lanes, connections) = thread::scope(|scope| {
+        let (results, connections) = thread::scope(|scope| {
             let connections = scope.spawn(|| self.connections(stop));
             let threads: Vec<_> = self
                 .sockets
@@ -145,17 +145,18 @@ impl EchoResponder {
                 .enumerate()
                 .map(|(index, socket)| scope.spawn(move || self.run_thread(index, socket, stop)))
                 .collect();
-            let joined =
-                threads.into_iter().map(|lane| lane.join().expect("a lane does not panic"));
-            let lanes = joined.collect::<Vec<_>>();
-            (lanes, connections.join().expect("the thread of connections does not panic"))
+            let joined = threads
+                .into_iter()
+                .map(|thread| thread.join().expect("an echo thread does not panic"));
+            let results = joined.collect::<Vec<_>>();
+            (results, connections.join().expect("the thread of connections does not panic"))
         });
         let mut report = EchoReport::new(&self.settings, self.address);
-        for lane in lanes {
-            report.add(lane?);
+        for result in results {
+            report.add(result?);
         }
-        let (lane, counts) = connections?;
-        report.add(lane);
+        let (result, counts) = connections?;
+        report.add(result);
         report.tcp = counts;
         Ok(report)
     }

@@ -122,8 +122,8 @@ impl EchoReport {
         }
     }
 
-    pub(super) fn add(&mut self, lane: EchoThreadResult) {
-        let (socket, echo) = (lane.socket, lane.echo);
+    pub(super) fn add(&mut self, result: EchoThreadResult) {
+        let (socket, echo) = (result.socket, result.echo);
         self.received += socket.received;
         self.batches += socket.batches;
         self.not_queries += echo.not_queries;
@@ -139,7 +139,7 @@ impl EchoReport {
         self.sent += socket.sends.sent;
         self.refused += socket.sends.refused;
         self.overflowed += echo.overflowed;
-        self.held_at_end += lane.delayed_answers;
+        self.held_at_end += result.delayed_answers;
         self.too_long += socket.too_long;
         self.socket_drops += socket.socket_drops;
     }

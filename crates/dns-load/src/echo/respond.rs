@@ -13,7 +13,7 @@ use super::capacity::CapacityBucket;
 use super::faults::{EchoFaults, QueryShare};
 
 /// Largest number of answers that are held back at a time.
-const HELD_MAX: usize = 1 << 20;
+const DELAYED_MAX: usize = 1 << 20;
 
 /// Counts of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct EchoWorker {
     counts: EchoCounts,
     /// Answers that are held back, in the order of their times.
     delayed_answers: VecDeque<DelayedAnswer>,
-    held_octets: VecDeque<u8>,
+    delayed_octets: VecDeque<u8>,
     /// Buffer of the answer that is being made.
     answer: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl EchoWorker {
             random,
             counts: EchoCounts::default(),
             delayed_answers: VecDeque::new(),
-            held_octets: VecDeque::new(),
+            delayed_octets: VecDeque::new(),
             answer: Vec::with_capacity(REPLY_BYTES_MAX),
         }
     }
@@ -209,12 +209,12 @@ impl EchoWorker {
                 let is_queued =
                     replies.push(source, len, |room| room.copy_from_slice(&answer[..len]));
                 debug_assert!(is_queued, "the loop leaves room for two replies");
-            } else if self.delayed_answers.len() < HELD_MAX {
+            } else if self.delayed_answers.len() < DELAYED_MAX {
                 // The answers form a queue: none overtakes another.
                 let due_ns =
                     self.delayed_answers.back().map_or(due_ns, |last| last.due_ns.max(due_ns));
                 self.delayed_answers.push_back(DelayedAnswer { due_ns, destination: source, len });
-                self.held_octets.extend(&answer[..len]);
+                self.delayed_octets.extend(&answer[..len]);
             } else {
                 self.counts.overflowed += 1;
             }
@@ -224,23 +224,25 @@ impl EchoWorker {
 
     /// Queues answers that were held back and are due at `now_ns`, as many as there is room for.
     pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl AnswerOutput) {
-        while let Some(held) = self.delayed_answers.front().filter(|held| held.due_ns <= now_ns) {
-            let octets = &self.held_octets;
-            let is_queued = replies.push(held.destination, held.len, |room| {
-                for (place, octet) in room.iter_mut().zip(octets) {
-                    *place = *octet;
+        while let Some(answer) =
+            self.delayed_answers.front().filter(|answer| answer.due_ns <= now_ns)
+        {
+            let octets = &self.delayed_octets;
+            let is_queued = replies.push(answer.destination, answer.len, |room| {
+                for (slot, octet) in room.iter_mut().zip(octets) {
+                    *slot = *octet;
                 }
             });
             if !is_queued {
                 break;
             }
-            self.held_octets.drain(..held.len);
+            self.delayed_octets.drain(..answer.len);
             self.delayed_answers.pop_front();
         }
     }
 
     /// Returns the time at which [`EchoWorker::release_to`] has more to do.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
-        self.delayed_answers.front().map(|held| held.due_ns)
+        self.delayed_answers.front().map(|answer| answer.due_ns)
     }
 }

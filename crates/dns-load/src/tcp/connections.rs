@@ -184,7 +184,7 @@ pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
     retirement: Option<ConnectionRetirementRule>,
-    places: Vec<PortConnection>,
+    ports: Vec<PortConnection>,
     /// All connections by their numbers, which the list of ready connections uses.
     connections: Vec<Option<QueryConnection>>,
     /// Numbers without a connection.
@@ -197,7 +197,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Creates places for `count` connections from `local` to `server`, none open.
+    /// Creates ports for `count` connections from `local` to `server`, none open.
     pub(crate) fn new(
         server: SocketAddr,
         local: Option<IpAddr>,
@@ -208,7 +208,7 @@ impl Connections {
             server,
             local,
             retirement,
-            places: (0..count).map(|_| PortConnection::default()).collect(),
+            ports: (0..count).map(|_| PortConnection::default()).collect(),
             connections: Vec::new(),
             free: Vec::new(),
             closing: VecDeque::new(),
@@ -218,13 +218,13 @@ impl Connections {
         }
     }
 
-    /// Opens a connection for each place and waits until it is open, before a run.
+    /// Opens a connection for each port and waits until it is open, before a run.
     ///
     /// # Errors
     ///
     /// Fails when the server or the kernel refuses a connection.
     pub(crate) fn open_all(&mut self, list: &ReadyList) -> Result<(), NetError> {
-        for port in 0..self.places.len() as u32 {
+        for port in 0..self.ports.len() as u32 {
             let began_ns = Clock::mono_ns();
             let socket = tcp::connect(self.server, self.local)?;
             let server = self.server;
@@ -235,13 +235,13 @@ impl Connections {
             list.add(&socket, number).map_err(on)?;
             let connection = QueryConnection::new(port, socket, began_ns);
             self.keep(number, QueryConnection { is_opening: false, ..connection });
-            self.places[port as usize].was_opened = true;
+            self.ports[port as usize].was_opened = true;
             self.counts.opened += 1;
         }
         Ok(())
     }
 
-    /// Hands `query` to the connection in place of `port`, and opens one if there is none.
+    /// Hands `query` to the connection of `port`, and opens one if there is none.
     ///
     /// # Errors
     ///
@@ -253,16 +253,16 @@ impl Connections {
         now_ns: u64,
         query: &[u8],
     ) -> io::Result<()> {
-        let number = match self.places[port].current {
+        let number = match self.ports[port].current {
             Some(number) => Some(number),
             None => self.start(list, port as u32, now_ns)?,
         };
-        let taken = number.and_then(|number| {
+        let writable = number.and_then(|number| {
             let connection = self.connections[number as usize].as_mut()?;
             let write = |room: &mut [u8]| room.copy_from_slice(query);
             connection.stream.queue(query.len(), write).then_some((number, connection))
         });
-        let Some((number, connection)) = taken else {
+        let Some((number, connection)) = writable else {
             self.counts.unsent += 1;
             self.counts.cut_off += 1;
             return Ok(());
@@ -279,21 +279,21 @@ impl Connections {
             let closes_at_ns = now_ns + retirement.watched_ns;
             connection.closes_at_ns = Some(closes_at_ns);
             self.closing.push_back((closes_at_ns, number));
-            self.places[port].current = None;
+            self.ports[port].current = None;
         }
         Ok(())
     }
 
-    /// Begins to open a connection in place of `port`; returns `None` when it is too early to try,
+    /// Begins to open a connection for `port`; returns `None` when it is too early to try,
     /// or when the opening fails.
     fn start(&mut self, list: &ReadyList, port: u32, now_ns: u64) -> io::Result<Option<u32>> {
-        let place = &mut self.places[port as usize];
-        if now_ns < place.closed_until_ns {
+        let port_connection = &mut self.ports[port as usize];
+        if now_ns < port_connection.closed_until_ns {
             return Ok(None);
         }
         let Ok(socket) = tcp::connect(self.server, self.local) else {
             self.counts.failed += 1;
-            place.closed_until_ns = now_ns + BACK_OFF_NS;
+            port_connection.closed_until_ns = now_ns + BACK_OFF_NS;
             return Ok(None);
         };
         let number = self.next_number();
@@ -312,7 +312,7 @@ impl Connections {
     }
 
     fn keep(&mut self, number: u32, connection: QueryConnection) {
-        self.places[connection.port as usize].current = Some(number);
+        self.ports[connection.port as usize].current = Some(number);
         self.connections[number as usize] = Some(connection);
     }
 
@@ -401,11 +401,11 @@ impl Connections {
         connection.is_opening = false;
         let latency_ns = now_ns.saturating_sub(connection.began_ns);
         list.set_wants_room(socket, number, false)?;
-        let place = &mut self.places[connection.port as usize];
+        let port = &mut self.ports[connection.port as usize];
         self.counts.opened += 1;
         self.counts.latency.record(latency_ns);
-        self.counts.reopened += u64::from(place.was_opened);
-        place.was_opened = true;
+        self.counts.reopened += u64::from(port.was_opened);
+        port.was_opened = true;
         Ok(true)
     }
 
@@ -454,15 +454,15 @@ impl Connections {
         let Some(connection) = self.take(number) else { return };
         self.counts.unsent += connection.stream.waiting();
         self.counts.cut_off += connection.open;
-        self.places[connection.port as usize].closed_until_ns = closed_until_ns;
+        self.ports[connection.port as usize].closed_until_ns = closed_until_ns;
     }
 
-    /// Takes the connection out of its place.
+    /// Takes the connection from its port.
     fn take(&mut self, number: u32) -> Option<QueryConnection> {
         let connection = self.connections[number as usize].take()?;
         self.free.push(number);
-        let place = &mut self.places[connection.port as usize];
-        place.current = place.current.filter(|&current| current != number);
+        let port = &mut self.ports[connection.port as usize];
+        port.current = port.current.filter(|&current| current != number);
         Some(connection)
     }
 

@@ -14,20 +14,20 @@ use netio::{Clock, PollFd, ReadyList, poll};
 use super::Connections;
 use crate::drive::{DnsThreadResult, QUERIES_PER_TURN, wait_ns};
 use crate::exchanges::Exchanges;
-use crate::pace::QueryPacer;
+use crate::pacer::QueryPacer;
 
 /// One thread's share of a run.
-pub(crate) struct TcpLane<'w> {
+pub(crate) struct TcpGeneratorThread<'w> {
     pub(crate) connections: Connections,
     pub(crate) list: ReadyList,
     pub(crate) exchanges: Exchanges<'w>,
-    pub(crate) pace: QueryPacer,
+    pub(crate) pacer: QueryPacer,
     pub(crate) linger_ns: u64,
     /// Buffer for the longest query.
     pub(crate) query: Vec<u8>,
 }
 
-impl TcpLane<'_> {
+impl TcpGeneratorThread<'_> {
     /// Runs until the schedule has ended, no query is open and the connections have been silent,
     /// or, after `stop` was set, for as long as queries are watched.
     ///
@@ -43,13 +43,13 @@ impl TcpLane<'_> {
         loop {
             let now_ns = Clock::mono_ns();
             let waiting = self.exchanges.unsettled();
-            if self.pace.next_ns(now_ns, waiting).is_some() && stop.load(Ordering::Relaxed) {
-                self.pace.end_at(now_ns);
+            if self.pacer.next_ns(now_ns, waiting).is_some() && stop.load(Ordering::Relaxed) {
+                self.pacer.end_at(now_ns);
                 stopped_ns = Some(now_ns);
             }
             for _ in 0..QUERIES_PER_TURN {
                 let waiting = self.exchanges.unsettled();
-                let Some(due_ns) = self.pace.take_due_ns(now_ns, waiting) else { break };
+                let Some(due_ns) = self.pacer.take_due_ns(now_ns, waiting) else { break };
                 let port = self.exchanges.next_port();
                 let Some(outgoing) = self.exchanges.begin(due_ns, &mut self.query) else {
                     continue;
@@ -58,7 +58,7 @@ impl TcpLane<'_> {
                 self.connections.send(&list, port, now_ns, &self.query[..outgoing.len])?;
             }
             self.connections.flush(&list, now_ns)?;
-            let next_due_ns = self.pace.next_ns(now_ns, self.exchanges.unsettled());
+            let next_due_ns = self.pacer.next_ns(now_ns, self.exchanges.unsettled());
             let is_over = next_due_ns.is_none() && self.exchanges.is_settled();
             let was_silent = is_over && now_ns.saturating_sub(heard_ns) >= self.linger_ns;
             if !is_over {
@@ -88,7 +88,7 @@ impl TcpLane<'_> {
             cpu_ns: Clock::thread_cpu_ns() - cpu_start_ns,
             segmentation: false,
             stopped_ns,
-            ran_out_ns: self.pace.ran_out_ns(),
+            ran_out_ns: self.pacer.ran_out_ns(),
         })
     }
 }

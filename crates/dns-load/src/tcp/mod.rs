@@ -13,5 +13,5 @@ mod stream;
 
 pub use connections::ConnectionCounts;
 pub(crate) use connections::{ConnectionRetirementRule, Connections};
-pub(crate) use generator_thread::TcpLane;
+pub(crate) use generator_thread::TcpGeneratorThread;
 pub(crate) use stream::{DnsTcpStream, FillResult};

@@ -39,8 +39,8 @@ pub(crate) enum FillResult {
 pub(crate) struct DnsTcpStream {
     socket: TcpStream,
     input: Vec<u8>,
-    /// Start of the bytes in `input` that were read and not taken, `input[taken..filled]`.
-    taken: usize,
+    /// Start of the bytes in `input` that were read and not consumed, `input[consumed..filled]`.
+    consumed: usize,
     filled: usize,
     output: Vec<u8>,
     /// Number of bytes of `output` that the kernel has taken.
@@ -55,7 +55,7 @@ impl DnsTcpStream {
         Self {
             socket,
             input: vec![0; INPUT_BYTES],
-            taken: 0,
+            consumed: 0,
             filled: 0,
             output: Vec::new(),
             written: 0,
@@ -121,14 +121,14 @@ impl DnsTcpStream {
 
     /// Reads the bytes that have come, as many as there is room for.
     pub(crate) fn fill(&mut self) -> io::Result<FillResult> {
-        if self.taken == self.filled {
-            (self.taken, self.filled) = (0, 0);
+        if self.consumed == self.filled {
+            (self.consumed, self.filled) = (0, 0);
         }
         if self.filled == self.input.len() {
-            if self.taken > 0 {
-                self.input.copy_within(self.taken.., 0);
-                self.filled -= self.taken;
-                self.taken = 0;
+            if self.consumed > 0 {
+                self.input.copy_within(self.consumed.., 0);
+                self.filled -= self.consumed;
+                self.consumed = 0;
             } else {
                 let bytes = (2 * self.input.len()).min(LENGTH_BYTES + MESSAGE_BYTES_MAX);
                 self.input.resize(bytes, 0);
@@ -152,8 +152,8 @@ impl DnsTcpStream {
 
     /// Returns the next complete message.
     pub(crate) fn next_message(&mut self) -> Option<&[u8]> {
-        let (message, _) = stream::split(&self.input[self.taken..self.filled])?;
-        self.taken += LENGTH_BYTES + message.len();
+        let (message, _) = stream::split(&self.input[self.consumed..self.filled])?;
+        self.consumed += LENGTH_BYTES + message.len();
         Some(message)
     }
 }

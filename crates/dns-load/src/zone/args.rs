@@ -39,19 +39,19 @@ impl DnsZoneArgs {
 
     fn try_run(&self) -> Result<(), String> {
         let zone = Zone::new(self.size.with_seed(self.seed));
-        let said = format!(
+        let summary = format!(
             "{} names, {} records, {} queries\n",
             zone.like.names,
             zone.records(),
             zone.queries.len()
         );
-        let told = if self.out.as_os_str() == "-" {
+        let printed = if self.out.as_os_str() == "-" {
             stdout::print(&zone.master_file())
         } else {
             write(&self.out, &zone.master_file())?;
-            stdout::print(&said)
+            stdout::print(&summary)
         };
-        told.map_err(|error| format!("cannot write to standard output: {error}"))?;
+        printed.map_err(|error| format!("cannot write to standard output: {error}"))?;
         if let Some(path) = &self.queries {
             write(path, &zone.query_file())?;
         }

@@ -151,21 +151,21 @@ impl Zone {
 
     /// Returns the answer of an authoritative server (RFC 1034 section 4.3.2): it follows an alias
     /// once, as no alias leads to another one.
-    fn answer(&self, asked: ZoneQuery) -> ZoneAnswer<'_> {
-        let Some(data) = self.owners.get(asked.number as usize) else {
+    fn answer(&self, query: ZoneQuery) -> ZoneAnswer<'_> {
+        let Some(data) = self.owners.get(query.number as usize) else {
             return ZoneAnswer { rcode: Rcode::NXDOMAIN, records: Vec::new() };
         };
         let of_kind = |number: u32, data: &'_ [Data]| {
-            let found = (0..data.len()).filter(|&at| data[at].kind() == asked.kind);
-            found.map(|at| (number, at)).collect::<Vec<_>>()
+            let indexes = (0..data.len()).filter(|&at| data[at].kind() == query.kind);
+            indexes.map(|at| (number, at)).collect::<Vec<_>>()
         };
-        let mut places = of_kind(asked.number, data);
+        let mut positions = of_kind(query.number, data);
         if let Some(&Data::Alias(target)) = data.first() {
-            places.push((asked.number, 0));
-            places.extend(of_kind(target, &self.owners[target as usize]));
+            positions.push((query.number, 0));
+            positions.extend(of_kind(target, &self.owners[target as usize]));
         }
         let records =
-            places.into_iter().map(|(number, at)| (number, &self.owners[number as usize][at]));
+            positions.into_iter().map(|(number, at)| (number, &self.owners[number as usize][at]));
         ZoneAnswer { rcode: Rcode::NOERROR, records: records.collect() }
     }
 
@@ -173,14 +173,14 @@ impl Zone {
     #[must_use]
     pub fn workload(&self, query: Query<'_>) -> QueryWorkload {
         let mut workload = QueryWorkload::default();
-        for &asked in &self.queries {
-            let name = self.full_name(asked.number);
-            let answer = self.answer(asked);
+        for &zone_query in &self.queries {
+            let name = self.full_name(zone_query.number);
+            let answer = self.answer(zone_query);
             let data: Vec<_> =
                 answer.records.iter().map(|(_, data)| (data.kind(), data.octets())).collect();
             let records = data.iter().map(|(kind, octets)| (*kind, octets.as_slice()));
             let expected = ExpectedAnswer::new(answer.rcode, records);
-            workload.add(name.as_bytes(), asked.kind, query, expected);
+            workload.add(name.as_bytes(), zone_query.kind, query, expected);
         }
         workload
     }

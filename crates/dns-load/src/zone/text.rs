@@ -45,7 +45,7 @@ impl Zone {
         let lines = self
             .queries
             .iter()
-            .map(|asked| format!("{} {}\n", self.full_name(asked.number), asked.kind));
+            .map(|query| format!("{} {}\n", self.full_name(query.number), query.kind));
         lines.collect()
     }
 
@@ -55,9 +55,9 @@ impl Zone {
     #[must_use]
     pub fn expected_file(&self) -> String {
         let mut text = String::new();
-        for &asked in &self.queries {
-            let (name, answer) = (self.full_name(asked.number), self.answer(asked));
-            write!(text, "{name}\t{}\t{}\t{}", asked.kind, answer.rcode, answer.records.len())
+        for &query in &self.queries {
+            let (name, answer) = (self.full_name(query.number), self.answer(query));
+            write!(text, "{name}\t{}\t{}\t{}", query.kind, answer.rcode, answer.records.len())
                 .expect("a string takes everything");
             for (number, data) in answer.records {
                 let (name, data_text) = (self.full_name(number), self.full_data(data));

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &LabCompareArgs) -> Result<ExitCode, LabError> {
 
 /// Returns the folders of both sides.
 fn sides(args: &LabCompareArgs) -> Result<(PathBuf, PathBuf), LabError> {
-    let find = |named: &Path| stored::find(&args.results, named);
+    let find = |path: &Path| stored::find(&args.results, path);
     match &args.runs[..] {
         [a, b] => Ok((find(a), find(b))),
         runs => {

@@ -45,8 +45,8 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     let whole_s = plan.forecast_s(args.quick, args.runs);
     progress.print(&format!("about {}", duration(whole_s)));
     progress.start_clock(whole_s);
-    let table = run_plan(plan, args.quick, args.runs, stop, &mut |told| {
-        match told {
+    let table = run_plan(plan, args.quick, args.runs, stop, &mut |progress_event| {
+        match progress_event {
             RegressionProgress::Step(words) => progress.step(&words),
             RegressionProgress::Row { summary, .. } => progress.finish_step(&summary),
             RegressionProgress::Warning(words) => progress.print(&format!("warning: {words}")),

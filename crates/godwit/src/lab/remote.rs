@@ -59,7 +59,7 @@ pub(super) fn run_attend() -> Result<ExitCode, LabError> {
 }
 
 pub(super) fn run_hold(args: &HoldArgs) -> Result<ExitCode, LabError> {
-    let held = RemoteProgram {
+    let remote_program = RemoteProgram {
         side: if args.side == ProgramRole::Server {
             TopologySide::Server
         } else {
@@ -72,5 +72,5 @@ pub(super) fn run_hold(args: &HoldArgs) -> Result<ExitCode, LabError> {
         folder: args.folder.clone(),
         words: args.words.clone(),
     };
-    run_program(&held, io::stdin(), io::stdout().lock()).map(ExitCode::from)
+    run_program(&remote_program, io::stdin(), io::stdout().lock()).map(ExitCode::from)
 }

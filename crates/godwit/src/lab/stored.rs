@@ -28,11 +28,11 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
-    let found = stored::list(&args.results, &args.words)?;
+    let runs = stored::list(&args.results, &args.words)?;
     if args.json {
-        print_json(&found)?;
+        print_json(&runs)?;
     } else {
-        print(&stored::table(&found))?;
+        print(&stored::table(&runs))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -97,9 +97,9 @@ pub(super) struct TrendArgs {
 }
 
 pub(super) fn trend(args: &TrendArgs) -> Result<ExitCode, LabError> {
-    let found = stored::list(&args.results, &[])?;
+    let runs = stored::list(&args.results, &[])?;
     let most = args.last.map(|last| last as usize);
-    let trend = stored::trend(&args.results, &found, &args.plan, &args.servers, most)?;
+    let trend = stored::trend(&args.results, &runs, &args.plan, &args.servers, most)?;
     let page = args.html.clone().unwrap_or_else(|| {
         // A plan's name has only letters, digits and dashes, like every name of a folder.
         args.results.join(format!("trend-{}.html", trend.plan))

@@ -41,19 +41,19 @@ struct CorpusPacket {
 struct CorpusMessageBuilder {
     name: String,
     index: u8,
-    made: u8,
+    count: u8,
 }
 
 impl CorpusMessageBuilder {
     fn new(name: &str, index: usize) -> Self {
-        Self { name: name.to_owned(), index: index as u8, made: 0 }
+        Self { name: name.to_owned(), index: index as u8, count: 0 }
     }
 
     /// Returns a query for `N.NAME A`.
     fn query(&mut self) -> Vec<u8> {
-        self.made += 1;
-        let number = self.made.to_string();
-        let mut message = vec![0, self.made, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        self.count += 1;
+        let number = self.count.to_string();
+        let mut message = vec![0, self.count, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         for label in [&number, &self.name] {
             message.push(label.len() as u8);
             message.extend(label.as_bytes());
@@ -70,10 +70,10 @@ impl CorpusMessageBuilder {
 
     /// Returns a DISCOVER.
     fn discover(&mut self) -> Vec<u8> {
-        self.made += 1;
+        self.count += 1;
         let mut message = vec![0; 240];
-        message[..8].copy_from_slice(&[1, 1, 6, 0, 0xca, 0, self.index, self.made]);
-        message[28..34].copy_from_slice(&[2, 0, 0, 0, self.index, self.made]);
+        message[..8].copy_from_slice(&[1, 1, 6, 0, 0xca, 0, self.index, self.count]);
+        message[28..34].copy_from_slice(&[2, 0, 0, 0, self.index, self.count]);
         message[236..].copy_from_slice(&[99, 130, 83, 99]);
         message.extend([53, 1, 1, 255]);
         message
@@ -106,13 +106,13 @@ fn ipv4(datagram: &[u8]) -> CorpusPacket {
 }
 
 /// Returns an IPv4 packet with `options` and the bytes 6 and 7 of its header.
-fn ipv4_with(options: &[u8], place: u16, payload: &[u8]) -> CorpusPacket {
+fn ipv4_with(options: &[u8], fragment_field: u16, payload: &[u8]) -> CorpusPacket {
     let head_len = 20 + options.len();
     let total_len = (head_len + payload.len()) as u16;
     let mut octets = vec![0x40 | (head_len / 4) as u8, 0];
     octets.extend(total_len.to_be_bytes());
     octets.extend([0, 7]);
-    octets.extend(place.to_be_bytes());
+    octets.extend(fragment_field.to_be_bytes());
     octets.extend([64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 53]);
     octets.extend(options);
     octets.extend(payload);
@@ -434,8 +434,11 @@ fn headers(add: &mut Add<'_>) {
     });
     add("ipv6-fragments", true, &|messages| {
         let (whole, cut, discover) = (messages.query(), messages.query(), messages.discover());
-        let part = |place: u16, id: u8, octets: &[u8]| {
-            ipv6(44, &[&[17, 0][..], &place.to_be_bytes(), &[0, 0, 0, id], octets].concat())
+        let part = |fragment_field: u16, id: u8, octets: &[u8]| {
+            ipv6(
+                44,
+                &[&[17, 0][..], &fragment_field.to_be_bytes(), &[0, 0, 0, id], octets].concat(),
+            )
         };
         let datagram = udp(53, &cut);
         let (first, second) = datagram.split_at(16);

@@ -1,8 +1,8 @@
 //! Headless Chromium, controlled over a pair of pipes in its own protocol (for each message a JSON
 //! object and a byte of zero): tests load pages from the server, click in them and examine them.
 
-#[path = "../../../report/tests/browser/found.rs"]
-mod found;
+#[path = "../../../report/tests/browser/chromium_path.rs"]
+mod chromium_path;
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-pub(crate) use found::chromium;
+pub(crate) use chromium_path::chromium;
 
 /// Time after which any step makes the test fail.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -22,7 +22,7 @@ const SCOPES: [(&str, &str); 9] = [
 pub(crate) const FREE: [&str; 2] = ["parameters", "user-context"];
 
 /// Returns the scope of the keys in the maps under `holder`: a letter, or `holder` itself.
-pub(crate) fn place_below(holder: &str) -> &str {
+pub(crate) fn scope_below(holder: &str) -> &str {
     let general = holder.replace(['4', '6'], "#");
     let scope = SCOPES.iter().find(|(key, _)| *key == general);
     scope.map_or(holder, |scope| scope.1)
@@ -70,7 +70,7 @@ pub(crate) struct ManualKey {
     pub(crate) family: char,
     pub(crate) key: String,
     /// Scope: a letter, or the key that contains the map.
-    pub(crate) place: String,
+    pub(crate) scope: String,
     /// Comparison with Kea.
     pub(crate) status: String,
 }
@@ -79,12 +79,12 @@ pub(crate) struct ManualKey {
 pub(crate) fn keys(page: &str) -> Vec<ManualKey> {
     let mut told = Vec::new();
     for row in rows(page, "Key") {
-        let [keys, families, places, status] = row[..] else { panic!("four cells, not {row:?}") };
+        let [keys, families, scopes, status] = row[..] else { panic!("four cells, not {row:?}") };
         for family in families.chars().filter(char::is_ascii_digit) {
             for key in quoted(keys) {
-                for place in places.split(' ').map(|place| place.trim_matches('`')) {
-                    let (key, place) = (key.to_owned(), place.to_owned());
-                    told.push(ManualKey { family, key, place, status: status.to_owned() });
+                for scope in scopes.split(' ').map(|scope| scope.trim_matches('`')) {
+                    let (key, scope) = (key.to_owned(), scope.to_owned());
+                    told.push(ManualKey { family, key, scope, status: status.to_owned() });
                 }
             }
         }

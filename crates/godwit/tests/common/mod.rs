@@ -2,6 +2,7 @@
 //! that the test started, on loopback with ports of its own, or on a link of its own.
 
 pub(crate) mod capture;
+pub(crate) mod client_link;
 pub(crate) mod kea;
 pub(crate) mod link;
 pub(crate) mod manual;
@@ -9,7 +10,6 @@ pub(crate) mod namespaces;
 pub(crate) mod perfdhcp;
 pub(crate) mod ports;
 pub(crate) mod recorder;
-pub(crate) mod scene;
 pub(crate) mod small_disk;
 pub(crate) mod trace;
 pub(crate) mod unprivileged;

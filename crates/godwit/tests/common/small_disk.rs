@@ -21,8 +21,8 @@ impl SmallDisk {
         unshare.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut holder = unshare.spawn().expect("unshare runs");
         let mut line = String::new();
-        let said = holder.stdout.take().expect("it is piped");
-        BufReader::new(said).read_line(&mut line).expect("a pipe");
+        let stdout = holder.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a pipe");
         assert_eq!(line, "mounted\n");
         Self { holder, folder: folder.to_owned() }
     }

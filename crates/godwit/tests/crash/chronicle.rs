@@ -17,11 +17,11 @@ const STORY_MAX: usize = 150;
 #[derive(Clone, Debug)]
 pub(crate) enum HistoryEvent {
     /// Request of a client to a server, sent first or repeated.
-    Asked { xid: u32, client: u32, server: usize, ask: CrashRequest, is_repeated: bool },
+    Request { xid: u32, client: u32, server: usize, ask: CrashRequest, is_repeated: bool },
     /// Reply of a server, expected or not; `None` is a refusal.
-    Answered { xid: u32, server: usize, is_offer: bool, address: Option<IpAddr> },
+    Reply { xid: u32, server: usize, is_offer: bool, address: Option<IpAddr> },
     /// End of a client's wait for a reply.
-    GivenUp { xid: u32 },
+    Abandoned { xid: u32 },
     /// Kill or return of a node or a server.
     Incident(String),
 }
@@ -29,7 +29,7 @@ pub(crate) enum HistoryEvent {
 impl HistoryEvent {
     const fn xid(&self) -> Option<u32> {
         match *self {
-            Self::Asked { xid, .. } | Self::Answered { xid, .. } | Self::GivenUp { xid } => {
+            Self::Request { xid, .. } | Self::Reply { xid, .. } | Self::Abandoned { xid } => {
                 Some(xid)
             }
             Self::Incident(_) => None,
@@ -38,11 +38,11 @@ impl HistoryEvent {
 
     fn is_about(&self, address: IpAddr, clients: &[u32]) -> bool {
         match *self {
-            Self::Asked { client, ask, .. } => {
+            Self::Request { client, ask, .. } => {
                 clients.contains(&client) || ask.address() == Some(address)
             }
-            Self::Answered { address: told, .. } => told == Some(address),
-            Self::GivenUp { .. } | Self::Incident(_) => false,
+            Self::Reply { address: reply_address, .. } => reply_address == Some(address),
+            Self::Abandoned { .. } | Self::Incident(_) => false,
         }
     }
 }
@@ -50,11 +50,11 @@ impl HistoryEvent {
 impl Display for HistoryEvent {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked { xid, client, server, ask, is_repeated } => {
+            Self::Request { xid, client, server, ask, is_repeated } => {
                 let again = if *is_repeated { " again" } else { "" };
                 write!(f, "{xid:6} client {client} asks server {server}{again}: {ask:?}")
             }
-            Self::Answered { xid, server, is_offer, address } => {
+            Self::Reply { xid, server, is_offer, address } => {
                 write!(f, "{xid:6} server {server} answers: ")?;
                 match address {
                     Some(address) if *is_offer => write!(f, "offer of {address}"),
@@ -62,7 +62,7 @@ impl Display for HistoryEvent {
                     None => write!(f, "no"),
                 }
             }
-            Self::GivenUp { xid } => write!(f, "{xid:6} waits no longer"),
+            Self::Abandoned { xid } => write!(f, "{xid:6} waits no longer"),
             Self::Incident(text) => write!(f, "       -- {text}"),
         }
     }
@@ -126,11 +126,11 @@ impl Chronicle {
                 "{address} is client {}'s and was given to client {client} too",
                 owner.client
             );
-            return Err(self.told(&broken, address, &[owner.client, client]));
+            return Err(self.with_events(&broken, address, &[owner.client, client]));
         }
         if let Some(other) = self.lease_of(client).filter(|other| *other != address) {
             let broken = format!("client {client} has {other} and was given {address} too");
-            return Err(self.told(&broken, address, &[client]));
+            return Err(self.with_events(&broken, address, &[client]));
         }
         match had {
             Some(owner) => self.wandered += u64::from(owner.server != server),
@@ -146,7 +146,7 @@ impl Chronicle {
 
     /// Records that the client no longer uses the address, whether or not a server receives the
     /// release.
-    pub(crate) fn given_back(&mut self, address: IpAddr) {
+    pub(crate) fn record_release(&mut self, address: IpAddr) {
         if let Some(owner) = self.owners.remove(&address) {
             self.former.insert(address, owner);
         }
@@ -156,32 +156,32 @@ impl Chronicle {
     pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
         let Some(address) = self.lease_of(client) else { return Ok(()) };
         let broken = format!("client {client} has {address} and was refused it");
-        Err(self.told(&broken, address, &[client]))
+        Err(self.with_events(&broken, address, &[client]))
     }
 
-    /// Checks that the leases `kept` in `place` keep all promises.
+    /// Checks that the leases `stored_leases` in `storage_name` keep all promises.
     pub(crate) fn check(
         &self,
-        place: &str,
-        kept: &BTreeMap<IpAddr, AddressRecord>,
+        storage_name: &str,
+        stored_leases: &BTreeMap<IpAddr, AddressRecord>,
     ) -> Result<(), String> {
         for (address, owner) in &self.owners {
-            let found = kept.get(address);
+            let found = stored_leases.get(address);
             // A coarse clock may be a tick behind.
             let is_kept = found.is_some_and(|found| {
                 found.is_lease_of(owner.client) && found.heard_s + 1 >= owner.since_s
             });
             if !is_kept {
-                let broken = format!("{address}: promised {owner:?}, {place} has {found:?}");
+                let broken = format!("{address}: promised {owner:?}, {storage_name} has {found:?}");
                 let other = found.map_or(owner.client, |found| found.client);
-                return Err(self.told(&broken, *address, &[owner.client, other]));
+                return Err(self.with_events(&broken, *address, &[owner.client, other]));
             }
         }
         Ok(())
     }
 
     /// Returns `broken` with all messages about the address, and from or to these clients.
-    fn told(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
+    fn with_events(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
         let is_about = |event: &&(SystemTime, HistoryEvent)| event.1.is_about(address, clients);
         let xids: BTreeSet<u32> =
             self.events.iter().filter(is_about).filter_map(|(_, event)| event.xid()).collect();
@@ -212,34 +212,38 @@ mod tests {
         [10, 0, 0, last].into()
     }
 
-    fn kept(client: u32, is_assigned: bool, heard_s: u64) -> BTreeMap<IpAddr, AddressRecord> {
+    fn stored_leases(
+        client: u32,
+        is_assigned: bool,
+        heard_s: u64,
+    ) -> BTreeMap<IpAddr, AddressRecord> {
         BTreeMap::from([(address(1), AddressRecord { client, is_assigned, heard_s })])
     }
 
-    fn asked(xid: u32, client: u32, server: usize, ask: CrashRequest) -> HistoryEvent {
-        HistoryEvent::Asked { xid, client, server, ask, is_repeated: false }
+    fn request(xid: u32, client: u32, server: usize, ask: CrashRequest) -> HistoryEvent {
+        HistoryEvent::Request { xid, client, server, ask, is_repeated: false }
     }
 
     #[test]
     fn an_address_that_two_have_is_told_of_from_the_beginning() {
         let mut chronicle = Chronicle::default();
-        chronicle.note(asked(1, 7, 0, CrashRequest::Offer));
-        chronicle.note(asked(2, 9, 1, CrashRequest::Offer));
-        chronicle.note(asked(3, 8, 1, CrashRequest::Lease(address(2))));
-        chronicle.note(asked(4, 7, 0, CrashRequest::Lease(address(1))));
+        chronicle.note(request(1, 7, 0, CrashRequest::Offer));
+        chronicle.note(request(2, 9, 1, CrashRequest::Offer));
+        chronicle.note(request(3, 8, 1, CrashRequest::Lease(address(2))));
+        chronicle.note(request(4, 7, 0, CrashRequest::Lease(address(1))));
         chronicle.granted(0, 7, address(1), 10).unwrap();
         chronicle.note(HistoryEvent::Incident("node 2 is killed".to_owned()));
         chronicle.granted(1, 7, address(1), 11).unwrap();
-        chronicle.note(HistoryEvent::Answered {
+        chronicle.note(HistoryEvent::Reply {
             xid: 5,
             server: 1,
             is_offer: false,
             address: Some(address(1)),
         });
         let story = chronicle.granted(1, 9, address(1), 12).unwrap_err();
-        let told =
+        let parts =
             ["client 7's", "to client 9 too", "     1 client 7", "     2 client 9", "node 2"];
-        told.iter().for_each(|part| assert!(story.contains(part), "{part}: {story}"));
+        parts.iter().for_each(|part| assert!(story.contains(part), "{part}: {story}"));
         assert!(story.contains("     5 server 1 answers: yes, 10.0.0.1"), "{story}");
         assert!(!story.contains("client 8"), "{story}");
         assert_eq!(story.lines().count(), 6);
@@ -250,7 +254,7 @@ mod tests {
         let mut chronicle = Chronicle::default();
         chronicle.granted(0, 1, address(1), 10).unwrap();
         chronicle.granted(1, 2, address(1), 11).unwrap_err();
-        chronicle.given_back(address(1));
+        chronicle.record_release(address(1));
         chronicle.granted(1, 2, address(1), 11).unwrap();
         assert_eq!((chronicle.lease_of(1), chronicle.lease_of(2)), (None, Some(address(1))));
         assert_eq!((chronicle.passed_on, chronicle.wandered), (1, 0));
@@ -266,11 +270,16 @@ mod tests {
     fn what_was_promised_must_be_there_and_as_new_as_it_was_said() {
         let mut chronicle = Chronicle::default();
         chronicle.granted(0, 1, address(1), 10).unwrap();
-        chronicle.check("a table", &kept(1, true, 10)).unwrap();
-        for broken in [kept(1, true, 8), kept(1, false, 10), kept(2, true, 10), BTreeMap::new()] {
+        chronicle.check("a table", &stored_leases(1, true, 10)).unwrap();
+        for broken in [
+            stored_leases(1, true, 8),
+            stored_leases(1, false, 10),
+            stored_leases(2, true, 10),
+            BTreeMap::new(),
+        ] {
             chronicle.check("a table", &broken).unwrap_err();
         }
-        chronicle.given_back(address(1));
+        chronicle.record_release(address(1));
         chronicle.check("a table", &BTreeMap::new()).unwrap();
     }
 }

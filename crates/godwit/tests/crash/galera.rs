@@ -20,7 +20,7 @@ use crate::crash::chronicle::HistoryEvent;
 use crate::crash::family::{V4, replace};
 use crate::crash::from_environment;
 use crate::crash::ledger::AddressRecord;
-use crate::crash::place::{godwit_db, kept_in, replace_memfile};
+use crate::crash::storage::{godwit_db, kept_in, replace_memfile};
 use crate::crash::wanderers::{FEW, MANY, Wanderers};
 
 /// Number of servers of the link.
@@ -42,7 +42,7 @@ struct GaleraCounts {
     servers: u64,
     acknowledged: u64,
     sent: u64,
-    given_up: u64,
+    abandoned: u64,
     wandered: u64,
     passed_on: u64,
     leases_found: u64,
@@ -106,7 +106,7 @@ impl Site {
     }
 
     /// Returns a node's record of every address.
-    fn kept(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, AddressRecord> {
+    fn stored_leases(&self, cluster: &Cluster, node: usize) -> BTreeMap<IpAddr, AddressRecord> {
         // Commits of other nodes may still be on their way.
         let wait =
             format!("SET SESSION wsrep_sync_wait = 15; SELECT count(*) FROM {}.lease4", self.name);
@@ -119,7 +119,7 @@ impl Site {
     /// Checks that every node has the leases that clients were granted.
     fn check(&self, cluster: &Cluster, clients: &Wanderers) -> Result<(), String> {
         (0..NODES).try_for_each(|node| {
-            clients.chronicle.check(&format!("node {node}"), &self.kept(cluster, node))
+            clients.chronicle.check(&format!("node {node}"), &self.stored_leases(cluster, node))
         })
     }
 
@@ -218,8 +218,8 @@ impl GaleraRun<'_> {
         }
         self.clients.receive_all()?;
         self.site.check(self.cluster, &self.clients)?;
-        let first = self.site.kept(self.cluster, 0);
-        let differs = (1..NODES).find(|&node| self.site.kept(self.cluster, node) != first);
+        let first = self.site.stored_leases(self.cluster, 0);
+        let differs = (1..NODES).find(|&node| self.site.stored_leases(self.cluster, node) != first);
         differs.map_or(Ok(self.clients), |node| Err(format!("node {node} differs from node 0")))
     }
 
@@ -278,7 +278,7 @@ fn kill_in_turn(
     let clients = run.end()?;
     tally.acknowledged += clients.chronicle.acknowledged.iter().sum::<u64>();
     tally.sent += clients.sent;
-    tally.given_up += clients.given_up;
+    tally.abandoned += clients.abandoned;
     tally.wandered += clients.chronicle.wandered;
     tally.passed_on += clients.chronicle.passed_on;
     Ok(())
@@ -308,11 +308,11 @@ fn no_address_has_two_owners_whichever_node_of_a_cluster_dies() {
             );
         }
     }
-    let GaleraCounts { moments, servers, sent, acknowledged, given_up, .. } = tally;
+    let GaleraCounts { moments, servers, sent, acknowledged, abandoned, .. } = tally;
     let GaleraCounts { wandered, passed_on, leases_found, .. } = tally;
     println!(
         "crash: {moments} moments, {servers} of a server too; {sent} messages, {acknowledged} \
-         acknowledgements, {given_up} messages given up; {wandered} leases kept by the other server, \
+         acknowledgements, {abandoned} messages given up; {wandered} leases kept by the other server, \
          {passed_on} addresses passed on by it; {leases_found} leases looked for and found"
     );
     let least = tally.moments * ACKNOWLEDGEMENTS_MIN;

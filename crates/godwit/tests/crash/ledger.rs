@@ -96,13 +96,16 @@ impl CrashLedger {
         }
     }
 
-    /// Checks that the leases in `kept` keep all promises.
-    pub(crate) fn check(&self, kept: &BTreeMap<IpAddr, AddressRecord>) -> Result<(), String> {
+    /// Checks that the leases in `stored_leases` keep all promises.
+    pub(crate) fn check(
+        &self,
+        stored_leases: &BTreeMap<IpAddr, AddressRecord>,
+    ) -> Result<(), String> {
         for (address, promise) in &self.promises {
-            let found = kept.get(address);
+            let found = stored_leases.get(address);
             let is_kept = match *promise {
-                Promise::Granted(client) => found.is_some_and(|kept| kept.is_lease_of(client)),
-                Promise::Released(client) => found.is_none_or(|kept| !kept.is_lease_of(client)),
+                Promise::Granted(client) => found.is_some_and(|record| record.is_lease_of(client)),
+                Promise::Released(client) => found.is_none_or(|record| !record.is_lease_of(client)),
                 Promise::Releasing => true,
             };
             if !is_kept {
@@ -121,7 +124,7 @@ mod tests {
         [10, 0, 0, last].into()
     }
 
-    fn kept(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, AddressRecord> {
+    fn stored_leases(rows: &[(u8, u32, bool)]) -> BTreeMap<IpAddr, AddressRecord> {
         let row = |&(last, client, is_assigned)| {
             (address(last), AddressRecord { client, is_assigned, heard_s: 0 })
         };
@@ -132,9 +135,9 @@ mod tests {
     fn what_was_granted_must_be_there_and_the_clients() {
         let mut ledger = CrashLedger::default();
         ledger.granted(1, address(1)).unwrap();
-        ledger.check(&kept(&[(1, 1, true), (2, 5, true)])).unwrap();
+        ledger.check(&stored_leases(&[(1, 1, true), (2, 5, true)])).unwrap();
         for broken in [&[][..], &[(1, 2, true)], &[(1, 1, false)]] {
-            ledger.check(&kept(broken)).unwrap_err();
+            ledger.check(&stored_leases(broken)).unwrap_err();
         }
     }
 
@@ -143,13 +146,13 @@ mod tests {
         let mut ledger = CrashLedger::default();
         ledger.granted(1, address(1)).unwrap();
         ledger.releasing(address(1));
-        ledger.check(&kept(&[(1, 1, true)])).unwrap();
+        ledger.check(&stored_leases(&[(1, 1, true)])).unwrap();
         ledger.released(1, address(1));
-        ledger.check(&kept(&[(1, 1, true)])).unwrap_err();
-        ledger.check(&kept(&[(1, 1, false)])).unwrap();
-        ledger.check(&kept(&[(1, 2, true)])).unwrap();
+        ledger.check(&stored_leases(&[(1, 1, true)])).unwrap_err();
+        ledger.check(&stored_leases(&[(1, 1, false)])).unwrap();
+        ledger.check(&stored_leases(&[(1, 2, true)])).unwrap();
         ledger.asked(address(1));
-        ledger.check(&kept(&[(1, 1, true)])).unwrap();
+        ledger.check(&stored_leases(&[(1, 1, true)])).unwrap();
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod clients;
 mod family;
 mod galera;
 mod ledger;
-mod place;
+mod storage;
 mod wanderers;
 
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(crate) use clients::CrashClients;
 pub(crate) use family::{
     CrashFamily, CrashMessage, CrashReply, CrashRequest, LINK6, V4, V6, replace,
 };
-pub(crate) use place::{LeaseStorage, LeaseStorageKind, LeaseStorageProcesses};
+pub(crate) use storage::{LeaseStorage, LeaseStorageKind, LeaseStorageProcesses};
 use testbed::database::{DatabaseEngine, PrivateDatabase};
 
 /// Number of kills in the test command.
@@ -92,11 +92,11 @@ fn kill_again_and_again(
     count: u64,
     tally: &mut CrashCounts,
 ) -> Result<(), String> {
-    let place = LeaseStorage::new(backend, family, label);
+    let storage = LeaseStorage::new(backend, family, label);
     let mut random = Random::from_seed(seed);
     let ports = [free_port(), free_port()];
     let start = || {
-        let (config, folder) = (&place.config, place.folder.path());
+        let (config, folder) = (&storage.config, storage.folder.path());
         ServerProcess::launch_on(Command::new("env"), family.server, ports, config, folder)
     };
     let mut clients = CrashClients::new(family, ports, random.next_u64());
@@ -116,14 +116,14 @@ fn kill_again_and_again(
                 clients.lose_server()?;
             }
         }
-        clients.ledger.check(&place.kept())?;
+        clients.ledger.check(&storage.stored_leases())?;
         tally.moments += 1;
         tally.leases_found += clients.ledger.leases() as u64;
     }
     let server = running.unwrap_or_else(start);
     clients.renew_all()?;
     server.stop();
-    clients.ledger.check(&place.kept())?;
+    clients.ledger.check(&storage.stored_leases())?;
     tally.acknowledged += clients.ledger.acknowledged;
     tally.sent += clients.sent;
     Ok(())

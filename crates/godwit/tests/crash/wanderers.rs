@@ -67,7 +67,7 @@ pub(crate) struct Wanderers {
     /// Number of messages sent.
     pub(crate) sent: u64,
     /// Number of messages that got no reply.
-    pub(crate) given_up: u64,
+    pub(crate) abandoned: u64,
 }
 
 impl Wanderers {
@@ -94,7 +94,7 @@ impl Wanderers {
             in_flight_max: MANY,
             chronicle: Chronicle::default(),
             sent: 0,
-            given_up: 0,
+            abandoned: 0,
         }
     }
 
@@ -171,7 +171,7 @@ impl Wanderers {
         let sent_at = Instant::now();
         let since_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         if let CrashRequest::Release(address) = ask {
-            self.chronicle.given_back(address);
+            self.chronicle.record_release(address);
             self.settling.insert(client, (server, sent_at + SETTLING));
         }
         let pending =
@@ -185,7 +185,7 @@ impl Wanderers {
     fn transmit(&mut self, xid: u32, pending: PendingClusterMessage) {
         let PendingClusterMessage { client, server, ask, retransmissions, .. } = pending;
         let is_repeated = retransmissions > 0;
-        self.chronicle.note(HistoryEvent::Asked { xid, client, server, ask, is_repeated });
+        self.chronicle.note(HistoryEvent::Request { xid, client, server, ask, is_repeated });
         let message = CrashMessage { client, xid, ask, server: &self.server_ids[server] };
         let octets = (self.family.write)(&message);
         let to = SocketAddr::new(self.family.loopback, self.ports[server]);
@@ -207,8 +207,8 @@ impl Wanderers {
                     self.settling.insert(client, (server, now + SILENCE_MAX));
                 }
                 self.pending.remove(&xid);
-                self.chronicle.note(HistoryEvent::GivenUp { xid });
-                self.given_up += 1;
+                self.chronicle.note(HistoryEvent::Abandoned { xid });
+                self.abandoned += 1;
                 continue;
             }
             pending.retransmissions += 1;
@@ -241,7 +241,7 @@ impl Wanderers {
         // A refusal names the servers' address, which they share, so the port tells them apart.
         let server = self.ports.iter().position(|own| *own == port);
         let server = server.ok_or("an answer of a stranger")?;
-        self.chronicle.note(HistoryEvent::Answered { xid, server, is_offer, address });
+        self.chronicle.note(HistoryEvent::Reply { xid, server, is_offer, address });
         // A reply that no message waits for belongs to a repeated request, or comes too late for
         // the client.
         let Some(pending) = self.pending.remove(&xid) else { return Ok(()) };

@@ -56,10 +56,13 @@ fn every_command_takes_them() {
             "tx_qlen=none",
         ];
         let output = godwit(&[command, &flags[..]].concat()).output().expect("it runs");
-        let said = text(&output.stderr);
-        let is_bind = said.contains("needs --bind");
-        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
-        assert!(said.contains("tx_qlen=none: the value is no number") || is_bind, "{said}");
+        let output_text = text(&output.stderr);
+        let is_bind = output_text.contains("needs --bind");
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {output_text}");
+        assert!(
+            output_text.contains("tx_qlen=none: the value is no number") || is_bind,
+            "{output_text}"
+        );
     }
 }
 
@@ -76,22 +79,25 @@ fn debug_tells_what_a_connection_does() {
     let server = DccpListenerProcess::start(&["perf", "-s", "-1"], true);
     let words = ["perf", "-c", "127.0.0.1", "-t", "0.2", "-b", "1m", "--ccid", "3"];
     let output = server.meet(&[&words[..], &["--debug", "connection,features,ccid"]].concat());
-    let said = text(&output.stderr);
+    let output_text = text(&output.stderr);
     // A busy machine may send less than the rate.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output_text}");
     for words in
         ["connection] client: REQUEST", "to OPEN", "features] ccid: 3 here, 3 there", "ccid] x "]
     {
-        assert!(said.contains(words), "no {words} in {said}");
+        assert!(output_text.contains(words), "no {words} in {output_text}");
     }
-    assert!(!said.contains("drops]"), "{said}");
+    assert!(!output_text.contains("drops]"), "{output_text}");
     server.end();
 
     let server = DccpListenerProcess::start(&["ttcp", "-r"], true);
     let words = ["ttcp", "-t", "127.0.0.1", "-n", "10", "--debug", "connection,ccid"];
     let output = server.meet(&words);
-    let said = text(&output.stderr);
-    assert!(said.contains("connection] client: ") && said.contains("ccid] cwnd "), "{said}");
+    let output_text = text(&output.stderr);
+    assert!(
+        output_text.contains("connection] client: ") && output_text.contains("ccid] cwnd "),
+        "{output_text}"
+    );
     server.end();
 }
 
@@ -102,9 +108,12 @@ fn where_nobody_listens_all_flows_end_with_the_reason() {
     for flows in ["1", "20"] {
         let words = ["perf", "-c", "127.0.0.1", "-P", flows, "--connect-timeout", "300"];
         let output = godwit(&words).args(["--udp-port", &free_port()]).output().expect("it runs");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{flows}: {said}");
-        assert!(said.contains("nothing takes DCCP packets at 127.0.0.1"), "{flows}: {said}");
+        let output_text = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{flows}: {output_text}");
+        assert!(
+            output_text.contains("nothing takes DCCP packets at 127.0.0.1"),
+            "{flows}: {output_text}"
+        );
     }
 }
 
@@ -113,9 +122,9 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
     let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
     let failed = |words: &[&str], code: i32| {
         let output = godwit(words).output().expect("it runs");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-        said
+        let output_text = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {output_text}");
+        output_text
     };
     if !protocols.lines().any(|line| line.starts_with("DCCP")) {
         for words in [
@@ -127,8 +136,8 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
             &["perf", "-s"],
             &["perf", "-c", "127.0.0.1"],
         ] {
-            let said = failed(&[words, &["--carrier", "kernel"]].concat(), 1);
-            assert!(said.contains("Linux has DCCP up to 6.15"), "{words:?}: {said}");
+            let output_text = failed(&[words, &["--carrier", "kernel"]].concat(), 1);
+            assert!(output_text.contains("Linux has DCCP up to 6.15"), "{words:?}: {output_text}");
         }
     }
     for words in [
@@ -137,7 +146,7 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
         &["perf", "-c", "127.0.0.1", "--search"],
         &["perf", "-s", "--debug", "connection"],
     ] {
-        let said = failed(&[words, &["--carrier", "kernel"]].concat(), 2);
-        assert!(said.contains("own stack"), "{words:?}: {said}");
+        let output_text = failed(&[words, &["--carrier", "kernel"]].concat(), 2);
+        assert!(output_text.contains("own stack"), "{words:?}: {output_text}");
     }
 }

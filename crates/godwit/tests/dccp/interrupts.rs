@@ -173,8 +173,8 @@ fn debug_tells_of_the_handshake() {
     let (_server, port) = receiver(&["recv", "/dev/null"]);
     let words = ["send", "127.0.0.1", "/dev/null", "--udp-port", &port, "--debug", "connection"];
     let output = godwit(&words).output().expect("the binary runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("client: REQUEST\n"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output_text.contains("client: REQUEST\n"), "{output_text}");
 }
 
 /// Checks that a failed negotiation names the feature and the values of both ends, whether the
@@ -186,11 +186,17 @@ fn a_failed_negotiation_names_both_wishes() {
             let (_server, port) = receiver(&["recv", "/dev/null", "--ccid", server_ccid]);
             let flags = ["--udp-port", &port, "--ccid", client_ccid];
             let output = godwit(&[words, &flags].concat()).output().expect("the binary runs");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{said}");
-            let wish = format!("this end takes {client_ccid}");
-            assert!(said.contains("congestion control") && said.contains(&wish), "{said}");
-            assert!(said.contains("the other end takes") && !said.contains("no answer"), "{said}");
+            let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(1), "{output_text}");
+            let phrase = format!("this end takes {client_ccid}");
+            assert!(
+                output_text.contains("congestion control") && output_text.contains(&phrase),
+                "{output_text}"
+            );
+            assert!(
+                output_text.contains("the other end takes") && !output_text.contains("no answer"),
+                "{output_text}"
+            );
         }
     }
 }

@@ -22,28 +22,28 @@ fn start(link: &LinkNamespaces, words: &str) -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let mut said = String::new();
+    let mut output_text = String::new();
     let output = child.stdout.as_mut().expect("it is piped");
-    BufReader::with_capacity(1, output).read_line(&mut said).expect("it says something");
-    assert!(said.to_lowercase().contains("listening on"), "{words}: {said}");
+    BufReader::with_capacity(1, output).read_line(&mut output_text).expect("it says something");
+    assert!(output_text.to_lowercase().contains("listening on"), "{words}: {output_text}");
     child
 }
 
 fn end(mut server: Child) -> String {
-    let mut said = String::new();
+    let mut output_text = String::new();
     let mut output = server.stdout.take().expect("it is piped");
-    output.read_to_string(&mut said).expect("it can be read");
+    output.read_to_string(&mut output_text).expect("it can be read");
     let code = server.wait().expect("it was started here").code();
-    assert!(is_sound(code), "{code:?}: {said}");
-    said
+    assert!(is_sound(code), "{code:?}: {output_text}");
+    output_text
 }
 
 /// Returns the output of a client in its namespace.
 fn meet(link: &LinkNamespaces, words: &str) -> Vec<u8> {
     let output = dccp(&mut link.at_client(), words).output().expect("the binary runs");
-    let said = text(&output.stdout) + &text(&output.stderr);
+    let output_text = text(&output.stdout) + &text(&output.stderr);
     let code = output.status.code();
-    assert!(is_sound(code), "{words}: {code:?}: {said}");
+    assert!(is_sound(code), "{words}: {code:?}: {output_text}");
     output.stdout
 }
 
@@ -102,8 +102,11 @@ fn a_listener_of_one_link_passes_the_suite() {
             "conformance --target {SERVER_ADDRESS}%{CLIENT_END} --carrier {carrier} --only HDR --only \
              CON-02 --only CON-10 --wait 10"
         );
-        let said = text(&meet(&link, &words));
-        assert!(said.contains("pass HDR-12") && said.contains(" 0 failed"), "{said}");
+        let output_text = text(&meet(&link, &words));
+        assert!(
+            output_text.contains("pass HDR-12") && output_text.contains(" 0 failed"),
+            "{output_text}"
+        );
         server.kill().expect("it was started here");
         server.wait().expect("it was started here");
     }
@@ -120,9 +123,9 @@ fn without_their_interface_they_are_refused() {
             &["conformance", "--target", host],
         ] {
             let output = godwit(words).output().expect("it runs");
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-            assert!(said.contains(why), "{words:?}: {said}");
+            let output_text = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words:?}: {output_text}");
+            assert!(output_text.contains(why), "{words:?}: {output_text}");
         }
     }
     let output = godwit(&["conformance", "--listen", "--bind", "fe80::1%no-such-if0"]).output();

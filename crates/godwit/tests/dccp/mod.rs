@@ -89,8 +89,8 @@ fn measured(words: &[&str]) -> [Value; 2] {
     let client = server.meet(&[&["perf", "-c", "127.0.0.1", "--json"][..], words].concat());
     // On a busy machine less than 95 % of a rate may arrive, which both ends report by exit code 3.
     let is_sound = |code| code == Some(0) || (code == Some(3) && words.contains(&"-b"));
-    let said = format!("{}{}", text(&client.stdout), text(&client.stderr));
-    assert!(is_sound(client.status.code()), "{:?}: {said}", client.status);
+    let output_text = format!("{}{}", text(&client.stdout), text(&client.stderr));
+    assert!(is_sound(client.status.code()), "{:?}: {output_text}", client.status);
     let (code, output) = server.end();
     assert!(is_sound(code), "{code:?}: {}", text(&output));
     [document(&client.stdout), document(&output)]
@@ -167,14 +167,14 @@ fn the_server_sends_when_asked_to() {
 fn lines_are_for_people() {
     let server = DccpListenerProcess::start(&["perf", "-s", "-1", "-d", "-i", "0.2"], true);
     let client = server.meet(&["perf", "-d", "-c", "127.0.0.1", "-t", "0.5", "-i", "0.2"]);
-    let said = text(&client.stdout);
+    let output_text = text(&client.stdout);
     for part in ["bits/sec", "sec  ", "lost (", "sender: client, ccid 2", "receiver, cpu"] {
-        assert!(said.contains(part), "no {part} in {said}");
+        assert!(output_text.contains(part), "no {part} in {output_text}");
     }
-    let (code, said) = server.end();
+    let (code, output_text) = server.end();
     // In a moment nothing may arrive on a busy machine, which is told by 3.
-    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&said));
-    assert!(text(&said).contains("receiver, cpu"), "{}", text(&said));
+    assert!(matches!(code, Some(0 | 3)), "{code:?}: {}", text(&output_text));
+    assert!(text(&output_text).contains("receiver, cpu"), "{}", text(&output_text));
 }
 
 #[test]
@@ -194,8 +194,11 @@ fn where_nobody_is_it_fails_and_says_why() {
     let output =
         godwit(&["perf", "-c", "127.0.0.1", "--udp-port", &port]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("127.0.0.1 port 5001") && said.contains("refused"), "{said}");
+    let output_text = text(&output.stderr);
+    assert!(
+        output_text.contains("127.0.0.1 port 5001") && output_text.contains("refused"),
+        "{output_text}"
+    );
 
     let server =
         DccpListenerProcess::start(&["perf", "-s", "-1", "--service-code", "SC:ABCD"], true);
@@ -252,12 +255,12 @@ fn a_pipe_goes_through() {
     let sent = sender.wait_with_output().expect("it was started here");
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
     assert!(text(&sent.stderr).contains("sent 200000 octets"), "{}", text(&sent.stderr));
-    let mut said = String::new();
+    let mut output_text = String::new();
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
-    stderr.read_to_string(&mut said).expect("it can be read");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(output == input, "{} of {} octets: {said}", output.len(), input.len());
+    stderr.read_to_string(&mut output_text).expect("it can be read");
+    assert_eq!(code, Some(0), "{output_text}");
+    assert!(output == input, "{} of {} octets: {output_text}", output.len(), input.len());
 }
 
 /// Checks that a receiver reports its drops: DCCP has no flow control, so it drops datagrams after
@@ -278,29 +281,41 @@ fn recv_tells_what_it_dropped() {
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
-    let mut said = String::new();
-    stderr.read_to_string(&mut said).expect("it can be read");
-    assert_eq!(code, Some(0), "{said}");
-    let line = said.lines().find(|line| line.ends_with("were not written in time"));
+    let mut output_text = String::new();
+    stderr.read_to_string(&mut output_text).expect("it can be read");
+    assert_eq!(code, Some(0), "{output_text}");
+    let line = output_text.lines().find(|line| line.ends_with("were not written in time"));
     let dropped = line.and_then(|line| line.split(' ').next()?.parse::<usize>().ok());
-    let dropped = dropped.unwrap_or_else(|| panic!("{said}"));
+    let dropped = dropped.unwrap_or_else(|| panic!("{output_text}"));
     let read = output.len() / 100;
     // The kernel may have dropped some on the way.
-    assert!((1..=all - read).contains(&dropped), "{dropped} dropped and {read} read: {said}");
+    assert!(
+        (1..=all - read).contains(&dropped),
+        "{dropped} dropped and {read} read: {output_text}"
+    );
 }
 
 #[test]
 fn ttcp_counts_at_both_ends() {
     let receiver = DccpListenerProcess::start(&["ttcp", "-c", "-l256", "-r"], true);
     let sender = receiver.meet(&["ttcp", "-c", "-l256", "-n1000", "-v", "-t", "127.0.0.1"]);
-    let said = text(&sender.stdout);
-    assert_eq!(sender.status.code(), Some(0), "{said}{}", text(&sender.stderr));
-    assert!(said.contains("ttcp-t: 256000 bytes in ") && said.contains("1000 I/O calls"), "{said}");
-    assert!(said.contains("\nttcp-t: cwnd ") && said.contains(", ssthresh "), "{said}");
-    let (code, said) = receiver.end();
+    let output_text = text(&sender.stdout);
+    assert_eq!(sender.status.code(), Some(0), "{output_text}{}", text(&sender.stderr));
+    assert!(
+        output_text.contains("ttcp-t: 256000 bytes in ") && output_text.contains("1000 I/O calls"),
+        "{output_text}"
+    );
+    assert!(
+        output_text.contains("\nttcp-t: cwnd ") && output_text.contains(", ssthresh "),
+        "{output_text}"
+    );
+    let (code, output_text) = receiver.end();
     assert_eq!(code, Some(0));
-    let said = text(&said);
-    assert!(said.contains("ttcp-r: ") && said.contains(" real seconds = "), "{said}");
+    let output_text = text(&output_text);
+    assert!(
+        output_text.contains("ttcp-r: ") && output_text.contains(" real seconds = "),
+        "{output_text}"
+    );
 }
 
 #[test]
@@ -312,10 +327,13 @@ fn conformance_judges_our_own_listener() {
     let client = ["conformance", "--target", "127.0.0.1", "--service-code", "SC:CONF"];
     let only = ["--only", "hdr", "--only", "CON-18", "--wait", "10", "--json", path];
     let output = listener.meet(&[&client[..], &only].concat());
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
-    assert!(said.contains("pass HDR-12") && said.contains("n/a  CON-18"), "{said}");
-    assert!(said.ends_with("12 passed, 0 failed, 1 not applicable\n"), "{said}");
+    let output_text = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output_text}{}", text(&output.stderr));
+    assert!(
+        output_text.contains("pass HDR-12") && output_text.contains("n/a  CON-18"),
+        "{output_text}"
+    );
+    assert!(output_text.ends_with("12 passed, 0 failed, 1 not applicable\n"), "{output_text}");
     let octets = std::fs::read(&file).expect("the file was written");
     std::fs::remove_file(&file).expect("it is there");
     let document = document(&octets);
@@ -334,7 +352,7 @@ fn conformance_judges_our_own_listener() {
 
     // A relay that drops the refusal of a service.
     let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
-    let way = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
+    let far_socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
     let port = relay.local_addr().expect("it is bound").port().to_string();
     let behind = format!("127.0.0.1:{}", listener.port);
     std::thread::scope(|scope| {
@@ -344,17 +362,17 @@ fn conformance_judges_our_own_listener() {
             godwit(&[&client[..], &words].concat()).output().expect("the binary runs")
         });
         let mut buffer = [0; 2_000];
-        for socket in [&relay, &way] {
+        for socket in [&relay, &far_socket] {
             socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a socket may wait");
         }
         let mut client = None;
         while !suite.is_finished() {
             if let Ok((len, source)) = relay.recv_from(&mut buffer) {
                 client = Some(source);
-                way.send_to(&buffer[..len], &behind).expect("loopback takes it");
+                far_socket.send_to(&buffer[..len], &behind).expect("loopback takes it");
             }
             // An answer may come long after its question.
-            while let Ok(len) = way.recv(&mut buffer) {
+            while let Ok(len) = far_socket.recv(&mut buffer) {
                 let is_passed_on = buffer[8] >> 1 != 7 || buffer[24] != 8;
                 if let Some(client) = client.filter(|_| is_passed_on) {
                     relay.send_to(&buffer[..len], client).expect("loopback takes it");
@@ -362,12 +380,15 @@ fn conformance_judges_our_own_listener() {
             }
         }
         let output = suite.join().expect("it does not panic");
-        let said = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
-        assert!(said.contains("pass CON-02") && said.contains("FAIL CON-03"), "{said}");
+        let output_text = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{output_text}{}", text(&output.stderr));
         assert!(
-            said.contains("expected: Reset code 8") && said.contains("> Request seq"),
-            "{said}"
+            output_text.contains("pass CON-02") && output_text.contains("FAIL CON-03"),
+            "{output_text}"
+        );
+        assert!(
+            output_text.contains("expected: Reset code 8") && output_text.contains("> Request seq"),
+            "{output_text}"
         );
     });
     let mut listener = listener;
@@ -379,9 +400,12 @@ fn conformance_judges_our_own_listener() {
 fn conformance_lists_its_cases() {
     let output = godwit(&["conformance", "--list"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(0));
-    let said = text(&output.stdout);
-    assert_eq!(said.lines().count(), 147);
-    assert!(said.lines().filter(|line| line.ends_with("[outside]")).count() >= 80, "{said}");
+    let output_text = text(&output.stdout);
+    assert_eq!(output_text.lines().count(), 147);
+    assert!(
+        output_text.lines().filter(|line| line.ends_with("[outside]")).count() >= 80,
+        "{output_text}"
+    );
     let output = godwit(&["conformance", "--list", "--only", "SEQ"]).output().expect("it runs");
     assert_eq!(text(&output.stdout).lines().count(), 18);
 }

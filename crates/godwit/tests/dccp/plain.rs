@@ -94,17 +94,17 @@ fn plain_ends_meet_send_and_recv() {
     let server = DccpListenerProcess::start(&["perf", "-s", "--plain", "-1"], true);
     let sent = server.meet(&["send", "127.0.0.1", &file, "-l", "500"]);
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
-    let (code, said) = server.end();
+    let (code, output_text) = server.end();
     assert_eq!(code, Some(0));
-    let said = text(&said);
-    assert!(said.contains("  100 datagrams  receiver, cpu"), "{said}");
+    let output_text = text(&output_text);
+    assert!(output_text.contains("  100 datagrams  receiver, cpu"), "{output_text}");
 
     let mut receiver = DccpListenerProcess::start(&["recv"], false);
     let words = ["perf", "-c", "127.0.0.1", "--plain", "-t", "0.2", "-b", "400k", "-l", "100"];
     let output = receiver.meet(&words);
-    let said = text(&output.stdout);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}{}", text(&output.stderr));
-    assert!(said.contains("the receiver is not asked what it read"), "{said}");
+    let output_text = text(&output.stdout);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output_text}{}", text(&output.stderr));
+    assert!(output_text.contains("the receiver is not asked what it read"), "{output_text}");
     let mut told = String::new();
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
@@ -116,5 +116,5 @@ fn plain_ends_meet_send_and_recv() {
         told.contains(&format!("received {} octets in {count} datagrams", count * 100)),
         "{told}"
     );
-    assert!(said.contains(&format!("  {count} datagrams")), "{count} of {said}");
+    assert!(output_text.contains(&format!("  {count} datagrams")), "{count} of {output_text}");
 }

@@ -67,11 +67,15 @@ fn a_search_says_each_step() {
     let output = server.meet(&words);
     server.child.kill().expect("it was started here");
     server.child.wait().expect("it was started here");
-    let said = text(&output.stdout);
+    let output_text = text(&output.stdout);
     assert!(
-        said.contains("[  1]   500 Gbits/sec") || said.contains("[  1]    500 Gbits/sec"),
-        "{said}"
+        output_text.contains("[  1]   500 Gbits/sec")
+            || output_text.contains("[  1]    500 Gbits/sec"),
+        "{output_text}"
     );
-    assert!(said.contains("due and never sent"), "{said}");
-    assert!(said.lines().last().is_some_and(|line| line.starts_with("Found ")), "{said}");
+    assert!(output_text.contains("due and never sent"), "{output_text}");
+    assert!(
+        output_text.lines().last().is_some_and(|line| line.starts_with("Found ")),
+        "{output_text}"
+    );
 }

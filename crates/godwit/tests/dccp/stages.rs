@@ -52,9 +52,12 @@ fn on_the_virtual_clock_a_minute_takes_less() {
     let words = ["regression", "--clock", "virtual", "--only", "loss10", "--runs", "2"];
     let measured =
         godwit(&[&words[..], &["--html", &page, "--json", &json]].concat()).output().expect("runs");
-    let said = text(&measured.stdout);
-    assert_eq!(measured.status.code(), Some(0), "{said}{}", text(&measured.stderr));
-    assert!(said.contains("virtual clock") && said.contains("Linux in 2007: 172 Kbit/s"), "{said}");
+    let output_text = text(&measured.stdout);
+    assert_eq!(measured.status.code(), Some(0), "{output_text}{}", text(&measured.stderr));
+    assert!(
+        output_text.contains("virtual clock") && output_text.contains("Linux in 2007: 172 Kbit/s"),
+        "{output_text}"
+    );
     let document = document(&std::fs::read(json).expect("it was written"));
     let rows = document["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 2);
@@ -106,9 +109,12 @@ fn flows_share_a_link_with_tcp() {
 fn a_tcp_that_the_kernel_lacks_is_refused_with_what_it_has() {
     let output = godwit(&["fairness", "--tcp", "nonesuch"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("nonesuch") && said.contains("available: "), "{said}");
-    assert!(said.contains("reno"), "{said}");
+    let output_text = text(&output.stderr);
+    assert!(
+        output_text.contains("nonesuch") && output_text.contains("available: "),
+        "{output_text}"
+    );
+    assert!(output_text.contains("reno"), "{output_text}");
 }
 
 #[test]

@@ -68,19 +68,26 @@ impl HeldState {
     }
 
     /// Records a message and Godwit's reply, which has `leased`, as an offer or not.
-    pub(super) fn note(&mut self, asked: &ClientMessage, leased: Option<&str>, is_offer: bool) {
-        self.has_release |= asked.is_release;
-        self.has_odd_name |= asked.has_odd_name;
+    pub(super) fn note(
+        &mut self,
+        client_message: &ClientMessage,
+        leased: Option<&str>,
+        is_offer: bool,
+    ) {
+        self.has_release |= client_message.is_release;
+        self.has_odd_name |= client_message.has_odd_name;
         if let Some(address) = leased {
             self.offered.remove(address);
             // An offer is a lease under `offer-lifetime`.
-            let mut own =
-                self.leased.iter().filter(|(_, client)| self.is_same(client, &asked.identities));
+            let mut own = self
+                .leased
+                .iter()
+                .filter(|(_, client)| self.is_same(client, &client_message.identities));
             self.has_left |= own.any(|(other, _)| other != address);
-            self.leased.insert(address.to_owned(), asked.identities.clone());
+            self.leased.insert(address.to_owned(), client_message.identities.clone());
         }
         if let Some(address) = leased.filter(|_| is_offer) {
-            self.offered.insert(address.to_owned(), asked.identities.clone());
+            self.offered.insert(address.to_owned(), client_message.identities.clone());
         }
     }
 
@@ -89,20 +96,25 @@ impl HeldState {
         self.has_left |= name.starts_with("lease4-add") || name.starts_with("lease4-update");
     }
 
-    /// Returns the end of the signature of a difference in the replies to `asked`, in which Kea
-    /// gives `leased`. If the servers `rested` after each message, no difference comes from a
+    /// Returns the end of the signature of a difference in the replies to `client_message`, in which
+    /// Kea gives `leased`. If the servers `rested` after each message, no difference comes from a
     /// second.
-    pub(super) fn end(&self, asked: &ClientMessage, leased: Option<&str>, rested: bool) -> String {
-        let concerned = asked.address.as_deref().into_iter().chain(leased);
+    pub(super) fn end(
+        &self,
+        client_message: &ClientMessage,
+        leased: Option<&str>,
+        rested: bool,
+    ) -> String {
+        let concerned = client_message.address.as_deref().into_iter().chain(leased);
         let mut holders = concerned.filter_map(|address| self.offered.get(address));
         let mut end = String::new();
-        let is_own = |client: &Vec<String>| self.is_same(client, &asked.identities);
+        let is_own = |client: &Vec<String>| self.is_same(client, &client_message.identities);
         if holders.any(|client| !is_own(client)) {
             end += HELD;
         } else if self.offered.values().any(is_own) {
             end += OFFERED;
         }
-        if asked.has_odd_name {
+        if client_message.has_odd_name {
             end += ODD;
         }
         end + &self.end_of_last(rested)

@@ -131,8 +131,8 @@ fn assert_verdicts(
         }
     }
     let report = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let way = if comparison.wires.is_some() { "direct" } else { "relayed" };
-    let name = format!("{kea:?}-{:?}-{way}-differ.txt", protocol.family()).to_lowercase();
+    let client_kind = if comparison.wires.is_some() { "direct" } else { "relayed" };
+    let name = format!("{kea:?}-{:?}-{client_kind}-differ.txt", protocol.family()).to_lowercase();
     std::fs::write(report.join(&name), &faults).unwrap();
     assert!(faults.is_empty(), "{}\n{faults}", report.join(name).display());
 }

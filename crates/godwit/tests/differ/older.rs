@@ -48,10 +48,10 @@ pub(super) fn leave_out_new(value: &mut Value) {
 /// Removes repeated options from a message: Kea 2.2 reads the values as one.
 fn leave_out_repeats(step: &mut Value) {
     let Some(options) = step.get_mut("options").and_then(Value::as_array_mut) else { return };
-    let mut said = vec![Value::from(53)];
+    let mut sent_codes = vec![Value::from(53)];
     options.retain(|option| {
-        let is_new = !said.contains(&option[0]);
-        said.push(option[0].clone());
+        let is_new = !sent_codes.contains(&option[0]);
+        sent_codes.push(option[0].clone());
         is_new
     });
 }

@@ -193,7 +193,7 @@ impl KeaComparison {
             let own: Vec<&Vec<u8>> =
                 replies.iter().filter(|reply| protocol.xid(reply) == own_xid).collect();
             let learned = &mut player.clients[client_of(&player.steps[round])];
-            player.sent.push(protocol.asked(message, learned));
+            player.sent.push(protocol.client_message(message, learned));
             let fields = own.first().map(|reply| {
                 protocol.learn(reply, learned);
                 let mut fields = protocol.fields(reply);
@@ -224,11 +224,11 @@ impl KeaComparison {
             let replies = wires.exchange(player.index, step, &message)?;
             let own: Vec<_> =
                 replies.iter().filter(|(reply, _)| protocol.xid(reply) == Some(own_xid)).collect();
-            player.sent.push(protocol.asked(&message, learned));
-            let fields = own.first().map(|(reply, way)| {
+            player.sent.push(protocol.client_message(&message, learned));
+            let fields = own.first().map(|(reply, addressing)| {
                 protocol.learn(reply, learned);
                 let mut fields = protocol.fields(reply);
-                fields.extend(way.clone());
+                fields.extend(addressing.clone());
                 if own.len() > 1 {
                     fields.insert("replies".to_owned(), own.len().to_string());
                 }

@@ -60,7 +60,7 @@ pub(super) trait DifferProtocol: Sync {
 
     /// Returns the contents of a client's message; `learned` are the values that its client knew
     /// before.
-    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage;
+    fn client_message(&self, message: &[u8], learned: &Learned) -> ClientMessage;
 
     /// Returns true if a reply promises a lease that the server has not written.
     fn is_offer(&self, reply: &Fields) -> bool;

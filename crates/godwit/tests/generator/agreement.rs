@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use super::responder::{ClientTreatment, DhcpResponder};
-use super::{TRIES_MAX, figures, measured, way, words};
+use super::{TRIES_MAX, figures, measured, send_args, words};
 use crate::common::perfdhcp::figures as lines_of;
 use crate::common::{free_port, require, run_bounded};
 
@@ -32,7 +32,7 @@ fn debians() -> Done {
     let run = || {
         let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
         let mut command = Command::new("/usr/sbin/perfdhcp");
-        command.args(words(LINE)).args(["-W", "60000000"]).args(way(&responder, free_port()));
+        command.args(words(LINE)).args(["-W", "60000000"]).args(send_args(&responder, free_port()));
         let output = run_bounded(&mut command);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let (sent, received) =

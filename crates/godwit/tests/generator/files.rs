@@ -180,9 +180,9 @@ fn the_live_view_fills_the_terminal_and_gives_it_back() {
         return;
     }
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
-    let way = super::way(&responder, free_port()).join(" ");
+    let send_args = super::send_args(&responder, free_port()).join(" ");
     let ours = env!("CARGO_BIN_EXE_godwit");
-    let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {way}");
+    let line = format!("{ours} perfdhcp -r 50 -p 3 -R 150 -d 60 --live {send_args}");
     // A terminal of its own, whose output comes here; the exit code is the program's.
     let output = run_bounded(Command::new("script").args(["-qec", &line, "/dev/null"]));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -33,12 +33,13 @@ fn ran(hosts: &SshHosts, plan: &str) -> (PathBuf, String) {
     let results = hosts.path("results");
     command.args([env!("CARGO_BIN_EXE_godwit"), "lab", "run", plan, "--results", &results]);
     let output = run_bounded(&mut command);
-    let said =
+    let output_text =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    let said = said.concat();
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    let folder = said.lines().find_map(|line| line.strip_prefix("report: ")).expect(&said);
-    (PathBuf::from(folder).parent().unwrap().to_owned(), said)
+    let output_text = output_text.concat();
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output_text}");
+    let folder =
+        output_text.lines().find_map(|line| line.strip_prefix("report: ")).expect(&output_text);
+    (PathBuf::from(folder).parent().unwrap().to_owned(), output_text)
 }
 
 fn read(path: PathBuf) -> Value {
@@ -84,11 +85,11 @@ fn servers_and_generators_on_other_machines_are_measured_as_here() {
 fn a_server_and_a_generator_elsewhere(hosts: &SshHosts) {
     let parts = "server = \"one\"\nserver_address = \"10.77.0.2\"\ngenerators = [\"two\"]\n\
                  generator_addresses = [\"10.77.0.3\"]\n";
-    let (folder, said) = ran(hosts, &plan(hosts, "elsewhere", "dhcp4", parts));
+    let (folder, output_text) = ran(hosts, &plan(hosts, "elsewhere", "dhcp4", parts));
     let leases = read(folder.join("leases.json"));
     let (given, found) =
         (leases[0]["given"].as_u64().unwrap(), leases[0]["found"].as_u64().unwrap());
-    assert!(given > 0 && given == found, "{leases} {said}");
+    assert!(given > 0 && given == found, "{leases} {output_text}");
     let mut seen = [0; INTERFACE_COUNTS.len()];
     for trial in trials(&folder) {
         let load = &trial["load"];
@@ -126,15 +127,15 @@ fn a_server_and_a_generator_elsewhere(hosts: &SshHosts) {
         configuration.split('"').find(|word| word.contains("godwit-lab-")).expect("its folder");
     let there = there.split("/servers/").next().unwrap();
     assert!(!std::path::Path::new(there).exists(), "{there} is left");
-    assert!(said.contains("The servers ran on one"), "{said}");
+    assert!(output_text.contains("The servers ran on one"), "{output_text}");
 }
 
 fn the_parts_of_two_generators_are_added_up(hosts: &SshHosts) {
     let parts = "server = \"one\"\nserver_address = \"fd77::2\"\ngenerators = [\"two\", \"two\"]\n\
                  generator_addresses = [\"fd77::3\", \"fd77::13\"]\n";
-    let (folder, said) = ran(hosts, &plan(hosts, "divided", "dhcp6", parts));
+    let (folder, output_text) = ran(hosts, &plan(hosts, "divided", "dhcp6", parts));
     let leases = read(folder.join("leases.json"));
-    assert_eq!(leases[0]["given"], leases[0]["found"], "{said}");
+    assert_eq!(leases[0]["given"], leases[0]["found"], "{output_text}");
     assert_eq!(leases[0]["shared"], 0, "{leases}");
     for trial in trials(&folder) {
         assert_eq!(numbers(&trial["generator_cpus"]).len(), 2, "{trial}");
@@ -162,10 +163,10 @@ fn a_machine_that_cannot_be_reached_is_told_by_name(hosts: &SshHosts) {
     let mut command = inside(&hosts.namespaces[0]);
     command.args([env!("CARGO_BIN_EXE_godwit"), "lab", "run", &path]);
     let output = run_bounded(command.args(["--results", &hosts.path("results")]));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("host nowhere.invalid: `ssh -F"), "{said}");
-    assert!(said.contains("ended"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output_text}");
+    assert!(output_text.contains("host nowhere.invalid: `ssh -F"), "{output_text}");
+    assert!(output_text.contains("ended"), "{output_text}");
     let left = fs::read_dir(hosts.path("results"))
         .map_or(0, |entries| entries.flatten().filter(|entry| entry.path().is_dir()).count());
     assert_eq!(left, 0, "a folder of results is left");

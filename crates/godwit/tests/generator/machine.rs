@@ -10,7 +10,7 @@ use std::{fs, thread};
 use serde_json::Value;
 
 use super::responder::{ClientTreatment, DhcpResponder};
-use super::{figures, way, words};
+use super::{figures, send_args, words};
 use crate::common::link::{inside, ip, within};
 use crate::common::namespaces::Namespaces;
 use crate::common::{TempFolder, free_port, is_root, require, run_bounded, waited_until};
@@ -27,7 +27,7 @@ impl GeneratorProcess {
         let mut command = Command::new(all.next().unwrap());
         command.args(all).args(words(line)).args(["--json", "-"]);
         let port = free_port();
-        command.args(way(responder, port)).stdout(Stdio::piped());
+        command.args(send_args(responder, port)).stdout(Stdio::piped());
         Self { child: command.spawn().unwrap(), port }
     }
 
@@ -194,6 +194,6 @@ fn a_clock_that_is_set_changes_nothing_of_ours_and_ends_debians() {
     let mut debians = Command::new("/usr/sbin/perfdhcp");
     debians.env("LD_PRELOAD", &library);
     debians.args(words("-4 -r 300 -n 300 -R 300 -W 1000000"));
-    let output = run_bounded(debians.args(way(&responder, free_port())));
+    let output = run_bounded(debians.args(send_args(&responder, free_port())));
     assert_ne!(output.status.code(), Some(0), "it looks at the time of day");
 }

@@ -110,7 +110,7 @@ impl DhcpResponder {
 
     /// Starts a responder on a listener of another kind, at `port`.
     pub(crate) fn behind(
-        mut door: impl ResponderListener,
+        mut listener: impl ResponderListener,
         port: u16,
         is_v6: bool,
         plan: fn(u32) -> ClientTreatment,
@@ -129,13 +129,13 @@ impl DhcpResponder {
                     for (answers, from) in held.drain(..) {
                         let answers: Vec<Vec<u8>> = answers;
                         for answer in answers.iter().flat_map(|one| iter::repeat_n(one, copies)) {
-                            door.send(answer, &from);
+                            listener.send(answer, &from);
                         }
                     }
                     shared.0.lock().unwrap().copies = None;
                     shared.1.notify_all();
                 }
-                let Some((len, from)) = door.receive(&mut octets) else { continue };
+                let Some((len, from)) = listener.receive(&mut octets) else { continue };
                 let request = &octets[..len];
                 let (answers, is_held) = {
                     let mut ledger = shared.0.lock().unwrap();
@@ -150,7 +150,7 @@ impl DhcpResponder {
                 if is_held {
                     held.push((answers, from));
                 } else {
-                    answers.iter().for_each(|answer| door.send(answer, &from));
+                    answers.iter().for_each(|answer| listener.send(answer, &from));
                 }
             }
         });

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::responder::{ClientTreatment, DhcpResponder};
-use super::{figures, way, words};
+use super::{figures, send_args, words};
 use crate::common::{TempFolder, free_port, run_bounded};
 
 /// Returns the treatment of each residue by eleven: a hundred clients of 1,100 each, on either
@@ -120,7 +120,7 @@ esac
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         command.arg("perfdhcp").args(words(line)).args(["--remote-godwit", remote]);
         command.arg("--ssh-command").arg(self.folder.path().join("ssh"));
-        run_bounded(command.args(way(responder, free_port())))
+        run_bounded(command.args(send_args(responder, free_port())))
     }
 
     fn measured(&self, line: &str, responder: &DhcpResponder) -> (Value, i32) {
@@ -140,10 +140,10 @@ esac
 
 #[test]
 fn two_generators_have_the_ledger_of_the_responder() {
-    let stage = SshReplacement::new("several-ledger");
+    let ssh = SshReplacement::new("several-ledger");
     let responder = DhcpResponder::start(false, misbehave);
     let line = format!("--generators a=127.0.0.2,b=127.0.0.3 {MISBEHAVED}");
-    let (json, code) = stage.measured(&line, &responder);
+    let (json, code) = ssh.measured(&line, &responder);
     assert_eq!(code, 3, "{json}");
     check_misbehaved(&json, &responder);
     assert_eq!(json["offered_per_s"].as_f64(), Some(1_100.0));
@@ -151,7 +151,7 @@ fn two_generators_have_the_ledger_of_the_responder() {
 
 #[test]
 fn lists_go_with_the_run_and_its_parts_are_disjoint() {
-    let stage = SshReplacement::new("several-lists");
+    let ssh = SshReplacement::new("several-lists");
     let folder = TempFolder::new("several-lists-files");
     let macs = folder.path().join("macs");
     let list: String = (1..=5).map(|n| format!("02:00:00:00:00:0{n}\n")).collect();
@@ -159,7 +159,7 @@ fn lists_go_with_the_run_and_its_parts_are_disjoint() {
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let generators = "--generators a=127.0.0.2,b=127.0.0.3,c=127.0.0.4";
     let line = format!("{generators} -r 600 -n 301 -d 60 -s 3 -M {}", macs.display());
-    let (json, code) = stage.measured(&line, &responder);
+    let (json, code) = ssh.measured(&line, &responder);
     assert_eq!((code, json["leases"].as_u64()), (0, Some(5)), "{json}");
     assert_eq!(responder.clients(), [1, 2, 3, 4, 5]);
     assert_eq!(responder.counts(), [301, 301, 0, 0]);
@@ -177,10 +177,10 @@ fn lists_go_with_the_run_and_its_parts_are_disjoint() {
 
 #[test]
 fn the_text_has_a_line_for_each_generator_and_periodic_sums() {
-    let stage = SshReplacement::new("several-text");
+    let ssh = SshReplacement::new("several-text");
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let line = "--generators a=127.0.0.2,b=127.0.0.3 -r 100 -p 3 -R 100 -d 60 -t 1";
-    let output = stage.run(line, env!("CARGO_BIN_EXE_godwit"), &responder);
+    let output = ssh.run(line, env!("CARGO_BIN_EXE_godwit"), &responder);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
     let begun = text.lines().find_map(|line| line.strip_prefix("sent packets: ")).unwrap();
@@ -218,27 +218,27 @@ fn a_host_that_fails_is_named_and_the_others_are_ended() {
         ("a=127.0.0.2,b=127.0.0.2", godwit, "", "127.0.0.2"),
         ("a=127.0.0.2,dying=127.0.0.3", godwit, "dying", "ended too early (exit status: 9)"),
     ] {
-        let stage = SshReplacement::new("several-fail");
+        let ssh = SshReplacement::new("several-fail");
         let output =
-            stage.run(&format!("--generators {hosts} -r 50 -p 50 -R 50"), remote, &responder);
+            ssh.run(&format!("--generators {hosts} -r 50 -p 50 -R 50"), remote, &responder);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{hosts}: {error}");
         assert!(error.starts_with(&format!("error: generator {named}")), "{hosts}: {error}");
         assert!(error.contains(told), "{hosts}: {error}");
         assert!(error.contains("perfdhcp --follow`"), "what was tried: {error}");
-        assert!(stage.pids().iter().all(|pid| !runs(pid)), "{hosts}: all are ended");
+        assert!(ssh.pids().iter().all(|pid| !runs(pid)), "{hosts}: all are ended");
     }
 }
 
 #[test]
 fn a_signal_ends_all_and_what_they_counted_is_told() {
-    let stage = SshReplacement::new("several-signal");
+    let ssh = SshReplacement::new("several-signal");
     let responder = DhcpResponder::start(false, |_| ClientTreatment::Good);
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
     command.args(words("perfdhcp --generators a=127.0.0.2,b=127.0.0.3 -r 200 -p 50 -R 50 -d 60"));
     command.args(["--json", "-", "--remote-godwit", env!("CARGO_BIN_EXE_godwit")]);
-    command.arg("--ssh-command").arg(stage.folder.path().join("ssh"));
-    command.args(way(&responder, free_port())).stdout(std::process::Stdio::piped());
+    command.arg("--ssh-command").arg(ssh.folder.path().join("ssh"));
+    command.args(send_args(&responder, free_port())).stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     responder.wait_for(100);
     run_bounded(Command::new("kill").args(["-INT", &child.id().to_string()]));
@@ -247,5 +247,5 @@ fn a_signal_ends_all_and_what_they_counted_is_told() {
     assert_eq!((output.status.code(), &json["interrupted"]), (Some(130), &Value::Bool(true)));
     let sent = figures(&json, 0, ["sent"])[0];
     assert_eq!(responder.counts()[0], sent, "{json}");
-    assert!(stage.pids().len() == 2 && stage.pids().iter().all(|pid| !runs(pid)));
+    assert!(ssh.pids().len() == 2 && ssh.pids().iter().all(|pid| !runs(pid)));
 }

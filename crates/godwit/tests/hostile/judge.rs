@@ -80,44 +80,44 @@ impl AttackReport {
 /// Sends `count` hostile datagrams with honest clients between them.
 pub(super) fn attack(
     datagram: fn(&mut Random, &mut [u8]) -> usize,
-    scene: &mut impl AttackedServer,
+    server: &mut impl AttackedServer,
     random: &mut Random,
     count: u64,
 ) -> Result<AttackReport, String> {
     let mut report =
         AttackReport { count, warm_kib: 0, end_kib: 0, longest_wait: Duration::ZERO, dropped: 0 };
-    let mut served = scene.now();
+    let mut served = server.now();
     let mut progress = TestProgress::new(count);
     let mut buffer = vec![0; family::BUFFER_LEN];
     for number in 0..count {
         let len = datagram(random, &mut buffer);
-        scene.strike(&buffer[..len]);
+        server.strike(&buffer[..len]);
         if number % BURST == 0 {
             progress.write(number);
-            let answered = scene.serve_honest();
-            answered.map_err(|silence| cause(scene, silence))?;
-            report.longest_wait = report.longest_wait.max(scene.now() - served);
-            served = scene.now();
+            let answered = server.serve_honest();
+            answered.map_err(|silence| cause(server, silence))?;
+            report.longest_wait = report.longest_wait.max(server.now() - served);
+            served = server.now();
         }
         if number == (count as f64 * WARM_SHARE) as u64 {
-            report.warm_kib = scene.resident_kib();
+            report.warm_kib = server.resident_kib();
         }
     }
-    let renewed = scene.renew_all();
-    renewed.map_err(|silence| cause(scene, silence))?;
-    if scene.has_ended() {
+    let renewed = server.renew_all();
+    renewed.map_err(|silence| cause(server, silence))?;
+    if server.has_ended() {
         return Err(ENDED.to_owned());
     }
-    report.end_kib = scene.resident_kib();
-    report.dropped = scene.dropped();
+    report.end_kib = server.resident_kib();
+    report.dropped = server.dropped();
     Ok(report)
 }
 
 const ENDED: &str = "the server has ended";
 
 /// Returns the reason why honest clients get no reply.
-fn cause(scene: &mut impl AttackedServer, silence: String) -> String {
-    if scene.has_ended() { ENDED.to_owned() } else { silence }
+fn cause(server: &mut impl AttackedServer, silence: String) -> String {
+    if server.has_ended() { ENDED.to_owned() } else { silence }
 }
 
 /// Mistake that a planted server makes from some datagram on.

@@ -98,26 +98,29 @@ fn withstands(suite: &str, kind: LeaseStorageKind, hostile: &HostileFamily) {
     );
     println!("{repeat}");
     let family: CrashFamily = hostile.family;
-    let place = LeaseStorage::new(&backend, family, &format!("hostile-{suite}"));
+    let storage = LeaseStorage::new(&backend, family, &format!("hostile-{suite}"));
     let ports = [free_port(), free_port()];
     let start = || {
-        let (config, folder) = (&place.config, place.folder.path());
+        let (config, folder) = (&storage.config, storage.folder.path());
         ServerProcess::launch_on(Command::new("env"), family.server, ports, config, folder)
     };
     let mut random = Random::from_seed(seed);
     let mut server = start();
     let mut clients = CrashClients::new(family, ports, random.next_u64());
-    let mut scene = Live {
+    let mut live = Live {
         family,
         socket: UdpSocket::bind((family.loopback, 0)).unwrap(),
         server: &mut server,
         clients: &mut clients,
         started: Instant::now(),
     };
-    let report = attack(hostile.datagram, &mut scene, &mut random, count)
+    let report = attack(hostile.datagram, &mut live, &mut random, count)
         .unwrap_or_else(|broken| panic!("{broken}; {repeat}\n{}", server.log()));
     server.stop();
-    clients.ledger.check(&place.kept()).unwrap_or_else(|broken| panic!("{broken}; {repeat}"));
+    clients
+        .ledger
+        .check(&storage.stored_leases())
+        .unwrap_or_else(|broken| panic!("{broken}; {repeat}"));
     let server = start();
     clients.renew_all().unwrap_or_else(|broken| panic!("{broken}; {repeat}"));
     server.stop();

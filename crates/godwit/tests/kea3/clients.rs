@@ -53,8 +53,8 @@ fn printed(python: &Path, client: &str, make: ServerMake, family: ScenarioFamily
     command.arg(daemon.control_path()).arg(if family == ScenarioFamily::V4 { "4" } else { "6" });
     let output = run_bounded(&mut command);
     let text = String::from_utf8(output.stdout).expect("text");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{client} {make:?}: {text}{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{client} {make:?}: {text}{output_text}");
     text.lines().map(str::to_owned).collect()
 }
 

@@ -111,31 +111,31 @@ pub(super) fn configuration(family: ScenarioFamily) -> String {
 }
 
 /// Collects the keys of `value`; keys of inner maps and lists follow a dot.
-fn keys(value: &Value, above: &str, found: &mut BTreeSet<String>) {
+fn keys(value: &Value, above: &str, keys_found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
             for (key, inner) in map {
-                found.insert(format!("{above}{key}"));
-                keys(inner, &format!("{above}{key}."), found);
+                keys_found.insert(format!("{above}{key}"));
+                keys(inner, &format!("{above}{key}."), keys_found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| keys(item, above, found)),
+        Value::Array(items) => items.iter().for_each(|item| keys(item, above, keys_found)),
         _ => {}
     }
 }
 
 /// Returns the differences between the two answers.
 pub(super) fn differences(ours: &Value, keas: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut keys_found = Vec::new();
     if ours["result"] != keas["result"] {
-        found.push(format!("result {} {}", ours["result"], keas["result"]));
+        keys_found.push(format!("result {} {}", ours["result"], keas["result"]));
     }
     let [mut own, mut theirs] = [BTreeSet::new(), BTreeSet::new()];
     keys(&ours["arguments"], "", &mut own);
     keys(&keas["arguments"], "", &mut theirs);
-    found.extend(own.difference(&theirs).map(|key| format!("has {key}")));
-    found.extend(theirs.difference(&own).map(|key| format!("lacks {key}")));
-    found
+    keys_found.extend(own.difference(&theirs).map(|key| format!("has {key}")));
+    keys_found.extend(theirs.difference(&own).map(|key| format!("lacks {key}")));
+    keys_found
 }
 
 /// Returns the commands to send: those that both servers list, with arguments of each type, and

@@ -39,7 +39,7 @@ fn answer(daemon: &mut Daemon, command: &Value) -> Value {
 }
 
 /// Sends `command` to the unix socket `path` and returns the answer.
-fn asked(path: &Path, command: &Value) -> Value {
+fn answer_of(path: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(path).expect("the server takes commands");
     stream.write_all(command.to_string().as_bytes()).expect("the server reads");
     let mut answer = String::new();

@@ -59,9 +59,9 @@ fn kea_shell_prints_what_keas_own_prints() {
     let config = format!("\"control-sockets\": {sockets}");
     let _server = daemon(ServerMake::Godwit, ScenarioFamily::V4, &config);
     let [port, closed] = [port, closed].map(|port| port.to_string());
-    let place = ["--port", &port];
+    let port_args = ["--port", &port];
     let user = ["--auth-user", "user", "--auth-password", "password"];
-    let all = [&place[..], &user].concat();
+    let all = [&port_args[..], &user].concat();
     let with = |further: &[&'static str]| -> Vec<String> {
         all.iter().chain(further).map(|word| (*word).to_owned()).collect()
     };

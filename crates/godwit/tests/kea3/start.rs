@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::asked;
+use super::answer_of;
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6};
 
 /// Adds a control socket named `socket` to the configuration file `config`.
@@ -29,20 +29,20 @@ fn folders_of_kea_that_are_missing_are_made() {
     fs::write(&config, text.replace(&data, "")).expect("the folder is ours");
     let missing = folder.path().join("none/yet");
     add_socket(&config, &missing.join("sockets/control"));
-    let places = ["data", "logs", "sockets", "pids"].map(|name| missing.join(name));
+    let folders = ["data", "logs", "sockets", "pids"].map(|name| missing.join(name));
     let variables =
         ["KEA_DHCP_DATA_DIR", "KEA_LOG_FILE_DIR", "KEA_CONTROL_SOCKET_DIR", "KEA_PIDFILE_DIR"];
     let mut wrapper = Command::new("env");
-    for (variable, place) in variables.iter().zip(&places) {
-        wrapper.arg(format!("{variable}={}", place.display()));
+    for (variable, folder) in variables.iter().zip(&folders) {
+        wrapper.arg(format!("{variable}={}", folder.display()));
     }
     let server = ServerProcess::start_under(wrapper, "dhcp6", &config, folder.path());
     for file in ["data/leases.csv", "data/kea-dhcp6-serverid", "sockets/control", "logs", "pids"] {
         assert!(missing.join(file).exists(), "{file}: {}", server.log());
     }
-    for place in &places {
-        let mode = fs::metadata(place).expect("it was made").permissions().mode();
-        assert_eq!(mode & 0o777, 0o750, "{}", place.display());
+    for folder in &folders {
+        let mode = fs::metadata(folder).expect("it was made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o750, "{}", folder.display());
     }
     server.stop();
 }
@@ -55,7 +55,7 @@ fn nobody_is_served_in_repair_mode_until_a_command_enables_it() {
     add_socket(&config, &socket);
     let server = ServerProcess::start_with(&["-F", "-R"], "dhcp4", &config, folder.path());
     server.wait_for("DHCP4_CB_REPAIR_MODE_ENABLED");
-    let told = |name: &str| asked(&socket, &json!({ "command": name }));
+    let told = |name: &str| answer_of(&socket, &json!({ "command": name }));
     let is_disabled = || {
         let state = told("status-get")["arguments"]["dhcp-state"].clone();
         assert_eq!(state["disabled-by-user"], state["globally-disabled"]);

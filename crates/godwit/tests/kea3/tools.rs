@@ -114,25 +114,29 @@ fn tables_are_made_and_looked_at_by_the_words_of_kea_admin() {
     let folder = TempFolder::new("admin");
     let file = folder.path().join("leases.db").display().to_string();
     let admin = |words: &[&str]| ours(folder.path(), "kea-admin", words);
-    let place = ["sqlite", "-n", &file, "-d", "/usr/share/kea/scripts"];
-    let made = admin(&[&["db-init"], &place[..]].concat());
+    let database_args = ["sqlite", "-n", &file, "-d", "/usr/share/kea/scripts"];
+    let made = admin(&[&["db-init"], &database_args[..]].concat());
     assert!(made.status.success(), "{made:?}");
-    assert_eq!(admin(&[&["db-version"], &place[..]].concat()).stdout, b"35.0\n");
+    assert_eq!(admin(&[&["db-version"], &database_args[..]].concat()).stdout, b"35.0\n");
     let csv = folder.path().join("x.csv");
     fs::write(&csv, rows(4, &[(1, 100), (2, 200)])).expect("the folder can be written");
     let input = csv.display().to_string();
-    let uploaded = admin(&[&["lease-upload"], &place[..], &["-4", "-i", &input]].concat());
+    let uploaded = admin(&[&["lease-upload"], &database_args[..], &["-4", "-i", &input]].concat());
     assert!(uploaded.status.success(), "{uploaded:?}");
     let output = folder.path().join("y.csv");
     let text = output.display().to_string();
-    assert!(admin(&[&["lease-dump"], &place[..], &["-4", "-o", &text]].concat()).status.success());
+    assert!(
+        admin(&[&["lease-dump"], &database_args[..], &["-4", "-o", &text]].concat())
+            .status
+            .success()
+    );
     assert_eq!(fs::read_to_string(output).expect("it was written"), rows(4, &[(1, 100), (2, 200)]));
     // A recount corrects a wrong count.
     let statistics = "SELECT subnet_id, state, leases FROM lease4_stat";
     let right = sqlite(&file, statistics);
     assert_eq!(right, "1|0|2\n");
     sqlite(&file, "UPDATE lease4_stat SET leases = 9");
-    let counted = admin(&[&["stats-recount"], &place[..]].concat());
+    let counted = admin(&[&["stats-recount"], &database_args[..]].concat());
     assert!(counted.status.success(), "{counted:?}");
     assert_eq!(counted.stdout, b"Recount lease statistics from database\n");
     assert_eq!(sqlite(&file, statistics), right);
@@ -191,8 +195,8 @@ fn servers_are_started_reloaded_and_stopped_by_keactrl() {
     let (is_done, version) = there.keactrl(&["version", "-s", "dhcp4"]);
     let expected = format!("keactrl: {KEA_LEVEL}\nkea-dhcp4: {KEA_LEVEL}\n");
     assert!(is_done && version == expected, "{version}");
-    let (is_done, said) = there.keactrl(&["start", "-s", "all", "--", "-X"]);
-    assert!(is_done && said.contains("INFO/keactrl: Starting"), "{said}");
+    let (is_done, output_text) = there.keactrl(&["start", "-s", "all", "--", "-X"]);
+    assert!(is_done && output_text.contains("INFO/keactrl: Starting"), "{output_text}");
     let has_logged =
         |words: &str| waited_until(|| fs::read_to_string(&log).unwrap_or_default().contains(words));
     assert!(has_logged("DHCP4_STARTED"), "{:?}", fs::read_to_string(&log));

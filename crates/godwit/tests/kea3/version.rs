@@ -74,7 +74,7 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
 }
 
 /// Collects the keys of `value` with the names of their types; keys of inner maps follow a dot.
-fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, &'static str)>) {
+fn keys(value: &Value, above: &str, keys_found: &mut BTreeSet<(String, &'static str)>) {
     for (key, inner) in value.as_object().into_iter().flatten() {
         let kind = match inner {
             Value::Null => "null",
@@ -85,8 +85,8 @@ fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, &'static str)>
             Value::Array(_) => "list",
             Value::Object(_) => "map",
         };
-        found.insert((format!("{above}{key}"), kind));
-        keys(inner, &format!("{above}{key}."), found);
+        keys_found.insert((format!("{above}{key}"), kind));
+        keys(inner, &format!("{above}{key}."), keys_found);
     }
 }
 

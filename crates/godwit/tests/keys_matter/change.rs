@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::common::manual::{FREE, place_below};
+use crate::common::manual::{FREE, scope_below};
 
 /// Words that are values of some key, which refuses the words of others.
 // tidy: table
@@ -37,24 +37,24 @@ const PARTS: [(&str, &str); 3] = [("uint8", "uint16"), ("uint16", "uint32"), ("u
 /// order. A key in several maps of a scope occurs as often.
 pub(crate) fn keys(config: &Map<String, Value>) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    walk(&mut config.clone(), "G", &mut |place, key, _| found.push((place, key)));
+    walk(&mut config.clone(), "G", &mut |scope, key, _| found.push((scope, key)));
     found
 }
 
 /// Function that may change a value.
 type Visit<'a> = &'a mut dyn FnMut(String, String, &mut Value);
 
-fn walk(map: &mut Map<String, Value>, place: &str, visit: Visit<'_>) {
+fn walk(map: &mut Map<String, Value>, scope: &str, visit: Visit<'_>) {
     for (key, value) in map.iter_mut() {
-        visit(place.to_owned(), key.clone(), value);
+        visit(scope.to_owned(), key.clone(), value);
         if FREE.contains(&key.as_str()) {
             continue;
         }
         match value {
-            Value::Object(inner) => walk(inner, place_below(key), visit),
+            Value::Object(inner) => walk(inner, scope_below(key), visit),
             Value::Array(items) => {
                 for inner in items.iter_mut().filter_map(Value::as_object_mut) {
-                    walk(inner, place_below(key), visit);
+                    walk(inner, scope_below(key), visit);
                 }
             }
             _ => {}
@@ -62,15 +62,15 @@ fn walk(map: &mut Map<String, Value>, place: &str, visit: Visit<'_>) {
     }
 }
 
-/// Returns `config` without `key` in `place`.
-pub(crate) fn without(config: &Map<String, Value>, place: &str, key: &str) -> Map<String, Value> {
+/// Returns `config` without `key` in `scope`.
+pub(crate) fn without(config: &Map<String, Value>, scope: &str, key: &str) -> Map<String, Value> {
     let mut config = config.clone();
-    let is_it = |at: &str| at == place;
+    let is_it = |at: &str| at == scope;
     if is_it("G") {
         config.remove(key);
     }
     walk(&mut config, "G", &mut |_, holder, value| {
-        if !is_it(place_below(&holder)) || FREE.contains(&holder.as_str()) {
+        if !is_it(scope_below(&holder)) || FREE.contains(&holder.as_str()) {
             return;
         }
         match value {
@@ -86,16 +86,16 @@ pub(crate) fn without(config: &Map<String, Value>, place: &str, key: &str) -> Ma
     config
 }
 
-/// Returns every variant of `config` with another value for `key` in `place`: in all maps of the
+/// Returns every variant of `config` with another value for `key` in `scope`: in all maps of the
 /// scope at once, then in one map each.
 pub(crate) fn with_others(
     config: &Map<String, Value>,
-    place: &str,
+    scope: &str,
     key: &str,
 ) -> Vec<Map<String, Value>> {
     let mut values = Vec::new();
     walk(&mut config.clone(), "G", &mut |at, name, value| {
-        if at == place && name == key {
+        if at == scope && name == key {
             values.push(others(value));
         }
     });
@@ -106,7 +106,7 @@ pub(crate) fn with_others(
     let alone = alone.filter(|_| values.len() > 1);
     together
         .chain(alone)
-        .map(|(only, round)| replaced(config, place, key, &values, only, round))
+        .map(|(only, round)| replaced(config, scope, key, &values, only, round))
         .collect()
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn with_others(
 /// set.
 fn replaced(
     config: &Map<String, Value>,
-    place: &str,
+    scope: &str,
     key: &str,
     values: &[Vec<Value>],
     only: Option<usize>,
@@ -123,7 +123,7 @@ fn replaced(
     let mut config = config.clone();
     let mut index = 0;
     walk(&mut config, "G", &mut |at, name, value| {
-        if at == place && name == key {
+        if at == scope && name == key {
             if let Some(other) =
                 values[index].get(round).filter(|_| only.is_none_or(|o| o == index))
             {

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use crate::common::manual::{self, ManualKey, place_below};
+use crate::common::manual::{self, ManualKey, scope_below};
 use crate::subjects::process::{Daemon, ServerMake, Setup};
 use crate::subjects::{NamedScenario, REAL_WAIT_MAX_S, document, engine, in_parallel};
 use dhcp_config::{NoIncludes, parse_dhcp4, parse_dhcp6};
@@ -39,7 +39,7 @@ type KeyAt = (char, String, String);
 #[derive(Default)]
 struct KeyTrial {
     /// Keys without which a step fails.
-    shown: Vec<(String, String)>,
+    proofs: Vec<(String, String)>,
     /// Covered names that none of the scenario's steps needs.
     idle: Vec<String>,
 }
@@ -47,11 +47,11 @@ struct KeyTrial {
 /// Results of all scenarios.
 struct KeyFindings {
     /// Keys that matter, each with the name of a scenario that shows it.
-    shown: BTreeMap<KeyAt, String>,
+    proofs: BTreeMap<KeyAt, String>,
     /// Scenarios with names that they cover without needing them.
     idle: BTreeSet<(String, String)>,
     /// Keys of the manual.
-    told: Vec<ManualKey>,
+    manual_keys: Vec<ManualKey>,
 }
 
 /// Results of all scenarios, computed once for all tests.
@@ -60,15 +60,15 @@ static FINDINGS: LazyLock<KeyFindings> = LazyLock::new(find);
 fn find() -> KeyFindings {
     let scenarios = subjects::all();
     let mut findings = KeyFindings {
-        shown: BTreeMap::new(),
+        proofs: BTreeMap::new(),
         idle: BTreeSet::new(),
-        told: manual::keys(&manual::page("coming-from-kea.md")),
+        manual_keys: manual::keys(&manual::page("coming-from-kea.md")),
     };
     let trials = in_parallel(&scenarios, AT_ONCE, tried);
     for (named, trial) in scenarios.iter().zip(trials) {
         let digit = digit(named.scenario.family);
-        for (place, key) in trial.shown {
-            findings.shown.entry((digit, key, place)).or_insert_with(|| named.name.clone());
+        for (scope, key) in trial.proofs {
+            findings.proofs.entry((digit, key, scope)).or_insert_with(|| named.name.clone());
         }
         findings.idle.extend(trial.idle.into_iter().map(|name| (named.name.clone(), name)));
     }
@@ -82,11 +82,11 @@ fn digit(family: ScenarioFamily) -> char {
     }
 }
 
-/// Returns true if `name`, in the form of scenarios' coverage, means `key` in `place`: a key alone
+/// Returns true if `name`, in the form of scenarios' coverage, means `key` in `scope`: a key alone
 /// means it in all scopes, a key after the key of its map only there.
-fn means(name: &str, key: &str, place: &str) -> bool {
+fn means(name: &str, key: &str, scope: &str) -> bool {
     match name.split_once('.') {
-        Some((holder, inner)) => inner == key && place_below(holder) == place,
+        Some((holder, inner)) => inner == key && scope_below(holder) == scope,
         None => name == key,
     }
 }
@@ -98,8 +98,8 @@ fn tried(named: &NamedScenario, number: usize) -> KeyTrial {
     let config = config_of(&named.scenario);
     let keys: BTreeSet<_> = change::keys(&config).into_iter().collect();
     let (mut needed, mut claimed) = (BTreeSet::new(), BTreeSet::new());
-    for (place, key) in keys {
-        let covers = named.scenario.covers.iter().filter(|name| means(name, &key, &place));
+    for (scope, key) in keys {
+        let covers = named.scenario.covers.iter().filter(|name| means(name, &key, &scope));
         let covers: Vec<&String> = covers.collect();
         if covers.is_empty() {
             continue;
@@ -109,9 +109,9 @@ fn tried(named: &NamedScenario, number: usize) -> KeyTrial {
             assert!(!is_broken, "{} fails as it is, so that it shows nothing", named.name);
         }
         claimed.extend(covers.iter().copied());
-        if matters(named, &config, &place, &key, number) {
+        if matters(named, &config, &scope, &key, number) {
             needed.extend(covers);
-            trial.shown.push((place, key));
+            trial.proofs.push((scope, key));
         }
     }
     trial.idle = claimed.difference(&needed).map(|name| (*name).clone()).collect();
@@ -123,17 +123,17 @@ fn config_of(scenario: &Scenario) -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", scenario.title))
 }
 
-/// Returns true if a step fails without `key` in `place`, or, if not, with another value.
+/// Returns true if a step fails without `key` in `scope`, or, if not, with another value.
 fn matters(
     named: &NamedScenario,
     config: &Map<String, Value>,
-    place: &str,
+    scope: &str,
     key: &str,
     number: usize,
 ) -> bool {
-    let without = change::without(config, place, key);
+    let without = change::without(config, scope, key);
     fails(&named.scenario, without, number)
-        || change::with_others(config, place, key)
+        || change::with_others(config, scope, key)
             .into_iter()
             .any(|other| fails(&named.scenario, other, number))
 }
@@ -172,9 +172,9 @@ fn is_part() -> bool {
     std::env::var_os("GODWIT_SCENARIO").is_some()
 }
 
-fn is_excepted(exception: &Exception, family: char, key: &str, place: &str) -> bool {
+fn is_excepted(exception: &Exception, family: char, key: &str, scope: &str) -> bool {
     let has = |words: &str, word: &str| words.split(' ').any(|other| other == word);
-    exception.families.contains(family) && has(exception.keys, key) && has(exception.places, place)
+    exception.families.contains(family) && has(exception.keys, key) && has(exception.scopes, scope)
 }
 
 #[test]
@@ -183,33 +183,39 @@ fn every_key_that_is_the_same_matters() {
         return;
     }
     let mut faults = String::new();
-    let mut shown = 0;
+    let mut matter_count = 0;
     let mut used = BTreeSet::new();
-    for told in FINDINGS.told.iter().filter(|told| told.status.starts_with("same")) {
-        let at = (told.family, told.key.clone(), told.place.clone());
-        let excepted = EXCEPTIONS
-            .iter()
-            .position(|exception| is_excepted(exception, told.family, &told.key, &told.place));
-        used.extend(excepted.map(|index| (index, told.key.as_str())));
+    for manual_key in
+        FINDINGS.manual_keys.iter().filter(|manual_key| manual_key.status.starts_with("same"))
+    {
+        let at = (manual_key.family, manual_key.key.clone(), manual_key.scope.clone());
+        let excepted = EXCEPTIONS.iter().position(|exception| {
+            is_excepted(exception, manual_key.family, &manual_key.key, &manual_key.scope)
+        });
+        used.extend(excepted.map(|index| (index, manual_key.key.as_str())));
         let excepted = excepted.map(|index| EXCEPTIONS[index].why.text());
-        let fault = match (FINDINGS.shown.get(&at), excepted) {
+        let fault = match (FINDINGS.proofs.get(&at), excepted) {
             (Some(_), None) => {
-                shown += 1;
+                matter_count += 1;
                 continue;
             }
             (None, Some(_)) => continue,
             (Some(scenario), Some(why)) => format!("is shown by {scenario}, yet excepted: {why}"),
             (None, None) => "is not shown to matter".to_owned(),
         };
-        writeln!(faults, "`{}` of DHCPv{} at {}: {fault}", told.key, told.family, told.place)
-            .expect("text can be written");
+        writeln!(
+            faults,
+            "`{}` of DHCPv{} at {}: {fault}",
+            manual_key.key, manual_key.family, manual_key.scope
+        )
+        .expect("text can be written");
     }
     for (index, exception) in EXCEPTIONS.iter().enumerate() {
         for key in exception.keys.split(' ').filter(|key| !used.contains(&(index, *key))) {
             writeln!(faults, "`{key}`: excepted for nothing").expect("text can be written");
         }
     }
-    println!("{shown} keys at their places are shown to matter");
+    println!("{matter_count} keys at their places are shown to matter");
     assert!(faults.is_empty(), "\n{faults}");
 }
 
@@ -230,11 +236,11 @@ fn every_scenario_needs_the_keys_that_it_covers() {
 #[test]
 fn no_key_that_is_not_there_yet_matters() {
     let there: Vec<_> = FINDINGS
-        .told
+        .manual_keys
         .iter()
-        .filter(|told| told.status.starts_with("not yet"))
-        .map(|told| (told.family, told.key.clone(), told.place.clone()))
-        .filter_map(|at| FINDINGS.shown.get(&at).map(|scenario| (at, scenario)))
+        .filter(|manual_key| manual_key.status.starts_with("not yet"))
+        .map(|manual_key| (manual_key.family, manual_key.key.clone(), manual_key.scope.clone()))
+        .filter_map(|at| FINDINGS.proofs.get(&at).map(|scenario| (at, scenario)))
         .collect();
     assert!(there.is_empty(), "`not yet`, but shown to matter: {there:?}");
 }

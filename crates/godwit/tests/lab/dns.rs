@@ -7,22 +7,22 @@ use serde_json::Value;
 use testbed::command::find_program;
 use testbed::topology::allowed_cpus;
 
-use super::{GODWIT, LabTestFolder, is_root, nothing_runs_in, said};
+use super::{GODWIT, LabTestFolder, is_root, nothing_runs_in, output_text};
 
 /// Table of a plan with which no trial is void, because the load of a test machine does not matter
 /// here.
 const NEVER_VOID: &str = "[void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
                           softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
-fn place(name: &str, more: &str) -> LabTestFolder {
-    let place = LabTestFolder::new(name);
-    place.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
-    let path = place.0.join("plans/dns.toml");
+fn test_folder(name: &str, more: &str) -> LabTestFolder {
+    let test_folder = LabTestFolder::new(name);
+    test_folder.plan("dns", "protocol = \"dns\"\nservers = [\"echo\"]");
+    let path = test_folder.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     // The share of answers from a busy machine does not matter either, nor does their time.
     let text = text.replace("[search]", "[search]\nloss_percent = 100.0\ndeadline_s = 60.0");
     std::fs::write(&path, format!("{text}{more}{NEVER_VOID}")).expect("the plan");
-    place
+    test_folder
 }
 
 fn summary(output: &std::process::Output) -> Value {
@@ -32,9 +32,9 @@ fn summary(output: &std::process::Output) -> Value {
 #[test]
 fn the_echo_is_measured_with_nothing_but_the_binary() {
     let ramp = "[ramp]\nfirst_mbit_s = 0.1\nstep_mbit_s = 0.1\nlast_mbit_s = 0.3\ndwell_s = 0.2\n";
-    let place = place("echo", ramp);
-    let output = place.lab(&["run", "dns", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let test_folder = test_folder("echo", ramp);
+    let output = test_folder.lab(&["run", "dns", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let summary = summary(&output);
     let results = summary["results"].as_array().expect("a list");
     assert_eq!((results.len(), &results[0]["server"]), (1, &Value::from("echo")));
@@ -52,12 +52,13 @@ fn the_echo_is_measured_with_nothing_but_the_binary() {
     // A step that was void is repeated.
     steps.dedup();
     assert_eq!(steps, [147.0, 294.0, 441.0]);
-    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let page =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     for words in ["data-chart=\"system-load\"", "achieved, answers/s", "www.google.com AAAA"] {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("leases/s") && !page.contains("lease time"));
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 /// Returns the records of all trials of a result.
@@ -76,13 +77,13 @@ fn the_interface_counts_what_generator_and_server_count() {
         return;
     }
     let ramp = "[ramp]\nfirst_mbit_s = 1.0\nstep_mbit_s = 1.0\nlast_mbit_s = 2.0\ndwell_s = 0.4\n";
-    let place = place("counted", ramp);
-    let output = place.lab(&["run", "dns", "--json", "--topology", "veth"]);
+    let test_folder = test_folder("counted", ramp);
+    let output = test_folder.lab(&["run", "dns", "--json", "--topology", "veth"]);
     // On a busy machine steps may be left out, or no rate may be confirmed.
-    assert!([Some(0), Some(3)].contains(&output.status.code()), "{}", said(&output));
-    let mut trials = trials(&place.results()[0]);
+    assert!([Some(0), Some(3)].contains(&output.status.code()), "{}", output_text(&output));
+    let mut trials = trials(&test_folder.results()[0]);
     trials.retain(|trial| trial["load"].is_object());
-    assert!(!trials.is_empty(), "{}", said(&output));
+    assert!(!trials.is_empty(), "{}", output_text(&output));
     for trial in &trials {
         let (messages, counts) = (&trial["load"]["messages"], &trial["digest"]["server_counts"]);
         let drops = ["softnet_drops", "server_socket_drops"].map(|of| &trial["digest"][of]);
@@ -104,14 +105,15 @@ fn the_interface_counts_what_generator_and_server_count() {
         let notes = row["notes"].as_array().map_or(&[][..], Vec::as_slice);
         assert!(!notes.contains(&Value::from("counters_differ")), "{row}");
     }
-    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let page =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     assert!(page.contains("What the kernel counted") && page.contains("id=\"kernel\""));
 }
 
 #[test]
 fn a_server_that_drops_at_every_rate_is_not_called_slow() {
-    let place = place("drops", "");
-    let path = place.0.join("plans/dns.toml");
+    let test_folder = test_folder("drops", "");
+    let path = test_folder.0.join("plans/dns.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     let text = text
         .replace(
@@ -128,8 +130,8 @@ fn a_server_that_drops_at_every_rate_is_not_called_slow() {
         "taskset -c {} {GODWIT} dns echo --drop 50% --listen {{address}}:{{port}}",
         cpus[0]
     );
-    let output = place.lab(&["run", "dns", "--json", "--server-command", &lossy]);
-    let told = said(&output);
+    let output = test_folder.lab(&["run", "dns", "--json", "--server-command", &lossy]);
+    let told = output_text(&output);
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("command: it never meets 12.5 %"), "{told}");
     let summary = summary(&output);
@@ -138,14 +140,15 @@ fn a_server_that_drops_at_every_rate_is_not_called_slow() {
     let least = result["loses_at_every_rate"].as_f64().expect("a share");
     assert!((0.125..0.75).contains(&least), "{least}");
     assert!(summary["limit"]["leases_per_s"].as_f64().is_some(), "the echo is the limit");
-    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let page =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     assert!(page.contains("never meets 12.5 %"));
     assert_eq!(page.contains("they were brought back"), cpus.len() > 1);
 }
 
 #[test]
 fn what_is_missing_is_told_with_its_package() {
-    let place = place("absent", "");
+    let test_folder = test_folder("absent", "");
     for (server, program, package) in [
         ("bind", "named", "bind9"),
         ("knot", "knotd", "knot"),
@@ -158,21 +161,21 @@ fn what_is_missing_is_told_with_its_package() {
         }
         let output = Command::new(GODWIT)
             .args(["lab", "run", "dns", "--server", server])
-            .current_dir(&place.0)
+            .current_dir(&test_folder.0)
             .env("PATH", "/nonexistent")
             .stdin(Stdio::null())
             .output()
             .expect("godwit starts");
-        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
         let words = format!("not found; it is in Debian's package {package}");
-        assert!(said(&output).contains(&words), "{}", said(&output));
+        assert!(output_text(&output).contains(&words), "{}", output_text(&output));
     }
-    let output = place.lab(&["run", "dns", "--server", "kea"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains(
+    let output = test_folder.lab(&["run", "dns", "--server", "kea"]);
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
+    assert!(output_text(&output).contains(
         "kea serves DHCPv4, which this plan does not measure; of it there are: echo, bind, knot"
     ));
-    assert_eq!(place.results().len(), 0);
+    assert_eq!(test_folder.results().len(), 0);
 }
 
 #[test]
@@ -198,10 +201,10 @@ fn servers_by_others_answer_from_the_zone_without_privilege() {
     }
     let topologies: &[&str] = if is_root() { &["loopback", "veth"] } else { &["loopback"] };
     for topology in topologies {
-        let place = place(&format!("others-{topology}"), "");
+        let test_folder = test_folder(&format!("others-{topology}"), "");
         let words = ["run", "dns", "--json", "--topology", topology, "--server"];
-        let output = place.lab(&[&words[..], &[&installed.join(",")]].concat());
-        assert_eq!(output.status.code(), Some(0), "{topology}: {}", said(&output));
+        let output = test_folder.lab(&[&words[..], &[&installed.join(",")]].concat());
+        assert_eq!(output.status.code(), Some(0), "{topology}: {}", output_text(&output));
         let summary = summary(&output);
         for result in summary["results"].as_array().expect("a list") {
             assert!(result["leases_per_s"].as_f64() > Some(0.0), "{result}");
@@ -211,6 +214,6 @@ fn servers_by_others_answer_from_the_zone_without_privilege() {
             let count = commands.matches("setpriv --reuid nobody").count();
             assert_eq!(count, installed.len(), "{commands}");
         }
-        nothing_runs_in(&place.0);
+        nothing_runs_in(&test_folder.0);
     }
 }

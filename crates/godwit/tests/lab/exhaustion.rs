@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{LabTestFolder, said};
+use super::{LabTestFolder, output_text};
 
 /// Maximum of runs until the machine lets the generator send everything that is due: a trial
 /// without that is void and proves nothing about the pool.
@@ -20,17 +20,17 @@ fn exhausted(protocol: &str) -> (Value, Value) {
 
 /// Returns both records of one run; `None` if its trial is void.
 fn run_once(protocol: &str) -> Option<(Value, Value)> {
-    let place = LabTestFolder::new(&format!("exhausted-{protocol}"));
-    place.plan(protocol, &format!("protocol = \"{protocol}\""));
-    place.more(
+    let test_folder = LabTestFolder::new(&format!("exhausted-{protocol}"));
+    test_folder.plan(protocol, &format!("protocol = \"{protocol}\""));
+    test_folder.more(
         protocol,
         "[clients]\ncount = 1000\n[server]\npool_size = 20000\ndurability = [\"always\"]\n\
          [exhaustion]\ndwell_s = 4\nat_s = 2\n",
     );
     // Clients that find nothing are waited for until their deadline.
-    place.change(protocol, "deadline_s = 60.0", "deadline_s = 10.0");
-    let output = place.lab(&["run", protocol, "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    test_folder.change(protocol, "deadline_s = 60.0", "deadline_s = 10.0");
+    let output = test_folder.lab(&["run", protocol, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
     let Some(trial) = summary["long_trials"].get(0) else {
         let trials = summary["trials"].as_array().expect("a list");
@@ -39,7 +39,7 @@ fn run_once(protocol: &str) -> Option<(Value, Value)> {
         assert!(!of_pool.is_empty() && of_pool.iter().all(is_void), "{of_pool:?}");
         return None;
     };
-    let folder = &place.results()[0];
+    let folder = &test_folder.results()[0];
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
     assert!(page.contains("data-chart=\"seconds\""), "it is drawn");
     let name = format!("trials/{:03}-godwit-durability-always/load.json", number(&trial["trial"]));

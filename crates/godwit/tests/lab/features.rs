@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{LabTestFolder, nothing_runs_in, said};
+use super::{LabTestFolder, nothing_runs_in, output_text};
 
 fn json(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON only")
@@ -12,8 +12,8 @@ fn json(output: &std::process::Output) -> Value {
 
 #[test]
 fn every_feature_is_served_and_set_over_its_baseline() {
-    let place = LabTestFolder::new("features");
-    place.plan("features", "");
+    let test_folder = LabTestFolder::new("features");
+    test_folder.plan("features", "");
     let features = [
         "plain",
         "empty-classes",
@@ -29,12 +29,12 @@ fn every_feature_is_served_and_set_over_its_baseline() {
         "pool-50",
         "pool-99",
     ];
-    place.more(
+    test_folder.more(
         "features",
         &format!("[clients]\ncount = 1000\n[server]\npool_size = 20000\nfeatures = {features:?}\n"),
     );
-    let output = place.lab(&["run", "features", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = test_folder.lab(&["run", "features", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let summary = json(&output);
     let results = summary["results"].as_array().expect("a list");
     let names: Vec<&str> = results.iter().filter_map(|result| result["server"].as_str()).collect();
@@ -58,7 +58,7 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     // The limit responder starts too.
     assert_eq!(starts.len(), features.len() + 1);
     assert!(starts.iter().all(|start| start["took_s"].as_f64() > Some(0.0)), "{starts:?}");
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 fn text_of(value: &Value) -> &str {
@@ -92,10 +92,10 @@ fn machine(folder: &Path) -> Value {
 
 #[test]
 fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
-    let place = LabTestFolder::new("suite");
-    place.more("tiny", "");
-    place.plan("second", "");
-    place.more("second", "");
+    let test_folder = LabTestFolder::new("suite");
+    test_folder.more("tiny", "");
+    test_folder.plan("second", "");
+    test_folder.more("second", "");
     let text = "name = \"all\"\ntitle = \"Everything\"\n[[part]]\nplan = \"tiny\"\n\
                 quick_time_budget_s = 900\n[[part]]\nplan = \"second\"\n\
                 quick_time_budget_s = 900\n\
@@ -103,9 +103,9 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
                 of = \"godwit\"\nat_least = 0.01\n\
                 [[row]]\nname = \"against kea\"\npart = \"tiny\"\nof = \"godwit\"\nto = \"kea\"\n\
                 at_least = 12\n[[row]]\nname = \"later\"\nat_most = 1\nnot_measured = \"no time\"\n";
-    std::fs::write(place.0.join("plans/all.toml"), text).expect("a file");
-    let output = place.lab(&["run", "all", "--quick", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    std::fs::write(test_folder.0.join("plans/all.toml"), text).expect("a file");
+    let output = test_folder.lab(&["run", "all", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let suite = json(&output);
     let verdicts: Vec<&str> = suite["rows"]
         .as_array()
@@ -115,7 +115,7 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
         .collect();
     assert!(verdicts[0].starts_with("met"), "{verdicts:?}");
     assert_eq!(verdicts[1..], ["not-measured", "not-measured"]);
-    let folder = &place.results()[0];
+    let folder = &test_folder.results()[0];
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
     let part = suite["parts"][0]["folder"].as_str().expect("a folder");
     assert!(page.contains(&format!("{part}/report.html")) && page.contains("no time"));
@@ -127,7 +127,11 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
     assert_eq!(chosen[0], chosen[1], "server's and generator's processors");
     let [first, second] = [0, 1].map(|at| machine(&folder.join(text_of(&parts[at]["folder"]))));
     assert_eq!(first, second, "the machine as the runs found it");
-    let refused = place.lab(&["run", "all", "--server", "kea"]);
+    let refused = test_folder.lab(&["run", "all", "--server", "kea"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("--server: all is a suite"), "{}", said(&refused));
+    assert!(
+        output_text(&refused).contains("--server: all is a suite"),
+        "{}",
+        output_text(&refused)
+    );
 }

@@ -26,9 +26,9 @@ impl LabTestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("godwit-cli-{name}-{}", std::process::id()));
         std::fs::create_dir_all(path.join("plans")).expect("a folder");
-        let place = Self(path);
-        place.plan("tiny", "");
-        place
+        let test_folder = Self(path);
+        test_folder.plan("tiny", "");
+        test_folder
     }
 
     /// Writes a plan that any server meets and that ends soon; its budget is for a machine with
@@ -96,18 +96,21 @@ impl Drop for LabTestFolder {
     }
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns the one sentence of a failed run, after checking its exit code and that nothing is left.
-fn refused(place: &LabTestFolder, words: &[&str], code: i32) -> String {
-    let output = place.lab(words);
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-    assert_eq!(place.results(), Vec::<PathBuf>::new(), "{words:?}");
-    assert!(said.lines().last().is_some_and(|line| line.starts_with("error: ")), "{said}");
-    said
+fn refused(test_folder: &LabTestFolder, words: &[&str], code: i32) -> String {
+    let output = test_folder.lab(words);
+    let output_text = output_text(&output);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {output_text}");
+    assert_eq!(test_folder.results(), Vec::<PathBuf>::new(), "{words:?}");
+    assert!(
+        output_text.lines().last().is_some_and(|line| line.starts_with("error: ")),
+        "{output_text}"
+    );
+    output_text
 }
 
 /// Returns true if the tests that need root can run; prints why not otherwise.
@@ -152,63 +155,69 @@ pub(crate) fn nothing_runs_in(folder: &Path) {
 
 #[test]
 fn bad_arguments_and_plans_are_refused_in_words() {
-    let place = LabTestFolder::new("bad");
-    assert!(refused(&place, &["run", "no-such-plan"], 2).contains("`godwit lab plans` lists all"));
-    assert!(refused(&place, &["run", "dhcp4-qick"], 2).contains("dhcp4-quick"));
-    assert!(refused(&place, &["run", "x/none.toml"], 2).contains("x/none.toml"));
-    place.plan("wrong", "time_budget = 3\nseed = -1");
-    let text = refused_plan(&place, "wrong");
+    let test_folder = LabTestFolder::new("bad");
+    assert!(
+        refused(&test_folder, &["run", "no-such-plan"], 2).contains("`godwit lab plans` lists all")
+    );
+    assert!(refused(&test_folder, &["run", "dhcp4-qick"], 2).contains("dhcp4-quick"));
+    assert!(refused(&test_folder, &["run", "x/none.toml"], 2).contains("x/none.toml"));
+    test_folder.plan("wrong", "time_budget = 3\nseed = -1");
+    let text = refused_plan(&test_folder, "wrong");
     assert!(text.contains("plans/wrong.toml:5:") && text.contains("plans/wrong.toml:6:"), "{text}");
-    let unknown = refused(&place, &["run", "tiny", "--server", "bind"], 2);
+    let unknown = refused(&test_folder, &["run", "tiny", "--server", "bind"], 2);
     assert!(unknown.contains("bind serves DNS, which this plan does not measure"), "{unknown}");
-    let unknown = refused(&place, &["run", "tiny", "--server", "nobody"], 2);
+    let unknown = refused(&test_folder, &["run", "tiny", "--server", "nobody"], 2);
     assert!(unknown.contains("no server is called nobody"), "{unknown}");
-    assert!(refused(&place, &["run", "tiny", "--server", "kea,kea"], 2).contains("twice"));
+    assert!(refused(&test_folder, &["run", "tiny", "--server", "kea,kea"], 2).contains("twice"));
     let template = ["run", "tiny", "--server-command", "sh {nonsense}"];
-    assert!(refused(&place, &template, 2).contains("{nonsense} is not known"));
-    assert!(refused(&place, &["report", "nowhere"], 2).contains("nowhere"));
-    let output = place.lab(&["run"]);
+    assert!(refused(&test_folder, &template, 2).contains("{nonsense} is not known"));
+    assert!(refused(&test_folder, &["report", "nowhere"], 2).contains("nowhere"));
+    let output = test_folder.lab(&["run"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
 /// Runs a bad plan. Problems of plans have first words of their own, so it checks only exit code
 /// and leftovers.
-fn refused_plan(place: &LabTestFolder, plan: &str) -> String {
-    let output = place.lab(&["run", plan]);
-    assert_eq!((output.status.code(), place.results().len()), (Some(2), 0));
-    said(&output)
+fn refused_plan(test_folder: &LabTestFolder, plan: &str) -> String {
+    let output = test_folder.lab(&["run", plan]);
+    assert_eq!((output.status.code(), test_folder.results().len()), (Some(2), 0));
+    output_text(&output)
 }
 
 #[test]
 fn missing_programs_and_servers_that_fail_are_named() {
-    let place = LabTestFolder::new("missing");
+    let test_folder = LabTestFolder::new("missing");
     let missing = ["run", "tiny", "--server-command", "godwit-no-such-server {config}"];
-    assert!(refused(&place, &missing, 1).contains("godwit-no-such-server: not found"));
+    assert!(refused(&test_folder, &missing, 1).contains("godwit-no-such-server: not found"));
     let failing = ["run", "tiny", "--server-command", "sh -c 'echo the reason >&2; exit 7'"];
-    let text = refused(&place, &failing, 1);
+    let text = refused(&test_folder, &failing, 1);
     assert!(text.contains("command did not start: exited with code 7: the reason"), "{text}");
-    let output = place.lab(&["limit", "--listen", "127.0.0.1:70000"]);
+    let output = test_folder.lab(&["limit", "--listen", "127.0.0.1:70000"]);
     assert_eq!(output.status.code(), Some(2));
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let output = place.lab(&["limit", "--listen", &address]);
-    let text = said(&output);
+    let output = test_folder.lab(&["limit", "--listen", &address]);
+    let text = output_text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains(&address) && text.to_lowercase().contains("in use"), "{text}");
 }
 
 #[test]
 fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
-    let place = LabTestFolder::new("run");
+    let test_folder = LabTestFolder::new("run");
     // The responder instead of a server: its answers are no leases, so the service falls short.
     let responder = format!("{GODWIT} lab limit --listen {{address}}:{{port}}");
-    let output = place.lab(&["run", "tiny", "--json", "--server-command", &responder]);
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    assert!(said(&output).contains("command: no rate could be confirmed"), "{}", said(&output));
+    let output = test_folder.lab(&["run", "tiny", "--json", "--server-command", &responder]);
+    assert_eq!(output.status.code(), Some(3), "{}", output_text(&output));
+    assert!(
+        output_text(&output).contains("command: no rate could be confirmed"),
+        "{}",
+        output_text(&output)
+    );
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON only");
     assert_eq!(summary["schema"], "godwit.summary.v1");
     assert_eq!(summary["environment"]["topology"], "loopback");
-    let results = place.results();
+    let results = test_folder.results();
     assert_eq!(results.len(), 1);
     for name in ["run.json", "summary.json", "report.html", "leases.json", "trials", "servers"] {
         assert!(results[0].join(name).exists(), "{name}");
@@ -218,34 +227,34 @@ fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
         assert!(path.exists(), "{}", path.display());
     }
     std::fs::remove_file(results[0].join("report.html")).expect("it was there");
-    let again = place.lab(&["report", "--json", &results[0].to_string_lossy()]);
-    assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+    let again = test_folder.lab(&["report", "--json", &results[0].to_string_lossy()]);
+    assert_eq!(again.status.code(), Some(0), "{}", output_text(&again));
     let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON only");
     assert_eq!(again, summary);
     assert!(results[0].join("report.html").exists());
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 #[test]
 fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
-    let place = LabTestFolder::new("whole");
+    let test_folder = LabTestFolder::new("whole");
     for (server, program) in [("isc-dhcpd", "dhcpd"), ("dnsmasq", "dnsmasq")] {
         if find_program(program).is_none() {
             assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
             eprintln!("skipped: {program} is not installed");
             continue;
         }
-        let said = refused(&place, &["run", "tiny", "--server", server], 1);
-        assert!(said.contains("cannot be measured on loopback"), "{said}");
+        let output_text = refused(&test_folder, &["run", "tiny", "--server", server], 1);
+        assert!(output_text.contains("cannot be measured on loopback"), "{output_text}");
     }
     if !is_root() || ["dhcpd", "dnsmasq"].iter().any(|name| find_program(name).is_none()) {
         return;
     }
     let words = ["run", "tiny", "--topology", "veth", "--server", "isc-dhcpd,godwit,dnsmasq"];
-    let output = place.lab(&words);
+    let output = test_folder.lab(&words);
     // The number of colliding clients of dnsmasq is not part of this test.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
-    let folder = &place.results()[0];
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", output_text(&output));
+    let folder = &test_folder.results()[0];
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a record");
     let leases: serde_json::Value = serde_json::from_str(&read("leases.json")).expect("JSON");
     let leases = leases.as_array().expect("a list");
@@ -269,7 +278,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
             .expect("JSON");
     assert_eq!(trial["rate_per_s"], 60.0, "slow servers are not met with the plan's first rate");
     assert!(trial["wait_s"].as_f64() > Some(0.0), "it was asked before whether it answers");
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 #[test]
@@ -280,18 +289,18 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
         eprintln!("skipped: needs root, kea-dhcp6, dhcpd and dnsmasq");
         return;
     }
-    let place = LabTestFolder::new("six");
-    place.plan("six", "protocol = \"dhcp6\"");
+    let test_folder = LabTestFolder::new("six");
+    test_folder.plan("six", "protocol = \"dhcp6\"");
     let runs: [(&[&str], &[&str]); 2] = [
         (&["--topology", "veth", "--server", "kea,isc-dhcpd,dnsmasq"], &["kea", "isc", "dnsmasq"]),
         (&["--topology", "loopback", "--server", "kea"], &["kea"]),
     ];
     for (words, servers) in runs {
         let all = [&["run", "six", "--results", words[1]], words].concat();
-        let output = place.lab(&all);
+        let output = test_folder.lab(&all);
         // The speed of a server on this machine is not part of this test.
-        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
-        let mut entries = std::fs::read_dir(place.0.join(words[1])).expect("a folder");
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", output_text(&output));
+        let mut entries = std::fs::read_dir(test_folder.0.join(words[1])).expect("a folder");
         let folder = entries.next().expect("a result").expect("an entry").path();
         let leases = std::fs::read_to_string(folder.join("leases.json")).expect("a record");
         let leases: serde_json::Value = serde_json::from_str(&leases).expect("JSON");
@@ -305,7 +314,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
             assert_eq!(verified["shared"], 0, "{verified}");
         }
     }
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 /// Returns true if Kea and both databases are installed; prints why not otherwise.
@@ -321,8 +330,9 @@ fn has_stores() -> bool {
 }
 
 /// Returns the contents of `leases.json` of the only result: leases given and found per server.
-fn verified(place: &LabTestFolder) -> Vec<(String, u64, u64)> {
-    let text = std::fs::read_to_string(place.results()[0].join("leases.json")).expect("a record");
+fn verified(test_folder: &LabTestFolder) -> Vec<(String, u64, u64)> {
+    let text =
+        std::fs::read_to_string(test_folder.results()[0].join("leases.json")).expect("a record");
     let leases: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
     let count = |of: &serde_json::Value| of.as_u64().expect("a count");
     let each = |v: &serde_json::Value| {
@@ -338,15 +348,15 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
     if !has_stores() {
         return;
     }
-    let place = LabTestFolder::new("stores");
+    let test_folder = LabTestFolder::new("stores");
     let stores =
         "[server]\nstores = [\"mysql\", \"postgresql\"]\nsharing = [\"open\", \"two-servers\"]\n";
-    place.plan("stores", "");
-    place.more("stores", stores);
-    let output = place.lab(&["run", "stores", "--json", "--server", "kea"]);
+    test_folder.plan("stores", "");
+    test_folder.more("stores", stores);
+    let output = test_folder.lab(&["run", "stores", "--json", "--server", "kea"]);
     // The speed of a server on this machine is not part of this test.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
-    let leases = verified(&place);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", output_text(&output));
+    let leases = verified(&test_folder);
     assert_eq!(leases.len(), 8, "both ways of running, both stores, alone and two: {leases:?}");
     for (server, given, found) in &leases {
         assert!(*given > 0 && given == found, "{server}: {found} of {given}");
@@ -356,7 +366,7 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
     let flushes = summary["flushes"].as_array().expect("a list");
     assert!(flushes.iter().all(|flush| flush["median_us"].as_f64() > Some(0.0)), "{flushes:?}");
     assert!(!flushes.is_empty());
-    let trial = &place.results()[0].join("trials/000-kea-mysql-single-threaded/trial.json");
+    let trial = &test_folder.results()[0].join("trials/000-kea-mysql-single-threaded/trial.json");
     let trial = std::fs::read_to_string(trial).expect("a record");
     let trial: serde_json::Value = serde_json::from_str(&trial).expect("JSON");
     assert!(trial["flush_us"].as_f64() > Some(0.0), "{trial}");
@@ -364,7 +374,7 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
         let store = |name: &str| ratio[name].as_str().expect("a name").contains("mysql");
         assert_eq!(store("server"), store("to"), "{ratio}");
     }
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 #[test]
@@ -372,17 +382,17 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
     if !has_stores() {
         return;
     }
-    let place = LabTestFolder::new("every");
-    place.plan("every", "");
+    let test_folder = LabTestFolder::new("every");
+    test_folder.plan("every", "");
     let stores = "[server]\nstores = [\"memfile\", \"sqlite\", \"mysql\", \"postgresql\"]\n\
                   sharing = [\"exclusive\", \"two-servers\"]\ndurability = [\"always\"]\n\
                   [restart]\ndatabase = \"both\"\ndwell_s = 3.0\nat_s = 1.0\n";
-    place.more("every", stores);
+    test_folder.more("every", stores);
     // What is lost while a database is away is waited for until its deadline.
-    place.change("every", "deadline_s = 60.0", "deadline_s = 10.0");
-    let output = place.lab(&["run", "every", "--json"]);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
-    let servers: Vec<String> = verified(&place)
+    test_folder.change("every", "deadline_s = 60.0", "deadline_s = 10.0");
+    let output = test_folder.lab(&["run", "every", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", output_text(&output));
+    let servers: Vec<String> = verified(&test_folder)
         .into_iter()
         .map(|(server, given, found)| {
             assert!(given > 0 && given == found, "{server}: {found} of {given}");
@@ -410,18 +420,19 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
         assert!(at("started_at_s") < at("answered_at_s"), "{restart}");
         assert!(restart["due"].as_u64() > Some(0), "{restart}");
     }
-    let report = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let report =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     assert!(report.contains("godwit-mysql-exclusive: database killed and started again"));
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 #[test]
 fn plans_and_peers_are_listed() {
-    let place = LabTestFolder::new("lists");
-    let output = place.lab(&["plans"]);
+    let test_folder = LabTestFolder::new("lists");
+    let output = test_folder.lab(&["plans"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("dhcp4-quick") && text.contains("tiny"), "{text}");
-    let output = place.lab(&["peers", "--json"]);
+    let output = test_folder.lab(&["peers", "--json"]);
     let peers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let peers = peers["peers"].as_array().expect("a list");
     for (name, package) in
@@ -434,12 +445,12 @@ fn plans_and_peers_are_listed() {
 
 /// Starts a run whose server never answers, in namespaces, and waits until the run waits for the
 /// server.
-fn waiting_run(place: &LabTestFolder) -> std::process::Child {
-    place.plan("veth", "");
+fn waiting_run(test_folder: &LabTestFolder) -> std::process::Child {
+    test_folder.plan("veth", "");
     let words = ["lab", "run", "veth", "--topology", "veth", "--server-command", "sleep 1000.5"];
-    let child = place.godwit(&words).stderr(Stdio::null()).spawn().expect("godwit starts");
+    let child = test_folder.godwit(&words).stderr(Stdio::null()).spawn().expect("godwit starts");
     until("the server of the run", || {
-        std::fs::read_dir(place.0.join("results")).is_ok_and(|mut entries| {
+        std::fs::read_dir(test_folder.0.join("results")).is_ok_and(|mut entries| {
             entries.any(|e| e.is_ok_and(|e| e.path().join("servers/command/server.err").exists()))
         })
     });
@@ -451,14 +462,14 @@ fn an_interrupt_leaves_nothing() {
     if !is_root() {
         return;
     }
-    let place = LabTestFolder::new("interrupt");
-    let mut child = waiting_run(&place);
+    let test_folder = LabTestFolder::new("interrupt");
+    let mut child = waiting_run(&test_folder);
     assert_eq!(namespaces_of(child.id()).len(), 2);
     interrupt_impatiently(child.id());
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));
     assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
-    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert_eq!(test_folder.results(), Vec::<PathBuf>::new());
     assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
 }
 
@@ -473,15 +484,15 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
     if !is_root() {
         return;
     }
-    let place = LabTestFolder::new("middle");
+    let test_folder = LabTestFolder::new("middle");
     // Once a rate was met, a trial follows that lasts as long as this test may take to interrupt
     // it.
-    place.plan("middle", "servers = [\"godwit\"]");
-    place.more("middle", "[server]\ndurability = [\"none\"]\n");
-    place.change("middle", "confirm_dwell_s = 0.2", "confirm_dwell_s = 3600.0");
-    place.change("middle", "time_budget_s = 3000.0", "time_budget_s = 80000.0");
-    place.change("middle", "\"loopback\"", "\"veth\"");
-    let mut command = place.godwit(&["lab", "run", "middle", "--ignore-load"]);
+    test_folder.plan("middle", "servers = [\"godwit\"]");
+    test_folder.more("middle", "[server]\ndurability = [\"none\"]\n");
+    test_folder.change("middle", "confirm_dwell_s = 0.2", "confirm_dwell_s = 3600.0");
+    test_folder.change("middle", "time_budget_s = 3000.0", "time_budget_s = 80000.0");
+    test_folder.change("middle", "\"loopback\"", "\"veth\"");
+    let mut command = test_folder.godwit(&["lab", "run", "middle", "--ignore-load"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
@@ -490,28 +501,28 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
     let line = lines.next().expect("a line").expect("text");
     assert!(line.contains("search") && line.contains(" left] round 1 of 1, "), "{line}");
     interrupt_impatiently(child.id());
-    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    let output_lines: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130), "{said:?}");
+    assert_eq!(status.code(), Some(130), "{output_lines:?}");
     assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
-    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert_eq!(test_folder.results(), Vec::<PathBuf>::new());
     assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
 }
 
 #[test]
 fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
-    let place = LabTestFolder::new("suite-interrupt");
+    let test_folder = LabTestFolder::new("suite-interrupt");
     // Trials that last as long as this test may take to interrupt them.
     for (name, more) in [("four", "protocol = \"dhcp4\""), ("six", "protocol = \"dhcp6\"")] {
-        place.plan(name, more);
-        place.change(name, "dwell_s = 0.2", "dwell_s = 3600.0");
-        place.change(name, "time_budget_s = 3000.0", "time_budget_s = 80000.0");
+        test_folder.plan(name, more);
+        test_folder.change(name, "dwell_s = 0.2", "dwell_s = 3600.0");
+        test_folder.change(name, "time_budget_s = 3000.0", "time_budget_s = 80000.0");
     }
     let suite = "name = \"two\"\ntitle = \"Two\"\n[[part]]\nplan = \"four\"\n\
                  quick_time_budget_s = 8.0\n[[part]]\nplan = \"six\"\n\
                  quick_time_budget_s = 8.0\n";
-    std::fs::write(place.0.join("plans/two.toml"), suite).expect("the folder can be written");
-    let mut command = place.godwit(&["lab", "run", "two", "--topology", "loopback"]);
+    std::fs::write(test_folder.0.join("plans/two.toml"), suite).expect("the folder can be written");
+    let mut command = test_folder.godwit(&["lab", "run", "two", "--topology", "loopback"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
@@ -519,12 +530,12 @@ fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
     let line = lines.next().expect("a line").expect("text");
     assert!(line.starts_with("plan four (1 of 2), ") && line.ends_with(" left"), "{line}");
     interrupt_impatiently(child.id());
-    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    let output_lines: Vec<String> = lines.map(|line| line.expect("text")).collect();
     let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130), "{said:?}");
-    let told = said.iter().filter(|line| line.contains("interrupted")).count();
-    assert_eq!(told, 1, "{said:?}");
-    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert_eq!(status.code(), Some(130), "{output_lines:?}");
+    let told = output_lines.iter().filter(|line| line.contains("interrupted")).count();
+    assert_eq!(told, 1, "{output_lines:?}");
+    assert_eq!(test_folder.results(), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -532,19 +543,19 @@ fn what_a_killed_run_left_is_cleaned() {
     if !is_root() {
         return;
     }
-    let place = LabTestFolder::new("killed");
-    let mut child = waiting_run(&place);
+    let test_folder = LabTestFolder::new("killed");
+    let mut child = waiting_run(&test_folder);
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     assert_eq!(namespaces_of(child.id()).len(), 2);
-    let output = place.lab(&["clean"]);
+    let output = test_folder.lab(&["clean"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}");
     for name in ["s", "c"] {
         assert!(text.contains(&format!("gwt{:x}{name}", child.id())), "{text}");
     }
     assert_eq!(namespaces_of(child.id()), Vec::<String>::new());
-    assert_eq!(place.results(), Vec::<PathBuf>::new());
+    assert_eq!(test_folder.results(), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -552,13 +563,13 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
     if !is_root() {
         return;
     }
-    let place = LabTestFolder::new("nobody");
-    place.plan("auto", "");
-    let auto = place.0.join("plans/auto.toml");
+    let test_folder = LabTestFolder::new("nobody");
+    test_folder.plan("auto", "");
+    let auto = test_folder.0.join("plans/auto.toml");
     let text = std::fs::read_to_string(&auto).expect("the plan");
     std::fs::write(&auto, text.replace("\"loopback\"", "\"auto\"")).expect("the plan");
     // The user `nobody` must reach the binary and its own folder.
-    let binary = place.0.join("godwit");
+    let binary = test_folder.0.join("godwit");
     std::fs::copy(GODWIT, &binary).expect("a copy");
     let as_nobody = |words: &[&str]| {
         let own = ["--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -568,23 +579,27 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
             .args(own)
             .arg(&binary)
             .args(words)
-            .current_dir(&place.0);
+            .current_dir(&test_folder.0);
         command.env_remove("XDG_RUNTIME_DIR").output().expect("setpriv starts")
     };
     let output = as_nobody(&["lab", "run", "auto"]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("cannot create the folder results"), "{}", said(&output));
-    let free = place.0.join("free");
+    assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
+    assert!(
+        output_text(&output).contains("cannot create the folder results"),
+        "{}",
+        output_text(&output)
+    );
+    let free = test_folder.0.join("free");
     std::fs::create_dir(&free).expect("a folder");
     std::os::unix::fs::chown(&free, Some(65534), Some(65534)).expect("root may");
     let output = as_nobody(&["lab", "run", "auto", "--topology", "veth", "--results", "free"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("no permission to build network namespaces"));
+    assert!(output_text(&output).contains("no permission to build network namespaces"));
     let responder = format!("{} lab limit --listen {{address}}:{{port}}", binary.display());
     let words = ["lab", "run", "auto", "--results", "free", "--server-command", &responder];
     let output = as_nobody(&words);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", output_text(&output));
     assert!(text.contains("network namespaces need root"), "{text}");
     let _ = std::fs::remove_dir_all(std::env::temp_dir().join("godwit-65534"));
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use super::{LabTestFolder, said};
+use super::{LabTestFolder, output_text};
 
 /// Process that computes until it is dropped.
 struct ComputingProcess(Child);
@@ -24,18 +24,19 @@ impl Drop for ComputingProcess {
 
 #[test]
 fn other_programs_are_named_before_a_run_unless_nobody_asks() {
-    let place = LabTestFolder::new("other-load");
-    place.more("tiny", "");
+    let test_folder = LabTestFolder::new("other-load");
+    test_folder.more("tiny", "");
     let _busy = ComputingProcess::start();
-    let output = place.lab(&["run", "tiny"]);
-    let told = said(&output);
+    let output = test_folder.lab(&["run", "tiny"]);
+    let told = output_text(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(told.contains("warning: Before the run other programs used "), "{told}");
-    let summary = std::fs::read_to_string(place.results()[0].join("summary.json")).expect("one");
+    let summary =
+        std::fs::read_to_string(test_folder.results()[0].join("summary.json")).expect("one");
     assert!(summary.contains("Before the run other programs used "), "{summary}");
 
-    let output = place.lab(&["run", "tiny", "--ignore-load", "--results", "others"]);
-    let told = said(&output);
+    let output = test_folder.lab(&["run", "tiny", "--ignore-load", "--results", "others"]);
+    let told = output_text(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(!told.contains("Before the run"), "{told}");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use testbed::command::find_program;
 
-use super::{GODWIT, LabTestFolder, nothing_runs_in, said};
+use super::{GODWIT, LabTestFolder, nothing_runs_in, output_text};
 
 /// Plan with a rate high enough for samples, which any machine meets because almost everything may
 /// be lost.
@@ -20,16 +20,16 @@ const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nserver
     [void]\nlate_sends_percent = 100.0\nsocket_drops_percent = 100.0\n\
     softnet_drops_percent = 100.0\nsteal_percent = 100.0\n";
 
-fn place(name: &str) -> LabTestFolder {
-    let place = LabTestFolder::new(name);
-    std::fs::write(place.0.join("plans/dns.toml"), PLAN).expect("the plan");
-    place
+fn test_folder(name: &str) -> LabTestFolder {
+    let test_folder = LabTestFolder::new(name);
+    std::fs::write(test_folder.0.join("plans/dns.toml"), PLAN).expect("the plan");
+    test_folder
 }
 
 /// Returns a folder with the programs that the lab starts. It has no perf, or the script `perf` in
 /// place of it.
-fn tools(place: &LabTestFolder, perf: Option<&str>) -> String {
-    let folder = place.0.join("tools");
+fn tools(test_folder: &LabTestFolder, perf: Option<&str>) -> String {
+    let folder = test_folder.0.join("tools");
     std::fs::create_dir_all(&folder).expect("a folder");
     for name in ["sh", "setpriv", "taskset", "kill", "ip", "nice"] {
         if let Some(path) = find_program(name) {
@@ -44,13 +44,13 @@ fn tools(place: &LabTestFolder, perf: Option<&str>) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-fn run_with(place: &LabTestFolder, path: &str) -> Output {
-    let mut command = place.godwit(&["lab", "run", "dns", "--json"]);
+fn run_with(test_folder: &LabTestFolder, path: &str) -> Output {
+    let mut command = test_folder.godwit(&["lab", "run", "dns", "--json"]);
     command.env("PATH", path).output().expect("godwit starts")
 }
 
 fn summary(output: &Output) -> Value {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(output));
     serde_json::from_slice(&output.stdout).expect("JSON only")
 }
 
@@ -60,25 +60,25 @@ fn notes(summary: &Value) -> Vec<&str> {
     all.filter(|words| words.starts_with("Nothing was profiled")).collect()
 }
 
-/// Returns true if this machine lets perf profile its own processes; otherwise `told` has the
-/// reason.
-fn works(told: &str) -> bool {
+/// Returns true if this machine lets perf profile its own processes; otherwise `output_text` has
+/// the reason.
+fn works(output_text: &str) -> bool {
     let is_missing = find_program("perf").is_none();
     let reasons =
         ["it is in Debian's package linux-perf", "the setting kernel.perf_event_paranoid"];
-    if !is_missing && !told.contains(reasons[1]) {
+    if !is_missing && !output_text.contains(reasons[1]) {
         return true;
     }
-    assert!(told.contains(reasons[usize::from(!is_missing)]), "{told}");
-    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{told}");
-    eprintln!("skipped: {told}");
+    assert!(output_text.contains(reasons[usize::from(!is_missing)]), "{output_text}");
+    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{output_text}");
+    eprintln!("skipped: {output_text}");
     false
 }
 
 #[test]
 fn the_echo_is_profiled_at_two_rates() {
-    let place = place("profile");
-    let summary = summary(&place.lab(&["run", "dns", "--json"]));
+    let test_folder = test_folder("profile");
+    let summary = summary(&test_folder.lab(&["run", "dns", "--json"]));
     if !works(&notes(&summary).concat()) {
         return;
     }
@@ -99,12 +99,12 @@ fn the_echo_is_profiled_at_two_rates() {
     }
     let trials = summary["trials"].as_array().expect("a list");
     assert_eq!(trials.iter().filter(|trial| trial["purpose"] == "profile").count(), 2);
-    let folder = &place.results()[0];
+    let folder = &test_folder.results()[0];
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
     assert_eq!(page.matches("<section class=\"profile\"").count(), 2);
     assert!(page.contains("netio::responder") && page.contains("flame-search"));
     assert_eq!(left_over(&folder.join("trials")), Vec::<String>::new());
-    nothing_runs_in(&place.0);
+    nothing_runs_in(&test_folder.0);
 }
 
 /// Returns the raw samples that still exist.
@@ -118,17 +118,17 @@ fn left_over(trials: &Path) -> Vec<String> {
 
 #[test]
 fn without_perf_a_run_goes_on_and_says_so_once() {
-    let place = place("unprofiled");
-    let path = tools(&place, None);
-    let absent = summary(&run_with(&place, &path));
+    let test_folder = test_folder("unprofiled");
+    let path = tools(&test_folder, None);
+    let absent = summary(&run_with(&test_folder, &path));
     let told = "Nothing was profiled: perf is not installed; it is in Debian's package linux-perf.";
     assert_eq!(notes(&absent), [told]);
     // A perf without permission, with the words of perf 6.1.
-    std::fs::remove_dir_all(place.0.join("tools")).expect("the folder");
+    std::fs::remove_dir_all(test_folder.0.join("tools")).expect("the folder");
     let refused = "#!/bin/sh\necho 'Error:' >&2\necho 'Access to performance monitoring and \
                    observability operations is limited.' >&2\nexit 255\n";
-    let path = tools(&place, Some(refused));
-    let limited = summary(&run_with(&place, &path));
+    let path = tools(&test_folder, Some(refused));
+    let limited = summary(&run_with(&test_folder, &path));
     let told = notes(&limited);
     assert_eq!(told.len(), 1, "{told:?}");
     let begins = "Nothing was profiled: perf may not look into the server: run as root, or own";
@@ -140,7 +140,7 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
         assert!(summary["results"][0]["leases_per_s"].as_f64().is_some());
         assert_eq!(summary["profiles"].as_array().map(Vec::len), Some(0));
     }
-    for folder in place.results() {
+    for folder in test_folder.results() {
         let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
         assert!(page.contains("Nothing was profiled") && !page.contains("data-chart=\"profile\""));
     }
@@ -150,15 +150,15 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
 struct LoadedEcho(Vec<Child>);
 
 impl LoadedEcho {
-    fn start(place: &LabTestFolder) -> Self {
-        let mut echo = place.godwit(&["dns", "echo", "--listen", "127.0.0.1:0"]);
+    fn start(test_folder: &LabTestFolder) -> Self {
+        let mut echo = test_folder.godwit(&["dns", "echo", "--listen", "127.0.0.1:0"]);
         let mut echo = echo.stderr(Stdio::piped()).spawn().expect("an echo");
-        let mut said = String::new();
+        let mut output_text = String::new();
         let stderr = echo.stderr.take().expect("a pipe");
-        BufReader::new(stderr).read_line(&mut said).expect("a line");
-        let (_, address) = said.trim().rsplit_once(' ').expect("its address");
+        BufReader::new(stderr).read_line(&mut output_text).expect("a line");
+        let (_, address) = output_text.trim().rsplit_once(' ').expect("its address");
         let load = ["dns", "load", "--server", address, "--rate", "20000", "--duration", "3600"];
-        let load = place.godwit(&load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let load = test_folder.godwit(&load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self(vec![echo, load.expect("a load")])
     }
 }
@@ -174,15 +174,15 @@ impl Drop for LoadedEcho {
 
 #[test]
 fn the_functions_of_a_running_server_are_shown() {
-    let place = place("top");
-    let loaded = LoadedEcho::start(&place);
+    let test_folder = test_folder("top");
+    let loaded = LoadedEcho::start(&test_folder);
     let pid = loaded.0[0].id().to_string();
-    let output = place.lab(&["top", "--pid", &pid, "-n", "2", "--interval", "2", "--json"]);
-    if !works(&said(&output)) {
+    let output = test_folder.lab(&["top", "--pid", &pid, "-n", "2", "--interval", "2", "--json"]);
+    if !works(&output_text(&output)) {
         assert_eq!(output.status.code(), Some(1));
         return;
     }
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let looks: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -192,7 +192,7 @@ fn the_functions_of_a_running_server_are_shown() {
     let first = &busy["functions"][0];
     assert!(first["own"].as_f64() > Some(0.0) && first["total"].as_f64() >= first["own"].as_f64());
     // As text, until it is interrupted.
-    let mut top = place
+    let mut top = test_folder
         .godwit(&["lab", "top", "--pid", &pid, "-i", "0.3", "--rows", "5"])
         .stdout(Stdio::piped())
         .spawn()
@@ -205,30 +205,34 @@ fn the_functions_of_a_running_server_are_shown() {
     assert_eq!(top.wait().expect("it ends").code(), Some(0));
     // The command reports a server that ends.
     drop(loaded);
-    let output = place.lab(&["top", "--pid", &pid]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains(&format!("there is no process {pid}")), "{}", said(&output));
+    let output = test_folder.lab(&["top", "--pid", &pid]);
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
+    assert!(
+        output_text(&output).contains(&format!("there is no process {pid}")),
+        "{}",
+        output_text(&output)
+    );
 }
 
 #[test]
 fn top_says_what_is_wrong() {
-    let place = place("top-wrong");
+    let test_folder = test_folder("top-wrong");
     let own = std::process::id().to_string();
     let output = Command::new(GODWIT)
         .args(["lab", "top", "--pid", &own])
         .env("PATH", "/nonexistent")
         .output()
         .expect("godwit starts");
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
     let told = "error: perf is not installed; it is in Debian's package linux-perf\n";
-    assert_eq!(said(&output), told);
-    let output = place.lab(&["top", "godwit-no-such-server"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(output_text(&output), told);
+    let output = test_folder.lab(&["top", "godwit-no-such-server"]);
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
     assert!(
-        said(&output).contains("no process is called godwit-no-such-server"),
+        output_text(&output).contains("no process is called godwit-no-such-server"),
         "{}",
-        said(&output)
+        output_text(&output)
     );
-    assert_eq!(place.lab(&["top"]).status.code(), Some(2));
-    assert_eq!(place.lab(&["top", "--pid", "1", "-n", "0"]).status.code(), Some(2));
+    assert_eq!(test_folder.lab(&["top"]).status.code(), Some(2));
+    assert_eq!(test_folder.lab(&["top", "--pid", "1", "-n", "0"]).status.code(), Some(2));
 }

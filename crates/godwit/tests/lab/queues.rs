@@ -6,7 +6,7 @@ use serde_json::Value;
 use testbed::command::find_program;
 use testbed::namespace;
 
-use super::{LabTestFolder, is_root, namespaces_of, said, until};
+use super::{LabTestFolder, is_root, namespaces_of, output_text, until};
 
 /// Returns the standard output of `words`, which may name a namespace that no longer exists.
 fn output(words: &[&str]) -> String {
@@ -16,21 +16,21 @@ fn output(words: &[&str]) -> String {
 
 const FEATURES: [&str; 4] = ["plain", "buffer-64-kib", "buffer-1-mib", "qdisc-pfifo-16"];
 
-fn place(name: &str) -> LabTestFolder {
-    let place = LabTestFolder::new(name);
-    place.plan("queues", "");
-    place.more(
+fn test_folder(name: &str) -> LabTestFolder {
+    let test_folder = LabTestFolder::new(name);
+    test_folder.plan("queues", "");
+    test_folder.more(
         "queues",
         &format!("[clients]\ncount = 1000\n[server]\npool_size = 20000\nfeatures = {FEATURES:?}\n"),
     );
     // What short queues drop is waited for until its deadline.
-    place.change("queues", "deadline_s = 60.0", "deadline_s = 10.0");
-    let path = place.0.join("plans/queues.toml");
+    test_folder.change("queues", "deadline_s = 60.0", "deadline_s = 10.0");
+    let path = test_folder.0.join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     // Long enough for a rare look from outside.
     let text = text.replace("\"loopback\"", "\"veth\"").replace("dwell_s = 0.2", "dwell_s = 1.5");
     std::fs::write(&path, text).expect("the plan");
-    place
+    test_folder
 }
 
 #[test]
@@ -38,13 +38,13 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     if !is_root() {
         return;
     }
-    let place = place("queues");
+    let test_folder = test_folder("queues");
     let memory = || std::fs::read_to_string("/proc/sys/net/core/rmem_default").expect("proc");
     let before = memory();
     let has_kea = find_program("kea-dhcp4").is_some();
     let servers = if has_kea { "godwit,kea" } else { "godwit" };
-    let mut command = place.godwit(&["lab", "run", "queues", "--server", servers, "--json"]);
-    let file = std::fs::File::create(place.0.join("out.json")).expect("a file");
+    let mut command = test_folder.godwit(&["lab", "run", "queues", "--server", servers, "--json"]);
+    let file = std::fs::File::create(test_folder.0.join("out.json")).expect("a file");
     let mut lab =
         command.stdout(file).stderr(std::process::Stdio::null()).spawn().expect("it starts");
     let (server, client) =
@@ -67,7 +67,7 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     assert_eq!(missing, Vec::<&str>::new());
     assert_eq!(ended.code(), Some(0));
     assert_eq!((memory(), namespaces_of(lab.id())), (before, Vec::<String>::new()));
-    let text = std::fs::read_to_string(place.0.join("out.json")).expect("a file");
+    let text = std::fs::read_to_string(test_folder.0.join("out.json")).expect("a file");
     let summary: Value = serde_json::from_str(&text).expect("JSON only");
     let trials = summary["trials"].as_array().expect("a list");
     for server in servers.split(',') {
@@ -79,7 +79,8 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
             of_it.iter().for_each(|trial| check(&line, feature, &trial["queues"]));
         }
     }
-    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let page =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     assert!(page.contains("Where messages waited") && page.contains("pfifo, 16 packets"));
 }
 
@@ -106,12 +107,12 @@ fn check(line: &str, feature: &str, queues: &Value) {
 
 #[test]
 fn what_this_machine_has_not_is_said_and_left_out() {
-    let place = place("without");
-    let path = place.0.join("plans/queues.toml");
+    let test_folder = test_folder("without");
+    let path = test_folder.0.join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, text.replace("\"veth\"", "\"loopback\"")).expect("the plan");
-    let output = place.lab(&["run", "queues", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = test_folder.lab(&["run", "queues", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
     let results = summary["results"].as_array().expect("a list");
     let names: Vec<&str> = results.iter().filter_map(|result| result["server"].as_str()).collect();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{LabTestFolder, refused, said};
+use super::{LabTestFolder, output_text, refused};
 use crate::common::link::LinkNamespaces;
 use crate::common::{ServerProcess, TempFolder, configuration, configuration6, free_port};
 use crate::generator::responder::{ClientTreatment, DhcpResponder};
@@ -18,18 +18,19 @@ const POOL: &str = "65534";
 /// Measures by `plan` with the arguments `words`, in a lab started by `wrapper`, and returns
 /// summary and page.
 fn measured(
-    place: &LabTestFolder,
+    test_folder: &LabTestFolder,
     wrapper: Command,
     plan: &str,
     words: &[&str],
 ) -> (Value, String) {
     // The speed of this machine is not part of these tests.
-    place.more(plan, "");
+    test_folder.more(plan, "");
     let all = [&["run", plan, "--pool-size", POOL, "--json"][..], words].concat();
-    let output = place.lab_by(wrapper, &all);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = test_folder.lab_by(wrapper, &all);
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
-    let page = std::fs::read_to_string(place.results()[0].join("report.html")).expect("a page");
+    let page =
+        std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     (summary, page)
 }
 
@@ -65,8 +66,8 @@ fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
 }
 
 /// Returns the number of exchanges due in all trials, and of leases given to clients.
-fn ledger(place: &LabTestFolder) -> (u64, u64) {
-    let trials = std::fs::read_dir(place.results()[0].join("trials")).expect("a folder");
+fn ledger(test_folder: &LabTestFolder) -> (u64, u64) {
+    let trials = std::fs::read_dir(test_folder.results()[0].join("trials")).expect("a folder");
     let records = trials.map(|trial| {
         let path = trial.expect("an entry").path().join("trial.json");
         let text = std::fs::read_to_string(path).expect("a record");
@@ -87,23 +88,23 @@ fn addresses(file: &Path) -> u64 {
 
 #[test]
 fn a_server_that_runs_is_measured_and_left_running() {
-    let (place, folder) = (LabTestFolder::new("target"), TempFolder::new("lab-target"));
+    let (test_folder, folder) = (LabTestFolder::new("target"), TempFolder::new("lab-target"));
     let config = configuration(folder.path(), "none", 1);
     let mut server = ServerProcess::start(&config, folder.path());
     let target = format!("127.0.0.1:{}", server.port);
     let relay = format!("127.0.0.1:{}", server.relay_port);
     let words = ["--target", &target, "--relay", &relay];
-    let (summary, page) = measured(&place, Command::new("env"), "tiny", &words);
+    let (summary, page) = measured(&test_folder, Command::new("env"), "tiny", &words);
     is_silent_about_the_server(&summary, &page, &target);
     assert!(!server.has_ended(), "it is not the lab's to end");
     server.stop();
-    let (due, given) = ledger(&place);
+    let (due, given) = ledger(&test_folder);
     let kept = addresses(&folder.path().join("leases.csv"));
     // One lease may belong to the client that checks whether the server answers. Late replies gave
     // leases, too.
     assert!(given > 0 && (given..=due + 1).contains(&kept), "{given} of {due}, kept {kept}");
-    let folder = place.results()[0].clone();
-    let again = place.lab(&["report", &folder.to_string_lossy(), "--json"]);
+    let folder = test_folder.results()[0].clone();
+    let again = test_folder.lab(&["report", &folder.to_string_lossy(), "--json"]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("JSON only");
     assert_eq!(again, summary, "what is not known stays unknown when it is judged again");
 }
@@ -112,24 +113,24 @@ fn a_server_that_runs_is_measured_and_left_running() {
 /// lab has no lease file of a server on another machine.
 #[test]
 fn one_address_for_every_client_is_seen_of_a_server_that_runs() {
-    let place = LabTestFolder::new("target-same");
-    place.more("tiny", "");
+    let test_folder = LabTestFolder::new("target-same");
+    test_folder.more("tiny", "");
     let responder = DhcpResponder::start(false, |_| ClientTreatment::SameAddress);
     let target = format!("127.0.0.1:{}", responder.port);
     let relay = format!("127.0.0.1:{}", free_port());
     let words = ["run", "tiny", "--pool-size", POOL, "--json", "--target", &target];
-    let output = place.lab(&[&words[..], &["--relay", &relay]].concat());
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let output = test_folder.lab(&[&words[..], &["--relay", &relay]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", output_text(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON only");
     assert!(summary["conflicts"]["target"].as_u64() > Some(0), "{summary}");
-    let text = said(&output);
+    let text = output_text(&output);
     assert!(text.contains("to a client while another one held the address"), "{text}");
 }
 
 #[test]
 fn a_dhcpv6_server_that_runs_is_measured() {
-    let (place, folder) = (LabTestFolder::new("target6"), TempFolder::new("lab-target6"));
-    place.plan("tiny6", "protocol = \"dhcp6\"");
+    let (test_folder, folder) = (LabTestFolder::new("target6"), TempFolder::new("lab-target6"));
+    test_folder.plan("tiny6", "protocol = \"dhcp6\"");
     let subnet = "{ \"id\": 1, \"subnet\": \"2001:db8::/32\", \
                   \"relay\": { \"ip-addresses\": [ \"::1\" ] }, \
                   \"pools\": [ { \"pool\": \"2001:db8:1::/112\" } ] }";
@@ -140,7 +141,7 @@ fn a_dhcpv6_server_that_runs_is_measured() {
     let target = format!("[::1]:{}", server.port);
     let relay = format!("[::1]:{}", server.relay_port);
     let words = ["--target", &target, "--relay", &relay];
-    let (summary, page) = measured(&place, env(), "tiny6", &words);
+    let (summary, page) = measured(&test_folder, env(), "tiny6", &words);
     is_silent_about_the_server(&summary, &page, &target);
     server.stop();
 }
@@ -150,7 +151,8 @@ fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
     let Some(link) = LinkNamespaces::new() else { return };
     link.join("sv0", "cv0", "10.66.0.1/16");
     link.ip_at_client("addr add 10.66.0.2/16 dev cv0");
-    let (place, folder) = (LabTestFolder::new("target-far"), TempFolder::new("lab-target-far"));
+    let (test_folder, folder) =
+        (LabTestFolder::new("target-far"), TempFolder::new("lab-target-far"));
     let config = configuration(folder.path(), "none", 1);
     let text = std::fs::read_to_string(&config).expect("it was written here");
     let text = text.replace("lo/127.0.0.1", "sv0/10.66.0.1").replace("127.0.0.0/8", "10.66.0.0/16");
@@ -158,7 +160,8 @@ fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
     std::fs::write(&config, text).expect("the test's folder can be written");
     let at_server = link.at_server();
     let server = ServerProcess::start_on_standard_ports(at_server, "dhcp4", &config, folder.path());
-    let (summary, page) = measured(&place, link.at_client(), "tiny", &["--target", "10.66.0.1"]);
+    let (summary, page) =
+        measured(&test_folder, link.at_client(), "tiny", &["--target", "10.66.0.1"]);
     is_silent_about_the_server(&summary, &page, "10.66.0.1:67");
     let commands = &summary["trials"][0]["commands"];
     let generator = commands["generator"].as_str().expect("its command line");
@@ -169,15 +172,17 @@ fn a_server_on_another_machine_is_measured_from_the_address_towards_it() {
 
 #[test]
 fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
-    let (place, folder) = (LabTestFolder::new("target-gone"), TempFolder::new("lab-target-gone"));
+    let (test_folder, folder) =
+        (LabTestFolder::new("target-gone"), TempFolder::new("lab-target-gone"));
     let config = configuration(folder.path(), "none", 1);
     let server = ServerProcess::start(&config, folder.path());
     let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
     // Trials so long that the next one is still running when the server is killed.
-    let path = place.0.join("plans/tiny.toml");
+    let path = test_folder.0.join("plans/tiny.toml");
     let plan = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 10.0")).expect("the plan");
-    let mut lab = place.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
+    let mut lab =
+        test_folder.godwit(&["lab", "run", "tiny", "--target", &target, "--relay", &relay]);
     lab.arg("--ignore-load");
     let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
@@ -187,47 +192,47 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let first = lines.next().expect("a line").expect("text");
     assert!(first.contains("search"), "{first}");
     server.kill();
-    let said: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    assert_eq!(child.wait().expect("it ends").code(), Some(3), "{said:?}");
+    let output_lines: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(3), "{output_lines:?}");
     let sentence = format!("target ({target}) does not answer any more");
-    assert!(said.iter().any(|line| line.ends_with(&sentence)), "{said:?}");
-    assert!(!said.iter().any(|line| line.contains("started again")), "{said:?}");
+    assert!(output_lines.iter().any(|line| line.ends_with(&sentence)), "{output_lines:?}");
+    assert!(!output_lines.iter().any(|line| line.contains("started again")), "{output_lines:?}");
 }
 
 #[test]
 fn what_makes_no_sense_with_a_server_that_runs_is_refused_in_one_message() {
-    let place = LabTestFolder::new("no-target");
+    let test_folder = LabTestFolder::new("no-target");
     let with = |plan: &str, more: &[&str], code| {
-        refused(&place, &[&["run", plan, "--target", "127.0.0.1:9"][..], more].concat(), code)
+        refused(&test_folder, &[&["run", plan, "--target", "127.0.0.1:9"][..], more].concat(), code)
     };
     let flags = with("tiny", &["--server", "godwit,kea", "--topology", "veth"], 2);
     assert!(flags.contains("--server names") && flags.contains("--topology is for"), "{flags}");
-    place.plan("demanding", "");
-    place.more(
+    test_folder.plan("demanding", "");
+    test_folder.more(
         "demanding",
         "[server]\nfeatures = [\"plain\", \"not-persisted\"]\nprocessor_share = 0.5\n",
     );
-    let output = place.lab(&["run", "demanding", "--target", "::1"]);
-    let all = said(&output);
-    assert_eq!((output.status.code(), place.results().len()), (Some(2), 0), "{all}");
+    let output = test_folder.lab(&["run", "demanding", "--target", "::1"]);
+    let all = output_text(&output);
+    assert_eq!((output.status.code(), test_folder.results().len()), (Some(2), 0), "{all}");
     for part in ["--target ::1: the plan is for DHCPv4", "(plain, not-persisted)", "share (0.5)"] {
         assert!(all.contains(part), "{part}: {all}");
     }
-    let full = place.lab(&["run", "dhcp4-full", "--target", "127.0.0.1:9"]);
+    let full = test_folder.lab(&["run", "dhcp4-full", "--target", "127.0.0.1:9"]);
     assert_eq!(full.status.code(), Some(2));
-    assert!(said(&full).contains("runs.count (9)"), "{}", said(&full));
+    assert!(output_text(&full).contains("runs.count (9)"), "{}", output_text(&full));
     let suite = with("speed", &[], 2);
     assert!(suite.contains("--target: speed is a suite"), "{suite}");
-    let alone = place.lab(&["run", "tiny", "--relay", "127.0.0.1"]);
+    let alone = test_folder.lab(&["run", "tiny", "--relay", "127.0.0.1"]);
     assert_eq!(alone.status.code(), Some(2));
-    assert!(said(&alone).contains("--target"), "{}", said(&alone));
+    assert!(output_text(&alone).contains("--target"), "{}", output_text(&alone));
 }
 
 #[test]
 fn a_server_that_does_not_answer_is_told_with_what_it_needs() {
-    let place = LabTestFolder::new("silent");
+    let test_folder = LabTestFolder::new("silent");
     let [target, relay] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
-    let silent = refused(&place, &["run", "tiny", "--target", &target, "--relay", &relay], 1);
+    let silent = refused(&test_folder, &["run", "tiny", "--target", &target, "--relay", &relay], 1);
     let sentence = format!("no OFFER came from UDP {target} to the relay {relay} within 15 s");
     assert!(silent.contains(&sentence), "{silent}");
 }

@@ -63,7 +63,7 @@ impl Drop for TestResultsFolder {
 }
 
 /// Returns exit code, standard output and standard error.
-pub(crate) fn said(output: &Output) -> (Option<i32>, String, String) {
+pub(crate) fn outcome(output: &Output) -> (Option<i32>, String, String) {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }

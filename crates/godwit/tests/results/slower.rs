@@ -6,9 +6,9 @@ use crate::results::TestResultsFolder;
 
 /// Stores a result with its report below `results`, begun in the year at the beginning of its name
 /// and built from `commit`. The limit responder has the same rate in all rounds.
-pub(crate) fn stored(place: &TestResultsFolder, name: &str, share: f64, commit: &str) {
+pub(crate) fn stored(test_folder: &TestResultsFolder, name: &str, share: f64, commit: &str) {
     let mut whole = RunSummary::default();
-    place.result(&format!("results/{name}"), |summary| {
+    test_folder.result(&format!("results/{name}"), |summary| {
         let last = name.rsplit('/').next().unwrap_or(name);
         commit.clone_into(&mut summary.environment.commit);
         summary.started = format!("{}-01-01T00:00:00Z", &last[..4]);
@@ -16,7 +16,8 @@ pub(crate) fn stored(place: &TestResultsFolder, name: &str, share: f64, commit: 
         whole = summary.clone();
     });
     let page = report::render(&whole);
-    std::fs::write(place.0.join(format!("results/{name}/report.html")), page).expect("a page");
+    std::fs::write(test_folder.0.join(format!("results/{name}/report.html")), page)
+        .expect("a page");
 }
 
 /// Lowers Godwit's rates to that share.

@@ -100,8 +100,8 @@ fn wrong(player: &ScriptedServer, is_v6: bool, expected: &BTreeMap<String, u64>)
             ("statistic-get", player.statistic(name)),
             ("/metrics", names::in_metrics(is_v6, name, &metrics)),
         ];
-        for (place, found) in found.into_iter().filter(|(_, found)| *found != Some(value)) {
-            wrong.push(format!("{name} is {found:?} in {place}, not {value}"));
+        for (path, found) in found.into_iter().filter(|(_, found)| *found != Some(value)) {
+            wrong.push(format!("{name} is {found:?} in {path}, not {value}"));
         }
     }
     wrong
@@ -138,8 +138,9 @@ fn is_good_exposition(metrics: &str) {
     std::io::Write::write_all(&mut input, metrics.as_bytes()).expect("promtool reads");
     drop(input);
     let output = child.wait_with_output().expect("promtool ends");
-    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    let output_text =
+        String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && output_text.is_empty(), "{output_text}");
 }
 
 /// Returns Kea's statistics that differ from `expected` and are not known to differ.

@@ -176,7 +176,7 @@ pub(crate) fn in_metrics(is_v6: bool, name: &str, metrics: &str) -> Option<u64> 
             labels.push(format!("kind=\"{}\"", kind.1));
         }
     }
-    let (metric, label) = place(counted);
+    let (metric, label) = metric_and_label(counted);
     labels.extend(label);
     let is_of_clients = counted.starts_with("v4-") || counted.starts_with("v6-");
     let of_subnet = if is_of_clients && !scope.is_empty() { "subnet_" } else { "" };
@@ -195,7 +195,7 @@ pub(crate) fn in_metrics(is_v6: bool, name: &str, metrics: &str) -> Option<u64> 
 }
 
 /// Returns the metric of the statistic `counted`, and the label that distinguishes it there.
-fn place(counted: &str) -> (&'static str, Option<String>) {
+fn metric_and_label(counted: &str) -> (&'static str, Option<String>) {
     let label =
         |name: &str, content: &str| Some(format!("{name}=\"{}\"", content.replace('-', "_")));
     if let Some(rest) = counted.strip_prefix("pkt4-").or_else(|| counted.strip_prefix("pkt6-")) {

@@ -90,7 +90,7 @@ fn message(kind: u8, client: u8, subnet: u8, options: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Returns an empty identity association.
-fn asked(code: u16) -> Vec<u8> {
+fn empty_ia(code: u16) -> Vec<u8> {
     option(code, &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
 }
 
@@ -117,28 +117,28 @@ fn options(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
 /// Returns those of `options` that a client sends back, as options of its own: the server's
 /// identifier and the associations.
 fn echoed(options: &[(u16, Vec<u8>)]) -> Vec<Vec<u8>> {
-    let kept = options.iter().filter(|(code, _)| [SERVER_ID, IA_NA, IA_PD].contains(code));
-    kept.map(|(code, content)| option(*code, content)).collect()
+    let identifying = options.iter().filter(|(code, _)| [SERVER_ID, IA_NA, IA_PD].contains(code));
+    identifying.map(|(code, content)| option(*code, content)).collect()
 }
 
 /// Plays SOLICIT, ADVERTISE, REQUEST, REPLY for `associations`, and returns the options that the
 /// client sends about its lease from then on.
 fn lease(player: &ScriptedServer, client: u8, subnet: u8, associations: &[u16]) -> Vec<Vec<u8>> {
-    let wanted: Vec<_> = associations.iter().map(|&code| asked(code)).collect();
+    let wanted: Vec<_> = associations.iter().map(|&code| empty_ia(code)).collect();
     let offered = answer(player, &message(SOLICIT, client, subnet, &wanted), ADVERTISE);
     let request = message(REQUEST, client, subnet, &echoed(&offered));
     echoed(&answer(player, &request, REPLY))
 }
 
-/// Returns `held` without the server's identifier.
-fn to_any_server(held: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    held.iter().filter(|option| option[..2] != SERVER_ID.to_be_bytes()).cloned().collect()
+/// Returns `leased` without the server's identifier.
+fn to_any_server(leased: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    leased.iter().filter(|option| option[..2] != SERVER_ID.to_be_bytes()).cloned().collect()
 }
 
 /// Requests the lease of client 6 three times at once: the server holds the second until it has
 /// answered the first.
 pub(crate) fn hurry(player: &ScriptedServer) {
-    let offered = answer(player, &message(SOLICIT, 6, 2, &[asked(IA_NA)]), ADVERTISE);
+    let offered = answer(player, &message(SOLICIT, 6, 2, &[empty_ia(IA_NA)]), ADVERTISE);
     let request = message(REQUEST, 6, 2, &echoed(&offered));
     player.tell_at_once(&[&request, &request, &request]);
     for _ in 0..2 {
@@ -170,15 +170,15 @@ pub(crate) const SENT: u64 = 44;
 /// Plays everything except the end of leases.
 pub(crate) fn play(player: &ScriptedServer) {
     // Client 1 gets an address and a prefix, renews them in every way, and releases them.
-    let held = lease(player, 1, 1, &[IA_NA, IA_PD]);
-    answer(player, &message(RENEW, 1, 1, &held), REPLY);
-    let unaddressed = to_any_server(&held);
+    let leased = lease(player, 1, 1, &[IA_NA, IA_PD]);
+    answer(player, &message(RENEW, 1, 1, &leased), REPLY);
+    let unaddressed = to_any_server(&leased);
     answer(player, &message(REBIND, 1, 1, &unaddressed), REPLY);
     let only_address = |option: &Vec<u8>| option[..2] == IA_NA.to_be_bytes();
     let addresses: Vec<_> = unaddressed.iter().filter(|one| only_address(one)).cloned().collect();
     answer(player, &message(CONFIRM, 1, 1, &addresses), REPLY);
     answer(player, &message(INFORMATION_REQUEST, 1, 1, &[]), REPLY);
-    answer(player, &message(RELEASE, 1, 1, &held), REPLY);
+    answer(player, &message(RELEASE, 1, 1, &leased), REPLY);
     // Client 2 declines its lease, client 4 keeps its own, client 3 registers an address of its
     // own.
     let held_by_2 = lease(player, 2, 1, &[IA_NA]);
@@ -197,41 +197,41 @@ pub(crate) fn play(player: &ScriptedServer) {
         player.tell(&inform);
         player.tell(&inform);
     }
-    dropped(player, &held);
+    dropped(player, &leased);
     // One client for the only address of subnet 2, one too many, and one that requests a prefix
     // there; no client gets anything in 3 and 8.
     lease(player, 6, 2, &[IA_NA]);
     for (client, subnet, association) in
         [(7, 2, IA_NA), (7, 2, IA_PD), (8, 3, IA_NA), (9, 8, IA_NA)]
     {
-        answer(player, &message(SOLICIT, client, subnet, &[asked(association)]), ADVERTISE);
+        answer(player, &message(SOLICIT, client, subnet, &[empty_ia(association)]), ADVERTISE);
     }
     // Two clients fit into the shared network.
     lease(player, 10, 6, &[IA_NA]);
     lease(player, 11, 6, &[IA_NA]);
-    answer(player, &message(SOLICIT, 12, 6, &[asked(IA_NA)]), ADVERTISE);
+    answer(player, &message(SOLICIT, 12, 6, &[empty_ia(IA_NA)]), ADVERTISE);
     // Client 13 requests its lease again.
-    let held = lease(player, 13, 5, &[IA_NA, IA_PD]);
-    answer(player, &message(RENEW, 13, 5, &held), REPLY);
+    let leased = lease(player, 13, 5, &[IA_NA, IA_PD]);
+    answer(player, &message(RENEW, 13, 5, &leased), REPLY);
     // Leases that end soon.
     lease(player, 14, 4, &[IA_NA, IA_PD]);
     player.wait_for_received(SENT - 1);
     assert_eq!(player.command("dhcp-disable", &json!({}))["result"], 0);
-    player.tell(&message(SOLICIT, 15, 1, &[asked(IA_NA)]));
+    player.tell(&message(SOLICIT, 15, 1, &[empty_ia(IA_NA)]));
     player.wait_for_received(SENT);
     assert_eq!(player.command("dhcp-enable", &json!({}))["result"], 0);
 }
 
 /// Sends messages that the server drops, each for another reason.
-fn dropped(player: &ScriptedServer, held: &[Vec<u8>]) {
+fn dropped(player: &ScriptedServer, leased: &[Vec<u8>]) {
     // Too short to be a message.
     player.tell(&[1; 3]);
     // For another server; for a server without naming one.
-    let other = [option(SERVER_ID, &[9; 10]), asked(IA_NA)];
+    let other = [option(SERVER_ID, &[9; 10]), empty_ia(IA_NA)];
     player.tell(&message(REQUEST, 5, 1, &other));
-    player.tell(&message(RENEW, 5, 1, &to_any_server(held)));
+    player.tell(&message(RENEW, 5, 1, &to_any_server(leased)));
     // In the class DROP.
-    player.tell(&message(SOLICIT, 5, 1, &[asked(IA_NA), option(DROPPED, &[1])]));
+    player.tell(&message(SOLICIT, 5, 1, &[empty_ia(IA_NA), option(DROPPED, &[1])]));
     // Messages of servers, of no type, or for another kind of server.
     for kind in [
         ADVERTISE,
@@ -246,7 +246,7 @@ fn dropped(player: &ScriptedServer, held: &[Vec<u8>]) {
         player.tell(&message(kind, 5, 1, &[]));
     }
     // From a link without a subnet: the reply grants nothing.
-    answer(player, &message(SOLICIT, 5, 99, &[asked(IA_NA)]), ADVERTISE);
+    answer(player, &message(SOLICIT, 5, 99, &[empty_ia(IA_NA)]), ADVERTISE);
 }
 
 /// Statistics that moved before leases ended. 44 messages came: 15 SOLICITs (the one while service

@@ -48,7 +48,7 @@ impl EngineTestFamily for V4 {
         table: &LeaseTable<Self>,
     ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
         let checked =
-            dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
+            dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| joined(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = dhcp_engine::v4::Snapshot::compile(&checked.config, configure);
         Ok((snapshot, checked.config.global.expired_leases))
@@ -73,7 +73,7 @@ impl EngineTestFamily for V6 {
         table: &LeaseTable<Self>,
     ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
         let checked =
-            dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| told(&p))?;
+            dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| joined(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = dhcp_engine::v6::Snapshot::compile(&checked.config, &SERVER_DUID, configure);
         Ok((snapshot, checked.config.global.expired_leases))
@@ -86,7 +86,7 @@ impl EngineTestFamily for V6 {
     }
 }
 
-fn told(problems: &[dhcp_config::ConfigProblem]) -> String {
+fn joined(problems: &[dhcp_config::ConfigProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

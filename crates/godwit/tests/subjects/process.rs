@@ -124,9 +124,9 @@ impl Daemon {
             ScenarioFamily::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             ScenarioFamily::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
         };
-        let places = ServerPaths::of(make, &folder);
-        let further = members(make, &places, setup, interface);
-        let config = setup.config.replace(SOCKETS_MARK, &places.sockets.display().to_string());
+        let paths = ServerPaths::of(make, &folder);
+        let further = members(make, &paths, setup, interface);
+        let config = setup.config.replace(SOCKETS_MARK, &paths.sockets.display().to_string());
         let text = document(setup.family, &config, &further);
         let credentials = folder.path().join(CREDENTIALS);
         fs::write(credentials, "user:password").map_err(|error| error.to_string())?;
@@ -169,11 +169,11 @@ impl Daemon {
         last: &[u8],
         is_last: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError> {
-        let told = |error: std::io::Error| error.to_string();
+        let error_text = |error: std::io::Error| error.to_string();
         for message in messages.iter().map(Vec::as_slice).chain([last]) {
-            self.socket.send_to(message, self.server).map_err(told)?;
+            self.socket.send_to(message, self.server).map_err(error_text)?;
         }
-        self.socket.set_read_timeout(Some(self.answer_limit)).map_err(told)?;
+        self.socket.set_read_timeout(Some(self.answer_limit)).map_err(error_text)?;
         let mut replies = Vec::new();
         let mut buffer = vec![0; 65_536];
         loop {
@@ -322,8 +322,8 @@ impl ServerPaths {
 }
 
 /// Returns the members that the subject adds to the scenario's configuration.
-fn members(make: ServerMake, places: &ServerPaths, setup: Setup<'_>, interface: &str) -> String {
-    let ServerPaths { leases, sockets, logs } = places;
+fn members(make: ServerMake, paths: &ServerPaths, setup: Setup<'_>, interface: &str) -> String {
+    let ServerPaths { leases, sockets, logs } = paths;
     let (leases, sockets, logs) = (leases.display(), sockets.display(), logs.display());
     let interfaces =
         setup.link.map_or_else(|| format!("\"{interface}\""), |link| link.interfaces.to_owned());
@@ -421,22 +421,22 @@ impl ScenarioServer for Daemon {
     }
 
     fn command(&mut self, command: &str) -> Result<String, SubjectError> {
-        let told = |error: std::io::Error| format!("the control socket: {error}");
-        let mut stream = UnixStream::connect(self.control_path()).map_err(told)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-        stream.write_all(command.as_bytes()).map_err(told)?;
+        let error_text = |error: std::io::Error| format!("the control socket: {error}");
+        let mut stream = UnixStream::connect(self.control_path()).map_err(error_text)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(error_text)?;
+        stream.write_all(command.as_bytes()).map_err(error_text)?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).map_err(told)?;
+        stream.read_to_string(&mut answer).map_err(error_text)?;
         Ok(answer)
     }
 
     fn restart(&mut self) -> Result<(), SubjectError> {
-        let told = |error: std::io::Error| error.to_string();
+        let error_text = |error: std::io::Error| error.to_string();
         let starts = self.log().matches(self.mark_of_start()).count();
         let pid = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status().map_err(told)?;
-        self.child.wait().map_err(told)?;
-        self.child = spawn(&mut self.command, self.folder.path()).map_err(told)?;
+        Command::new("kill").args(["-TERM", &pid]).status().map_err(error_text)?;
+        self.child.wait().map_err(error_text)?;
+        self.child = spawn(&mut self.command, self.folder.path()).map_err(error_text)?;
         self.wait_until_serving(starts + 1)
     }
 }

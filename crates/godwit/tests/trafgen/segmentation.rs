@@ -7,7 +7,7 @@ use netio::frame::TrainKind;
 use netio::{FrameReceiver, PollFd, ReceivedFrame, RecvBatch, UdpOptions, UdpSocket, poll};
 use packet_wire::checksum::checksum;
 
-use super::{GODWIT, MOMENT_NS, TrafgenLink, said, take, trafgen};
+use super::{GODWIT, MOMENT_NS, TrafgenLink, outcome, take, trafgen};
 use crate::common::{PATIENCE, waited_until};
 
 /// Frame of 85 bytes; its IPv4 identification counts as that of segments does.
@@ -154,11 +154,11 @@ fn what_cannot_be_segmented_is_refused_in_one_line() {
         );
         let mut command = std::process::Command::new("ip");
         let output = command.args(words.split_whitespace()).arg(packet).output();
-        let (text, code) = said(&output.expect("ip starts"));
+        let (text, code) = outcome(&output.expect("ip starts"));
         let last = text.lines().last().unwrap_or_default();
         assert!(last.contains(complaint) && code == Some(2), "{text}");
     }
     let (text, code) =
-        said(&trafgen(&["--segmentation", "-o", "x.pcap", "-n", "1", "{ udp(), 1 }"]));
+        outcome(&trafgen(&["--segmentation", "-o", "x.pcap", "-n", "1", "{ udp(), 1 }"]));
     assert!(text.contains("--segmentation sends by an interface") && code == Some(2), "{text}");
 }

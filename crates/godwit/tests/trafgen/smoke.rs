@@ -8,7 +8,7 @@ use netio::{PollFd, poll};
 use packet_gen::language::{PacketParserSettings, compile};
 use serde_json::Value;
 
-use super::{GODWIT, MOMENT_NS, PACKET, TrafgenLink, said, take, trafgen};
+use super::{GODWIT, MOMENT_NS, PACKET, TrafgenLink, outcome, take, trafgen};
 
 /// Returns a link whose namespace pings itself.
 fn link() -> Option<TrafgenLink> {
@@ -53,9 +53,9 @@ fn the_last_frame_before_the_silence_is_told() {
         loop {
             let ready = poll(&mut [PollFd::readable(&receiver)], Some(MOMENT_NS)).expect("it can");
             dropped += receiver.take_drops().expect("it tells");
-            let places = if ready > 0 { receiver.receive().expect("it stays") } else { 0 };
-            let octets = |place| receiver.frame(place).map(|frame| frame.octets.to_vec());
-            arrived.extend((0..places).filter_map(octets));
+            let frame_count = if ready > 0 { receiver.receive().expect("it stays") } else { 0 };
+            let octets = |index| receiver.frame(index).map(|frame| frame.octets.to_vec());
+            arrived.extend((0..frame_count).filter_map(octets));
             if arrived.len() >= 5 && silencer.is_none() {
                 // In parallel, so that the test receives data meanwhile.
                 let silence = "echo 1 >/proc/sys/net/ipv4/icmp_echo_ignore_all";
@@ -79,14 +79,14 @@ fn the_last_frame_before_the_silence_is_told() {
     let program =
         compile(text.as_bytes(), &PacketParserSettings::default()).expect("it is of the language");
     assert_eq!(program.packets[0].octets, *last);
-    let (error, code) = said(&output);
+    let (error, code) = outcome(&output);
     assert!(error.contains("127.0.0.1 answers no ping any more since packet"), "{error}");
     assert_eq!(code, Some(1));
 
     // A host that is silent from the start is not silenced by a frame.
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
-    let (error, code) = said(&command.arg(PACKET).output().expect("ip starts"));
+    let (error, code) = outcome(&command.arg(PACKET).output().expect("ip starts"));
     assert!(error.contains("answers no ping, and nothing was sent yet"), "{error}");
     assert_eq!(code, Some(1));
     assert_eq!(take(&mut receiver, 0, |_| panic!("a frame was sent")), 0);
@@ -106,7 +106,7 @@ fn what_cannot_be_pinged_after_each_frame_is_refused() {
         (&["-o", "lo", "-s", "nobody", "{ 1 }"], "an address is expected"),
         (&["--dry-run", "-s", "127.0.0.1", "{ 1 }"], "cannot be used with"),
     ] {
-        let (error, code) = said(&trafgen(words));
+        let (error, code) = outcome(&trafgen(words));
         assert!(error.contains(complaint), "{words:?}: {error}");
         assert_eq!(code, Some(2));
     }

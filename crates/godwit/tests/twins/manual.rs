@@ -23,18 +23,18 @@ fn statuses(digit: char, row: &str) -> Vec<String> {
 }
 
 /// Returns the rows that differ on purpose by a difference of the twin.
-fn different(twin: &ComparisonScenario) -> BTreeSet<&str> {
+fn different(comparison: &ComparisonScenario) -> BTreeSet<&str> {
     let meant = |verdict| matches!(verdict, DeviationReason::Ours | DeviationReason::Rfc);
-    let meant = twin.differences.iter().filter(|known| meant(known.verdict));
-    let rows = meant.flat_map(|known| known.rows.as_ref().unwrap_or(&twin.rows));
+    let meant = comparison.differences.iter().filter(|known| meant(known.verdict));
+    let rows = meant.flat_map(|known| known.rows.as_ref().unwrap_or(&comparison.rows));
     rows.map(String::as_str).collect()
 }
 
-fn faults(NamedTwin { name, twin, .. }: &NamedTwin) -> Vec<String> {
-    let digit = if twin.family == ScenarioFamily::V4 { '4' } else { '6' };
-    let different = different(twin);
+fn faults(NamedTwin { name, comparison, .. }: &NamedTwin) -> Vec<String> {
+    let digit = if comparison.family == ScenarioFamily::V4 { '4' } else { '6' };
+    let different = different(comparison);
     let mut faults = Vec::new();
-    for row in &twin.rows {
+    for row in &comparison.rows {
         let statuses = statuses(digit, row);
         if statuses.is_empty() {
             faults.push(format!("{name}: the manual has no row `{row}`"));

@@ -32,7 +32,7 @@ const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-regi
 /// Twin and its name: its path below `conformance/twins`, without the extension.
 struct NamedTwin {
     name: String,
-    twin: ComparisonScenario,
+    comparison: ComparisonScenario,
     /// Server of the database that leases are in; `None` for a lease file.
     engine: Option<DatabaseEngine>,
 }
@@ -45,27 +45,27 @@ fn all() -> Vec<NamedTwin> {
     collect(&root, &mut paths);
     paths.sort();
     let wanted = std::env::var("GODWIT_TWIN").unwrap_or_default();
-    let mut twins = Vec::new();
+    let mut comparisons = Vec::new();
     for path in paths {
         let relative = path.strip_prefix(&root).expect("it was found below it");
         let name = relative.with_extension("").display().to_string();
         let text = fs::read_to_string(&path).expect("it was just listed");
-        let twin =
+        let comparison =
             ComparisonScenario::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         if !name.contains(&wanted) {
             continue;
         }
-        if twin.database {
+        if comparison.database {
             for engine in DatabaseEngine::ALL {
-                let twin = twin.clone();
+                let comparison = comparison.clone();
                 let name = format!("{name} ({engine:?})");
-                twins.push(NamedTwin { name, twin, engine: Some(engine) });
+                comparisons.push(NamedTwin { name, comparison, engine: Some(engine) });
             }
         } else {
-            twins.push(NamedTwin { name, twin, engine: None });
+            comparisons.push(NamedTwin { name, comparison, engine: None });
         }
     }
-    twins
+    comparisons
 }
 
 /// Views after one step, each with its name.
@@ -81,22 +81,22 @@ struct Lone {
 
 fn start<'s>(
     make: ServerMake,
-    twin: &ComparisonScenario,
+    comparison: &ComparisonScenario,
     tables: Option<LeaseTables<'s>>,
 ) -> Result<ObservedServer<'s>, String> {
     let folder = TempFolder::new(&format!("twin-{make:?}").to_lowercase());
-    for (name, text) in &twin.files {
+    for (name, text) in &comparison.files {
         fs::write(folder.path().join(name), text).expect("the folder is ours");
     }
     // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
     let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
     let needs_identifier =
-        twin.family == ScenarioFamily::V6 && !twin.config.contains("\"server-id\"");
+        comparison.family == ScenarioFamily::V6 && !comparison.config.contains("\"server-id\"");
     let config =
-        if needs_identifier { identifier.to_owned() } else { String::new() } + &twin.config;
+        if needs_identifier { identifier.to_owned() } else { String::new() } + &comparison.config;
     let config = tables.as_ref().map_or_else(|| config.clone(), |tables| tables.add_to(&config));
     let setup = Setup {
-        family: twin.family,
+        family: comparison.family,
         config: &config,
         has_commands: true,
         persists: true,
@@ -107,20 +107,20 @@ fn start<'s>(
     Ok(ObservedServer::new(make, daemon, begun_s, tables))
 }
 
-/// Plays `twin` on `make`; `look` is called after each step with its number.
+/// Plays `comparison` on `make`; `look` is called after each step with its number.
 fn play<'s>(
     make: ServerMake,
-    twin: &ComparisonScenario,
+    comparison: &ComparisonScenario,
     tables: Option<LeaseTables<'s>>,
     mut look: impl FnMut(usize, &mut ObservedServer<'s>),
 ) -> Result<(), String> {
-    let mut observed = start(make, twin, tables)?;
-    let scenario = twin.scenario();
+    let mut observed = start(make, comparison, tables)?;
+    let scenario = comparison.scenario();
     let mut player = ScenarioPlayer::new(&scenario);
     look(0, &mut observed);
     for (index, step) in scenario.steps.iter().enumerate() {
         let is_silent = step.get.as_deref() == Some("nothing");
-        let before = if is_silent { observed.received(twin.family) } else { 0 };
+        let before = if is_silent { observed.received(comparison.family) } else { 0 };
         player.play_next(&mut observed).map_err(|finding| {
             let log = last_lines(&observed.daemon.log());
             let state = observed.daemon.state();
@@ -128,7 +128,8 @@ fn play<'s>(
         })?;
         if is_silent {
             // Kea answers commands in the thread that serves: it has processed the message.
-            let is_counted = waited_at_most(LIMIT, || observed.received(twin.family) > before);
+            let is_counted =
+                waited_at_most(LIMIT, || observed.received(comparison.family) > before);
             if !is_counted {
                 return Err(format!("{make:?}, step {}: the message is not counted", index + 1));
             }
@@ -145,14 +146,18 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(COUNT)..].join("\n")
 }
 
-/// Returns the present views of `twin`, after the step with the number `step`.
-fn seen(twin: &ComparisonScenario, step: usize, observed: &mut ObservedServer<'_>) -> StepViews {
-    let looked: &[String] = if step < twin.look_from { &[] } else { &twin.look };
+/// Returns the present views of `comparison`, after the step with the number `step`.
+fn views_after(
+    comparison: &ComparisonScenario,
+    step: usize,
+    observed: &mut ObservedServer<'_>,
+) -> StepViews {
+    let looked: &[String] = if step < comparison.look_from { &[] } else { &comparison.look };
     if !looked.is_empty() {
-        waited_at_most(LIMIT, || observed.is_settled(twin));
+        waited_at_most(LIMIT, || observed.is_settled(comparison));
     }
     let views = looked.iter().map(String::as_str).chain(["answer"]);
-    views.map(|view| (view.to_owned(), observed.lines(view, twin))).collect()
+    views.map(|view| (view.to_owned(), observed.lines(view, comparison))).collect()
 }
 
 /// Returns true for a statistic that is not a difference: one of later versions, or one that is
@@ -184,7 +189,7 @@ fn lone_lines(view: &str, ours: &[String], keas: &[String]) -> Vec<Lone> {
 /// Returns the differences without a verdict after a step, and adds the numbers of the matching
 /// verdicts to `used`.
 fn unexplained(
-    twin: &ComparisonScenario,
+    comparison: &ComparisonScenario,
     ours: &StepViews,
     keas: &StepViews,
     used: &mut BTreeSet<usize>,
@@ -192,7 +197,7 @@ fn unexplained(
     let mut faults = Vec::new();
     for ((view, own), (_, kea)) in ours.iter().zip(keas) {
         for lone in lone_lines(view, own, kea) {
-            let mut numbers = (0..).zip(&twin.differences);
+            let mut numbers = (0..).zip(&comparison.differences);
             match numbers.find(|(_, known)| known.is_about(view, lone.maker, &lone.line)) {
                 Some((number, _)) => drop(used.insert(number)),
                 None => faults.push(lone),
@@ -204,24 +209,29 @@ fn unexplained(
 
 /// Returns the faults of a twin: differences without a verdict, verdicts without a difference.
 fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
-    let twin = &named.twin;
+    let comparison = &named.comparison;
     let tables = || named.engine.map(|engine| servers.make_tables(engine));
     let mut keas = Vec::new();
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
-    let played = play(ServerMake::Kea3, twin, tables(), |step, observed| {
-        keas.push(seen(twin, step, observed));
+    let played = play(ServerMake::Kea3, comparison, tables(), |step, observed| {
+        keas.push(views_after(comparison, step, observed));
     });
     let mut used = BTreeSet::new();
     let played = played.and_then(|()| {
-        play(ServerMake::Godwit, twin, tables(), |step, observed| {
+        play(ServerMake::Godwit, comparison, tables(), |step, observed| {
             let mut lone = Vec::new();
             // A difference stays in later steps.
             let limit = if told.is_empty() { LIMIT } else { Duration::ZERO };
             let mut known = BTreeSet::new();
             waited_at_most(limit, || {
                 known.clear();
-                lone = unexplained(twin, &seen(twin, step, observed), &keas[step], &mut known);
+                lone = unexplained(
+                    comparison,
+                    &views_after(comparison, step, observed),
+                    &keas[step],
+                    &mut known,
+                );
                 lone.is_empty()
             });
             used.extend(known);
@@ -234,7 +244,7 @@ fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
         })
     });
     found.extend(played.err());
-    let unused = (0..).zip(&twin.differences).filter(|(number, _)| !used.contains(number));
+    let unused = (0..).zip(&comparison.differences).filter(|(number, _)| !used.contains(number));
     found.extend(unused.map(|(_, known)| format!("a verdict without a difference: {known:?}")));
     found
 }
@@ -244,12 +254,12 @@ fn play_all(has_database: bool) {
     if !has_debian_13() {
         return;
     }
-    let mut twins = all();
-    twins.retain(|named| named.twin.database == has_database);
+    let mut comparisons = all();
+    comparisons.retain(|named| named.comparison.database == has_database);
     let servers = TwinDatabaseServers::default();
     let mut text = String::new();
-    let judged = in_parallel(&twins, AT_ONCE, |twin, _| faults(twin, &servers));
-    for (named, faults) in twins.iter().zip(judged) {
+    let judged = in_parallel(&comparisons, AT_ONCE, |comparison, _| faults(comparison, &servers));
+    for (named, faults) in comparisons.iter().zip(judged) {
         for fault in faults {
             text += &format!("{}: {fault}\n", named.name);
         }

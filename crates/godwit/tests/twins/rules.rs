@@ -104,15 +104,15 @@ impl ViewRules {
         match value {
             Value::Object(map) => {
                 for (key, inner) in map {
-                    let place = format!("{above}/{key}");
+                    let path = format!("{above}/{key}");
                     match inner.as_i64() {
                         Some(seconds) if TIMES.contains(&key.as_str()) => {
-                            lines.push(format!("{place} = {}", self.time(seconds)));
+                            lines.push(format!("{path} = {}", self.time(seconds)));
                         }
                         _ if VOLATILE.contains(&key.as_str()) => {
-                            lines.push(format!("{place} = <{key}>"));
+                            lines.push(format!("{path} = <{key}>"));
                         }
-                        _ => self.members(inner, &place, lines),
+                        _ => self.members(inner, &path, lines),
                     }
                 }
             }

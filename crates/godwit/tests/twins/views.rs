@@ -41,7 +41,7 @@ impl<'s> ObservedServer<'s> {
     }
 
     /// Returns the lines of `view`.
-    pub(super) fn lines(&mut self, view: &str, twin: &ComparisonScenario) -> Vec<String> {
+    pub(super) fn lines(&mut self, view: &str, comparison: &ComparisonScenario) -> Vec<String> {
         if let Some(name) = view.strip_prefix("file ") {
             let text = fs::read(self.daemon.folder().join(name));
             let text = text.map(|octets| String::from_utf8_lossy(&octets).into_owned());
@@ -60,22 +60,22 @@ impl<'s> ObservedServer<'s> {
                 self.answer.as_ref().map(|answer| rules.answer(answer)).unwrap_or_default()
             }
             "folder" => self.folder(),
-            "log" => self.log(twin),
+            "log" => self.log(comparison),
             "statistics" => self.statistics(),
             _ => panic!("there is no view `{view}`"),
         }
     }
 
-    /// Returns true if the files and log messages that `twin` waits for exist, and the other files
-    /// are gone.
-    pub(super) fn is_settled(&self, twin: &ComparisonScenario) -> bool {
+    /// Returns true if the files and log messages that `comparison` waits for exist, and the other
+    /// files are gone.
+    pub(super) fn is_settled(&self, comparison: &ComparisonScenario) -> bool {
         let is_there = |name: &String| self.daemon.folder().join(name).exists();
         let log = fs::read(self.daemon.folder().join("kea.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let is_logged = |identifier: &String| log.contains(&format!("] {identifier} "));
-        twin.present.iter().all(is_there)
-            && twin.logged.iter().all(is_logged)
-            && !twin.absent.iter().any(is_there)
+        comparison.present.iter().all(is_there)
+            && comparison.logged.iter().all(is_logged)
+            && !comparison.absent.iter().any(is_there)
     }
 
     /// Returns the names of files with their modes.
@@ -98,19 +98,19 @@ impl<'s> ObservedServer<'s> {
 
     /// Returns severity, logger, identifier and text of the log lines whose identifiers the twin
     /// names.
-    fn log(&self, twin: &ComparisonScenario) -> Vec<String> {
+    fn log(&self, comparison: &ComparisonScenario) -> Vec<String> {
         let rules = self.rules();
         let path = self.daemon.folder().join("kea.log");
         let text = fs::read(path).unwrap_or_default();
         let mut lines = Vec::new();
         for line in String::from_utf8_lossy(&text).lines() {
-            let Some((head, said)) = line.split_once("] ") else { continue };
-            let identifier = said.split(' ').next().unwrap_or_default();
-            if twin.has_identifier(identifier) {
+            let Some((head, output_text)) = line.split_once("] ") else { continue };
+            let identifier = output_text.split(' ').next().unwrap_or_default();
+            if comparison.has_identifier(identifier) {
                 let head: Vec<&str> = head.split_whitespace().skip(2).collect();
                 let head = head.join(" ");
                 let head = head.split('/').next().unwrap_or_default();
-                lines.push(format!("{head}] {}", rules.text(said)));
+                lines.push(format!("{head}] {}", rules.text(output_text)));
             }
         }
         lines

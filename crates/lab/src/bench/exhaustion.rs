@@ -20,10 +20,10 @@ impl ProcessBench<'_> {
         request: &TrialRequest,
     ) -> Result<Exhaustion, LabError> {
         let (rate_per_s, dwell_s) = (request.rate_per_s, request.dwell_s);
-        let wanted = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);
+        let pool_size = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);
         for position in self.subject_servers(request.subject) {
             let terms = &mut self.services[position].terms;
-            terms.pool_size = terms.pool_size.min(wanted);
+            terms.pool_size = terms.pool_size.min(pool_size);
         }
         self.start_all_anew(&[request.subject])?;
         Ok(Exhaustion { pool_size: self.services[request.subject].terms.pool_size })

@@ -81,8 +81,8 @@ impl ProcessBench<'_> {
             command = command.args(["--timeline-s", interval_s]);
         }
         let mut list = None;
-        let is_kept = !service.subject.feature.releases_leases();
-        if service.lease_file().is_some() && is_kept {
+        let keeps_leases = !service.subject.feature.releases_leases();
+        if service.lease_file().is_some() && keeps_leases {
             let path = folder.join(LIST);
             command = command.args(["--leases", &path.to_string_lossy()]);
             list = Some(path);
@@ -107,8 +107,8 @@ impl ProcessBench<'_> {
         }
         let is_limit = self.services[request.subject].subject.is_limit();
         let is_long = request.dwell_s >= exhaustion::LONG_S && !is_limit;
-        let is_told = request.purpose == Purpose::Exhaustion || is_long;
-        (is_told && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)
+        let has_intervals = request.purpose == Purpose::Exhaustion || is_long;
+        (has_intervals && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)
     }
 
     /// Makes a load of whole exchanges of clients that the server has not seen.

@@ -37,19 +37,19 @@ impl ProcessBench<'_> {
         self.progress.step(&format!("verifying the leases of {label}"));
         let written = self.write_leases(service).map_err(|e| e.to_string());
         match written.and_then(|()| leases::verify(&label, &lists, lease_file)) {
-            Ok(mut found) => {
+            Ok(mut result) => {
                 if !is_one_owner_due {
-                    (found.shared, found.sharing) = (0, Vec::new());
+                    (result.shared, result.sharing) = (0, Vec::new());
                 }
                 let rows = lease_file.companions();
-                if found.is_complete() {
+                if result.is_complete() {
                     for path in rows.iter().chain(&lists) {
                         let _ = std::fs::remove_file(path);
                     }
                 } else {
                     keep_lease_files(&rows, service);
                 }
-                self.verified.push(found);
+                self.verified.push(result);
             }
             Err(e) => self.problems.push(format!("{label}: leases not verified: {e}")),
         }
@@ -89,11 +89,11 @@ impl ProcessBench<'_> {
         self.progress.step(&format!("starting {} anew", subject.label()));
         let (address, topology) = (service.address, service.topology.clone());
         let (pool_size, store) = (service.terms.pool_size, service.store.clone());
-        let place = self.deployment(&subject, pool_size, address, &topology, store);
-        let prepared = driver::prepare(&subject, &place)?;
+        let deployment = self.deployment(&subject, pool_size, address, &topology, store);
+        let prepared = driver::prepare(&subject, &deployment)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
-        let command = self.command_at_server_machine(position, &place.folder, command)?;
+        let command = self.command_at_server_machine(position, &deployment.folder, command)?;
         let service = &mut self.services[position];
         service.next_client = 0;
         if let Some(started) = &mut service.started {

@@ -84,10 +84,13 @@ impl ProcessBench<'_> {
         seed: u64,
         folder: &Path,
     ) -> Result<Vec<TrialGenerator>, LabError> {
-        let Some(machines) = self.machines.as_ref().filter(|_| self.has_remote_generators()) else {
-            let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
-            let (command, list) = self.generator(request, seed, folder, from);
-            return Ok(vec![TrialGenerator { command, folder: folder.to_owned(), list }]);
+        let machines = match &self.machines {
+            Some(machines) if self.has_remote_generators() => machines,
+            _ => {
+                let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
+                let (command, list) = self.generator(request, seed, folder, from);
+                return Ok(vec![TrialGenerator { command, folder: folder.to_owned(), list }]);
+            }
         };
         let count = machines.generators.len();
         let part = TrialRequest { rate_per_s: request.rate_per_s / count as f64, ..*request };

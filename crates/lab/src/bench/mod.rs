@@ -208,7 +208,7 @@ impl ProcessBench<'_> {
         if !self.has_remote_generators() {
             sampler.watch(service.target(TopologySide::Client, processes[0].pid(), self.relay));
         }
-        let (ended, meanwhile) = self.wait_for_generators(request, &mut processes, recording)?;
+        let (ended, events) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
         let queues = self.queues_since(request.subject, queues)?;
         let polls = poller.map(Poller::finish).transpose()?;
@@ -218,7 +218,7 @@ impl ProcessBench<'_> {
         }
         let samples = self.with_remote_samples(samples, request.subject, &parts, start_s, end_s);
         self.collect(&parts, &folder)?;
-        let profile = self.read(meanwhile.samples);
+        let profile = self.read(events.samples);
         let load = self.read_record(request, &processes, ended, &folder)?;
         let service = &mut self.services[request.subject];
         polls.iter().for_each(|polls| service.polls.add(*polls));
@@ -239,7 +239,7 @@ impl ProcessBench<'_> {
             commands: self.commands(request.subject, &parts),
             server_cpus,
             generator_cpus,
-            restart: meanwhile.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
+            restart: events.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
             profile,
             polls,
             queues,
@@ -262,8 +262,11 @@ impl ProcessBench<'_> {
         start_s: f64,
         start_ns: u64,
     ) -> Option<f64> {
-        // Other machines have other clocks.
-        let timeline = load?.timeline.as_ref().filter(|_| !self.has_remote_generators())?;
+        if self.has_remote_generators() {
+            // Other machines have other clocks.
+            return None;
+        }
+        let timeline = load?.timeline.as_ref()?;
         Some(start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9)
     }
 
@@ -350,10 +353,10 @@ impl ProcessBench<'_> {
             }
             Ok::<_, LabError>(worst)
         };
-        let mut meanwhile = TrialEvents::default();
+        let mut events = TrialEvents::default();
         if request.purpose.ends_database() {
             wait(began + Duration::from_secs_f64(self.plan.restart.at_s))?;
-            meanwhile.restart = self.restart_database(request)?;
+            events.restart = self.restart_database(request)?;
         }
         if let Some(mut recording) = recording {
             wait(began + profile::LEAD)?;
@@ -361,10 +364,10 @@ impl ProcessBench<'_> {
             if self.or_warn(begun).is_some() {
                 let seconds = Duration::from_secs_f64(self.plan.profile.seconds);
                 wait(Instant::now() + seconds)?;
-                meanwhile.samples = self.or_warn(recording.end());
+                events.samples = self.or_warn(recording.end());
             }
         }
-        Ok((wait(until)?, meanwhile))
+        Ok((wait(until)?, events))
     }
 
     /// Returns the servers of a subject: one, or two on the same database.
@@ -415,7 +418,7 @@ impl ProcessBench<'_> {
             None => format!("{label} does not answer any more, not even when started again"),
         };
         self.progress.print(&format!("warning: {how}"));
-        TrialEnd::ServerGone(how)
+        TrialEnd::ServerEnded(how)
     }
 
     /// Returns the paths of the files in `folder`, relative to the result folder.
@@ -454,8 +457,8 @@ impl ProcessBench<'_> {
     /// Returns the versions of the servers by label.
     #[must_use]
     pub fn versions(&self) -> BTreeMap<String, String> {
-        let known = self.services.iter().filter(|service| !service.version().is_empty());
-        known.map(|service| (service.subject.label(), service.version().to_owned())).collect()
+        let running = self.services.iter().filter(|service| !service.version().is_empty());
+        running.map(|service| (service.subject.label(), service.version().to_owned())).collect()
     }
 
     /// Returns the topology's name: `veth`, `loopback` or `network`.

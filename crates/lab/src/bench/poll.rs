@@ -36,7 +36,7 @@ pub(super) struct Poller {
 impl Poller {
     /// Begins to send requests to the server at `address`, from the generator's namespace.
     pub(super) fn start(topology: &MeasurementTopology, address: SocketAddr) -> Self {
-        let (going, gone) = channel();
+        let (stop_sender, stop_receiver) = channel();
         let namespace = match topology {
             MeasurementTopology::Loopback | MeasurementTopology::Network { .. } => None,
             MeasurementTopology::Namespaces { client, .. } => Some(client.clone()),
@@ -46,9 +46,9 @@ impl Poller {
                 netio::namespace::enter(&Path::new("/run/netns").join(name))
                     .map_err(|e| LabError::Failed(e.to_string()))?;
             }
-            Ok(poll(address, &gone))
+            Ok(poll(address, &stop_receiver))
         });
-        Self { thread, stop_sender: going }
+        Self { thread, stop_sender }
     }
 
     /// Ends the thread and returns its counts.
@@ -73,14 +73,15 @@ pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     })
 }
 
-/// Sends requests to `address` until `gone`. A request without an answer counts as due.
-fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
+/// Sends requests to `address` until the sender of `stop_receiver` is dropped. A request without an
+/// answer counts as due.
+fn poll(address: SocketAddr, stop_receiver: &Receiver<()>) -> Polls {
     let (began, mut polls, mut connection) = (Instant::now(), Polls::default(), None);
     let mut due = began;
-    while gone.recv_timeout(due.saturating_duration_since(Instant::now()))
+    while stop_receiver.recv_timeout(due.saturating_duration_since(Instant::now()))
         == Err(RecvTimeoutError::Timeout)
     {
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         let answered = match connection.take() {
             Some(stream) => Ok(stream),
             None => connect(address),
@@ -89,7 +90,7 @@ fn poll(address: SocketAddr, gone: &Receiver<()>) -> Polls {
         if let Ok((octets, stream)) = answered {
             polls.octets += octets;
             polls.answered += 1;
-            polls.longest_s = polls.longest_s.max(asked.elapsed().as_secs_f64());
+            polls.longest_s = polls.longest_s.max(sent_at.elapsed().as_secs_f64());
             connection = Some(stream);
         }
         // One request at a time: a request that was late is not made up for later.
@@ -152,8 +153,9 @@ mod tests {
     use super::*;
 
     /// Answers as many requests as there are `answers`, each over a new connection after an answer
-    /// without success, closes the connection if an answer is empty, and ends `going` afterwards.
-    fn serve(listener: &TcpListener, answers: &[&str], going: Sender<()>) {
+    /// without success, closes the connection if an answer is empty, and drops `stop_sender`
+    /// afterwards.
+    fn serve(listener: &TcpListener, answers: &[&str], stop_sender: Sender<()>) {
         let mut connection = None;
         for answer in answers {
             let mut stream =
@@ -172,19 +174,19 @@ mod tests {
                 connection = answer.contains(r#""result": 0"#).then_some(stream);
             }
         }
-        drop(going);
+        drop(stop_sender);
     }
 
     #[test]
     fn answers_are_counted_and_failures_are_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (going, gone) = channel();
+        let (stop_sender, stop_receiver) = channel();
         let good = r#"[ { "arguments": { "x": [ [ 1, "now" ] ] }, "result": 0 } ]"#;
         let bad = r#"[ { "text": "no such command", "result": 2 } ]"#;
         let polls = std::thread::scope(|scope| {
-            scope.spawn(|| serve(&listener, &[good, "", bad, good], going));
-            poll(address, &gone)
+            scope.spawn(|| serve(&listener, &[good, "", bad, good], stop_sender));
+            poll(address, &stop_receiver)
         });
         assert_eq!((polls.answered, polls.octets), (2, 2 * good.len() as u64));
         assert!(polls.due >= 4 && polls.longest_s > 0.0, "{polls:?}");

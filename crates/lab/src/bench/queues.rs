@@ -76,8 +76,8 @@ impl ProcessBench<'_> {
         }
         let leaving = |side: TopologySide| -> Result<Option<Qdisc>, LabError> {
             let Some(namespace) = service.topology.namespace(side) else { return Ok(None) };
-            let shown = qdisc::show(namespace, service.topology.interface(side))?;
-            Ok(qdisc_in(&shown))
+            let tc_output = qdisc::show(namespace, service.topology.interface(side))?;
+            Ok(qdisc_in(&tc_output))
         };
         queues.to_server = leaving(TopologySide::Client)?;
         queues.from_server = leaving(TopologySide::Server)?;
@@ -88,17 +88,19 @@ impl ProcessBench<'_> {
     /// after.
     fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
         let subject = &self.services[position].subject;
-        let Some(wanted) = subject.feature.receive_buffer_bytes().map(u64::from) else { return };
+        let Some(expected_bytes) = subject.feature.receive_buffer_bytes().map(u64::from) else {
+            return;
+        };
         let label = subject.label();
         let note = if queues.sockets == 0 {
             format!("{label}: what receive buffers its sockets have could not be seen.")
-        } else if queues.receive_buffer_least_bytes == wanted
-            && queues.receive_buffer_most_bytes == wanted
+        } else if queues.receive_buffer_least_bytes == expected_bytes
+            && queues.receive_buffer_most_bytes == expected_bytes
         {
             return;
         } else {
             format!(
-                "{label}: its sockets have receive buffers of {} to {} octets, not {wanted}: above \
+                "{label}: its sockets have receive buffers of {} to {} octets, not {expected_bytes}: above \
                  net.core.rmem_max that needs root.",
                 queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes
             )
@@ -115,22 +117,22 @@ fn server_sockets(service: &MeasuredServer) -> Vec<UdpSocket> {
     let Some(server) = service.pid() else { return Vec::new() };
     let table = if service.address.is_ipv6() { "udp6" } else { "udp" };
     let rows = parse_udp_rows(&proc::read(format!("/proc/{server}/net/{table}")));
-    let wanted: Vec<String> =
+    let link_names: Vec<String> =
         rows_at(&rows, service.address).map(|row| format!("socket:[{}]", row.inode)).collect();
-    let mut found = Vec::new();
+    let mut sockets = Vec::new();
     for pid in proc::process_tree(server) {
         let links = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         for link in links {
             let name = std::fs::read_link(link.path()).unwrap_or_default();
             let fd = link.file_name().to_str().and_then(|fd| fd.parse().ok());
-            if wanted.iter().any(|w| name == Path::new(w))
+            if link_names.iter().any(|w| name == Path::new(w))
                 && let Some(fd) = fd
             {
-                found.extend(udp_socket_of(pid, fd).ok());
+                sockets.extend(udp_socket_of(pid, fd).ok());
             }
         }
     }
-    found
+    sockets
 }
 
 /// Line of the output of `tc -s -j qdisc`.
@@ -152,10 +154,10 @@ struct TcQdiscOptions {
 }
 
 /// Returns the discipline at the root, which counts for those below it; `None` when there is none.
-fn qdisc_in(shown: &str) -> Option<Qdisc> {
-    let all: Vec<TcQdisc> = serde_json::from_str(shown).ok()?;
+fn qdisc_in(tc_output: &str) -> Option<Qdisc> {
+    let all: Vec<TcQdisc> = serde_json::from_str(tc_output).ok()?;
     let TcQdisc { kind, options, packets, drops, requeues, .. } =
-        all.into_iter().find(|shown| shown.root)?;
+        all.into_iter().find(|discipline| discipline.root)?;
     Some(Qdisc { kind, limit_packets: options.limit, packets, drops, requeues })
 }
 
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn the_root_is_read_from_what_tc_prints() {
         // Printed by iproute2 6.1.
-        let shown = r#"[{"kind":"pfifo","handle":"8007:","root":true,"refcnt":3,
+        let tc_output = r#"[{"kind":"pfifo","handle":"8007:","root":true,"refcnt":3,
             "options":{"limit":16},"bytes":840,"packets":7,"drops":2,"overlimits":0,"requeues":1,
             "backlog":0,"qlen":0}]"#;
         let expected = Qdisc {
@@ -176,7 +178,7 @@ mod tests {
             drops: 2,
             requeues: 1,
         };
-        assert_eq!(qdisc_in(shown), Some(expected));
+        assert_eq!(qdisc_in(tc_output), Some(expected));
         let none = r#"[{"kind":"noqueue","handle":"0:","root":true,"refcnt":2,"options":{}}]"#;
         assert_eq!(qdisc_in(none).map(|of| of.kind), Some("noqueue".to_owned()));
         assert_eq!((qdisc_in("[]"), qdisc_in("")), (None, None));

@@ -40,9 +40,9 @@ impl ProcessBench<'_> {
         &mut self,
         request: &TrialRequest,
     ) -> Result<Option<DatabaseRestart>, LabError> {
-        let wanted = driver::engine(self.services[request.subject].subject.store);
+        let engine = driver::engine(self.services[request.subject].subject.store);
         let Some(database) =
-            self.databases.iter_mut().find(|database| Some(database.engine()) == wanted)
+            self.databases.iter_mut().find(|database| Some(database.engine()) == engine)
         else {
             return Ok(None);
         };

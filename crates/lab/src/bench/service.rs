@@ -12,7 +12,7 @@ use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, MeasurementTopology, Quota, SamplerTarget, TopologySide};
 
 use super::settle::ServerWaits;
-use crate::driver::{PreparedServer, StorePlace};
+use crate::driver::{PreparedServer, StoreLocation};
 use crate::error::LabError;
 use crate::hosts::SampleFileReader;
 use crate::leases::LeaseFile;
@@ -31,7 +31,7 @@ pub(super) struct MeasuredServer {
     /// Folder of the server.
     pub(super) folder: PathBuf,
     /// Store of its leases.
-    pub(super) store: StorePlace,
+    pub(super) store: StoreLocation,
     /// Position of the second server on the same database, which takes half of the load.
     pub(super) partner: Option<usize>,
     pub(super) address: SocketAddr,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use counters::parse_resident_bytes;
 use measure::Plan;
-use measure::plan::{DatabaseAccess, Topology as Wanted};
+use measure::plan::{DatabaseAccess, Topology as TopologyChoice};
 use measure::record::{Polls, Start};
 use netio::XdpSender;
 use testbed::process::{PinnedSelf, pin_self};
@@ -18,7 +18,7 @@ use super::profile::Profiler;
 use super::service::{MeasuredServer, StartedServer};
 use super::settle::ServerWaits;
 use super::{ProcessBench, Processors};
-use crate::driver::{self, ServerDeployment, StorePlace};
+use crate::driver::{self, ServerDeployment, StoreLocation};
 use crate::error::LabError;
 use crate::family::ProtocolAddressing;
 use crate::folder;
@@ -137,7 +137,7 @@ impl<'a> ProcessBench<'a> {
     fn start(
         &mut self,
         subject: &MeasurementSubject,
-        store: Option<StorePlace>,
+        store: Option<StoreLocation>,
     ) -> Result<(), LabError> {
         let position = self.services.len();
         let service = match subject.kind {
@@ -164,7 +164,7 @@ impl<'a> ProcessBench<'a> {
             subject: subject.clone(),
             terms: MeasurementTerms::for_subject(subject, self.plan),
             folder: self.folder.clone(),
-            store: StorePlace::Memfile,
+            store: StoreLocation::Memfile,
             partner: None,
             address,
             topology: self.topology.clone(),
@@ -181,7 +181,7 @@ impl<'a> ProcessBench<'a> {
         &mut self,
         position: usize,
         subject: &MeasurementSubject,
-        store: Option<StorePlace>,
+        store: Option<StoreLocation>,
     ) -> Result<MeasuredServer, LabError> {
         self.progress.step(&format!("starting {}", subject.label()));
         let folder = self.folder.join(folder::SERVERS).join(subject.file_name());
@@ -201,8 +201,9 @@ impl<'a> ProcessBench<'a> {
             }
         };
         let terms = MeasurementTerms::for_subject(subject, self.plan);
-        let place = self.deployment(subject, terms.pool_size, address, &topology, store.clone());
-        let prepared = driver::prepare(subject, &place)?;
+        let deployment =
+            self.deployment(subject, terms.pool_size, address, &topology, store.clone());
+        let prepared = driver::prepare(subject, &deployment)?;
         let cpu = Some(self.processors.server);
         let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
         let command = self.command_at_server_machine(position, &folder, command)?;
@@ -260,14 +261,14 @@ impl<'a> ProcessBench<'a> {
         Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
-    /// Returns the place in which `subject` runs, with `pool_size` addresses for clients.
+    /// Returns the deployment of `subject`, with `pool_size` addresses for clients.
     pub(super) fn deployment(
         &self,
         subject: &MeasurementSubject,
         pool_size: u32,
         address: SocketAddr,
         topology: &MeasurementTopology,
-        store: StorePlace,
+        store: StoreLocation,
     ) -> ServerDeployment {
         let machines = self.machines.as_ref();
         // An error is reported with its reason when the command is made.
@@ -419,7 +420,7 @@ fn choose_topology(
     run: &mut RegisteredRun,
     warnings: &mut Vec<String>,
 ) -> Result<MeasurementTopology, LabError> {
-    let (wanted, family) = (plan.topology, ProtocolAddressing::for_protocol(plan.protocol));
+    let (choice, family) = (plan.topology, ProtocolAddressing::for_protocol(plan.protocol));
     let is_root = testbed::registry::user_id() == 0;
     let loopback = |why: &str, warnings: &mut Vec<String>| {
         warnings.push(format!(
@@ -428,17 +429,19 @@ fn choose_topology(
         ));
         Ok(MeasurementTopology::Loopback)
     };
-    match wanted {
-        Wanted::Loopback => return loopback("as the plan says", warnings),
-        Wanted::Auto if !is_root => return loopback("network namespaces need root", warnings),
-        Wanted::Veth if !is_root => {
+    match choice {
+        TopologyChoice::Loopback => return loopback("as the plan says", warnings),
+        TopologyChoice::Auto if !is_root => {
+            return loopback("network namespaces need root", warnings);
+        }
+        TopologyChoice::Veth if !is_root => {
             return Err(LabError::Failed(
                 "no permission to build network namespaces; run as root, or with \
                  --topology loopback"
                     .to_owned(),
             ));
         }
-        Wanted::Auto | Wanted::Veth => {}
+        TopologyChoice::Auto | TopologyChoice::Veth => {}
     }
     let shared =
         subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
@@ -452,7 +455,7 @@ fn choose_topology(
     match MeasurementTopology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
         // The root user of a container may lack permissions.
-        Err(e) if wanted == Wanted::Auto => loopback(&e.to_string(), warnings),
+        Err(e) if choice == TopologyChoice::Auto => loopback(&e.to_string(), warnings),
         Err(e) => Err(e.into()),
     }
 }

@@ -85,8 +85,8 @@ impl ProcessBench<'_> {
             }
             return match probe.check(service.address)? {
                 None => Ok(()),
-                Some(said) => Err(LabError::Failed(format!(
-                    "{} does not answer from its zone; its answer: {said}",
+                Some(fault) => Err(LabError::Failed(format!(
+                    "{} does not answer from its zone, but with: {fault}",
                     service.subject.label()
                 ))),
             };

@@ -16,7 +16,7 @@ use testbed::database::{PASSWORD, PrivateDatabaseSettings, USER};
 use testbed::{ChildProcess, CommandLine, DatabaseEngine, PrivateDatabase, TopologySide};
 
 use super::{MeasuredServer, ProcessBench};
-use crate::driver::{self, LEASE_FILE, StorePlace};
+use crate::driver::{self, LEASE_FILE, StoreLocation};
 use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::subject::MeasurementSubject;
@@ -37,19 +37,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
 
-/// Makes the command `godwit db COMMAND` for the store at `place`; `None` for a store without a
+/// Makes the command `godwit db COMMAND` for the store at `location`; `None` for a store without a
 /// database.
 fn tool(
     godwit: &Path,
     databases: &[PrivateDatabase],
-    place: &StorePlace,
+    location: &StoreLocation,
     command: &str,
 ) -> Option<CommandLine> {
     let line = CommandLine::new(godwit.to_string_lossy()).args(["db", command]);
-    match place {
-        StorePlace::Memfile => None,
-        StorePlace::Sqlite(file) => Some(line.args(["sqlite", "-n", &file.to_string_lossy()])),
-        StorePlace::Database { engine, name, .. } => {
+    match location {
+        StoreLocation::Memfile => None,
+        StoreLocation::Sqlite(file) => Some(line.args(["sqlite", "-n", &file.to_string_lossy()])),
+        StoreLocation::Database { engine, name, .. } => {
             let database = databases.iter().find(|database| database.engine() == *engine)?;
             let socket = database.socket().to_string_lossy().into_owned();
             let line = match engine {
@@ -67,8 +67,8 @@ fn tool(
 impl ProcessBench<'_> {
     /// Returns the database server of `engine`, started by the first call.
     fn database(&mut self, engine: DatabaseEngine) -> Result<&PrivateDatabase, LabError> {
-        let found = self.databases.iter().position(|database| database.engine() == engine);
-        if let Some(position) = found {
+        let existing = self.databases.iter().position(|database| database.engine() == engine);
+        if let Some(position) = existing {
             return Ok(&self.databases[position]);
         }
         self.progress.step(&format!("starting {engine:?}"));
@@ -90,8 +90,8 @@ impl ProcessBench<'_> {
         &mut self,
         subject: &MeasurementSubject,
         folder: &Path,
-    ) -> Result<StorePlace, LabError> {
-        let place = match (subject.store, driver::engine(subject.store)) {
+    ) -> Result<StoreLocation, LabError> {
+        let location = match (subject.store, driver::engine(subject.store)) {
             (_, Some(engine)) => {
                 let name = subject.file_name().replace('-', "_").to_ascii_lowercase();
                 let database = self.database(engine)?;
@@ -100,13 +100,13 @@ impl ProcessBench<'_> {
                     port = self.delayed_port(port, round_trip_ms, folder)?;
                 }
                 let is_exclusive = subject.sharing == DatabaseAccess::Exclusive;
-                StorePlace::Database { engine, name, port, is_exclusive }
+                StoreLocation::Database { engine, name, port, is_exclusive }
             }
-            (LeaseStoreKind::Sqlite, None) => StorePlace::Sqlite(folder.join("leases.sqlite")),
-            (_, None) => return Ok(StorePlace::Memfile),
+            (LeaseStoreKind::Sqlite, None) => StoreLocation::Sqlite(folder.join("leases.sqlite")),
+            (_, None) => return Ok(StoreLocation::Memfile),
         };
-        self.make_tables(&place)?;
-        Ok(place)
+        self.make_tables(&location)?;
+        Ok(location)
     }
 
     /// Returns the port at which the database at `port` seems to be a round trip away. The process
@@ -126,9 +126,9 @@ impl ProcessBench<'_> {
         let command = self.topology.command(TopologySide::Server, cpu, command);
         let mut process = ChildProcess::start(&command, DISTANCE, folder)?;
         self.run.register_group(process.pid())?;
-        let (said, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
+        let (output_path, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
         loop {
-            let text = fs::read_to_string(&said).unwrap_or_default();
+            let text = fs::read_to_string(&output_path).unwrap_or_default();
             if let Some(port) = text.strip_suffix('\n').and_then(|line| line.rsplit(':').next()) {
                 self.delay_proxies.push(process);
                 let unreadable = || LabError::Failed(format!("{command} printed: {text}"));
@@ -143,9 +143,11 @@ impl ProcessBench<'_> {
         }
     }
 
-    fn make_tables(&self, place: &StorePlace) -> Result<(), LabError> {
-        let Some(line) = tool(&self.godwit, &self.databases, place, "init") else { return Ok(()) };
-        if let StorePlace::Database { engine, name, .. } = place {
+    fn make_tables(&self, location: &StoreLocation) -> Result<(), LabError> {
+        let Some(line) = tool(&self.godwit, &self.databases, location, "init") else {
+            return Ok(());
+        };
+        if let StoreLocation::Database { engine, name, .. } = location {
             for database in self.databases.iter().filter(|one| one.engine() == *engine) {
                 database.create(name)?;
             }
@@ -158,21 +160,21 @@ impl ProcessBench<'_> {
 
     /// Empties the store of a server that does not run, at a cost that does not grow with the
     /// store.
-    pub(super) fn empty_store(&self, place: &StorePlace) -> Result<(), LabError> {
-        match place {
-            StorePlace::Memfile => return Ok(()),
-            StorePlace::Sqlite(file) => {
+    pub(super) fn empty_store(&self, location: &StoreLocation) -> Result<(), LabError> {
+        match location {
+            StoreLocation::Memfile => return Ok(()),
+            StoreLocation::Sqlite(file) => {
                 for more in ["", "-wal", "-shm"] {
                     let _ = fs::remove_file(format!("{}{more}", file.display()));
                 }
             }
-            StorePlace::Database { engine, name, .. } => {
+            StoreLocation::Database { engine, name, .. } => {
                 for database in self.databases.iter().filter(|one| one.engine() == *engine) {
                     database.remove(name)?;
                 }
             }
         }
-        self.make_tables(place)
+        self.make_tables(location)
     }
 
     /// Writes the leases of a database to the lease file of `service`, and has the database's own
@@ -186,16 +188,16 @@ impl ProcessBench<'_> {
             AddressFamily::V6 => "-6",
         };
         let file = service.folder.join(LEASE_FILE);
-        let said = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;
-        let StorePlace::Database { engine, name, .. } = &service.store else { return Ok(()) };
+        let output = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;
+        let StoreLocation::Database { engine, name, .. } = &service.store else { return Ok(()) };
         for database in self.databases.iter().filter(|one| one.engine() == *engine) {
             let table = format!("lease{}", &family[1..]);
             let counted = database.query(name, &format!("SELECT COUNT(*) FROM {table}"))?;
-            if !said.starts_with(&format!("wrote {} leases", counted.trim())) {
+            if !output.starts_with(&format!("wrote {} leases", counted.trim())) {
                 return Err(LabError::Failed(format!(
                     "the database counts {} leases, but: {}",
                     counted.trim(),
-                    said.trim()
+                    output.trim()
                 )));
             }
         }

@@ -38,23 +38,23 @@ pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> Result<Stri
 
 pub(super) fn prepare(
     template: &str,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
-    let protocol = place.family.protocol;
+    let protocol = deployment.family.protocol;
     program(template, protocol)?;
     let configuration = if protocol.is_dhcp() {
-        write_configuration(place, &common_configuration(place))?
+        write_configuration(deployment, &common_configuration(deployment))?
     } else {
-        dns::write_zone(place)?.to_string_lossy().into_owned()
+        dns::write_zone(deployment)?.to_string_lossy().into_owned()
     };
     let value = |name: &str| {
         Some(match name {
             "config" | "zone" => configuration.clone(),
-            "address" => place.address.ip().to_string(),
-            "port" => place.address.port().to_string(),
-            "folder" => place.folder.to_string_lossy().into_owned(),
-            "relay" => place.relay.ip().to_string(),
-            "relay_port" => place.relay.port().to_string(),
+            "address" => deployment.address.ip().to_string(),
+            "port" => deployment.address.port().to_string(),
+            "folder" => deployment.folder.to_string_lossy().into_owned(),
+            "relay" => deployment.relay.ip().to_string(),
+            "relay_port" => deployment.relay.port().to_string(),
             _ => return None,
         })
     };
@@ -77,7 +77,7 @@ fn fill(
     protocol: MeasuredProtocol,
     value: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
-    let known_names = placeholders(protocol);
+    let names = placeholders(protocol);
     let mut filled = String::new();
     let mut rest = word;
     while let Some(at) = rest.find(['{', '}']) {
@@ -88,15 +88,14 @@ fn fill(
             rest = after;
         } else {
             let end = here.find('}').filter(|&end| end > 0);
-            let name = &here[1..end.ok_or_else(|| format!("a brace has no partner in {word}"))?];
-            let known = known_names.contains(&name).then(|| value(name)).flatten();
+            let name = &here[1..end.ok_or_else(|| format!("a brace stands alone in {word}"))?];
+            let text = if names.contains(&name) { value(name) } else { None };
             let unknown = || {
-                let known: Vec<String> =
-                    known_names.iter().map(|name| format!("{{{name}}}")).collect();
-                let known = known.join(" ");
-                format!("{{{name}}} is not known; there are: {known}")
+                let listed: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();
+                let listed = listed.join(" ");
+                format!("{{{name}}} is not known; there are: {listed}")
             };
-            filled.push_str(&known.ok_or_else(unknown)?);
+            filled.push_str(&text.ok_or_else(unknown)?);
             rest = &here[name.len() + 2..];
         }
     }

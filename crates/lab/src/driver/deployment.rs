@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testbed::CommandLine;
 
 use super::features;
-use super::store::{LEASE_FILE, StorePlace};
+use super::store::{LEASE_FILE, StoreLocation};
 use crate::error::LabError;
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::leases::LeaseFile;
@@ -40,7 +40,7 @@ pub struct ServerDeployment {
     /// Path of this binary, absolute.
     pub godwit: PathBuf,
     /// Store of its leases.
-    pub store: StorePlace,
+    pub store: StoreLocation,
     /// Feature of its configuration beyond one subnet with one pool.
     pub feature: ServerFeature,
     /// Number of clients that have a reservation, if the feature gives them one.
@@ -85,44 +85,44 @@ impl ServerDeployment {
     }
 }
 
-/// Returns Kea's configuration for a place, equal for every server that takes it: one subnet, one
-/// pool, relayed messages only, leases in a file or a database, messages of errors alone.
-pub(super) fn common_configuration(place: &ServerDeployment) -> Value {
-    let (first, last) = place.pool;
-    let file = |name: &str| place.folder.join(name).to_string_lossy().into_owned();
-    let (network, length) = place.family.subnet;
-    let relays = place.family.relays(place.relay.ip(), place.relays);
-    let relays = relays.into_iter().chain(place.further_relays.iter().copied());
-    let mut links: Vec<IpAddr> = relays.map(|relay| place.family.link(relay)).collect();
+/// Returns Kea's configuration for a deployment, equal for every server that takes it: one subnet,
+/// one pool, relayed messages only, leases in a file or a database, messages of errors alone.
+pub(super) fn common_configuration(deployment: &ServerDeployment) -> Value {
+    let (first, last) = deployment.pool;
+    let file = |name: &str| deployment.folder.join(name).to_string_lossy().into_owned();
+    let (network, length) = deployment.family.subnet;
+    let relays = deployment.family.relays(deployment.relay.ip(), deployment.relays);
+    let relays = relays.into_iter().chain(deployment.further_relays.iter().copied());
+    let mut links: Vec<IpAddr> = relays.map(|relay| deployment.family.link(relay)).collect();
     links.dedup();
     let mut configuration = json!({
         "interfaces-config": {
-            "interfaces": [format!("{}/{}", place.interface, place.address.ip())],
+            "interfaces": [format!("{}/{}", deployment.interface, deployment.address.ip())],
             "re-detect": false
         },
-        "lease-database": place.store.lease_database(file(LEASE_FILE)),
-        "valid-lifetime": place.lease_time_s,
+        "lease-database": deployment.store.lease_database(file(LEASE_FILE)),
+        "valid-lifetime": deployment.lease_time_s,
         "loggers": [{
-            "name": format!("kea-dhcp{}", place.digit()),
+            "name": format!("kea-dhcp{}", deployment.digit()),
             "severity": "ERROR",
             "output_options": [{ "output": file("server.log") }]
         }]
     });
-    configuration[format!("subnet{}", place.digit())] = json!([{
+    configuration[format!("subnet{}", deployment.digit())] = json!([{
         "id": 1,
         "subnet": format!("{network}/{length}"),
         "relay": { "ip-addresses": links },
         "pools": [{ "pool": format!("{first} - {last}") }]
     }]);
-    match place.family.version() {
+    match deployment.family.version() {
         AddressFamily::V4 => configuration["interfaces-config"]["dhcp-socket-type"] = json!("udp"),
         AddressFamily::V6 => {
-            configuration["preferred-lifetime"] = json!(place.lease_time_s);
+            configuration["preferred-lifetime"] = json!(deployment.lease_time_s);
             // The folder in which it keeps its identifier.
-            configuration["data-directory"] = json!(place.folder.to_string_lossy());
+            configuration["data-directory"] = json!(deployment.folder.to_string_lossy());
         }
     }
-    features::apply(place, &mut configuration);
+    features::apply(deployment, &mut configuration);
     configuration
 }
 
@@ -141,31 +141,31 @@ pub(super) fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
 }
 
 /// Returns the lease file that Kea's configuration names; `None` if the configuration writes none.
-pub(super) fn lease_file(place: &ServerDeployment) -> Option<LeaseFile> {
-    let path = place.folder.join(LEASE_FILE);
-    (place.feature != ServerFeature::NotPersisted)
-        .then(|| LeaseFile::kea(path, place.family.version()))
+pub(super) fn lease_file(deployment: &ServerDeployment) -> Option<LeaseFile> {
+    let path = deployment.folder.join(LEASE_FILE);
+    (deployment.feature != ServerFeature::NotPersisted)
+        .then(|| LeaseFile::kea(path, deployment.family.version()))
 }
 
-/// Writes a configuration into the place's folder and returns its path.
+/// Writes a configuration into the deployment's folder and returns its path.
 pub(super) fn write_configuration(
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
     configuration: &Value,
 ) -> Result<String, LabError> {
-    write_configuration_seen_at(&place.folder, place, configuration)
+    write_configuration_for_folder(&deployment.folder, deployment, configuration)
 }
 
-/// Writes the configuration for a server that sees the place's folder at `seen`.
-pub(super) fn write_configuration_seen_at(
-    seen: &Path,
-    place: &ServerDeployment,
+/// Writes the configuration for a server that sees the deployment's folder at `server_folder`.
+pub(super) fn write_configuration_for_folder(
+    server_folder: &Path,
+    deployment: &ServerDeployment,
     configuration: &Value,
 ) -> Result<String, LabError> {
-    let path = place.folder.join(CONFIGURATION);
-    let whole = json!({ format!("Dhcp{}", place.digit()): configuration });
+    let path = deployment.folder.join(CONFIGURATION);
+    let whole = json!({ format!("Dhcp{}", deployment.digit()): configuration });
     let text = serde_json::to_string_pretty(&whole).expect("values are JSON");
-    write(&path, &(features::with_includes(seen, &text) + "\n"))?;
-    features::write_files(place)?;
+    write(&path, &(features::with_includes(server_folder, &text) + "\n"))?;
+    features::write_files(deployment)?;
     Ok(path.to_string_lossy().into_owned())
 }
 
@@ -179,9 +179,9 @@ pub(super) fn netmask(length: u8) -> Ipv4Addr {
 }
 
 /// Adds `-p` and, if answers go to a relay on another port than its own, `-P`.
-pub(super) fn with_ports(command: CommandLine, place: &ServerDeployment) -> CommandLine {
-    let (port, relay_port) = (place.address.port(), place.relay.port());
-    if (port, relay_port) == (place.family.port, place.family.port) {
+pub(super) fn with_ports(command: CommandLine, deployment: &ServerDeployment) -> CommandLine {
+    let (port, relay_port) = (deployment.address.port(), deployment.relay.port());
+    if (port, relay_port) == (deployment.family.port, deployment.family.port) {
         return command;
     }
     command.args(["-p", &port.to_string(), "-P", &relay_port.to_string()])

@@ -22,27 +22,30 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dnsmasq", "dnsmasq-base")?))
 }
 
-pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabError> {
+pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, LabError> {
     let program = program()?;
-    let arguments = arguments(place);
+    let arguments = arguments(deployment);
     let command = CommandLine::new(program.to_string_lossy());
     Ok(PreparedServer {
         command: command.args(arguments.iter().map(String::as_str)),
-        lease_file: Some(LeaseFile::dnsmasq(place.folder.join(LEASES), place.family.version())),
+        lease_file: Some(LeaseFile::dnsmasq(
+            deployment.folder.join(LEASES),
+            deployment.family.version(),
+        )),
         version: reported_version(&program, "--version"),
         reads_frames: false,
     })
 }
 
 /// Returns the arguments of dnsmasq(8), for one range.
-pub(super) fn arguments(place: &ServerDeployment) -> Vec<String> {
-    let (first, last) = place.pool;
-    let (_, length) = place.family.subnet;
-    let prefix = match place.family.version() {
+pub(super) fn arguments(deployment: &ServerDeployment) -> Vec<String> {
+    let (first, last) = deployment.pool;
+    let (_, length) = deployment.family.subnet;
+    let prefix = match deployment.family.version() {
         AddressFamily::V4 => netmask(length).to_string(),
         AddressFamily::V6 => length.to_string(),
     };
-    let quiet = match place.family.version() {
+    let quiet = match deployment.family.version() {
         AddressFamily::V4 => "--quiet-dhcp",
         AddressFamily::V6 => "--quiet-dhcp6",
     };
@@ -53,11 +56,11 @@ pub(super) fn arguments(place: &ServerDeployment) -> Vec<String> {
         .chain(["--port=0", "--no-ping"]);
     let mut arguments: Vec<String> = fixed.map(str::to_owned).collect();
     arguments.extend([
-        format!("--interface={}", place.interface),
+        format!("--interface={}", deployment.interface),
         "--bind-interfaces".to_owned(),
-        format!("--dhcp-range={first},{last},{prefix},{}", place.lease_time_s),
-        format!("--dhcp-lease-max={}", place.pool_size()),
-        format!("--dhcp-leasefile={}", place.folder.join(LEASES).display()),
+        format!("--dhcp-range={first},{last},{prefix},{}", deployment.lease_time_s),
+        format!("--dhcp-lease-max={}", deployment.pool_size()),
+        format!("--dhcp-leasefile={}", deployment.folder.join(LEASES).display()),
     ]);
     arguments
 }

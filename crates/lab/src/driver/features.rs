@@ -124,15 +124,15 @@ fn duid(number: u32) -> String {
     format!("00:01:00:01:2a:00:00:00:{}", hardware(number))
 }
 
-/// Changes `configuration` as the place's feature requires.
-pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
-    let version = place.family.version();
-    let key = format!("subnet{}", place.digit());
+/// Changes `configuration` as the deployment's feature requires.
+pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
+    let version = deployment.family.version();
+    let key = format!("subnet{}", deployment.digit());
     let class = |number: u32, test: Option<String>| {
         let name = format!("class-{number}");
         test.map_or_else(|| json!({ "name": name }), |test| json!({ "name": name, "test": test }))
     };
-    match place.feature {
+    match deployment.feature {
         ServerFeature::EmptyClasses => {
             configuration["client-classes"] = (0..CLASSES).map(|n| class(n, None)).collect();
         }
@@ -156,7 +156,7 @@ pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
         | ServerFeature::ReservationsByOne
         | ServerFeature::ReservationsOutOfPool
         | ServerFeature::ReservationsGlobal
-        | ServerFeature::ReservationsEarlyGlobal => reserve(place, configuration),
+        | ServerFeature::ReservationsEarlyGlobal => reserve(deployment, configuration),
         ServerFeature::NotPersisted => configuration["lease-database"]["persist"] = json!(false),
         ServerFeature::LogInfo => configuration["loggers"][0]["severity"] = json!("INFO"),
         ServerFeature::LogDebug => {
@@ -165,7 +165,7 @@ pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
         }
         ServerFeature::ChattyCached => configuration["cache-threshold"] = json!(0.25),
         ServerFeature::ManySubnets | ServerFeature::PolledSubnets => {
-            many_subnets(place, &mut configuration[key]);
+            many_subnets(deployment, &mut configuration[key]);
         }
         ServerFeature::SharedNetworks => {
             let (networks, subnets) = NETWORKS;
@@ -185,8 +185,8 @@ pub(super) fn apply(place: &ServerDeployment, configuration: &mut Value) {
 
 /// Sets the place of reservations in the configuration, and the identifiers by which they are
 /// looked up.
-fn reserve(place: &ServerDeployment, configuration: &mut Value) {
-    let identifiers = match (place.family.version(), place.feature) {
+fn reserve(deployment: &ServerDeployment, configuration: &mut Value) {
+    let identifiers = match (deployment.family.version(), deployment.feature) {
         (AddressFamily::V4, ServerFeature::ReservationsByOne) => json!(["hw-address"]),
         (AddressFamily::V4, _) => {
             json!(["hw-address", "duid", "circuit-id", "client-id", "flex-id"])
@@ -195,14 +195,14 @@ fn reserve(place: &ServerDeployment, configuration: &mut Value) {
         (AddressFamily::V6, _) => json!(["hw-address", "duid", "flex-id"]),
     };
     let is_global = matches!(
-        place.feature,
+        deployment.feature,
         ServerFeature::ReservationsGlobal | ServerFeature::ReservationsEarlyGlobal
     );
-    let is_off = place.feature == ServerFeature::ReservationsOff;
+    let is_off = deployment.feature == ServerFeature::ReservationsOff;
     configuration["host-reservation-identifiers"] = identifiers;
     configuration["reservations-global"] = json!(is_global);
     configuration["reservations-in-subnet"] = json!(!is_global && !is_off);
-    match place.feature {
+    match deployment.feature {
         ServerFeature::ReservationsOutOfPool => {
             configuration["reservations-out-of-pool"] = json!(true);
         }
@@ -215,12 +215,12 @@ fn reserve(place: &ServerDeployment, configuration: &mut Value) {
     if is_global {
         configuration["reservations"] = list;
     } else {
-        configuration[format!("subnet{}", place.digit())][0]["reservations"] = list;
+        configuration[format!("subnet{}", deployment.digit())][0]["reservations"] = list;
     }
 }
 
-fn many_subnets(place: &ServerDeployment, list: &mut Value) {
-    let version = place.family.version();
+fn many_subnets(deployment: &ServerDeployment, list: &mut Value) {
+    let version = deployment.family.version();
     shrink_own_subnet(version, list);
     let list = list.as_array_mut().expect("subnets are a list");
     list.extend((0..SUBNETS).map(|number| subnet(version, number)));
@@ -256,24 +256,24 @@ pub(super) fn with_includes(folder: &Path, text: &str) -> String {
 }
 
 /// Writes the additional files that the configuration or the server reads.
-pub(super) fn write_files(place: &ServerDeployment) -> Result<(), LabError> {
+pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
-        let path = place.folder.join(name);
+        let path = deployment.folder.join(name);
         write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
     };
-    if place.feature.has_reservations() {
-        let is_of_others = place.feature == ServerFeature::ReservationsOfOthers;
-        let (version, count) = (place.family.version(), place.reservations);
+    if deployment.feature.has_reservations() {
+        let is_of_others = deployment.feature == ServerFeature::ReservationsOfOthers;
+        let (version, count) = (deployment.family.version(), deployment.reservations);
         let first = if is_of_others { FIRST_ABSENT_CLIENT } else { 0 };
         write(RESERVATIONS_FILE, &|file| reservations(version, first, count, file))?;
     }
-    let pool = place.pool_size();
-    let free = place.feature.used_per_10_000().map_or_else(
-        || pool.saturating_sub(place.feature.initial_leases()),
+    let pool = deployment.pool_size();
+    let free = deployment.feature.used_per_10_000().map_or_else(
+        || pool.saturating_sub(deployment.feature.initial_leases()),
         |used| (u64::from(pool) * u64::from(10_000 - used) / 10_000) as u32,
     );
     if free < pool {
-        write(LEASE_FILE, &|file| leases(place.pool.0, pool, free, file))?;
+        write(LEASE_FILE, &|file| leases(deployment.pool.0, pool, free, file))?;
     }
     Ok(())
 }
@@ -316,7 +316,7 @@ fn reservations(
 /// free addresses are evenly distributed.
 fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (held_s, expires_s) = (INITIAL_LEASE_TIME.as_secs(), (now + INITIAL_LEASE_TIME).as_secs());
+    let (lease_s, expires_s) = (INITIAL_LEASE_TIME.as_secs(), (now + INITIAL_LEASE_TIME).as_secs());
     let before = |number: u32| u64::from(number) * u64::from(free) / u64::from(pool);
     writeln!(file, "{}", if first.is_ipv4() { COLUMNS_V4 } else { COLUMNS_V6 })?;
     for number in (0..pool).filter(|&number| before(number) == before(number + 1)) {
@@ -325,14 +325,14 @@ fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Resu
         match first {
             IpAddr::V4(first) => {
                 let address = Ipv4Addr::from(first.to_bits() + number);
-                writeln!(file, "{address},{client},01:{client},{held_s},{expires_s},1,0,0,,0,")?;
+                writeln!(file, "{address},{client},01:{client},{lease_s},{expires_s},1,0,0,,0,")?;
             }
             IpAddr::V6(first) => {
                 let address = Ipv6Addr::from(first.to_bits() + u128::from(number));
                 let duid = format!("00:01:00:01:2a:00:00:00:{client}");
                 writeln!(
                     file,
-                    "{address},{duid},{held_s},{expires_s},1,{held_s},0,1,128,0,0,,,0,,0,0"
+                    "{address},{duid},{lease_s},{expires_s},1,{lease_s},0,1,128,0,0,,,0,,0,0"
                 )?;
             }
         }
@@ -349,13 +349,13 @@ mod tests {
         let mut text = Vec::new();
         leases(Ipv4Addr::new(10, 1, 0, 0).into(), 1_000, 10, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        let held: Vec<u32> = text
+        let addresses: Vec<u32> = text
             .lines()
             .skip(1)
             .map(|line| line.split(',').next().unwrap().parse::<Ipv4Addr>().unwrap().to_bits())
             .collect();
-        assert_eq!(held.len(), 990);
-        let longest = held.chunk_by(|a, b| a + 1 == *b).map(<[u32]>::len).max();
+        assert_eq!(addresses.len(), 990);
+        let longest = addresses.chunk_by(|a, b| a + 1 == *b).map(<[u32]>::len).max();
         assert_eq!(longest, Some(99));
     }
 

@@ -35,29 +35,29 @@ pub(super) fn program() -> Result<PathBuf, LabError> {
     Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
 }
 
-pub(super) fn prepare(place: &ServerDeployment) -> Result<PreparedServer, LabError> {
+pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, LabError> {
     let program = program()?.to_string_lossy().into_owned();
-    let path = |name: &str| place.folder.join(name);
+    let path = |name: &str| deployment.folder.join(name);
     let word = |name: &str| path(name).to_string_lossy().into_owned();
-    write(&path(CONFIGURATION), &configuration(place))?;
+    write(&path(CONFIGURATION), &configuration(deployment))?;
     let leases = path("dhcpd.leases");
     // dhcpd does not start without the file.
     write(&leases, "")?;
     let command = CommandLine::new(program.clone())
-        .args([&format!("-{}", place.digit()), "-f", "-cf", &word(CONFIGURATION)])
-        .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &place.interface]);
+        .args([&format!("-{}", deployment.digit()), "-f", "-cf", &word(CONFIGURATION)])
+        .args(["-lf", &word("dhcpd.leases"), "-pf", &word("dhcpd.pid"), &deployment.interface]);
     Ok(PreparedServer {
         command: command.with_prefix(&WITHOUT_SYSLOG),
-        lease_file: Some(LeaseFile::dhcpd(leases, place.family.version())),
+        lease_file: Some(LeaseFile::dhcpd(leases, deployment.family.version())),
         version: reported_version(Path::new(&program), "--version"),
-        reads_frames: place.family.version() == AddressFamily::V4,
+        reads_frames: deployment.family.version() == AddressFamily::V4,
     })
 }
 
 /// Returns the text of dhcpd.conf(5), for one subnet and one pool.
-pub(super) fn configuration(place: &ServerDeployment) -> String {
-    let ((first, last), lifetime_s) = (place.pool, place.lease_time_s);
-    let (network, length) = place.family.subnet;
+pub(super) fn configuration(deployment: &ServerDeployment) -> String {
+    let ((first, last), lifetime_s) = (deployment.pool, deployment.lease_time_s);
+    let (network, length) = deployment.family.subnet;
     let common = format!(
         "ddns-update-style none;\n\
          dont-use-fsync true;\n\
@@ -66,11 +66,11 @@ pub(super) fn configuration(place: &ServerDeployment) -> String {
          min-lease-time {lifetime_s};\n\
          max-lease-time {lifetime_s};\n"
     );
-    match place.family.version() {
+    match deployment.family.version() {
         AddressFamily::V4 => format!(
             "local-address {};\nping-check false;\n{common}\
              subnet {network} netmask {} {{\n    range {first} {last};\n}}\n",
-            place.address.ip(),
+            deployment.address.ip(),
             netmask(length)
         ),
         AddressFamily::V6 => format!(

@@ -14,7 +14,7 @@ use testbed::{CommandLine, Debian13, debian};
 
 use super::deployment::{
     CONFIGURATION, PreparedServer, ServerDeployment, common_configuration, confined, lease_file,
-    reported_version, with_ports, write_configuration, write_configuration_seen_at,
+    reported_version, with_ports, write_configuration, write_configuration_for_folder,
 };
 use crate::error::LabError;
 use crate::family::AddressFamily;
@@ -57,43 +57,45 @@ pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
 pub(super) fn prepare(
     version: KeaVersion,
     multi_threaded: bool,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
     match version {
-        KeaVersion::Installed => prepare_installed(multi_threaded, place),
-        KeaVersion::Debian13 => prepare_debian_13(multi_threaded, place),
+        KeaVersion::Installed => prepare_installed(multi_threaded, deployment),
+        KeaVersion::Debian13 => prepare_debian_13(multi_threaded, deployment),
     }
 }
 
 fn prepare_installed(
     multi_threaded: bool,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
-    let program = program(place.family.version())?;
-    let path = write_configuration(place, &configuration(multi_threaded, place))?;
-    let command =
-        confined(CommandLine::new(program.to_string_lossy()).args(["-c", &path]), &place.folder);
+    let program = program(deployment.family.version())?;
+    let path = write_configuration(deployment, &configuration(multi_threaded, deployment))?;
+    let command = confined(
+        CommandLine::new(program.to_string_lossy()).args(["-c", &path]),
+        &deployment.folder,
+    );
     Ok(PreparedServer {
-        command: with_ports(command, place),
-        lease_file: lease_file(place),
+        command: with_ports(command, deployment),
+        lease_file: lease_file(deployment),
         version: reported_version(&program, "-v"),
         reads_frames: false,
     })
 }
 
-/// Prepares Kea 3, which sees the place's folder as its own folders for leases and logs, and finds
-/// each database by a library.
+/// Prepares Kea 3, which sees the deployment's folder as its own folders for leases and logs, and
+/// finds each database by a library.
 fn prepare_debian_13(
     multi_threaded: bool,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
-    let name = program_name(place.family.version());
-    let debian = debian_13(place.family.version())?;
-    let seen = ServerDeployment { folder: debian::LEASES.into(), ..place.clone() };
-    let mut configuration = configuration(multi_threaded, &seen);
+    let name = program_name(deployment.family.version());
+    let debian = debian_13(deployment.family.version())?;
+    let inner = ServerDeployment { folder: debian::LEASES.into(), ..deployment.clone() };
+    let mut configuration = configuration(multi_threaded, &inner);
     configuration["loggers"][0]["output_options"][0]["output"] =
         json!(format!("{}/server.log", debian::LOGS));
-    let library = match place.store.store() {
+    let library = match deployment.store.store() {
         LeaseStoreKind::Mysql => Some("libdhcp_mysql.so"),
         LeaseStoreKind::Postgresql => Some("libdhcp_pgsql.so"),
         LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => None,
@@ -101,27 +103,27 @@ fn prepare_debian_13(
     if let Some(library) = library {
         configuration["hooks-libraries"] = json!([{ "library": library }]);
     }
-    write_configuration_seen_at(&seen.folder, place, &configuration)?;
-    let path = seen.folder.join(CONFIGURATION);
-    let command = debian.command(&place.folder, name).args(["-c", &path.to_string_lossy()]);
+    write_configuration_for_folder(&inner.folder, deployment, &configuration)?;
+    let path = inner.folder.join(CONFIGURATION);
+    let command = debian.command(&deployment.folder, name).args(["-c", &path.to_string_lossy()]);
     Ok(PreparedServer {
-        command: with_ports(command, place),
-        lease_file: lease_file(place),
+        command: with_ports(command, deployment),
+        lease_file: lease_file(deployment),
         version: debian.version(name),
         reads_frames: false,
     })
 }
 
-fn configuration(multi_threaded: bool, place: &ServerDeployment) -> Value {
-    let mut configuration = common_configuration(place);
-    let (threads, best_packets) = threads(place.store.store());
-    let queue_packets = place.feature.queue_packets().unwrap_or(best_packets);
+fn configuration(multi_threaded: bool, deployment: &ServerDeployment) -> Value {
+    let mut configuration = common_configuration(deployment);
+    let (threads, best_packets) = threads(deployment.store.store());
+    let queue_packets = deployment.feature.queue_packets().unwrap_or(best_packets);
     configuration["multi-threading"] = json!({
         "enable-multi-threading": multi_threaded,
         "thread-pool-size": threads,
         "packet-queue-size": queue_packets
     });
-    if !place.feature.has_reservations() {
+    if !deployment.feature.has_reservations() {
         configuration["reservations-global"] = json!(false);
         configuration["reservations-in-subnet"] = json!(false);
     }

@@ -1,4 +1,4 @@
-//! Drivers: configuration and start of each kind of server. A driver turns a place (address,
+//! Drivers: configuration and start of each kind of server. A driver turns a deployment (address,
 //! folder, pool) into a command line and the path of the server's leases.
 
 mod command;
@@ -26,37 +26,37 @@ pub use deployment::{PreparedServer, ServerDeployment};
 pub(crate) use dns::ANSWER;
 pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
-pub use store::{StorePlace, engine};
+pub use store::{StoreLocation, engine};
 
-/// Writes the files of the server of `subject` into the place's folder.
+/// Writes the files of the server of `subject` into the deployment's folder.
 ///
 /// # Errors
 /// The server is not installed, its template is wrong, or a file cannot be written.
 pub fn prepare(
     subject: &MeasurementSubject,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
     match &subject.kind {
-        SubjectKind::Godwit(durability) => godwit::prepare(*durability, place),
+        SubjectKind::Godwit(durability) => godwit::prepare(*durability, deployment),
         SubjectKind::Kea { version, multi_threaded } => {
-            kea::prepare(*version, *multi_threaded, place)
+            kea::prepare(*version, *multi_threaded, deployment)
         }
-        SubjectKind::IscDhcpd => isc_dhcpd::prepare(place),
-        SubjectKind::Dnsmasq => dnsmasq::prepare(place),
-        SubjectKind::Command(template) => command::prepare(template, place),
-        SubjectKind::Dns(server) => dns::prepare(*server, place),
+        SubjectKind::IscDhcpd => isc_dhcpd::prepare(deployment),
+        SubjectKind::Dnsmasq => dnsmasq::prepare(deployment),
+        SubjectKind::Command(template) => command::prepare(template, deployment),
+        SubjectKind::Dns(server) => dns::prepare(*server, deployment),
         SubjectKind::Running(_) => {
             Err(LabError::Failed("a server that runs already is not to be started".to_owned()))
         }
-        SubjectKind::Limit if !place.family.protocol.is_dhcp() => {
-            dns::prepare(DnsServer::Echo, place)
+        SubjectKind::Limit if !deployment.family.protocol.is_dhcp() => {
+            dns::prepare(DnsServer::Echo, deployment)
         }
         SubjectKind::Limit => Ok(PreparedServer {
-            command: CommandLine::new(place.godwit.to_string_lossy()).args([
+            command: CommandLine::new(deployment.godwit.to_string_lossy()).args([
                 "lab",
                 "limit",
                 "--listen",
-                &place.address.to_string(),
+                &deployment.address.to_string(),
             ]),
             lease_file: None,
             version: String::new(),

@@ -16,7 +16,7 @@ const RECONNECT_WAIT_MS: u32 = 100;
 
 /// Place in which a server keeps its leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StorePlace {
+pub enum StoreLocation {
     /// File in the server's folder.
     Memfile,
     /// File of SQLite's at this path.
@@ -34,7 +34,7 @@ pub enum StorePlace {
     },
 }
 
-impl StorePlace {
+impl StoreLocation {
     /// Returns Kea's `lease-database`. SQLite's file is elsewhere in the configuration, as Kea has
     /// none.
     pub(super) fn lease_database(&self, lease_file: String) -> Value {

@@ -12,7 +12,7 @@ use super::deployment::common_configuration;
 use super::*;
 use crate::family::AddressFamily;
 
-fn place(name: &str) -> ServerDeployment {
+fn deployment(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-drv-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     ServerDeployment {
@@ -27,39 +27,39 @@ fn place(name: &str) -> ServerDeployment {
         lease_time_s: 3600,
         threads: 1,
         godwit: PathBuf::from("/bin/true"),
-        store: StorePlace::Memfile,
+        store: StoreLocation::Memfile,
         feature: ServerFeature::Plain,
         reservations: 10,
     }
 }
 
-/// Returns a place as in namespaces.
-fn own_place(name: &str) -> ServerDeployment {
+/// Returns a deployment as in namespaces.
+fn own_deployment(name: &str) -> ServerDeployment {
     ServerDeployment {
         address: "10.0.0.3:67".parse().unwrap(),
         relay: "10.0.255.254:67".parse().unwrap(),
         interface: "gw0".to_owned(),
-        ..place(name)
+        ..deployment(name)
     }
 }
 
-/// Returns a place as in namespaces for DHCPv6.
-fn own_place_v6(name: &str) -> ServerDeployment {
+/// Returns a deployment as in namespaces for DHCPv6.
+fn own_deployment_v6(name: &str) -> ServerDeployment {
     let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp6);
     ServerDeployment {
         family,
         address: "[2001:db8::3]:547".parse().unwrap(),
         relay: SocketAddr::new(family.relay, 547),
         pool: family.pool(1000),
-        ..own_place(name)
+        ..own_deployment(name)
     }
 }
 
-/// Moves a place to the loopback interface: interfaces of a configuration must exist when Kea
+/// Moves a deployment to the loopback interface: interfaces of a configuration must exist when Kea
 /// checks it.
-fn on_loopback(place: ServerDeployment) -> ServerDeployment {
-    let address = SocketAddr::new(place.family.loopback, place.family.port);
-    ServerDeployment { interface: "lo".to_owned(), address, ..place }
+fn on_loopback(deployment: ServerDeployment) -> ServerDeployment {
+    let address = SocketAddr::new(deployment.family.loopback, deployment.family.port);
+    ServerDeployment { interface: "lo".to_owned(), address, ..deployment }
 }
 
 /// Returns true when `program` is installed; prints the reason otherwise.
@@ -77,9 +77,9 @@ fn subject(kind: SubjectKind) -> MeasurementSubject {
 
 #[test]
 fn godwit_gets_its_durability_beside_keas_keys() {
-    let place = place("godwit");
+    let deployment = deployment("godwit");
     let prepared =
-        prepare(&subject(SubjectKind::Godwit(ServerDurability::Interval)), &place).unwrap();
+        prepare(&subject(SubjectKind::Godwit(ServerDurability::Interval)), &deployment).unwrap();
     let words = prepared.command.words();
     assert_eq!(words[1..3], ["dhcp4", "-c"]);
     assert_eq!(words[4..], ["-p", "6767", "-P", "6768"]);
@@ -88,20 +88,20 @@ fn godwit_gets_its_durability_beside_keas_keys() {
     assert_eq!(dhcp4["user-context"]["godwit"]["durability"], "interval");
     assert_eq!(dhcp4["subnet4"][0]["pools"][0]["pool"], "10.1.0.0 - 10.1.3.231");
     assert_eq!(dhcp4["interfaces-config"]["interfaces"][0], "lo/127.0.0.1");
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn kea_itself_accepts_all_configurations() {
-    for (multi_threaded, place) in [
-        (false, place("kea-st")),
-        (true, place("kea-mt")),
-        (false, on_loopback(own_place_v6("kea-st6"))),
-        (true, on_loopback(own_place_v6("kea-mt6"))),
+    for (multi_threaded, deployment) in [
+        (false, deployment("kea-st")),
+        (true, deployment("kea-mt")),
+        (false, on_loopback(own_deployment_v6("kea-st6"))),
+        (true, on_loopback(own_deployment_v6("kea-mt6"))),
     ] {
-        if is_installed(&kea::program(place.family.version())) {
+        if is_installed(&kea::program(deployment.family.version())) {
             let kind = SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded };
-            let prepared = prepare(&subject(kind), &place).unwrap();
+            let prepared = prepare(&subject(kind), &deployment).unwrap();
             let words = prepared.command.words();
             let config = words.iter().position(|word| word == "-c").unwrap() + 1;
             // Kea's own check of a configuration.
@@ -109,25 +109,25 @@ fn kea_itself_accepts_all_configurations() {
             check.run().unwrap();
             assert!(prepared.version.starts_with(|c: char| c.is_ascii_digit()), "{prepared:?}");
         }
-        std::fs::remove_dir_all(place.folder).unwrap();
+        std::fs::remove_dir_all(deployment.folder).unwrap();
     }
 }
 
 #[test]
 fn kea_itself_accepts_every_feature() {
     for (number, feature) in ServerFeature::ALL.into_iter().enumerate() {
-        let v6 = on_loopback(own_place_v6(&format!("kea-f6-{number}")));
-        for place in [place(&format!("kea-f4-{number}")), v6] {
-            let place = ServerDeployment { feature, ..place };
-            if is_installed(&kea::program(place.family.version())) {
+        let v6 = on_loopback(own_deployment_v6(&format!("kea-f6-{number}")));
+        for deployment in [deployment(&format!("kea-f4-{number}")), v6] {
+            let deployment = ServerDeployment { feature, ..deployment };
+            if is_installed(&kea::program(deployment.family.version())) {
                 let kind =
                     SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: false };
-                let prepared = prepare(&subject(kind), &place).unwrap();
+                let prepared = prepare(&subject(kind), &deployment).unwrap();
                 let program = prepared.command.words()[0].clone();
-                let config = place.folder.join(CONFIGURATION).to_string_lossy().into_owned();
+                let config = deployment.folder.join(CONFIGURATION).to_string_lossy().into_owned();
                 CommandLine::new(program).args(["-t", &config]).run().unwrap();
             }
-            std::fs::remove_dir_all(place.folder).unwrap();
+            std::fs::remove_dir_all(deployment.folder).unwrap();
         }
     }
 }
@@ -152,18 +152,18 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
         return;
     }
     let stores = [
-        StorePlace::Memfile,
+        StoreLocation::Memfile,
         database(DatabaseEngine::MariaDb),
         database(DatabaseEngine::PostgreSql),
     ];
     let memfile = ServerFeature::ALL.map(|feature| (feature, &stores[0]));
     let databases = stores[1..].iter().map(|store| (ServerFeature::Plain, store));
     for (number, (feature, store)) in memfile.into_iter().chain(databases).enumerate() {
-        let v6 = on_loopback(own_place_v6(&format!("kea3-f6-{number}")));
-        for place in [place(&format!("kea3-f4-{number}")), v6] {
-            let place = ServerDeployment { feature, store: store.clone(), ..place };
+        let v6 = on_loopback(own_deployment_v6(&format!("kea3-f6-{number}")));
+        for deployment in [deployment(&format!("kea3-f4-{number}")), v6] {
+            let deployment = ServerDeployment { feature, store: store.clone(), ..deployment };
             let kind = SubjectKind::Kea { version: KeaVersion::Debian13, multi_threaded: true };
-            let prepared = prepare(&subject(kind), &place).unwrap();
+            let prepared = prepare(&subject(kind), &deployment).unwrap();
             assert!(prepared.version.starts_with('3'), "{prepared:?}");
             // Kea's own check of a configuration, instead of its start.
             let words = prepared.command.words();
@@ -171,13 +171,13 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
             let check = words[1..start].iter().map(String::as_str);
             let check = CommandLine::new(words[0].clone()).args(check);
             check.args(["-t", &words[start + 1]]).run().unwrap();
-            std::fs::remove_dir_all(place.folder).unwrap();
+            std::fs::remove_dir_all(deployment.folder).unwrap();
         }
     }
 }
 
-fn database(engine: DatabaseEngine) -> StorePlace {
-    StorePlace::Database { engine, name: "leases".to_owned(), port: 4321, is_exclusive: true }
+fn database(engine: DatabaseEngine) -> StoreLocation {
+    StoreLocation::Database { engine, name: "leases".to_owned(), port: 4321, is_exclusive: true }
 }
 
 #[test]
@@ -186,69 +186,71 @@ fn databases_are_told_to_kea_and_godwit_in_keas_words() {
         (DatabaseEngine::MariaDb, "mysql", [12, 792]),
         (DatabaseEngine::PostgreSql, "postgresql", [8, 88]),
     ] {
-        let (v4, v6) = (place(&format!("db-{kind}")), own_place_v6(&format!("db6-{kind}")));
-        for mut place in [v4, on_loopback(v6)] {
-            place.store = database(engine);
+        let (v4, v6) =
+            (deployment(&format!("db-{kind}")), own_deployment_v6(&format!("db6-{kind}")));
+        for mut deployment in [v4, on_loopback(v6)] {
+            deployment.store = database(engine);
             let read = |prepared: &PreparedServer| -> Value {
                 let words = prepared.command.words();
                 let at = words.iter().position(|word| word == "-c").unwrap() + 1;
                 let text = std::fs::read_to_string(&words[at]).unwrap();
                 let whole: Value = serde_json::from_str(&text).unwrap();
-                whole[format!("Dhcp{}", place.digit())].clone()
+                whole[format!("Dhcp{}", deployment.digit())].clone()
             };
             let ours = read(
-                &prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &place).unwrap(),
+                &prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &deployment)
+                    .unwrap(),
             );
             assert_eq!(ours["lease-database"]["type"], kind);
             assert_eq!(ours["user-context"]["godwit"]["lease-database"]["exclusive"], true);
-            if is_installed(&kea::program(place.family.version())) {
+            if is_installed(&kea::program(deployment.family.version())) {
                 let kind =
                     SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: true };
-                let prepared = prepare(&subject(kind), &place).unwrap();
+                let prepared = prepare(&subject(kind), &deployment).unwrap();
                 let theirs = read(&prepared);
                 assert_eq!(theirs["lease-database"], ours["lease-database"]);
                 let pool = &theirs["multi-threading"];
                 assert_eq!(pool["thread-pool-size"], threads[0]);
                 assert_eq!(pool["packet-queue-size"], threads[1]);
-                let config = place.folder.join(CONFIGURATION).to_string_lossy().into_owned();
+                let config = deployment.folder.join(CONFIGURATION).to_string_lossy().into_owned();
                 let program = prepared.command.words()[0].clone();
                 CommandLine::new(program).args(["-t", &config]).run().unwrap();
             }
-            std::fs::remove_dir_all(&place.folder).unwrap();
+            std::fs::remove_dir_all(&deployment.folder).unwrap();
         }
     }
 }
 
 #[test]
 fn a_file_of_sqlite_is_told_in_godwits_own_part() {
-    let mut place = place("sqlite");
-    place.store = StorePlace::Sqlite(place.folder.join("leases.sqlite"));
+    let mut deployment = deployment("sqlite");
+    deployment.store = StoreLocation::Sqlite(deployment.folder.join("leases.sqlite"));
     let prepared =
-        prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &place).unwrap();
+        prepare(&subject(SubjectKind::Godwit(ServerDurability::Always)), &deployment).unwrap();
     let text = std::fs::read_to_string(&prepared.command.words()[3]).unwrap();
     let dhcp4 = &serde_json::from_str::<Value>(&text).unwrap()["Dhcp4"];
     let own = &dhcp4["user-context"]["godwit"];
     assert_eq!(dhcp4["lease-database"]["type"], "memfile");
-    assert_eq!(own["lease-database"]["sqlite"], json!(place.folder.join("leases.sqlite")));
+    assert_eq!(own["lease-database"]["sqlite"], json!(deployment.folder.join("leases.sqlite")));
     assert_eq!(own["durability"], "always");
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn two_relays_are_both_known_to_the_subnet() {
-    let mut place = place("relays");
-    place.relays = 2;
-    let configuration = common_configuration(&place);
+    let mut deployment = deployment("relays");
+    deployment.relays = 2;
+    let configuration = common_configuration(&deployment);
     let relays = &configuration["subnet4"][0]["relay"]["ip-addresses"];
     assert_eq!(relays, &json!(["127.0.0.1", "127.0.0.2"]));
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn configurations_for_dhcpv6_are_those_of_dhcpv4_in_its_words() {
-    let place = own_place_v6("common6");
+    let deployment = own_deployment_v6("common6");
     let kind = SubjectKind::Godwit(ServerDurability::None);
-    let prepared = prepare(&subject(kind), &place).unwrap();
+    let prepared = prepare(&subject(kind), &deployment).unwrap();
     let words = prepared.command.words();
     assert_eq!((words[1].as_str(), words.len()), ("dhcp6", 4));
     let text = std::fs::read_to_string(&words[3]).unwrap();
@@ -259,13 +261,13 @@ fn configurations_for_dhcpv6_are_those_of_dhcpv4_in_its_words() {
     assert_eq!(subnet["relay"]["ip-addresses"][0], "2001:db8::ffff");
     assert_eq!(dhcp6["interfaces-config"]["interfaces"][0], "gw0/2001:db8::3");
     assert_eq!(dhcp6["preferred-lifetime"], 3600);
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
-    let place = own_place("dhcpd");
-    let text = isc_dhcpd::configuration(&place);
+    let deployment = own_deployment("dhcpd");
+    let text = isc_dhcpd::configuration(&deployment);
     assert_eq!(
         text,
         "local-address 10.0.0.3;\nping-check false;\nddns-update-style none;\n\
@@ -273,21 +275,21 @@ fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
          min-lease-time 3600;\nmax-lease-time 3600;\n\
          subnet 10.0.0.0 netmask 255.0.0.0 {\n    range 10.1.0.0 10.1.3.231;\n}\n"
     );
-    accepted_by_dhcpd(&place, "-4", true);
-    std::fs::remove_dir_all(place.folder).unwrap();
-    let place = own_place_v6("dhcpd6");
-    let text = isc_dhcpd::configuration(&place);
+    accepted_by_dhcpd(&deployment, "-4", true);
+    std::fs::remove_dir_all(deployment.folder).unwrap();
+    let deployment = own_deployment_v6("dhcpd6");
+    let text = isc_dhcpd::configuration(&deployment);
     let end = "subnet6 2001:db8::/64 {\n    range6 2001:db8::1:0:0 2001:db8::1:0:3e7;\n}\n";
     assert!(text.starts_with("preferred-lifetime 3600;\n") && text.ends_with(end), "{text}");
-    accepted_by_dhcpd(&place, "-6", false);
-    std::fs::remove_dir_all(place.folder).unwrap();
+    accepted_by_dhcpd(&deployment, "-6", false);
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
-fn accepted_by_dhcpd(place: &ServerDeployment, family: &str, reads_frames: bool) {
+fn accepted_by_dhcpd(deployment: &ServerDeployment, family: &str, reads_frames: bool) {
     if !is_installed(&isc_dhcpd::program()) {
         return;
     }
-    let prepared = prepare(&subject(SubjectKind::IscDhcpd), place).unwrap();
+    let prepared = prepare(&subject(SubjectKind::IscDhcpd), deployment).unwrap();
     assert_eq!(prepared.reads_frames, reads_frames);
     assert!(prepared.version.starts_with("isc-dhcpd-"), "{prepared:?}");
     let words = prepared.command.words();
@@ -300,9 +302,9 @@ fn accepted_by_dhcpd(place: &ServerDeployment, family: &str, reads_frames: bool)
 
 #[test]
 fn dnsmasq_gets_everything_as_arguments() {
-    let place = own_place("dnsmasq");
-    let folder = place.folder.to_string_lossy();
-    let arguments = dnsmasq::arguments(&place);
+    let deployment = own_deployment("dnsmasq");
+    let folder = deployment.folder.to_string_lossy();
+    let arguments = dnsmasq::arguments(&deployment);
     assert_eq!(
         arguments,
         [
@@ -323,31 +325,31 @@ fn dnsmasq_gets_everything_as_arguments() {
         ]
     );
     if is_installed(&dnsmasq::program()) {
-        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &place).unwrap();
+        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &deployment).unwrap();
         assert!(prepared.version.starts_with("Dnsmasq version "), "{prepared:?}");
         prepared.command.arg("--test").run().unwrap();
     }
-    std::fs::remove_dir_all(&place.folder).unwrap();
-    let place = own_place_v6("dnsmasq6");
-    let arguments = dnsmasq::arguments(&place);
+    std::fs::remove_dir_all(&deployment.folder).unwrap();
+    let deployment = own_deployment_v6("dnsmasq6");
+    let arguments = dnsmasq::arguments(&deployment);
     let range = "--dhcp-range=2001:db8::1:0:0,2001:db8::1:0:3e7,64,3600";
     for argument in [range, "--quiet-dhcp6"] {
         assert!(arguments.iter().any(|other| other == argument), "{arguments:?}");
     }
     if is_installed(&dnsmasq::program()) {
-        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &place).unwrap();
+        let prepared = prepare(&subject(SubjectKind::Dnsmasq), &deployment).unwrap();
         prepared.command.arg("--test").run().unwrap();
     }
-    std::fs::remove_dir_all(&place.folder).unwrap();
+    std::fs::remove_dir_all(&deployment.folder).unwrap();
 }
 
 #[test]
 fn templates_are_filled_in() {
-    let place = place("command");
+    let deployment = deployment("command");
     let template = "sh -c 'echo {address} {port}' --config={config} {folder} {relay} {{x}}";
     let kind = SubjectKind::Command(template.to_owned());
-    let prepared = prepare(&subject(kind), &place).unwrap();
-    let folder = place.folder.to_string_lossy();
+    let prepared = prepare(&subject(kind), &deployment).unwrap();
+    let folder = deployment.folder.to_string_lossy();
     assert_eq!(
         prepared.command.words()[1..],
         [
@@ -359,12 +361,12 @@ fn templates_are_filled_in() {
             "{x}"
         ]
     );
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn bad_templates_are_refused_before_anything_starts() {
-    for (template, said) in [
+    for (template, message) in [
         ("", "is empty"),
         ("sh 'x", "not closed"),
         ("sh {prot}", "{prot}"),
@@ -375,6 +377,6 @@ fn bad_templates_are_refused_before_anything_starts() {
             ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp4),
         )
         .unwrap_err();
-        assert!(error.to_string().contains(said), "{template}: {error}");
+        assert!(error.to_string().contains(message), "{template}: {error}");
     }
 }

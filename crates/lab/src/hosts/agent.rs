@@ -125,17 +125,17 @@ mod tests {
     fn answers(orders: &[RemoteOrder]) -> Vec<RemoteAnswer> {
         let lines: Vec<String> =
             orders.iter().map(|order| serde_json::to_string(order).unwrap() + "\n").collect();
-        let mut said = Vec::new();
-        run_agent(lines.concat().as_bytes(), &mut said).unwrap();
-        let said = String::from_utf8(said).unwrap();
-        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let mut output = Vec::new();
+        run_agent(lines.concat().as_bytes(), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     #[test]
     fn it_says_who_it_is_and_its_folder_goes_with_it() {
-        let said = answers(&[RemoteOrder::Clock]);
-        let [RemoteAnswer::Hello(hello), RemoteAnswer::Clock(at_ns)] = &said[..] else {
-            panic!("{said:?}")
+        let answers = answers(&[RemoteOrder::Clock]);
+        let [RemoteAnswer::Hello(hello), RemoteAnswer::Clock(at_ns)] = &answers[..] else {
+            panic!("{answers:?}")
         };
         assert_eq!(hello.version, env!("CARGO_PKG_VERSION"));
         assert!(!hello.processors.is_empty() && *at_ns > 0);
@@ -153,16 +153,16 @@ mod tests {
             RemoteOrder::Get(path("/etc")),
         ]);
         assert!(
-            outside[1..].iter().all(|said| matches!(said, RemoteAnswer::Failed(_))),
+            outside[1..].iter().all(|answer| matches!(answer, RemoteAnswer::Failed(_))),
             "{outside:?}"
         );
         let folder = Path::new("/tmp/godwit-lab-1");
-        for (path, wanted) in [
+        for (path, expected) in [
             ("/tmp/godwit-lab-1/servers/x", true),
             ("/tmp/godwit-lab-1/../y", false),
             ("/tmp/godwit-lab-12", false),
         ] {
-            assert_eq!(is_inside(Path::new(path), folder), wanted, "{path}");
+            assert_eq!(is_inside(Path::new(path), folder), expected, "{path}");
         }
     }
 

@@ -69,7 +69,7 @@ struct RemoteSession {
 impl RemoteSession {
     fn answer(&self) -> Result<(RemoteAnswer, u64), String> {
         let (line, at_ns) = match self.answers.recv_timeout(PATIENCE) {
-            Ok(said) => said,
+            Ok(line_and_time) => line_and_time,
             Err(RecvTimeoutError::Timeout) => {
                 return Err(format!("sent nothing within {} s", PATIENCE.as_secs()));
             }
@@ -204,8 +204,8 @@ impl RemoteHost {
     /// Returns the interface there that has `address`.
     pub(crate) fn interface_of(&self, address: IpAddr) -> Result<&str, LabError> {
         let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
-        let found = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
-        found.ok_or_else(|| {
+        let name = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
+        name.ok_or_else(|| {
             LabError::Failed(format!("host {}: no interface of it has {address}", self.name))
         })
     }

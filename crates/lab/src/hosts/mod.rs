@@ -138,43 +138,44 @@ impl Machines {
 /// Returns the settings of `plan` that the lab supports on its own machine only, a sentence each.
 fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<String> {
     let server = &plan.server;
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if server.stores != [LeaseStoreKind::Memfile] {
-        found.push("server.stores: databases are started on the lab's machine only".to_owned());
+        problems.push("server.stores: databases are started beside the lab only".to_owned());
     }
     if server.sharing != [DatabaseAccess::Open] {
-        found.push("server.sharing: databases are started on the lab's machine only".to_owned());
+        problems.push("server.sharing: databases are started beside the lab only".to_owned());
     }
     if plan.restart.database != Restarts::None {
-        found.push("restart.database: databases are started on the lab's machine only".to_owned());
+        problems.push("restart.database: databases are started beside the lab only".to_owned());
     }
     if plan.exhaustion.is_wanted() {
-        found.push("exhaustion.dwell_s: pools run out on the lab's machine only".to_owned());
+        problems.push("exhaustion.dwell_s: pools run out beside the lab only".to_owned());
     }
     if server.processor_share < 1.0 {
         let share = server.processor_share;
-        found.push(format!("server.processor_share ({share}): control groups are the lab's own"));
+        problems
+            .push(format!("server.processor_share ({share}): control groups are the lab's own"));
     }
     let is_here = |of: &ServerFeature| {
         let is_queue = of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
         is_queue || matches!(of, ServerFeature::Perfdhcp | ServerFeature::PolledSubnets)
     };
     for feature in server.features.iter().filter(|of| is_here(of)) {
-        found.push(format!(
-            "server.features ({}): available on the lab's machine only",
+        problems.push(format!(
+            "server.features ({}): that is done beside the lab only",
             feature.name()
         ));
     }
     if plan.curve.avalanche_s > 0.0 {
-        found.push("curve.avalanche_s: an avalanche comes from this machine only".to_owned());
+        problems.push("curve.avalanche_s: an avalanche comes from this machine only".to_owned());
     }
     if !plan.profile.fractions.is_empty() {
-        found.push("profile.fractions: perf samples this machine only".to_owned());
+        problems.push("profile.fractions: perf samples this machine only".to_owned());
     }
     for subject in subjects.iter().filter(|subject| driver::needs_own_link(subject)) {
-        found.push(format!("{}: it needs its own interface and port 67", subject.label()));
+        problems.push(format!("{}: it needs an interface and port 67 of its own", subject.label()));
     }
-    found
+    problems
 }
 
 #[cfg(test)]
@@ -205,7 +206,7 @@ mod tests {
     #[test]
     fn this_machine_alone_is_no_set_of_machines() {
         let folder = Path::new("/nowhere");
-        let found = Machines::open(&Plan::default(), &[], folder, folder).unwrap();
-        assert!(found.is_none());
+        let machines = Machines::open(&Plan::default(), &[], folder, folder).unwrap();
+        assert!(machines.is_none());
     }
 }

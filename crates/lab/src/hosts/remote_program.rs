@@ -47,41 +47,43 @@ pub struct RemoteProgram {
     pub words: Vec<String>,
 }
 
-/// Runs `held` until it ends or `input` does, and writes a sample a line to `output`, whose times
-/// are those of the monotonic clock. Returns the code with which the program ended, 128 and its
-/// signal as shells do.
+/// Runs `remote_program` until it ends or `input` does, and writes a sample a line to `output`,
+/// whose times are those of the monotonic clock. Returns the code with which the program ended, 128
+/// and its signal as shells do.
 ///
 /// # Errors
 /// The program cannot be started.
 pub fn run_program(
-    held: &RemoteProgram,
+    remote_program: &RemoteProgram,
     input: impl Read + Send + 'static,
     mut output: impl Write,
 ) -> Result<u8, LabError> {
-    let (Some(program), folder) = (held.words.first(), &held.folder) else {
+    let (Some(program), folder) = (remote_program.words.first(), &remote_program.folder) else {
         return Err(LabError::Usage("a program to run is missing".to_owned()));
     };
     std::fs::create_dir_all(folder)
         .map_err(|e| LabError::cannot(format!("create {}", folder.display()), e))?;
     // The sampler leaves the program's processor alone.
-    let free = allowed_cpus().into_iter().find(|cpu| !held.cpus.contains(cpu));
+    let free = allowed_cpus().into_iter().find(|cpu| !remote_program.cpus.contains(cpu));
     let _pinned = free.map(pin_self).transpose()?;
-    let command =
-        CommandLine::new(program).args(held.words[1..].iter().map(String::as_str)).with_prefix(&[
+    let command = CommandLine::new(program)
+        .args(remote_program.words[1..].iter().map(String::as_str))
+        .with_prefix(&[
             "taskset",
             "-c",
-            &held.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
+            &remote_program.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
         ]);
     let mut process = ChildProcess::start(&command, PROGRAM, folder)?;
-    let (pid, interface) = (process.pid(), held.interface.clone());
-    let target = SamplerTarget { pid, address: held.address, interface, helpers: Vec::new() };
+    let (pid, interface) = (process.pid(), remote_program.interface.clone());
+    let target =
+        SamplerTarget { pid, address: remote_program.address, interface, helpers: Vec::new() };
     let is_over = end_flag(input);
     let origin = (Instant::now(), Clock::mono_ns());
-    let read = || sampler::read(origin.0, &held.cpus, std::slice::from_ref(&target));
-    let mut sampling = SampleConverter::new(read(), held.side == TopologySide::Server);
+    let read = || sampler::read(origin.0, &remote_program.cpus, std::slice::from_ref(&target));
+    let mut sampling = SampleConverter::new(read(), remote_program.side == TopologySide::Server);
     let mut ended = None;
     while ended.is_none() && !is_over.load(Ordering::Acquire) {
-        let next = Instant::now() + held.interval;
+        let next = Instant::now() + remote_program.interval;
         let waited = process.wait(|| Instant::now() >= next || is_over.load(Ordering::Acquire));
         ended = waited.map_err(|e| LabError::cannot("wait for the program", e))?;
         let mut sample = sampling.next(&read());
@@ -114,11 +116,11 @@ fn write(output: &mut impl Write, sample: &MachineSample) -> io::Result<()> {
 /// Returns a flag that is set when `input` has ended.
 fn end_flag(mut input: impl Read + Send + 'static) -> Arc<AtomicBool> {
     let is_over = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_over);
+    let flag = Arc::clone(&is_over);
     std::thread::spawn(move || {
         let mut scratch = [0; 64];
         while matches!(input.read(&mut scratch), Ok(1..)) {}
-        told.store(true, Ordering::Release);
+        flag.store(true, Ordering::Release);
     });
     is_over
 }

@@ -77,9 +77,9 @@ fn two_columns(line: &str) -> Option<LeaseFileEntry> {
 
 /// Parses the columns at the positions of address, prefix length, lease type, DUID and IAID.
 /// Another column or the line's end must follow, as the last number may be cut off.
-fn columns_v6(line: &str, places: [usize; 5]) -> Option<LeaseFileEntry> {
+fn columns_v6(line: &str, positions: [usize; 5]) -> Option<LeaseFileEntry> {
     let columns: Vec<&str> = line.strip_suffix('\n')?.split(',').collect();
-    let [address, length, kind, duid, iaid] = places.map(|at| columns.get(at).copied());
+    let [address, length, kind, duid, iaid] = positions.map(|at| columns.get(at).copied());
     let (address, iaid) = (address?.parse().ok()?, iaid?.parse().ok()?);
     let prefix_len = if kind? == "0" { 128 } else { length?.parse().ok()? };
     Some(v6(address, prefix_len, parse_octets(duid?)?, iaid))
@@ -201,7 +201,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn shown(format: LeaseLineFormat, version: AddressFamily, text: &str) -> Vec<String> {
+    fn leases_in(format: LeaseLineFormat, version: AddressFamily, text: &str) -> Vec<String> {
         let mut lines = LeaseLineParser::new(format, version);
         text.split_inclusive('\n')
             .filter_map(|line| lines.parse_line(line))
@@ -220,7 +220,7 @@ mod tests {
             hardware ethernet 02:00:00:00:00:02;\n}\n\
             lease 10.1.0.7 {\n  binding state active;\n}\n\
             lease 10.1.0.6 {\n  binding state active;\n  hardware ethernet 02:00:00:00:00:03;\n";
-        let leases = shown(LeaseLineFormat::Dhcpd, AddressFamily::V4, text);
+        let leases = leases_in(LeaseLineFormat::Dhcpd, AddressFamily::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
     }
 
@@ -238,10 +238,10 @@ mod tests {
             &block[..block.len() - 6]
         );
         if cfg!(target_endian = "little") {
-            assert_eq!(shown(LeaseLineFormat::Dhcpd, AddressFamily::V6, &text), [one]);
+            assert_eq!(leases_in(LeaseLineFormat::Dhcpd, AddressFamily::V6, &text), [one]);
             let prefix = block.replace("ia-na", "ia-pd");
             let prefix = prefix.replace("iaaddr 2001:db8::1:3c:f713", "iaprefix 2001:db8:7::/56");
-            let leases = shown(LeaseLineFormat::Dhcpd, AddressFamily::V6, &prefix);
+            let leases = leases_in(LeaseLineFormat::Dhcpd, AddressFamily::V6, &prefix);
             assert!(leases[0].starts_with("2001:db8:7::/56,00:01:"), "{leases:?}");
         }
         assert_eq!(unescape("a\\\"\\\\2\\0412").unwrap(), b"a\"\\2!2");
@@ -253,14 +253,14 @@ mod tests {
         let text = "1795300000 02:00:00:00:00:01 10.1.0.9 * 01:02:00:00:00:00:01\n\
             duid 00:01:00:01:32:94:e9:22:52:95:48:35:12:43\n\
             1795308214 1 2001:db8::1:d:1581 * 00:01:00:01:32:94:e9:24:00:0c:01:02:03:17\n\n";
-        let leases = shown(LeaseLineFormat::Dnsmasq, AddressFamily::V4, text);
+        let leases = leases_in(LeaseLineFormat::Dnsmasq, AddressFamily::V4, text);
         assert_eq!(leases, ["10.1.0.9,02:00:00:00:00:01"]);
-        let leases = shown(LeaseLineFormat::Dnsmasq, AddressFamily::V6, text);
+        let leases = leases_in(LeaseLineFormat::Dnsmasq, AddressFamily::V6, text);
         let one = "2001:db8::1:d:1581/128,00:01:00:01:32:94:e9:24:00:0c:01:02:03:17,1";
         assert_eq!(leases, [one]);
         for version in [AddressFamily::V4, AddressFamily::V6] {
             let cut = text.lines().next_back().unwrap_or_default();
-            assert!(shown(LeaseLineFormat::Dnsmasq, version, cut).is_empty());
+            assert!(leases_in(LeaseLineFormat::Dnsmasq, version, cut).is_empty());
         }
     }
 
@@ -274,8 +274,8 @@ mod tests {
         let list = "2001:db8::1:0:5,128,0,00:03:00:01:02:67,7\n\
             2001:db8:8::,56,2,000300010267,7\n\
             2001:db8:9::,56,2,000300010267,";
-        let leases = shown(LeaseLineFormat::Kea, AddressFamily::V6, rows);
-        assert_eq!(leases, shown(LeaseLineFormat::List, AddressFamily::V6, list));
+        let leases = leases_in(LeaseLineFormat::Kea, AddressFamily::V6, rows);
+        assert_eq!(leases, leases_in(LeaseLineFormat::List, AddressFamily::V6, list));
         assert_eq!(
             leases,
             ["2001:db8::1:0:5/128,00:03:00:01:02:67,7", "2001:db8:8::/56,00:03:00:01:02:67,7"]

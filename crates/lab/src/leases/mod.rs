@@ -69,7 +69,7 @@ pub struct LeaseCheckResult {
 }
 
 /// Number of missing leases that are named.
-const NAMED: usize = 10;
+const EXAMPLES_MAX: usize = 10;
 
 impl LeaseCheckResult {
     /// Returns true if nothing is missing and every lease is one client's.
@@ -92,8 +92,8 @@ impl LeaseCheckResult {
             sum.shared += one.shared;
             sum.missing.extend(one.missing);
             sum.sharing.extend(one.sharing);
-            sum.missing.truncate(NAMED);
-            sum.sharing.truncate(NAMED);
+            sum.missing.truncate(EXAMPLES_MAX);
+            sum.sharing.truncate(EXAMPLES_MAX);
         }
         together
     }
@@ -110,35 +110,37 @@ pub fn verify(
     lists: &[PathBuf],
     lease_file: &LeaseFile,
 ) -> Result<LeaseCheckResult, String> {
-    let mut known: HashSet<LeaseFileEntry> = HashSet::new();
+    let mut server_leases: HashSet<LeaseFileEntry> = HashSet::new();
     for path in lease_file.companions() {
-        read_into(&path, lease_file.format, lease_file.version, &mut known)?;
+        read_into(&path, lease_file.format, lease_file.version, &mut server_leases)?;
     }
-    let mut given: HashSet<LeaseFileEntry> = HashSet::new();
+    let mut client_leases: HashSet<LeaseFileEntry> = HashSet::new();
     for path in lists {
-        read_into(path, LeaseLineFormat::List, lease_file.version, &mut given)?;
+        read_into(path, LeaseLineFormat::List, lease_file.version, &mut client_leases)?;
     }
-    let mut missing: Vec<&LeaseFileEntry> = given.difference(&known).collect();
+    let mut missing: Vec<&LeaseFileEntry> = client_leases.difference(&server_leases).collect();
     missing.sort_unstable();
-    let (shared, sharing) = shared(&given);
+    let (shared, sharing) = shared(&client_leases);
     Ok(LeaseCheckResult {
         server: server.to_owned(),
-        given: given.len() as u64,
-        found: (given.len() - missing.len()) as u64,
-        missing: missing.iter().take(NAMED).map(|lease| lease.show()).collect(),
+        given: client_leases.len() as u64,
+        found: (client_leases.len() - missing.len()) as u64,
+        missing: missing.iter().take(EXAMPLES_MAX).map(|lease| lease.show()).collect(),
         shared,
         sharing,
     })
 }
 
 /// Returns the number of addresses with several owners, and the first few of those.
-fn shared(given: &HashSet<LeaseFileEntry>) -> (u64, Vec<String>) {
-    let mut given: Vec<&LeaseFileEntry> = given.iter().collect();
-    given.sort_unstable();
-    let place = |lease: &LeaseFileEntry| (lease.address, lease.prefix_len);
-    let several: Vec<&[&LeaseFileEntry]> =
-        given.chunk_by(|a, b| place(a) == place(b)).filter(|owners| owners.len() > 1).collect();
-    let sharing = several.iter().copied().flatten().take(NAMED).map(|lease| lease.show());
+fn shared(leases: &HashSet<LeaseFileEntry>) -> (u64, Vec<String>) {
+    let mut leases: Vec<&LeaseFileEntry> = leases.iter().collect();
+    leases.sort_unstable();
+    let resource = |lease: &LeaseFileEntry| (lease.address, lease.prefix_len);
+    let several: Vec<&[&LeaseFileEntry]> = leases
+        .chunk_by(|a, b| resource(a) == resource(b))
+        .filter(|owners| owners.len() > 1)
+        .collect();
+    let sharing = several.iter().copied().flatten().take(EXAMPLES_MAX).map(|lease| lease.show());
     (several.len() as u64, sharing.collect())
 }
 
@@ -212,19 +214,19 @@ mod tests {
              10.1.0.1,02:00:00:00:00:02\n",
         );
         let file = LeaseFile::kea(folder.join("leases.csv"), AddressFamily::V4);
-        let found = verify("godwit", &[folder.join("list")], &file).unwrap();
-        assert_eq!((found.given, found.found, found.is_complete()), (5, 2, false));
+        let result = verify("godwit", &[folder.join("list")], &file).unwrap();
+        assert_eq!((result.given, result.found, result.is_complete()), (5, 2, false));
         assert_eq!(
-            found.missing,
+            result.missing,
             [
                 "10.1.0.1,02:00:00:00:00:02",
                 "10.1.0.2,02:00:00:00:00:01",
                 "10.1.0.3,02:00:00:00:00:03"
             ]
         );
-        assert_eq!((found.shared, found.sharing.len()), (2, 4));
+        assert_eq!((result.shared, result.sharing.len()), (2, 4));
         assert_eq!(
-            found.sharing[..2],
+            result.sharing[..2],
             ["10.1.0.1,02:00:00:00:00:01", "10.1.0.1,02:00:00:00:00:02"]
         );
         let error = verify("godwit", &[folder.join("none")], &file);

@@ -88,16 +88,16 @@ fn needs(plan: &Plan) -> Vec<&'static str> {
         needs.push("root");
     }
     let serves = |name: &str| plan.servers.iter().any(|server| server == name);
-    for (name, shown) in [("kea", "Kea"), ("kea3", "Kea 3"), ("isc-dhcpd", "ISC dhcpd")] {
+    for (name, title) in [("kea", "Kea"), ("kea3", "Kea 3"), ("isc-dhcpd", "ISC dhcpd")] {
         if serves(name) {
-            needs.push(shown);
+            needs.push(title);
         }
     }
-    for (store, shown) in
+    for (store, title) in
         [(LeaseStoreKind::Mysql, "MariaDB"), (LeaseStoreKind::Postgresql, "PostgreSQL")]
     {
         if plan.server.stores.contains(&store) {
-            needs.push(shown);
+            needs.push(title);
         }
     }
     if plan.hosts.is_used() {
@@ -107,7 +107,7 @@ fn needs(plan: &Plan) -> Vec<&'static str> {
 }
 
 /// Formats a time: `50 s`, `3 min`, `2.5 h`.
-fn shown_time(seconds: Option<f64>) -> String {
+fn time_text(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_owned(),
         Some(seconds) if seconds < 100.0 => format!("{seconds:.0} s"),
@@ -130,7 +130,7 @@ pub fn table() -> String {
         }
         let _ = writeln!(text, "{}{group}", if text.is_empty() { "" } else { "\n" });
         for plan in of_group {
-            let time = shown_time(plan.time_s);
+            let time = time_text(plan.time_s);
             let title = plan.title.split_once(": ").filter(|(protocol, _)| *protocol == group);
             let title = title.map_or(&*plan.title, |(_, rest)| rest);
             let room = WIDTH - (name_width + 11);
@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn times_have_units_that_fit() {
-        for (seconds, shown) in
+        for (seconds, expected) in
             [(None, "-"), (Some(56.0), "56 s"), (Some(150.0), "2 min"), (Some(9_000.0), "2.5 h")]
         {
-            assert_eq!(shown_time(seconds), shown);
+            assert_eq!(time_text(seconds), expected);
         }
     }
 }

@@ -80,13 +80,13 @@ pub const FOLDER: &str = "plans";
 ///
 /// # Errors
 /// There is no such plan, or it has problems: all of them are in the message, with their positions.
-pub fn load(named: &str) -> Result<Plan, LabError> {
-    let (file, text) = read(named)?;
+pub fn load(name_or_path: &str) -> Result<Plan, LabError> {
+    let (file, text) = read(name_or_path)?;
     if is_suite(&text) {
-        return Err(LabError::Usage(format!("{named} is a suite of plans, not a plan")));
+        return Err(LabError::Usage(format!("{name_or_path} is a suite of plans, not a plan")));
     }
     if RegressionPlan::is_regression(&text) {
-        let message = format!("{named} is a regression of DCCP, not a plan with servers");
+        let message = format!("{name_or_path} is a regression of DCCP, not a plan with servers");
         return Err(LabError::Usage(message));
     }
     let mut plan = Plan::parse(&file, &text).map_err(|problems| join_problems(&problems))?;
@@ -120,8 +120,8 @@ fn join_problems(problems: &[PlanProblem]) -> LabError {
 ///
 /// # Errors
 /// There is nothing of this name, or the regression has problems.
-pub fn load_regression(named: &str) -> Result<Option<RegressionPlan>, LabError> {
-    let (file, text) = read(named)?;
+pub fn load_regression(name_or_path: &str) -> Result<Option<RegressionPlan>, LabError> {
+    let (file, text) = read(name_or_path)?;
     if !RegressionPlan::is_regression(&text) {
         return Ok(None);
     }
@@ -132,8 +132,8 @@ pub fn load_regression(named: &str) -> Result<Option<RegressionPlan>, LabError> 
 ///
 /// # Errors
 /// There is neither, or the suite has problems.
-pub fn load_suite(named: &str) -> Result<Option<Suite>, LabError> {
-    let (file, text) = read(named)?;
+pub fn load_suite(name_or_path: &str) -> Result<Option<Suite>, LabError> {
+    let (file, text) = read(name_or_path)?;
     if !is_suite(&text) {
         return Ok(None);
     }
@@ -145,24 +145,24 @@ fn is_suite(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[[part]]")
 }
 
-fn read(named: &str) -> Result<(String, String), LabError> {
-    let is_path = named.contains('/') || named.ends_with(".toml");
-    let local = format!("{FOLDER}/{named}.toml");
-    let path = if is_path { named } else { &local };
+fn read(name_or_path: &str) -> Result<(String, String), LabError> {
+    let is_path = name_or_path.contains('/') || name_or_path.ends_with(".toml");
+    let local = format!("{FOLDER}/{name_or_path}.toml");
+    let path = if is_path { name_or_path } else { &local };
     if is_path || Path::new(path).exists() {
         let text = std::fs::read_to_string(path)
             .map_err(|e| LabError::Usage(format!("cannot read the plan {path}: {e}")))?;
         return Ok((path.to_owned(), text));
     }
     shipped()
-        .find(|(name, _)| *name == named)
+        .find(|(name, _)| *name == name_or_path)
         .map(|(name, text)| (format!("{name}.toml"), text.to_owned()))
         .ok_or_else(|| {
             let names: Vec<String> = names().into_iter().map(|(name, _)| name).collect();
-            let near = base::nearest(named, names.iter().map(String::as_str));
+            let near = base::nearest(name_or_path, names.iter().map(String::as_str));
             let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             LabError::Usage(format!(
-                "no plan is called {named}{hint} (`godwit lab plans` lists all)"
+                "no plan is called {name_or_path}{hint} (`godwit lab plans` lists all)"
             ))
         })
 }
@@ -197,13 +197,13 @@ pub fn names() -> Vec<(String, String)> {
         .collect()
 }
 
-fn read_title(named: &str) -> Result<String, LabError> {
-    if let Some(suite) = load_suite(named)? {
+fn read_title(name_or_path: &str) -> Result<String, LabError> {
+    if let Some(suite) = load_suite(name_or_path)? {
         return Ok(suite.title);
     }
-    match load_regression(named)? {
+    match load_regression(name_or_path)? {
         Some(plan) => Ok(plan.title),
-        None => Ok(load(named)?.title),
+        None => Ok(load(name_or_path)?.title),
     }
 }
 
@@ -223,8 +223,13 @@ mod tests {
 
     #[test]
     fn a_regression_is_no_plan_with_servers() {
-        let named = |name: &str| names().into_iter().find(|(known, _)| known == name).unwrap().1;
-        assert!(named("dccp-regression").starts_with("DCCP over"), "{}", named("dccp-regression"));
+        let title_of =
+            |name: &str| names().into_iter().find(|(plan_name, _)| plan_name == name).unwrap().1;
+        assert!(
+            title_of("dccp-regression").starts_with("DCCP over"),
+            "{}",
+            title_of("dccp-regression")
+        );
         assert_eq!(load_regression("dccp-regression").unwrap().unwrap().cases.len(), 4);
         assert_eq!(load_regression("dhcp4-quick").unwrap(), None);
         let error = load("dccp-regression").unwrap_err();

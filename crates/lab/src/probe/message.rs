@@ -41,7 +41,10 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
 pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
     match link {
         IpAddr::V4(giaddr) => {
-            let address = answer.get(16..20).filter(|_| answer[0] == 2)?;
+            let address = answer.get(16..20)?;
+            if answer[0] != 2 {
+                return None;
+            }
             let server = option_v4(answer, 54).filter(|server| server.len() == 4)?;
             let mut options = vec![53, 1, 3, 50, 4];
             options.extend_from_slice(address);
@@ -104,7 +107,7 @@ fn relay_message(message: &[u8]) -> Option<&[u8]> {
     None
 }
 
-fn option_v4(message: &[u8], wanted: u8) -> Option<&[u8]> {
+fn option_v4(message: &[u8], expected_code: u8) -> Option<&[u8]> {
     let mut rest = message.get(V4_HEADER..)?;
     loop {
         match *rest {
@@ -112,7 +115,7 @@ fn option_v4(message: &[u8], wanted: u8) -> Option<&[u8]> {
             [255, ..] | [] | [_] => return None,
             [code, len, ref tail @ ..] => {
                 let value = tail.get(..usize::from(len))?;
-                if code == wanted {
+                if code == expected_code {
                     return Some(value);
                 }
                 rest = &tail[usize::from(len)..];

@@ -95,18 +95,21 @@ impl ServerProbe {
         began: Instant,
         mut give_up: impl FnMut() -> bool,
     ) -> Result<bool, LabError> {
-        let mut asked: VecDeque<(u32, Instant)> = VecDeque::new();
+        let mut requests: VecDeque<(u32, Instant)> = VecDeque::new();
         while !give_up() {
             let (xid, now) = (self.next_xid(), Instant::now());
-            while asked.front().is_some_and(|&(_, at)| now.duration_since(at) >= REQUEST_INTERVAL) {
-                asked.pop_front();
+            while requests
+                .front()
+                .is_some_and(|&(_, at)| now.duration_since(at) >= REQUEST_INTERVAL)
+            {
+                requests.pop_front();
             }
-            asked.push_back((xid, now));
+            requests.push_back((xid, now));
             self.send(server, &self.request.message(xid));
             let pause = (now.duration_since(began) / START_TIME_DIVISOR)
                 .clamp(LEAST_REQUEST_INTERVAL, REQUEST_INTERVAL);
             let is_answer = |answer: &[u8]| {
-                asked.iter().any(|&(xid, _)| self.request.is_answered_by(answer, xid))
+                requests.iter().any(|&(xid, _)| self.request.is_answered_by(answer, xid))
             };
             if self.receive(server, now + pause, is_answer)?.is_some() {
                 return Ok(true);
@@ -129,19 +132,19 @@ impl ServerProbe {
     }
 
     fn check_answer(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
-        let mut said = None;
+        let mut fault = None;
         for _ in 0..REPEATS {
             let xid = self.next_xid();
             let Some(answer) = self.exchange(server, &self.request.message(xid), xid)? else {
                 continue;
             };
-            said = request::answer_fault(&answer);
-            if said.is_none() {
+            fault = request::answer_fault(&answer);
+            if fault.is_none() {
                 break;
             }
             std::thread::sleep(REQUEST_INTERVAL);
         }
-        Ok(said)
+        Ok(fault)
     }
 
     fn take_lease(&mut self, link: IpAddr, server: SocketAddr) -> Result<(), LabError> {
@@ -342,8 +345,8 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_said_in_one_sentence() {
-        let taken = UdpSocket::bind(any(LOCALHOSTS[0])).unwrap();
-        let local = taken.local_addr().unwrap();
+        let bound_socket = UdpSocket::bind(any(LOCALHOSTS[0])).unwrap();
+        let local = bound_socket.local_addr().unwrap();
         let error = ServerProbe::open(local, ProbeRequest::Dhcp(local.ip()), None).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().ends_with("the port is in use by another program"), "{error}");

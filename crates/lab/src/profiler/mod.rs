@@ -134,14 +134,14 @@ fn explain_failure(complaint: &str, paranoid: &str) -> String {
         );
     }
     let lines = complaint.lines().map(str::trim);
-    let said: Vec<&str> = lines
+    let reasons: Vec<&str> = lines
         .filter(|line| !line.is_empty() && *line != "Error:" && !line.starts_with("Events "))
         .take(2)
         .collect();
-    if said.is_empty() {
+    if reasons.is_empty() {
         return "perf ended without a word".to_owned();
     }
-    format!("perf failed: {}", said.join(" ").trim_end_matches('.'))
+    format!("perf failed: {}", reasons.join(" ").trim_end_matches('.'))
 }
 
 /// Makes a profile from perf's output.
@@ -168,11 +168,14 @@ mod tests {
         // Printed by perf 6.1 for a process of another user.
         let refused = "Error:\nAccess to performance monitoring and observability operations is \
                        limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting";
-        let told = explain_failure(refused, "2\n");
-        assert!(told.contains("kernel.perf_event_paranoid, which is 2 (1 or less"), "{told}");
-        let gone = "Couldn't create thread/CPU maps: No such process\n";
+        let explanation = explain_failure(refused, "2\n");
+        assert!(
+            explanation.contains("kernel.perf_event_paranoid, which is 2 (1 or less"),
+            "{explanation}"
+        );
+        let exited = "Couldn't create thread/CPU maps: No such process\n";
         assert_eq!(
-            explain_failure(gone, "2"),
+            explain_failure(exited, "2"),
             "perf failed: Couldn't create thread/CPU maps: No such process"
         );
         let unknown = "Error:\nThe cycles event is not supported.\n";

@@ -115,11 +115,11 @@ impl PerfRecording {
     }
 
     fn order(&mut self, word: &str) -> Result<(), String> {
-        let told = self.orders.as_mut().is_some_and(|orders| {
+        let is_written = self.orders.as_mut().is_some_and(|orders| {
             orders.write_all(format!("{word}\n").as_bytes()).and_then(|()| orders.flush()).is_ok()
         });
         match self.acknowledgments.recv_timeout(PATIENCE) {
-            Ok(()) if told => Ok(()),
+            Ok(()) if is_written => Ok(()),
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("perf did not obey the order `{word}` within {} s", PATIENCE.as_secs()))
             }

@@ -49,10 +49,10 @@ impl ProfiledServer {
     /// None runs, or several do, which the message tells apart.
     pub fn find_by_name(name: &str) -> Result<Self, LabError> {
         let own = std::process::id();
-        let is_it = |words: &[String]| is_named(name, words);
+        let matches = |words: &[String]| has_name(name, words);
         let pids: Vec<u32> = processes()
             .into_iter()
-            .filter(|pid| *pid != own && is_it(&command_line(*pid)))
+            .filter(|pid| *pid != own && matches(&command_line(*pid)))
             .collect();
         let below: Vec<u32> = pids.iter().flat_map(|&pid| process_tree(pid).split_off(1)).collect();
         let above: Vec<u32> = pids.into_iter().filter(|pid| !below.contains(pid)).collect();
@@ -92,7 +92,7 @@ fn command_line(pid: u32) -> Vec<String> {
 }
 
 /// Returns true if the command line is that of the server `name`.
-fn is_named(name: &str, words: &[String]) -> bool {
+fn has_name(name: &str, words: &[String]) -> bool {
     let Some(program) = words.first() else { return false };
     // Some daemons write more than their name into the first word.
     let program = program.split([' ', ':']).next().unwrap_or(program);
@@ -277,7 +277,7 @@ mod tests {
             ("godwit", "./godwit dhcp6 -c x"),
             ("sleep", "sleep 5"),
         ] {
-            assert!(is_named(name, &words(line)), "{name}: {line}");
+            assert!(has_name(name, &words(line)), "{name}: {line}");
         }
         for (name, line) in [
             ("echo", "/bin/echo dns echo"),
@@ -285,9 +285,9 @@ mod tests {
             ("named", "vi named"),
             ("bind", ""),
         ] {
-            assert!(!is_named(name, &words(line)), "{name}: {line}");
+            assert!(!has_name(name, &words(line)), "{name}: {line}");
         }
-        assert!(!is_named("sleep", &[]));
+        assert!(!has_name("sleep", &[]));
     }
 
     #[test]
@@ -299,27 +299,27 @@ mod tests {
             std::process::Command::new("sleep").arg0(program).arg("1000").spawn().unwrap()
         };
         let mut first = start();
-        let found = |name| ProfiledServer::find_by_name(name).map(|server| server.pid);
+        let pid_of = |name| ProfiledServer::find_by_name(name).map(|server| server.pid);
         let alone = (0..1_000).find_map(|_| {
             std::thread::yield_now();
-            found(program).ok()
+            pid_of(program).ok()
         });
         let mut second = start();
         let several = (0..1_000).find_map(|_| {
             std::thread::yield_now();
-            found(program).err()
+            pid_of(program).err()
         });
         for child in [&mut first, &mut second] {
             child.kill().unwrap();
             child.wait().unwrap();
         }
         assert_eq!(alone, Some(first.id()));
-        let told = several.unwrap().to_string();
+        let message = several.unwrap().to_string();
         assert!(
-            told.contains("runs several times") && told.contains(&second.id().to_string()),
-            "{told}"
+            message.contains("runs several times") && message.contains(&second.id().to_string()),
+            "{message}"
         );
-        assert!(found("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
+        assert!(pid_of("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
         assert_eq!(ProfiledServer::from_pid(u32::MAX).unwrap_err().exit_code(), 2);
     }
 

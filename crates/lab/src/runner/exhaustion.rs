@@ -18,15 +18,17 @@ impl RunExecution<'_> {
     /// with that pool. Such trials are the purpose of their plan: they are shortened rather than
     /// left out.
     pub(super) fn exhaustions(&mut self) -> Result<(), LabError> {
-        let wanted = self.plan.exhaustion;
-        if !wanted.is_wanted() {
+        let exhaustion = self.plan.exhaustion;
+        if !exhaustion.is_wanted() {
             return Ok(());
         }
         let mut turns = Vec::new();
         for subject in self.next_turn() {
             let of = &self.subjects[subject];
             match self.rates[subject] {
-                Some(rate) if of.has_lab_pool() => turns.push((subject, rate * wanted.fraction)),
+                Some(rate) if of.has_lab_pool() => {
+                    turns.push((subject, rate * exhaustion.fraction))
+                }
                 Some(_) if !of.is_limit() => {
                     let label = of.label();
                     let note =
@@ -40,8 +42,8 @@ impl RunExecution<'_> {
             let left = (turns.len() - done) as f64;
             let each_s = (self.budget_s - self.bench.elapsed_s()) / left;
             let most_s = (each_s - self.exhaustion_overhead_s()).floor();
-            let dwell_s = wanted.dwell_s.min(most_s.max(EXHAUSTION_LEAST_S));
-            if dwell_s < wanted.dwell_s {
+            let dwell_s = exhaustion.dwell_s.min(most_s.max(EXHAUSTION_LEAST_S));
+            if dwell_s < exhaustion.dwell_s {
                 let label = self.subjects[subject].label();
                 self.out.warnings.push(format!(
                     "Time ran short: the trial in which the pool of {label} runs out lasted \

@@ -26,8 +26,8 @@ struct SimulatedBench {
     /// Reason why they are void.
     void_reason: VoidReason,
     /// Number of the trial from which the first subject is gone.
-    gone_at: Option<u32>,
-    asked: Vec<TrialRequest>,
+    ends_at: Option<u32>,
+    requests: Vec<TrialRequest>,
     /// Numbers of the trials before which subjects were started anew, with the subjects.
     fresh: Vec<(usize, Vec<usize>)>,
     /// Number of the trial that the user interrupts.
@@ -44,7 +44,7 @@ impl TrialRunner for SimulatedBench {
     }
 
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
-        self.fresh.push((self.asked.len(), subjects.to_vec()));
+        self.fresh.push((self.requests.len(), subjects.to_vec()));
         Ok(())
     }
 
@@ -60,9 +60,9 @@ impl TrialRunner for SimulatedBench {
         if self.interrupted_at == Some(request.number) {
             return Err(LabError::Interrupted);
         }
-        self.asked.push(*request);
-        if request.subject == 0 && self.gone_at.is_some_and(|at| request.number >= at) {
-            return Ok(TrialEnd::ServerGone("it went".to_owned()));
+        self.requests.push(*request);
+        if request.subject == 0 && self.ends_at.is_some_and(|at| request.number >= at) {
+            return Ok(TrialEnd::ServerEnded("it went".to_owned()));
         }
         let start_s = self.elapsed_s;
         let due = (request.rate_per_s * request.dwell_s) as u64;
@@ -100,8 +100,8 @@ fn imagined(capacity_per_s: &[f64]) -> SimulatedBench {
         overhead_s: 0.1,
         void: Vec::new(),
         void_reason: VoidReason::SoftnetDrops,
-        gone_at: None,
-        asked: Vec::new(),
+        ends_at: None,
+        requests: Vec::new(),
         fresh: Vec::new(),
         interrupted_at: None,
         can_profile: true,
@@ -127,9 +127,9 @@ fn plan() -> Plan {
 fn turns_run_to_and_fro_within_one_search() {
     let mut bench = imagined(&[8_000.0, 8_000.0]);
     run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    let order: Vec<usize> = bench.asked.iter().take(8).map(|request| request.subject).collect();
+    let order: Vec<usize> = bench.requests.iter().take(8).map(|request| request.subject).collect();
     assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
-    let numbers: Vec<u32> = bench.asked.iter().map(|request| request.number).collect();
+    let numbers: Vec<u32> = bench.requests.iter().map(|request| request.number).collect();
     assert!(numbers.iter().copied().eq(0..numbers.len() as u32));
 }
 
@@ -144,19 +144,19 @@ fn profiles_come_last_for_every_server_but_the_limit() {
     let mut bench = imagined(&[8_000.0, 4_000.0, 9_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
     let is_profile = |request: &&TrialRequest| request.purpose == Purpose::Profile;
-    let asked: Vec<&TrialRequest> = bench.asked.iter().filter(is_profile).collect();
-    let last: Vec<&TrialRequest> = bench.asked.iter().rev().take(4).collect();
-    assert_eq!(asked, last.into_iter().rev().collect::<Vec<_>>());
-    for request in asked {
+    let profiles: Vec<&TrialRequest> = bench.requests.iter().filter(is_profile).collect();
+    let last: Vec<&TrialRequest> = bench.requests.iter().rev().take(4).collect();
+    assert_eq!(profiles, last.into_iter().rev().collect::<Vec<_>>());
+    for request in profiles {
         let name = &subjects[request.subject].server;
-        let found = out.searches.iter().rfind(|end| end.server == *name).unwrap();
-        let share = request.rate_per_s / found.rate_per_s.unwrap();
+        let end = out.searches.iter().rfind(|end| end.server == *name).unwrap();
+        let share = request.rate_per_s / end.rate_per_s.unwrap();
         assert!((share - 0.1).abs() < 1e-9 || (share - 0.5).abs() < 1e-9, "{name} {share}");
         assert_eq!(request.dwell_s, plan.profile.seconds + 1.0);
     }
     bench = SimulatedBench { can_profile: false, ..imagined(&[8_000.0, 4_000.0, 9_000.0]) };
     let out = run(&plan, &subjects, &mut bench).unwrap();
-    assert!(!bench.asked.iter().any(|request| request.purpose == Purpose::Profile));
+    assert!(!bench.requests.iter().any(|request| request.purpose == Purpose::Profile));
     assert_eq!(out.warnings, Vec::<String>::new());
 }
 
@@ -170,19 +170,19 @@ fn servers_are_loaded_alike_and_with_all_clients_at_once() {
     (plan.curve.fractions, plan.curve.same_rate, plan.curve.avalanche_s) = (vec![], true, 5.0);
     let mut bench = imagined(&[8_000.0, 1_000.0, 9_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
-    let found = |name: &str| {
+    let rate_of = |name: &str| {
         let end = out.searches.iter().rfind(|end| end.server == name);
         end.unwrap().rate_per_s.unwrap()
     };
-    let asked = |purpose: Purpose| -> Vec<(usize, f64, f64)> {
-        let of_it = bench.asked.iter().filter(|request| request.purpose == purpose);
+    let requests_of = |purpose: Purpose| -> Vec<(usize, f64, f64)> {
+        let of_it = bench.requests.iter().filter(|request| request.purpose == purpose);
         let mut all: Vec<_> = of_it.map(|r| (r.subject, r.rate_per_s, r.dwell_s)).collect();
         all.sort_by_key(|&(subject, ..)| subject);
         all
     };
-    let (half, dwell_s) = (found("b") / 2.0, plan.curve.dwell_s);
-    assert_eq!(asked(Purpose::Curve), [(0, half, dwell_s), (1, half, dwell_s)]);
-    assert_eq!(asked(Purpose::Avalanche), [(0, found("a"), 5.0), (1, found("b"), 5.0)]);
+    let (half, dwell_s) = (rate_of("b") / 2.0, plan.curve.dwell_s);
+    assert_eq!(requests_of(Purpose::Curve), [(0, half, dwell_s), (1, half, dwell_s)]);
+    assert_eq!(requests_of(Purpose::Avalanche), [(0, rate_of("a"), 5.0), (1, rate_of("b"), 5.0)]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
     let mut bench = imagined(&[8_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
     let count = |bench: &SimulatedBench, purpose| {
-        bench.asked.iter().filter(|request| request.purpose == purpose).count()
+        bench.requests.iter().filter(|request| request.purpose == purpose).count()
     };
     assert_eq!(count(&bench, Purpose::Profile), 1);
     assert!(count(&bench, Purpose::Curve) < 40, "points give way: {:?}", out.warnings);
@@ -204,8 +204,8 @@ fn profiles_keep_their_time_and_are_left_out_when_there_is_none() {
     let mut bench = imagined(&[8_000.0]);
     let out = run(&plan, &subjects, &mut bench).unwrap();
     assert_eq!(count(&bench, Purpose::Profile), 0);
-    let told = out.warnings.iter().filter(|words| words.contains("1 profiles were left out"));
-    assert_eq!(told.count(), 1, "{:?}", out.warnings);
+    let warnings = out.warnings.iter().filter(|words| words.contains("1 profiles were left out"));
+    assert_eq!(warnings.count(), 1, "{:?}", out.warnings);
 }
 
 #[test]
@@ -216,13 +216,14 @@ fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
     let mut plan = plan();
     plan.restart.database = Restarts::Both;
     let out = run(&plan, &subjects, &mut bench).unwrap();
-    let (before, last) = bench.asked.split_at(bench.asked.len() - 2);
+    let (before, last) = bench.requests.split_at(bench.requests.len() - 2);
     let purposes: Vec<Purpose> = last.iter().map(|request| request.purpose).collect();
     assert_eq!(purposes, [Purpose::DatabaseStop, Purpose::DatabaseKill]);
-    let found = out.searches.iter().rfind(|end| end.server == "b").unwrap().rate_per_s.unwrap();
+    let rate_per_s =
+        out.searches.iter().rfind(|end| end.server == "b").unwrap().rate_per_s.unwrap();
     for request in last {
         assert_eq!((request.subject, request.dwell_s), (1, plan.restart.dwell_s));
-        assert!((request.rate_per_s / found - plan.restart.fraction).abs() < 1e-9);
+        assert!((request.rate_per_s / rate_per_s - plan.restart.fraction).abs() < 1e-9);
     }
     assert!(!before.iter().any(|request| request.purpose.ends_database()));
 }
@@ -238,18 +239,23 @@ fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
         plan.time_budget_s = budget_s;
         let mut bench = imagined(&[8_000.0, 8_000.0, 9_000.0]);
         let out = run(&plan, &subjects, &mut bench).unwrap();
-        let last = bench.asked.last().unwrap();
+        let last = bench.requests.last().unwrap();
         assert_eq!((last.subject, last.purpose), (0, Purpose::Exhaustion), "{budget_s}");
         assert!((least_s..=most_s).contains(&last.dwell_s), "{budget_s}: {last:?}");
-        let found = out.searches.iter().rfind(|end| end.server == "a").unwrap().rate_per_s;
-        assert!((last.rate_per_s / found.unwrap() - 0.5).abs() < 1e-9);
-        let of_it = bench.asked.iter().filter(|r| r.purpose == Purpose::Exhaustion).count();
-        let told = |words: &str| out.warnings.iter().filter(|told| told.contains(words)).count();
+        let rate_per_s = out.searches.iter().rfind(|end| end.server == "a").unwrap().rate_per_s;
+        assert!((last.rate_per_s / rate_per_s.unwrap() - 0.5).abs() < 1e-9);
+        let of_it = bench.requests.iter().filter(|r| r.purpose == Purpose::Exhaustion).count();
+        let warnings_with =
+            |words: &str| out.warnings.iter().filter(|warning| warning.contains(words)).count();
         // A server without a known rate has no such trial.
-        let is_b_known = out.searches.iter().any(|of| of.server == "b" && of.rate_per_s.is_some());
-        let expected = (1, usize::from(is_b_known));
-        assert_eq!((of_it, told("b: its pool")), expected, "{:?}", out.warnings);
-        assert_eq!(told("the pool of a runs out lasted"), usize::from(last.dwell_s < 40.0));
+        let has_rate_of_b =
+            out.searches.iter().any(|of| of.server == "b" && of.rate_per_s.is_some());
+        let expected = (1, usize::from(has_rate_of_b));
+        assert_eq!((of_it, warnings_with("b: its pool")), expected, "{:?}", out.warnings);
+        assert_eq!(
+            warnings_with("the pool of a runs out lasted"),
+            usize::from(last.dwell_s < 40.0)
+        );
     }
 }
 
@@ -261,7 +267,7 @@ fn capacities_are_found_and_confirmed_in_every_round() {
     assert_eq!(out.warnings, Vec::<String>::new());
     for (subject, capacity) in [(0, 30_000.0), (1, 5_000.0)] {
         for round in 0..2 {
-            let met = bench.asked.iter().zip(&out.trials).find(|(request, trial)| {
+            let met = bench.requests.iter().zip(&out.trials).find(|(request, trial)| {
                 request.subject == subject
                     && request.round == round
                     && request.purpose == Purpose::Confirm
@@ -270,12 +276,12 @@ fn capacities_are_found_and_confirmed_in_every_round() {
             let rate = met.expect("a confirming trial in every round").0.rate_per_s;
             assert!((0.9..1.03).contains(&(rate / capacity)), "{rate} of {capacity}");
         }
-        let curve = bench.asked.iter().filter(|r| r.subject == subject);
+        let curve = bench.requests.iter().filter(|r| r.subject == subject);
         let curve: Vec<_> = curve.filter(|r| r.purpose == Purpose::Curve).collect();
         assert_eq!(curve.len(), 2);
         assert!(curve[0].rate_per_s < capacity && curve[1].rate_per_s > capacity);
     }
-    let pairs = bench.asked.iter().filter(|r| r.purpose == Purpose::Pair).count();
+    let pairs = bench.requests.iter().filter(|r| r.purpose == Purpose::Pair).count();
     assert_eq!(pairs, 4);
 }
 
@@ -285,14 +291,14 @@ fn only_the_better_variant_goes_past_the_first_round() {
     let mut bench = imagined(&[4_000.0, 9_000.0, 6_000.0, 20_000.0]);
     run(&plan(), &subjects(&names), &mut bench).unwrap();
     let later = |subject: usize| {
-        bench.asked.iter().filter(|r| r.subject == subject && r.round == 1).count()
+        bench.requests.iter().filter(|r| r.subject == subject && r.round == 1).count()
     };
     assert_eq!(later(0), 0);
     assert!(later(1) > 0 && later(2) > 0 && later(3) > 0);
 
     let mut equal = imagined(&[5_000.0; 4]);
     run(&plan(), &subjects(&names), &mut equal).unwrap();
-    let second: Vec<_> = equal.asked.iter().filter(|r| r.round == 1).collect();
+    let second: Vec<_> = equal.requests.iter().filter(|r| r.round == 1).collect();
     assert!(second.iter().any(|r| r.subject == 0) && second.iter().all(|r| r.subject != 2));
 }
 
@@ -327,19 +333,20 @@ fn void_trials_are_repeated_at_the_same_rate() {
     let mut bench = imagined(&[8_000.0]);
     bench.void = vec![1];
     run(&plan(), &subjects(&[("a", "")]), &mut bench).unwrap();
-    assert_eq!(bench.asked[1].rate_per_s, bench.asked[2].rate_per_s);
-    assert!(bench.asked[3].rate_per_s > bench.asked[2].rate_per_s);
+    assert_eq!(bench.requests[1].rate_per_s, bench.requests[2].rate_per_s);
+    assert!(bench.requests[3].rate_per_s > bench.requests[2].rate_per_s);
 }
 
 #[test]
 fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     let mut bench = imagined(&[8_000.0, 8_000.0]);
-    bench.gone_at = Some(3);
+    bench.ends_at = Some(3);
     let out = run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
     assert_eq!(out.ended_servers, ["it went"]);
-    let gone = bench.asked.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
-    assert_eq!(gone, 1, "it is asked for once and never again");
-    assert!(bench.asked.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
+    let requests_after_end =
+        bench.requests.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
+    assert_eq!(requests_after_end, 1, "it is asked for once and never again");
+    assert!(bench.requests.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
 }
 
 /// Makes a plan with nine runs.
@@ -362,13 +369,13 @@ fn every_run_is_a_whole_search_of_every_subject_from_the_beginning() {
     let mut starts = Vec::new();
     for round in 0..9 {
         for subject in [0, 1] {
-            let of = bench.asked.iter().filter(|r| r.round == round && r.subject == subject);
+            let of = bench.requests.iter().filter(|r| r.round == round && r.subject == subject);
             let searched: Vec<f64> =
                 of.filter(|r| r.purpose == Purpose::Search).map(|r| r.rate_per_s).collect();
             assert_eq!(searched[0], plan.round_search(round, &plan.search).start_per_s);
             starts.push(searched[0]);
         }
-        let first = bench.asked.iter().position(|r| r.round == round).unwrap();
+        let first = bench.requests.iter().position(|r| r.round == round).unwrap();
         let fresh = bench.fresh.iter().any(|(at, of)| *at == first && *of == [0, 1]);
         assert_eq!(fresh, round > 0, "before every run but the first, which is fresh anyway");
     }
@@ -389,7 +396,7 @@ fn an_interrupt_keeps_whole_runs_and_nothing_before_the_first() {
     let two = subjects(&[("a", ""), ("b", "")]);
     let mut whole = imagined(&[30_000.0, 5_000.0]);
     run(&plan, &two, &mut whole).unwrap();
-    let number = |round: u32| whole.asked.iter().position(|r| r.round == round).unwrap() as u32;
+    let number = |round: u32| whole.requests.iter().position(|r| r.round == round).unwrap() as u32;
 
     let mut bench = imagined(&[30_000.0, 5_000.0]);
     bench.interrupted_at = Some(number(4) + 3);
@@ -429,7 +436,7 @@ fn a_ramp_has_the_same_steps_for_every_server() {
     let mut bench = imagined(&[100_000.0, 40_000.0]);
     let out = run(&ramp(4), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
     for subject in [0, 1] {
-        let of = bench.asked.iter().filter(|r| r.subject == subject);
+        let of = bench.requests.iter().filter(|r| r.subject == subject);
         let steps: Vec<u32> = of
             .filter(|r| r.purpose == Purpose::Ramp)
             .map(|r| (r.rate_per_s / 36_764.7).round() as u32)
@@ -444,13 +451,13 @@ fn a_ramp_ends_where_the_generator_does() {
     let servers = [("a", ""), ("b", "")];
     let mut whole = imagined(&[100_000.0, 90_000.0]);
     run(&ramp(4), &subjects(&servers), &mut whole).unwrap();
-    let first_step = whole.asked.iter().position(|r| r.purpose == Purpose::Ramp).unwrap() as u32;
+    let first_step = whole.requests.iter().position(|r| r.purpose == Purpose::Ramp).unwrap() as u32;
     let mut bench = imagined(&[100_000.0, 90_000.0]);
     // Both servers' second steps and all that follow.
     bench.void = (first_step + 2..first_step + 100).collect();
     bench.void_reason = VoidReason::ScheduleMissed;
     let out = run(&ramp(4), &subjects(&servers), &mut bench).unwrap();
-    let steps = bench.asked.iter().filter(|r| r.purpose == Purpose::Ramp).count();
+    let steps = bench.requests.iter().filter(|r| r.purpose == Purpose::Ramp).count();
     assert_eq!(steps, 2 + 2 * 3, "the first of each, and the second of each three times");
     let ends = "its ramp ends below 50 Mbit/s";
     assert_eq!(out.warnings.iter().filter(|words| words.contains(ends)).count(), 2);
@@ -458,6 +465,6 @@ fn a_ramp_ends_where_the_generator_does() {
     let mut bench = imagined(&[100_000.0, 90_000.0]);
     bench.void = (first_step + 2..first_step + 8).collect();
     let out = run(&ramp(4), &subjects(&servers), &mut bench).unwrap();
-    let steps = bench.asked.iter().filter(|r| r.purpose == Purpose::Ramp).count();
+    let steps = bench.requests.iter().filter(|r| r.purpose == Purpose::Ramp).count();
     assert_eq!((steps, out.warnings.len()), (2 + 2 * 3 + 4, 0));
 }

@@ -399,13 +399,14 @@ mod tests {
 
         fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
             self.typical.elapsed_s += self.more_s;
-            let asked = TrialRequest { rate_per_s: request.rate_per_s / self.speed, ..*request };
-            Ok(match self.typical.trial(&asked)? {
+            let faster_request =
+                TrialRequest { rate_per_s: request.rate_per_s / self.speed, ..*request };
+            Ok(match self.typical.trial(&faster_request)? {
                 TrialEnd::Trial(trial) => TrialEnd::Trial(Box::new(TrialRecord {
                     rate_per_s: request.rate_per_s,
                     ..*trial
                 })),
-                gone @ TrialEnd::ServerGone(_) => gone,
+                ended @ TrialEnd::ServerEnded(_) => ended,
             })
         }
     }
@@ -425,7 +426,7 @@ mod tests {
     }
 
     /// Asserts that runs of `plan` keep to the announced time, and have all rounds.
-    fn assert_kept(plan: &Plan, lines: &[MeasurementSubject]) {
+    fn assert_in_time(plan: &Plan, lines: &[MeasurementSubject]) {
         let announced_s = RunTime::for_idle_machine(plan, lines).announced_s;
         for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {
             let (outcomes, took_s) = elsewhere(plan, lines, speed, more_s);
@@ -446,7 +447,7 @@ mod tests {
             let servers = if plan.servers == ["installed"] { &["bind", "knot"][..] } else { &[] };
             let servers: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
             let servers = if servers.is_empty() { &plan.servers } else { &servers };
-            assert_kept(&plan, &subjects(&plan, servers, None).unwrap());
+            assert_in_time(&plan, &subjects(&plan, servers, None).unwrap());
         }
     }
 
@@ -457,7 +458,7 @@ mod tests {
             for servers in [&["godwit"][..], &["godwit", "kea"]] {
                 let servers: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
                 let lines = subjects(&plan, &servers, None).unwrap();
-                assert_kept(&plan, &lines);
+                assert_in_time(&plan, &lines);
                 let announced_s = RunTime::for_idle_machine(&plan, &lines).announced_s;
                 assert!(announced_s < 60.0 * (servers.len() as f64 + 1.0), "{announced_s}");
             }
@@ -473,7 +474,7 @@ mod tests {
                     continue;
                 }
                 let lines = subjects(&plan, &plan.servers, None).unwrap();
-                assert_kept(&plan, &lines);
+                assert_in_time(&plan, &lines);
             }
         }
     }
@@ -488,10 +489,10 @@ mod tests {
         let short = RunTime::for_idle_machine(&plan, &lines);
         assert_eq!(short.rounds, 2);
         assert!(short.announced_s < plan.time_budget_s);
-        let said = short.shortage(&plan).unwrap();
-        assert!(said.contains("room for 2 of 3 rounds; --time-budget "), "{said}");
+        let shortage = short.shortage(&plan).unwrap();
+        assert!(shortage.contains("room for 2 of 3 rounds; --time-budget "), "{shortage}");
         let (outcomes, took_s) = elsewhere(&plan, &lines, 1.0, 0.0);
-        assert_eq!((outcomes.finished_rounds, outcomes.warnings), (2, vec![said]));
+        assert_eq!((outcomes.finished_rounds, outcomes.warnings), (2, vec![shortage]));
         assert!(took_s <= plan.time_budget_s * 1.1, "{took_s}");
         plan.time_budget_s = 1e4;
         let long = RunTime::for_idle_machine(&plan, &lines);
@@ -512,14 +513,15 @@ mod tests {
         let last = RunStage::Round(plan.rounds() - 1);
         let stages =
             [RunStage::Started, RunStage::Round(0), last, RunStage::Ramp, RunStage::Trials];
-        let left: Vec<f64> = stages.iter().map(|&stage| time.remaining_after_s(stage)).collect();
-        assert!(left.is_sorted_by(|a, b| a >= b), "{left:?}");
-        assert!(left[0] < time.announced_s && left[4] > 0.0, "{left:?}");
+        let remaining_s: Vec<f64> =
+            stages.iter().map(|&stage| time.remaining_after_s(stage)).collect();
+        assert!(remaining_s.is_sorted_by(|a, b| a >= b), "{remaining_s:?}");
+        assert!(remaining_s[0] < time.announced_s && remaining_s[4] > 0.0, "{remaining_s:?}");
     }
 
     #[test]
     fn durations_have_units_that_fit() {
-        let shown = [0.4, 99.0, 120.0, 165.0, 9_000.0].map(duration);
-        assert_eq!(shown, ["0 s", "99 s", "2 min", "2 min 45 s", "2 h 30 min"]);
+        let texts = [0.4, 99.0, 120.0, 165.0, 9_000.0].map(duration);
+        assert_eq!(texts, ["0 s", "99 s", "2 min", "2 min 45 s", "2 h 30 min"]);
     }
 }

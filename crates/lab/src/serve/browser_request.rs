@@ -36,8 +36,8 @@ impl UrlEncodedFields {
 
     /// Returns the first value of this name that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let named = self.0.iter().filter(|(other, _)| other == name);
-        named.map(|(_, value)| value.as_str()).find(|value| !value.is_empty())
+        let values = self.0.iter().filter(|(other, _)| other == name);
+        values.map(|(_, value)| value.as_str()).find(|value| !value.is_empty())
     }
 }
 

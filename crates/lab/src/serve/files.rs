@@ -13,7 +13,10 @@ pub(super) struct ResultFile {
 /// Reads the file at `below` in the results folder; `None` when there is none, or it is outside.
 pub(super) fn read(results: &Path, below: &str) -> Option<ResultFile> {
     let path = inside(results, below)?;
-    let octets = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
+    if !path.is_file() {
+        return None;
+    }
+    let octets = fs::read(&path).ok()?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let kind = match extension {
         "html" => "text/html; charset=utf-8",
@@ -47,15 +50,16 @@ mod tests {
 
     #[test]
     fn nothing_outside_of_the_folder_is_shown() {
-        let place = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
-        let results = place.join("results");
+        let base_folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
+        let results = base_folder.join("results");
         fs::create_dir_all(results.join("run")).unwrap();
-        fs::write(place.join("secret.json"), "{}").unwrap();
+        fs::write(base_folder.join("secret.json"), "{}").unwrap();
         fs::write(results.join("run/report.html"), "<p>").unwrap();
-        std::os::unix::fs::symlink(place.join("secret.json"), results.join("link.json")).unwrap();
-        let found = read(&results, "run/report.html").unwrap();
-        assert_eq!((found.kind, &found.octets[..]), ("text/html; charset=utf-8", &b"<p>"[..]));
-        let secret = place.join("secret.json");
+        std::os::unix::fs::symlink(base_folder.join("secret.json"), results.join("link.json"))
+            .unwrap();
+        let file = read(&results, "run/report.html").unwrap();
+        assert_eq!((file.kind, &file.octets[..]), ("text/html; charset=utf-8", &b"<p>"[..]));
+        let secret = base_folder.join("secret.json");
         let absolute = secret.to_str().unwrap();
         for odd in
             ["../secret.json", "run/../../secret.json", absolute, "link.json", "", ".", "run"]
@@ -63,6 +67,6 @@ mod tests {
             assert_eq!(read(&results, odd), None, "{odd}");
         }
         assert!(folder(&results, "run").is_some() && folder(&results, "..").is_none());
-        fs::remove_dir_all(place).unwrap();
+        fs::remove_dir_all(base_folder).unwrap();
     }
 }

@@ -82,15 +82,15 @@ pub fn serve(
         .build()
         .map_err(|e| LabError::cannot("serve", e))?;
     LocalSet::new().block_on(&runtime, async {
-        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
-        let listener = TcpListener::bind(wanted)
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let listener = TcpListener::bind(address)
             .await
-            .map_err(|e| LabError::cannot(format!("listen on {wanted}"), e))?;
+            .map_err(|e| LabError::cannot(format!("listen on {address}"), e))?;
         let address =
             listener.local_addr().map_err(|e| LabError::cannot("listen on 127.0.0.1", e))?;
-        let desk = Rc::new(ResultsServer::new(results.clone(), address.port(), token()?));
+        let server = Rc::new(ResultsServer::new(results.clone(), address.port(), token()?));
         ready(address)?;
-        spawn_local(accept(listener, desk));
+        spawn_local(accept(listener, server));
         while !stop.load(Ordering::Acquire) {
             tokio::time::sleep(STOP_CHECK_INTERVAL).await;
         }
@@ -107,15 +107,15 @@ fn token() -> Result<String, LabError> {
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 
-async fn accept(listener: TcpListener, desk: Rc<ResultsServer>) {
+async fn accept(listener: TcpListener, server: Rc<ResultsServer>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let desk = Rc::clone(&desk);
+                let server = Rc::clone(&server);
                 spawn_local(async move {
-                    connection(stream, desk).await;
+                    connection(stream, server).await;
                     drop(permit);
                 });
             }
@@ -127,13 +127,13 @@ async fn accept(listener: TcpListener, desk: Rc<ResultsServer>) {
 
 /// Serves one connection to its end. The server answers the browser's errors; when the browser has
 /// gone, there is no one to report an error to.
-async fn connection(stream: TcpStream, desk: Rc<ResultsServer>) {
+async fn connection(stream: TcpStream, server: Rc<ResultsServer>) {
     let waiting = RequestHeadWait::new();
     let service = {
         let waiting = Rc::clone(&waiting);
         service_fn(move |request| {
             waiting.end();
-            respond(request, Rc::clone(&desk))
+            respond(request, Rc::clone(&server))
         })
     };
     let connection = http1::Builder::new()
@@ -148,10 +148,10 @@ async fn connection(stream: TcpStream, desk: Rc<ResultsServer>) {
 
 async fn respond(
     request: Request<Incoming>,
-    desk: Rc<ResultsServer>,
+    server: Rc<ResultsServer>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let answer = match read_request(request).await {
-        Some(asked) => desk.answer(&asked),
+        Some(browser_request) => server.answer(&browser_request),
         None => BrowserResponse::refusal(
             StatusCode::BAD_REQUEST,
             "This is no request that is understood.",
@@ -195,8 +195,10 @@ fn response(answer: BrowserResponse) -> Response<Full<Bytes>> {
     }
     let policy = if answer.is_foreign { "sandbox allow-scripts" } else { POLICY };
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    if let Some(place) = answer.location.and_then(|place| HeaderValue::try_from(place).ok()) {
-        headers.insert(header::LOCATION, place);
+    if let Some(location) =
+        answer.location.and_then(|location| HeaderValue::try_from(location).ok())
+    {
+        headers.insert(header::LOCATION, location);
     }
     if answer.status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST"));

@@ -70,14 +70,14 @@ impl ResultsServer {
     }
 
     /// Returns the answer to a request.
-    pub(super) fn answer(&self, asked: &BrowserRequest) -> BrowserResponse {
-        if !self.hosts.contains(&asked.host) {
-            let words = format!("This is {}, not {}.", self.hosts[0], asked.host);
+    pub(super) fn answer(&self, request: &BrowserRequest) -> BrowserResponse {
+        if !self.hosts.contains(&request.host) {
+            let words = format!("This is {}, not {}.", self.hosts[0], request.host);
             return BrowserResponse::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
         }
-        let answered = match asked.method {
-            Method::GET | Method::HEAD => self.get_page(asked),
-            Method::POST => self.apply_change(asked),
+        let answered = match request.method {
+            Method::GET | Method::HEAD => self.get_page(request),
+            Method::POST => self.apply_change(request),
             _ => {
                 let words = "Only GET and POST are understood.";
                 return BrowserResponse::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
@@ -92,30 +92,30 @@ impl ResultsServer {
         })
     }
 
-    fn get_page(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
-        match asked.path.as_str() {
-            "/" => self.list(&asked.query),
-            "/compare" => self.compare(&asked.query),
-            "/trend" => self.trend(&asked.query),
-            "/live" => self.live(&asked.query),
-            "/progress" => self.progress(&asked.query),
+    fn get_page(&self, request: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+        match request.path.as_str() {
+            "/" => self.list(&request.query),
+            "/compare" => self.compare(&request.query),
+            "/trend" => self.trend(&request.query),
+            "/live" => self.live(&request.query),
+            "/progress" => self.progress(&request.query),
             path => Ok(self.file(path)),
         }
     }
 
     /// Makes a change if the form has the token of this server's pages and does not come from a
     /// foreign page.
-    fn apply_change(&self, asked: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+    fn apply_change(&self, request: &BrowserRequest) -> Result<BrowserResponse, LabError> {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
-        let is_same_token = asked.form.get("token") == Some(self.token.as_str());
-        if !is_same_token || !asked.origin.as_ref().is_none_or(is_ours) {
+        let is_same_token = request.form.get("token") == Some(self.token.as_str());
+        if !is_same_token || !request.origin.as_ref().is_none_or(is_ours) {
             let words = "This form is not from a page of this server. Load the list anew.";
             return Ok(BrowserResponse::refusal(StatusCode::FORBIDDEN, words));
         }
-        match asked.path.as_str() {
-            "/pin" => stored::pin(&self.results, &self.run(&asked.form, "run")?.1).map(|_| ()),
+        match request.path.as_str() {
+            "/pin" => stored::pin(&self.results, &self.run(&request.form, "run")?.1).map(|_| ()),
             "/unpin" => {
-                stored::unpin(&self.results, required_field(&asked.form, "plan")?).map(|_| ())
+                stored::unpin(&self.results, required_field(&request.form, "plan")?).map(|_| ())
             }
             _ => return Ok(not_found()),
         }?;
@@ -125,9 +125,9 @@ impl ResultsServer {
     fn list(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let query = query.get("q").unwrap_or_default();
         let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
-        let found = stored::list(&self.results, &words)?;
+        let runs = stored::list(&self.results, &words)?;
         let results = self.results.to_string_lossy();
-        let page = ListPage { results: &results, query, token: &self.token, runs: &found };
+        let page = ListPage { results: &results, query, token: &self.token, runs: &runs };
         Ok(BrowserResponse::new(HTML, render_list(&page)))
     }
 
@@ -154,35 +154,34 @@ impl ResultsServer {
     fn trend(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
         let plan = required_field(query, "plan")?;
         let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
-        let found = stored::list(&self.results, &[])?;
-        let trend = stored::trend(&self.results, &found, plan, &servers, None)?;
+        let runs = stored::list(&self.results, &[])?;
+        let trend = stored::trend(&self.results, &runs, plan, &servers, None)?;
         Ok(BrowserResponse::new(HTML, render_trend(&trend)))
     }
 
     fn live(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
-        let (id, folder, told) = self.run_progress(query)?;
+        let (id, folder, progress) = self.run_progress(query)?;
         // Trials are counted first: the browser will request a trial that ends meanwhile again.
         let trials = journal::finished_trials(&folder);
         let summary = if trials == 0 {
-            measure::summary::digest(&told.run, &[])
+            measure::summary::digest(&progress.run, &[])
         } else {
-            journal::summarize(&folder, &told)?
+            journal::summarize(&folder, &progress)?
         };
         let lines: Vec<(f64, String)> =
-            told.entries.iter().map(|entry| (entry.at_s, entry.words.clone())).collect();
-        let now = last_entry_words(&told.entries);
-        let is_running = told.is_running;
-        let (summary, told) = (&summary, &lines[..]);
-        let page =
-            LivePage { id, summary, trials, progress_lines: told, activity: now, is_running };
+            progress.entries.iter().map(|entry| (entry.at_s, entry.words.clone())).collect();
+        let now = last_entry_words(&progress.entries);
+        let is_running = progress.is_running;
+        let (summary, progress_lines) = (&summary, &lines[..]);
+        let page = LivePage { id, summary, trials, progress_lines, activity: now, is_running };
         Ok(BrowserResponse::new(HTML, render_live(&page)))
     }
 
     fn progress(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
-        let (id, folder, told) = self.run_progress(query)?;
+        let (id, folder, run_progress) = self.run_progress(query)?;
         let from = query.get("from").unwrap_or("0").parse::<usize>();
         let from = from.map_err(|e| LabError::Usage(format!("from: {e}")))?;
-        let lines: Vec<String> = told
+        let lines: Vec<String> = run_progress
             .entries
             .iter()
             .skip(from)
@@ -190,10 +189,10 @@ impl ResultsServer {
             .collect();
         let seen = json!({
             "lines": lines,
-            "next": told.entries.len(),
-            "now": last_entry_words(&told.entries),
+            "next": run_progress.entries.len(),
+            "now": last_entry_words(&run_progress.entries),
             "trials": journal::finished_trials(&folder),
-            "is_running": told.is_running,
+            "is_running": run_progress.is_running,
             "has_report": folder.join(folder::REPORT).is_file(),
             "report": report_path(id),
         });
@@ -201,13 +200,11 @@ impl ResultsServer {
     }
 
     fn file(&self, path: &str) -> BrowserResponse {
-        let found =
-            path.strip_prefix("/results/").and_then(|path| files::read(&self.results, path));
-        match found {
-            Some(found) => BrowserResponse {
-                is_foreign: true,
-                ..BrowserResponse::new(found.kind, found.octets)
-            },
+        let file = path.strip_prefix("/results/").and_then(|path| files::read(&self.results, path));
+        match file {
+            Some(file) => {
+                BrowserResponse { is_foreign: true, ..BrowserResponse::new(file.kind, file.octets) }
+            }
             None => not_found(),
         }
     }
@@ -218,9 +215,10 @@ impl ResultsServer {
         query: &'f UrlEncodedFields,
     ) -> Result<(&'f str, PathBuf, RunProgress), LabError> {
         let (id, folder) = self.run(query, "run")?;
-        let told = journal::read(&folder);
-        let told = told.ok_or_else(|| LabError::Usage(format!("{id} has no progress to show")))?;
-        Ok((id, folder, told))
+        let progress = journal::read(&folder);
+        let progress =
+            progress.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
+        Ok((id, folder, progress))
     }
 
     /// Returns the run that a field names, and its folder.

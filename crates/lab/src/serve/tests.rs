@@ -19,7 +19,7 @@ const TOKEN: &str = "0123456789abcdef";
 /// Results folder with two runs, and its handler.
 struct ResultsFixture {
     results: PathBuf,
-    desk: ResultsServer,
+    server: ResultsServer,
 }
 
 impl ResultsFixture {
@@ -40,22 +40,22 @@ impl ResultsFixture {
             fs::write(folder.join("summary.json"), text).unwrap();
             fs::write(folder.join("report.html"), "<p>the report").unwrap();
         }
-        let desk = ResultsServer::new(results.clone(), 8067, TOKEN.to_owned());
-        Self { results, desk }
+        let server = ResultsServer::new(results.clone(), 8067, TOKEN.to_owned());
+        Self { results, server }
     }
 
     fn get(&self, target: &str) -> BrowserResponse {
-        self.desk.answer(&get(target))
+        self.server.answer(&get(target))
     }
 
     fn post(&self, path: &str, form: &str, origin: Option<&str>) -> BrowserResponse {
-        let asked = BrowserRequest {
+        let request = BrowserRequest {
             method: Method::POST,
             form: UrlEncodedFields::parse(form).unwrap(),
             origin: origin.map(str::to_owned),
             ..get(path)
         };
-        self.desk.answer(&asked)
+        self.server.answer(&request)
     }
 
     fn has_baselines(&self) -> bool {
@@ -87,7 +87,7 @@ fn text(answer: &BrowserResponse) -> String {
 
 #[test]
 fn a_name_that_is_not_this_servers_is_not_answered() {
-    let place = ResultsFixture::new("host");
+    let fixture = ResultsFixture::new("host");
     for (host, status) in [
         (HOST, StatusCode::OK),
         ("localhost:8067", StatusCode::OK),
@@ -95,14 +95,14 @@ fn a_name_that_is_not_this_servers_is_not_answered() {
         ("127.0.0.1", StatusCode::MISDIRECTED_REQUEST),
         ("127.0.0.1:8068", StatusCode::MISDIRECTED_REQUEST),
     ] {
-        let answer = place.desk.answer(&BrowserRequest { host: host.to_owned(), ..get("/") });
+        let answer = fixture.server.answer(&BrowserRequest { host: host.to_owned(), ..get("/") });
         assert_eq!(answer.status, status, "{host}");
     }
 }
 
 #[test]
 fn only_our_own_pages_change_anything() {
-    let place = ResultsFixture::new("token");
+    let fixture = ResultsFixture::new("token");
     let right = format!("token={TOKEN}&run=a");
     let ours = Some("http://127.0.0.1:8067");
     for (form, origin) in [
@@ -113,28 +113,28 @@ fn only_our_own_pages_change_anything() {
         (right.as_str(), Some("null")),
         (right.as_str(), Some("https://127.0.0.1:8067")),
     ] {
-        assert_eq!(place.post("/pin", form, origin).status, StatusCode::FORBIDDEN, "{form}");
-        assert!(!place.has_baselines(), "{form} {origin:?}");
+        assert_eq!(fixture.post("/pin", form, origin).status, StatusCode::FORBIDDEN, "{form}");
+        assert!(!fixture.has_baselines(), "{form} {origin:?}");
     }
     let in_query = BrowserRequest { method: Method::POST, ..get(&format!("/pin?{right}")) };
-    assert_eq!(place.desk.answer(&in_query).status, StatusCode::FORBIDDEN);
-    assert_eq!(place.get(&format!("/pin?{right}")).status, StatusCode::NOT_FOUND);
-    let answer = place.post("/pin", &right, ours);
+    assert_eq!(fixture.server.answer(&in_query).status, StatusCode::FORBIDDEN);
+    assert_eq!(fixture.get(&format!("/pin?{right}")).status, StatusCode::NOT_FOUND);
+    let answer = fixture.post("/pin", &right, ours);
     assert_eq!((answer.status, answer.location.as_deref()), (StatusCode::SEE_OTHER, Some("/")));
-    assert!(place.has_baselines());
-    assert!(text(&place.get("/?q=pinned")).contains("data-run=\"a\""));
-    assert!(!text(&place.get("/?q=pinned")).contains("data-run=\"b\""));
-    let answer = place.post("/unpin", &format!("token={TOKEN}&plan=mine"), None);
+    assert!(fixture.has_baselines());
+    assert!(text(&fixture.get("/?q=pinned")).contains("data-run=\"a\""));
+    assert!(!text(&fixture.get("/?q=pinned")).contains("data-run=\"b\""));
+    let answer = fixture.post("/unpin", &format!("token={TOKEN}&plan=mine"), None);
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
-    assert!(!text(&place.get("/?q=pinned")).contains("data-run"));
-    assert_eq!(place.post("/else", &right, ours).status, StatusCode::NOT_FOUND);
+    assert!(!text(&fixture.get("/?q=pinned")).contains("data-run"));
+    assert_eq!(fixture.post("/else", &right, ours).status, StatusCode::NOT_FOUND);
 }
 
 #[test]
 fn runs_are_compared_and_drawn() {
-    let place = ResultsFixture::new("compare");
-    assert!(text(&place.get("/compare?a=a&b=b")).contains("data-chart=\"ratios\""));
-    let judged = text(&place.get("/compare?a=a&b=b&margin=50"));
+    let fixture = ResultsFixture::new("compare");
+    assert!(text(&fixture.get("/compare?a=a&b=b")).contains("data-chart=\"ratios\""));
+    let judged = text(&fixture.get("/compare?a=a&b=b&margin=50"));
     assert!(judged.contains("data-gate="), "{judged}");
     for (target, words) in [
         ("/compare?b=b", "no run of mine is pinned"),
@@ -145,39 +145,41 @@ fn runs_are_compared_and_drawn() {
         ("/trend?plan=other", "there is no run of other"),
         ("/live?run=a", "a tells nothing of itself"),
     ] {
-        let answer = place.get(target);
+        let answer = fixture.get(target);
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{target}");
         assert!(text(&answer).contains(words), "{target}: {}", text(&answer));
     }
-    assert!(text(&place.get("/trend?plan=mine")).contains("data-chart=\"trend-rate-godwit-none\""));
+    assert!(
+        text(&fixture.get("/trend?plan=mine")).contains("data-chart=\"trend-rate-godwit-none\"")
+    );
 }
 
 #[test]
 fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
-    let place = ResultsFixture::new("files");
-    let answer = place.get("/results/a/report.html");
+    let fixture = ResultsFixture::new("files");
+    let answer = fixture.get("/results/a/report.html");
     assert_eq!((answer.status, answer.is_foreign), (StatusCode::OK, true));
     assert_eq!(text(&answer), "<p>the report");
-    assert!(!place.get("/").is_foreign);
-    let outside = format!("/results/{}", place.results.join("a/report.html").display());
+    assert!(!fixture.get("/").is_foreign);
+    let outside = format!("/results/{}", fixture.results.join("a/report.html").display());
     for target in ["/results/../desk", "/results/", "/results/a", &outside, "/etc/passwd", "/x"] {
-        assert_eq!(place.get(target).status, StatusCode::NOT_FOUND, "{target}");
+        assert_eq!(fixture.get(target).status, StatusCode::NOT_FOUND, "{target}");
     }
     let put = BrowserRequest { method: Method::PUT, ..get("/") };
-    assert_eq!(place.desk.answer(&put).status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(fixture.server.answer(&put).status, StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[test]
 fn a_run_that_goes_on_tells_what_it_does() {
-    let place = ResultsFixture::new("live");
-    let folder = place.results.join("running");
+    let fixture = ResultsFixture::new("live");
+    let folder = fixture.results.join("running");
     fs::create_dir_all(&folder).unwrap();
     let mut run = RunRecord::default();
     "<b>mine".clone_into(&mut run.plan.title);
     let mut journal = RunJournal::new(&folder, &run);
     journal.record(1.0, JournalEntryKind::Step, "first");
     let seen = |from: usize| -> serde_json::Value {
-        let answer = place.get(&format!("/progress?run=running&from={from}"));
+        let answer = fixture.get(&format!("/progress?run=running&from={from}"));
         serde_json::from_slice(&answer.body).unwrap()
     };
     assert_eq!(seen(0)["lines"], serde_json::json!(["[  1 s] first"]));
@@ -186,9 +188,9 @@ fn a_run_that_goes_on_tells_what_it_does() {
     assert_eq!(more["lines"], serde_json::json!(["[  2 s] second"]));
     assert_eq!((&more["next"], &more["now"]), (&2.into(), &"second".into()));
     assert_eq!((&more["is_running"], &more["has_report"]), (&true.into(), &false.into()));
-    let page = text(&place.get("/live?run=running"));
+    let page = text(&fixture.get("/live?run=running"));
     assert!(page.contains("No trial is over yet") && page.contains("&lt;b&gt;mine"), "{page}");
-    assert!(text(&place.get("/?q=running")).contains("/live?run=running"));
+    assert!(text(&fixture.get("/?q=running")).contains("/live?run=running"));
     drop(journal);
     // A process that another test starts at this moment has the journal's lock until it executes
     // another program.
@@ -202,7 +204,7 @@ fn a_run_that_goes_on_tells_what_it_does() {
 }
 
 /// Returns the answer for a client that sends `octets` and waits for the end, which may be a reset.
-fn told(address: std::net::SocketAddr, octets: &[u8]) -> String {
+fn reply(address: std::net::SocketAddr, octets: &[u8]) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let mut answer = String::new();
     let sent = stream.write_all(octets).and_then(|()| stream.read_to_string(&mut answer));
@@ -217,12 +219,12 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
         .start_paused(true)
         .build()
         .unwrap();
-    let place = ResultsFixture::new("room");
+    let fixture = ResultsFixture::new("room");
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let desk = ResultsServer::new(place.results.clone(), address.port(), TOKEN.to_owned());
-        tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(desk)));
+        let server = ResultsServer::new(fixture.results.clone(), address.port(), TOKEN.to_owned());
+        tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(server)));
         let begin = tokio::time::Instant::now();
         let (head_sender, head_ended) = tokio::sync::oneshot::channel();
         let (sender, answered) = tokio::sync::oneshot::channel();
@@ -230,12 +232,12 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
             let idle: Vec<_> = (0..super::CONNECTIONS)
                 .map(|_| std::net::TcpStream::connect(address).unwrap())
                 .collect();
-            let slow = told(address, b"GET / HT");
+            let slow = reply(address, b"GET / HT");
             head_sender.send(()).unwrap();
             let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
             // Time may pass before the request has left.
             let page = (0..10_000)
-                .map(|_| told(address, request.as_bytes()))
+                .map(|_| reply(address, request.as_bytes()))
                 .find(|page| !page.is_empty())
                 .unwrap_or_default();
             drop(idle);

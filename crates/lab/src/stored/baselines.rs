@@ -31,8 +31,8 @@ impl Baselines {
         }
         let read: Self = folder::read_json(&path)?;
         if read.schema != SCHEMA {
-            let (path, found) = (path.display(), read.schema);
-            let message = format!("{path} cannot be read: its schema is {found}");
+            let (path, schema) = (path.display(), read.schema);
+            let message = format!("{path} is not what it should be: its schema is {schema}");
             return Err(LabError::Usage(message));
         }
         Ok(read)

@@ -81,12 +81,12 @@ mod tests {
             highest_in_summary(Path::new("r"), &summary(servers), server)
         };
         let one = [("godwit", Some(9.0))];
-        let found = of(&one, None).unwrap();
-        assert_eq!(found.leases_per_s.to_bits(), 9.0_f64.to_bits());
-        assert!(found.source.contains("a plan") && found.source.ends_with("godwit (4 threads)"));
+        let rate = of(&one, None).unwrap();
+        assert_eq!(rate.leases_per_s.to_bits(), 9.0_f64.to_bits());
+        assert!(rate.source.contains("a plan") && rate.source.ends_with("godwit (4 threads)"));
         let two = [("godwit", Some(9.0)), ("kea", None)];
         assert_eq!(of(&two, None).unwrap_err(), "r has godwit, kea: say which server");
-        assert_eq!(of(&two, Some("godwit")).unwrap(), found);
+        assert_eq!(of(&two, Some("godwit")).unwrap(), rate);
         assert_eq!(of(&two, Some("kea")).unwrap_err(), "r: no rate of kea was confirmed");
         assert_eq!(of(&two, Some("isc")).unwrap_err(), "r has godwit, kea, not isc");
         assert_eq!(of(&[], None).unwrap_err(), "r has no server");

@@ -49,22 +49,22 @@ pub fn list(results: &Path, words: &[String]) -> Result<StoredRuns, LabError> {
         return Err(LabError::Usage(format!("there is no folder {}", results.display())));
     }
     let baselines = Baselines::read(results)?;
-    let mut found = StoredRuns { schema: STORED_SCHEMA.to_owned(), ..StoredRuns::default() };
+    let mut runs = StoredRuns { schema: STORED_SCHEMA.to_owned(), ..StoredRuns::default() };
     for name in folders(results) {
         let path = results.join(&name);
-        collect(&path, &name, &mut found);
+        collect(&path, &name, &mut runs);
         if path.join(SUITE).is_file() || !path.join(folder::TRIALS).is_dir() {
             for part in folders(&path) {
-                collect(&path.join(&part), &format!("{name}/{part}"), &mut found);
+                collect(&path.join(&part), &format!("{name}/{part}"), &mut runs);
             }
         }
     }
-    for run in &mut found.runs {
+    for run in &mut runs.runs {
         run.is_baseline = baselines.baselines.get(&run.plan) == Some(&run.id);
     }
-    found.runs.retain(|run| run.matches(words));
-    found.runs.sort_by(|a, b| (&b.started, &b.id).cmp(&(&a.started, &a.id)));
-    Ok(found)
+    runs.runs.retain(|run| run.matches(words));
+    runs.runs.sort_by(|a, b| (&b.started, &b.id).cmp(&(&a.started, &a.id)));
+    Ok(runs)
 }
 
 /// Returns the names of the folders in a folder.
@@ -78,10 +78,10 @@ fn folders(path: &Path) -> Vec<String> {
 }
 
 /// Adds the run in a folder, if it is one.
-fn collect(path: &Path, id: &str, found: &mut StoredRuns) {
+fn collect(path: &Path, id: &str, runs: &mut StoredRuns) {
     match read(path, id) {
-        Ok(run) => found.runs.extend(run),
-        Err(error) => found.unreadable.push(error.to_string()),
+        Ok(run) => runs.runs.extend(run),
+        Err(error) => runs.unreadable.push(error.to_string()),
     }
 }
 
@@ -92,8 +92,8 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
         if head.schema == SUMMARY_SCHEMA {
             return Ok(Some(head.into_stored_run(id)));
         }
-        let (file, found) = (summary.display(), head.schema);
-        let message = format!("{file} cannot be read: its schema is {found}");
+        let (file, schema) = (summary.display(), head.schema);
+        let message = format!("{file} is not what it should be: its schema is {schema}");
         return Err(LabError::Usage(message));
     }
     let suite = path.join(SUITE);
@@ -129,16 +129,16 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
 /// Makes the line of a run that is in progress or was killed, from its progress file.
 fn without_report(path: &Path, id: &str) -> StoredRun {
     let line = unfinished(id);
-    let Some(told) = journal::read(path) else { return line };
-    let is_running = told.is_running;
+    let Some(progress) = journal::read(path) else { return line };
+    let is_running = progress.is_running;
     StoredRun {
         state: if is_running { StoredState::Running } else { StoredState::Unfinished },
-        plan: told.run.plan.name,
-        title: told.run.plan.title,
-        started: told.run.started,
-        commit: told.run.environment.commit,
-        profile: told.run.environment.profile,
-        godwit: told.run.environment.godwit,
+        plan: progress.run.plan.name,
+        title: progress.run.plan.title,
+        started: progress.run.started,
+        commit: progress.run.environment.commit,
+        profile: progress.run.environment.profile,
+        godwit: progress.run.environment.godwit,
         ..line
     }
 }
@@ -158,9 +158,9 @@ fn unfinished(id: &str) -> StoredRun {
 
 /// Formats the list for the terminal.
 #[must_use]
-pub fn table(found: &StoredRuns) -> String {
+pub fn table(stored: &StoredRuns) -> String {
     let mut text = String::new();
-    for run in &found.runs {
+    for run in &stored.runs {
         let mut facts = vec![run.started.replace('T', " ")];
         facts.push(match run.state {
             StoredState::Done => report::format::seconds(run.duration_s),
@@ -182,10 +182,10 @@ pub fn table(found: &StoredRuns) -> String {
             let _ = writeln!(text, "{}", line(figure, &run.yields));
         }
     }
-    if found.runs.is_empty() {
+    if stored.runs.is_empty() {
         text.push_str("no run\n");
     }
-    for sentence in &found.unreadable {
+    for sentence in &stored.unreadable {
         let _ = writeln!(text, "note: {sentence}");
     }
     text

@@ -13,10 +13,10 @@ pub use highest::{HighestRate, highest};
 pub use list::{list, table};
 pub use trend::{trend, trend_lines, write_trend};
 
-/// Returns the folder that the user means by `named`: a path, or else a name below the results
+/// Returns the folder that the user means by `path`: a path, or else a name below the results
 /// folder. The caller must check that there is a run in it.
 #[must_use]
-pub fn find(results: &Path, named: &Path) -> PathBuf {
-    let below = results.join(named);
-    if !named.is_dir() && named.is_relative() && below.is_dir() { below } else { named.to_owned() }
+pub fn find(results: &Path, path: &Path) -> PathBuf {
+    let below = results.join(path);
+    if !path.is_dir() && path.is_relative() && below.is_dir() { below } else { path.to_owned() }
 }

@@ -17,12 +17,12 @@ use crate::folder;
 /// There is no finished run of the plan, or none with such a server.
 pub fn trend(
     results: &Path,
-    found: &StoredRuns,
+    stored: &StoredRuns,
     plan: &str,
     servers: &[String],
     most: Option<usize>,
 ) -> Result<Trend, LabError> {
-    let mut trend = Trend::from_runs(plan, servers, &found.runs).ok_or_else(|| {
+    let mut trend = Trend::from_runs(plan, servers, &stored.runs).ok_or_else(|| {
         let with = match servers {
             [] => String::new(),
             servers => format!(" with {}", servers.join(", ")),

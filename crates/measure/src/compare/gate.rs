@@ -101,8 +101,8 @@ pub fn check_margin(
     margin_percent: f64,
     servers: &[String],
 ) -> Result<Gate, String> {
-    let known = |name: &String| comparison.servers.iter().any(|of| of.server == *name);
-    if let Some(name) = servers.iter().find(|name| !known(name)) {
+    let is_compared = |name: &String| comparison.servers.iter().any(|of| of.server == *name);
+    if let Some(name) = servers.iter().find(|name| !is_compared(name)) {
         let names: Vec<&str> = comparison.servers.iter().map(|of| of.server.as_str()).collect();
         return Err(format!("{name} is not in both results, which have {}", names.join(", ")));
     }
@@ -159,17 +159,17 @@ fn line(
         let words = "has no interval: more than one run or round is needed".to_owned();
         return line(GateVerdict::Undecided, words);
     };
-    let least_kept = 1.0 - margin_percent / 100.0;
+    let least_ratio = 1.0 - margin_percent / 100.0;
     let low = if open.is_at_most { 0.0 } else { of.low };
     let high = if open.is_at_least { f64::INFINITY } else { of.high };
     let range = format!("{:.3} ({:.3} to {:.3}) times", of.ratio, of.low, of.high);
     let percent = |ratio: f64| (1.0 - ratio) * 100.0;
-    if high < least_kept {
+    if high < least_ratio {
         let at_least = percent(of.high);
         let words = format!("{range}: a loss of at least {at_least:.1} %");
         return line(GateVerdict::Regressed, words);
     }
-    if low >= least_kept {
+    if low >= least_ratio {
         let words = if of.low >= 1.0 {
             format!("{range}: no loss")
         } else {

@@ -108,7 +108,7 @@ pub fn compare(a: (&str, &RunSummary), b: (&str, &RunSummary), force: bool) -> C
         a: side_a,
         b: side_b,
         servers: if is_shown { figures::servers(a.1, b.1) } else { Vec::new() },
-        limit: limit.filter(|_| is_shown),
+        limit: if is_shown { limit } else { None },
         gate: None,
     }
 }

@@ -106,20 +106,20 @@ pub(super) fn find(
     b: &RunSummary,
     limit: Option<&LimitChange>,
 ) -> (Vec<IncomparabilityReason>, Vec<String>) {
-    let mut found = ComparabilityFindings::default();
-    plans(&mut found, &a.plan, &b.plan);
-    servers(&mut found, a, b);
-    machine(&mut found, a, b);
-    noise(&mut found, a, b);
-    limit_shift(&mut found, a, b, limit);
+    let mut findings = ComparabilityFindings::default();
+    plans(&mut findings, &a.plan, &b.plan);
+    servers(&mut findings, a, b);
+    machine(&mut findings, a, b);
+    noise(&mut findings, a, b);
+    limit_shift(&mut findings, a, b, limit);
     for (side, summary) in [("A", a), ("B", b)] {
         let (done, planned) = (summary.runs_done, summary.plan.runs.count);
         if done < planned {
-            found.notes.push(format!("{side} has {done} of {planned} runs"));
+            findings.notes.push(format!("{side} has {done} of {planned} runs"));
         }
     }
-    found.reasons.sort_by_key(|reason| reason.kind);
-    (found.reasons, found.notes)
+    findings.reasons.sort_by_key(|reason| reason.kind);
+    (findings.reasons, findings.notes)
 }
 
 /// Returns every leaf of a plan: path, and value as JSON.
@@ -157,14 +157,14 @@ pub(crate) fn plan_hash(plan: &Plan) -> String {
     format!("{hash:016x}")
 }
 
-fn plans(found: &mut ComparabilityFindings, a: &Plan, b: &Plan) {
+fn plans(findings: &mut ComparabilityFindings, a: &Plan, b: &Plan) {
     let (of_a, of_b) = (leaves(a), leaves(b));
     let mut decisive = Vec::new();
     for (key, a) in &of_a {
         let b = &of_b[key];
         if a == b || key == "topology" {
         } else if is_free(key) {
-            found.notes.push(format!("plan: {key} is {a} in A, {b} in B"));
+            findings.notes.push(format!("plan: {key} is {a} in A, {b} in B"));
         } else {
             decisive.push(format!("{key} ({a} in A, {b} in B)"));
         }
@@ -176,56 +176,56 @@ fn plans(found: &mut ComparabilityFindings, a: &Plan, b: &Plan) {
             plan_hash(b),
             decisive.join(", ")
         );
-        found.add_reason(ReasonKind::Plan, words);
+        findings.add_reason(ReasonKind::Plan, words);
     }
 }
 
-fn servers(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
+fn servers(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     let mut both = 0;
     for of_a in &a.results {
         match b.results.iter().find(|of_b| of_b.server == of_a.server) {
             Some(of_b) => {
                 both += 1;
-                server(found, of_a, of_b);
+                server(findings, of_a, of_b);
             }
-            None => found.notes.push(format!("{} is in A only", of_a.server)),
+            None => findings.notes.push(format!("{} is in A only", of_a.server)),
         }
     }
     for of_b in &b.results {
         if !a.results.iter().any(|of_a| of_a.server == of_b.server) {
-            found.notes.push(format!("{} is in B only", of_b.server));
+            findings.notes.push(format!("{} is in B only", of_b.server));
         }
     }
     if both == 0 {
-        found.add_reason(ReasonKind::MissingData, "no server is in both".to_owned());
+        findings.add_reason(ReasonKind::MissingData, "no server is in both".to_owned());
     }
     let (of_a, of_b) = (&a.environment.commit, &b.environment.commit);
     if of_a != of_b {
         let (a, b) = (commit(of_a), commit(of_b));
-        found.notes.push(format!("Godwit is of {a} in A, of {b} in B"));
+        findings.notes.push(format!("Godwit is of {a} in A, of {b} in B"));
     }
     let (of_a, of_b) = (&a.environment.profile, &b.environment.profile);
     if of_a != of_b {
         let (a, b) = (profile(of_a), profile(of_b));
-        found.notes.push(format!("Godwit is built with {a} in A, with {b} in B"));
+        findings.notes.push(format!("Godwit is built with {a} in A, with {b} in B"));
     }
     for (name, version) in &a.environment.servers {
         if let Some(other) = b.environment.servers.get(name).filter(|other| *other != version) {
-            found.notes.push(format!("{name} is {version} in A, {other} in B"));
+            findings.notes.push(format!("{name} is {version} in A, {other} in B"));
         }
     }
 }
 
-fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult) {
+fn server(findings: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult) {
     let name = &a.server;
     for (side, result) in [("A", a), ("B", b)] {
         let counted = result.runs.iter().filter(|run| !run.is_void()).count();
         if result.leases_per_s.is_none() {
             let words = format!("{name} has no confirmed rate in {side}");
-            found.add_reason(ReasonKind::MissingData, words);
+            findings.add_reason(ReasonKind::MissingData, words);
         } else if !result.runs.is_empty() && counted < LEAST_TO_DROP {
             let words = format!("{name} has {counted} runs that count in {side}, too few");
-            found.add_reason(ReasonKind::MissingData, words);
+            findings.add_reason(ReasonKind::MissingData, words);
         }
     }
     if a.variant != b.variant {
@@ -235,9 +235,9 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
             variant_name(&b.variant)
         );
         if a.variant.starts_with("durability") || b.variant.starts_with("durability") {
-            found.add_reason(ReasonKind::Durability, words);
+            findings.add_reason(ReasonKind::Durability, words);
         } else {
-            found.notes.push(format!("the better variant differs: {words}"));
+            findings.notes.push(format!("the better variant differs: {words}"));
         }
     }
     let how = |used: bool| if used { "in groups (segmentation)" } else { "one by one" };
@@ -245,7 +245,7 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
         (Some(a), Some(b)) if a == b => {}
         (Some(a), Some(b)) => {
             let words = format!("messages to {name} left {} in A, {} in B", how(a), how(b));
-            found.add_reason(ReasonKind::Segmentation, words);
+            findings.add_reason(ReasonKind::Segmentation, words);
         }
         (of_a, _) => {
             let side = if of_a.is_none() { "A" } else { "B" };
@@ -253,7 +253,7 @@ fn server(found: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResult)
                 "it is not known whether messages to {name} left in groups in {side}; \
                  `godwit lab report` on its folder may find out"
             );
-            found.add_reason(ReasonKind::Segmentation, words);
+            findings.add_reason(ReasonKind::Segmentation, words);
         }
     }
 }
@@ -270,7 +270,7 @@ fn variant_name(variant: &str) -> &str {
     if variant.is_empty() { "plain" } else { variant }
 }
 
-fn machine(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
+fn machine(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     let (of_a, of_b) = (&a.environment, &b.environment);
     let count = |cpus: u32| if cpus == 0 { String::new() } else { cpus.to_string() };
     for (what, a, b) in [
@@ -279,29 +279,34 @@ fn machine(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
         ("the kernel", &of_a.kernel, &of_b.kernel),
         ("the topology", &of_a.topology, &of_b.topology),
     ] {
-        found.add_difference(ReasonKind::Machine, what, a, b);
+        findings.add_difference(ReasonKind::Machine, what, a, b);
     }
     let hypervisor = |name: &str| if name.is_empty() { "none".to_owned() } else { name.to_owned() };
     let (a_kind, b_kind) = (hypervisor(&of_a.virtualization), hypervisor(&of_b.virtualization));
-    found.add_difference(ReasonKind::Machine, "the hypervisor", &a_kind, &b_kind);
+    findings.add_difference(ReasonKind::Machine, "the hypervisor", &a_kind, &b_kind);
     let (least, most) =
         (of_a.memory_bytes.min(of_b.memory_bytes), of_a.memory_bytes.max(of_b.memory_bytes));
     if least == 0 && most > 0 {
         let side = if of_a.memory_bytes == 0 { "A" } else { "B" };
-        found.add_reason(ReasonKind::MissingData, format!("the memory of {side} is not known"));
+        findings.add_reason(ReasonKind::MissingData, format!("the memory of {side} is not known"));
     } else if (most - least) as f64 > most as f64 * MEMORY_TOLERANCE {
         let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
         let (a, b) = (mib(of_a.memory_bytes), mib(of_b.memory_bytes));
-        found.add_difference(ReasonKind::Machine, "the memory", &a, &b);
+        findings.add_difference(ReasonKind::Machine, "the memory", &a, &b);
     }
     // Other settings describe the state of the machine, not the measurement.
     let is_kernels = |name: &str| name.starts_with("net.") || name == "scaling_governor";
     for (name, a) in of_a.settings.iter().filter(|(name, _)| is_kernels(name)) {
         if let Some(b) = of_b.settings.get(name) {
-            found.add_difference(ReasonKind::Machine, name, a, b);
+            findings.add_difference(ReasonKind::Machine, name, a, b);
         }
     }
-    found.add_difference(ReasonKind::Tool, "the version of godwit lab", &of_a.godwit, &of_b.godwit);
+    findings.add_difference(
+        ReasonKind::Tool,
+        "the version of godwit lab",
+        &of_a.godwit,
+        &of_b.godwit,
+    );
 }
 
 /// Returns the share of the processors' time that was stolen, over all trials weighted by length.
@@ -312,7 +317,7 @@ pub(super) fn steal_share(summary: &RunSummary) -> f64 {
     if total > 0.0 { stolen / total } else { 0.0 }
 }
 
-fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
+fn noise(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
     for (side, summary) in [("A", a), ("B", b)] {
         match summary.noise {
             Some(noise) if noise.typical_percent > NOISE_LIMIT_PERCENT => {
@@ -321,13 +326,13 @@ fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
                      {NOISE_LIMIT_PERCENT} %)",
                     noise.typical_percent
                 );
-                found.add_reason(ReasonKind::Noise, words);
+                findings.add_reason(ReasonKind::Noise, words);
             }
             Some(_) => {}
             None => {
                 let words =
                     format!("the noise floor of {side} is not known: fewer than two rounds");
-                found.add_reason(ReasonKind::MissingData, words);
+                findings.add_reason(ReasonKind::MissingData, words);
             }
         }
         let percent = steal_share(summary) * 100.0;
@@ -336,18 +341,18 @@ fn noise(found: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary) {
                 "the hypervisor took {percent:.0} % of the time in {side} (at most \
                  {STEAL_LIMIT_PERCENT} %)"
             );
-            found.add_reason(ReasonKind::Steal, words);
+            findings.add_reason(ReasonKind::Steal, words);
         }
     }
     let (of_a, of_b) = (steal_share(a) * 100.0, steal_share(b) * 100.0);
     if (of_a - of_b).abs() > STEAL_DIFFERENCE_PERCENT {
         let words = format!("the hypervisor took {of_a:.0} % of the time in A, {of_b:.0} % in B");
-        found.add_reason(ReasonKind::Steal, words);
+        findings.add_reason(ReasonKind::Steal, words);
     }
 }
 
 fn limit_shift(
-    found: &mut ComparabilityFindings,
+    findings: &mut ComparabilityFindings,
     a: &RunSummary,
     b: &RunSummary,
     limit: Option<&LimitChange>,
@@ -362,14 +367,14 @@ fn limit_shift(
                 "kernel and generator themselves changed: the limit responder of B does {factor:.2} \
                  times what that of A did"
             );
-            found.add_reason(ReasonKind::Limit, words);
+            findings.add_reason(ReasonKind::Limit, words);
         }
         return;
     }
     for (side, summary) in [("A", a), ("B", b)] {
         if summary.plan.blocks.limit && summary.limit.is_none() {
             let words = format!("the limit responder has no rate in {side}");
-            found.add_reason(ReasonKind::MissingData, words);
+            findings.add_reason(ReasonKind::MissingData, words);
         }
     }
 }

@@ -427,11 +427,11 @@ impl Plan {
         else {
             return false;
         };
-        let place = |name: &str| self.servers.iter().position(|server| server == name);
+        let position = |name: &str| self.servers.iter().position(|server| server == name);
         if of == to {
             feature != other && feature.baseline() == other
         } else {
-            feature == other && place(of) < place(to)
+            feature == other && position(of) < position(to)
         }
     }
 
@@ -473,8 +473,9 @@ mod tests {
             (plan.server_and_feature("limit"), plan.server_and_feature("kea-pool-9")),
             (None, None)
         );
-        let places = ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_position(line));
-        assert_eq!(places, [1, 0, 0]);
+        let positions =
+            ["kea-pool-99", "godwit-plain", "x"].map(|line| plan.feature_position(line));
+        assert_eq!(positions, [1, 0, 0]);
         let without = Plan::default();
         assert_eq!(
             (without.names_features(), without.server_and_feature("godwit-plain")),

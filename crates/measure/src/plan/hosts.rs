@@ -50,27 +50,27 @@ impl HostsPlan {
     /// Returns the settings that do not fit together: the key, the mistake, and the correction.
     #[must_use]
     pub fn problems(&self) -> Vec<(&'static str, String, &'static str)> {
-        let mut found = Vec::new();
+        let mut problems = Vec::new();
         let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
         if !self.is_used() {
-            return found;
+            return problems;
         }
         if self.server.is_empty() {
-            found.push((
+            problems.push((
                 "hosts.generators",
                 "there are `hosts.generators` and no `hosts.server`".to_owned(),
                 "servers of this machine are measured from this machine; name the machine of the servers",
             ));
         }
         if !is_address(&self.server_address) {
-            found.push((
+            problems.push((
                 "hosts.server_address",
                 format!("`hosts.server_address` is `{}`, which is no address", self.server_address),
                 "the address to which the generators send, as 192.0.2.1 or 2001:db8::1",
             ));
         }
         if let Some(wrong) = self.generator_addresses.iter().find(|text| !is_address(text)) {
-            found.push((
+            problems.push((
                 "hosts.generator_addresses",
                 format!("`hosts.generator_addresses` has `{wrong}`, which is no address"),
                 "the address of each generator towards the server",
@@ -78,7 +78,7 @@ impl HostsPlan {
         }
         let (machines, addresses) = (self.generators.len(), self.generator_addresses.len());
         if machines != addresses {
-            found.push((
+            problems.push((
                 "hosts.generator_addresses",
                 format!(
                     "there are {machines} `hosts.generators` and {addresses} addresses of them"
@@ -86,7 +86,7 @@ impl HostsPlan {
                 "each generator has one address, in the order of `hosts.generators`",
             ));
         }
-        found
+        problems
     }
 }
 

@@ -322,9 +322,9 @@ impl ServerDurability {
     /// [`ServerDurability::Always`] for a name without one.
     #[must_use]
     pub fn split_line(line: &str) -> (&str, Self) {
-        let told = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
+        let with_suffix = |of: Self| Some((line.strip_suffix(of.suffix())?, of));
         let not_default = Self::ALL.into_iter().filter(|of| !of.suffix().is_empty());
-        not_default.filter_map(told).next().unwrap_or((line, Self::Always))
+        not_default.filter_map(with_suffix).next().unwrap_or((line, Self::Always))
     }
 }
 

@@ -170,7 +170,7 @@ impl<'t> KeyChecker<'t> {
     pub(crate) fn value_position(&self, path: &str) -> Range<usize> {
         self.key_positions
             .iter()
-            .find(|(found, _)| found == path)
+            .find(|(key, _)| key == path)
             .map_or(0..0, |(_, span)| span.clone())
     }
 }
@@ -295,7 +295,7 @@ impl KeyChecker<'_> {
 
     /// Checks that the settings of runs fit together.
     fn runs(&mut self, plan: &Plan) {
-        let is_given = |path: &str| self.key_positions.iter().any(|(found, _)| found == path);
+        let is_given = |path: &str| self.key_positions.iter().any(|(key, _)| key == path);
         let mut problems = Vec::new();
         if plan.has_runs() {
             if is_given("blocks.rounds") {

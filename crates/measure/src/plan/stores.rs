@@ -205,7 +205,8 @@ impl Plan {
                 if is_durable(server) { whole } else { line }.strip_prefix(server.as_str())?;
             let rest = match rest {
                 "" => "",
-                rest => rest.strip_prefix('-').filter(|_| self.names_stores())?,
+                rest if self.names_stores() => rest.strip_prefix('-')?,
+                _ => return None,
             };
             let is_database = self.line_store(line).is_some_and(LeaseStoreKind::is_database);
             let is_main =

@@ -45,7 +45,11 @@ impl Profile {
     /// recorded.
     #[must_use]
     pub fn cpus_busy(&self) -> f64 {
-        let asked = f64::from(self.frequency_hz) * self.seconds;
-        if asked > 0.0 { (self.samples + self.lost) as f64 / asked } else { 0.0 }
+        let planned_samples = f64::from(self.frequency_hz) * self.seconds;
+        if planned_samples > 0.0 {
+            (self.samples + self.lost) as f64 / planned_samples
+        } else {
+            0.0
+        }
     }
 }

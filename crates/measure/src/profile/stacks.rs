@@ -135,9 +135,9 @@ impl StacksBuilder {
             }
         };
         let functions = &mut self.stacks.functions;
-        let named = (frame.function.to_owned(), object);
-        *self.functions.entry(named).or_insert_with_key(|named| {
-            functions.push(named.clone());
+        let function = (frame.function.to_owned(), object);
+        *self.functions.entry(function).or_insert_with_key(|function| {
+            functions.push(function.clone());
             functions.len() as u32 - 1
         })
     }

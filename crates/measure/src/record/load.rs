@@ -290,7 +290,7 @@ impl LatencySummary {
     /// Formats median, high percentiles and maximum in whole microseconds, for people; a dash for a
     /// value with too few samples.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn text(&self) -> String {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));
         let most = if self.count > 0 { Some(self.max_us) } else { None };
         let [p50, p99, p999, most] = [self.p50_us, self.p99_us, self.p999_us, most].map(us);
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_percentile_is_told_of_enough_samples_only() {
         assert_eq!([0.5, 0.9, 0.99, 0.999].map(samples_for), [20, 100, 1_000, 10_000]);
-        for (count, known) in [(0, 0), (19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1_000, 3)]
+        for (count, expected) in [(0, 0), (19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1_000, 3)]
             .into_iter()
             .chain([(9_999, 3), (10_000, 4)])
         {
@@ -382,10 +382,10 @@ mod tests {
                 old.without_unsupported_percentiles(),
             ] {
                 let all = [summary.p50_us, summary.p90_us, summary.p99_us, summary.p999_us];
-                assert_eq!(all.iter().flatten().count(), known, "{count}: {summary:?}");
+                assert_eq!(all.iter().flatten().count(), expected, "{count}: {summary:?}");
             }
         }
-        assert_eq!(LatencySummary::default().shown(), "p50 -, p99 -, p99.9 -, max -");
+        assert_eq!(LatencySummary::default().text(), "p50 -, p99 -, p99.9 -, max -");
     }
 
     #[test]

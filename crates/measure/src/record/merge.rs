@@ -163,9 +163,9 @@ mod tests {
         assert_eq!((merged.offered_per_s, merged.completed_per_s), (9_100.0, 9_000.0));
         assert_eq!((merged.leases, merged.generator_limited), (9_000, true));
         assert_eq!(merged.generator_limited_reason, "full");
-        let (found, exact) = (merged.latency_due, whole.latency_due);
-        assert!((found.mean_us / exact.mean_us - 1.0).abs() < 1e-9);
-        assert_eq!(LatencySummary { mean_us: exact.mean_us, ..found }, exact);
+        let (latency, exact) = (merged.latency_due, whole.latency_due);
+        assert!((latency.mean_us / exact.mean_us - 1.0).abs() < 1e-9);
+        assert_eq!(LatencySummary { mean_us: exact.mean_us, ..latency }, exact);
         assert!(merged.latency_sent.p99_us >= exact.p99_us);
         assert_eq!(merged.settings["generators"], 2);
     }

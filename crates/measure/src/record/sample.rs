@@ -172,7 +172,7 @@ mod tests {
             let sample = MachineSample { cpus, server_process_s, ..MachineSample::default() };
             server_cpu_s([sample].iter(), &[1])
         };
-        let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        let is = |actual: f64, expected: f64| assert!((actual - expected).abs() < 1e-9, "{actual}");
         // The server is alone on its processor, so all of the time is the server's.
         is(of(0.5, 0.125, Some(0.375)), 0.5);
         // Another program fills the processor: a fifth of the interrupts is the server's.

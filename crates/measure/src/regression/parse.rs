@@ -130,12 +130,12 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
     {
         note(&check, "ccids", "`ccids` must be a list of different ones out of: 3, 2");
     }
-    for (at, (case, place)) in plan.cases.iter().zip(&cases).enumerate() {
+    for (at, (case, case_check)) in plan.cases.iter().zip(&cases).enumerate() {
         if plan.cases[..at].iter().any(|other| other.name == case.name) {
-            note(place, "case.name", "two cases have this name");
+            note(case_check, "case.name", "two cases have this name");
         }
         if let Some((path, message)) = objection(case) {
-            note(place, path, message);
+            note(case_check, path, message);
         }
     }
     if problems.is_empty() { Ok(plan) } else { Err(in_order(problems)) }

@@ -99,8 +99,10 @@ fn split(word: &str, units: &[(&str, f64)]) -> Option<(f64, f64)> {
         .iter()
         .find_map(|&(name, unit)| word.strip_suffix(name).map(|number| (number, unit)))?;
     let is_plain = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
-    let value = (is_plain && word.len() <= WORD_BYTES_MAX).then(|| number.parse().ok()).flatten();
-    value.map(|value| (value, unit))
+    if !is_plain || word.len() > WORD_BYTES_MAX {
+        return None;
+    }
+    Some((number.parse().ok()?, unit))
 }
 
 #[cfg(test)]

@@ -12,18 +12,18 @@ fn drive(
     let mut trace: Vec<(SearchTrial, TrialOutcome)> = Vec::new();
     loop {
         match search.next_step() {
-            SearchStep::Done(found) => {
-                assert_eq!(search.result(), Some(found));
-                assert_eq!(found.trials as usize, trace.len());
+            SearchStep::Done(result) => {
+                assert_eq!(search.result(), Some(result));
+                assert_eq!(result.trials as usize, trace.len());
                 let confirmed = trace.iter().rev().find(|(probe, outcome)| {
                     probe.purpose == Purpose::Confirm && *outcome == TrialOutcome::Met
                 });
                 assert_eq!(
                     confirmed.map(|(probe, _)| probe.rate_per_s),
-                    found.rate_per_s,
+                    result.rate_per_s,
                     "only confirmed rates are reported"
                 );
-                return (found, trace);
+                return (result, trace);
             }
             SearchStep::Probe(probe) => {
                 assert!(trace.len() < 200, "no end: {trace:?}");
@@ -54,10 +54,10 @@ fn finds_a_hard_limit_to_the_width_asked_for() {
     let mut random = Random::from_seed(1);
     for _ in 0..2_000 {
         let limit = any_limit(&mut random);
-        let (found, trace) = drive(Search::new(&plan), up_to(limit));
-        let rate = found.rate_per_s.unwrap();
+        let (result, trace) = drive(Search::new(&plan), up_to(limit));
+        let rate = result.rate_per_s.unwrap();
         assert!(rate <= limit && rate * 1.05 >= limit, "{rate} of {limit}");
-        assert_eq!((found.stop, found.voids), (SearchStopReason::Server, 0));
+        assert_eq!((result.stop, result.voids), (SearchStopReason::Server, 0));
         assert!(trace.len() <= 20, "{} trials for {limit}", trace.len());
         assert_eq!(trace.last().unwrap().0.dwell_s, plan.confirm_dwell_s);
     }
@@ -70,13 +70,13 @@ fn a_second_search_near_the_first_is_shorter_and_as_good() {
     let (mut from_start, mut from_near) = (0, 0);
     for _ in 0..500 {
         let limit = any_limit(&mut random);
-        let (found, trace) = drive(Search::new(&plan), up_to(limit));
+        let (result, trace) = drive(Search::new(&plan), up_to(limit));
         from_start += trace.len();
         let moved = limit * (0.9 + 0.2 * random.unit());
-        let near = Search::near(&plan, found.rate_per_s.unwrap());
-        let (found, trace) = drive(near, up_to(moved));
+        let near = Search::near(&plan, result.rate_per_s.unwrap());
+        let (result, trace) = drive(near, up_to(moved));
         from_near += trace.len();
-        let rate = found.rate_per_s.unwrap();
+        let rate = result.rate_per_s.unwrap();
         assert!(rate <= moved && rate * 1.06 >= moved, "{rate} of {moved}");
     }
     assert!(from_near * 10 < from_start * 7, "{from_near} trials near, {from_start} from start");
@@ -86,8 +86,8 @@ fn a_second_search_near_the_first_is_shorter_and_as_good() {
 fn a_near_search_follows_a_server_that_changed_a_lot() {
     let plan = SearchPlan { bisections: 10, ..SearchPlan::default() };
     for limit in [100.0, 3_000.0, 40_000.0, 900_000.0] {
-        let (found, trace) = drive(Search::near(&plan, 40_000.0), up_to(limit));
-        let rate = found.rate_per_s.unwrap();
+        let (result, trace) = drive(Search::near(&plan, 40_000.0), up_to(limit));
+        let rate = result.rate_per_s.unwrap();
         assert!(rate <= limit && rate * 1.05 >= limit, "{rate} of {limit}");
         assert!(trace.len() < 30, "{}", trace.len());
     }
@@ -101,14 +101,14 @@ fn false_misses_cost_little() {
     for _ in 0..2_000 {
         let limit = any_limit(&mut random);
         let mut noise = random.fork(9);
-        let (found, _) = drive(Search::new(&plan), |probe| {
+        let (result, _) = drive(Search::new(&plan), |probe| {
             if probe.rate_per_s > limit || noise.chance(1, 30) {
                 TrialOutcome::Missed
             } else {
                 TrialOutcome::Met
             }
         });
-        let rate = found.rate_per_s.unwrap_or(0.0);
+        let rate = result.rate_per_s.unwrap_or(0.0);
         assert!(rate <= limit);
         shares.push(rate / limit);
     }
@@ -127,11 +127,11 @@ fn a_soft_limit_is_found_where_trials_begin_to_fail() {
     for _ in 0..1_000 {
         let limit = any_limit(&mut random);
         let mut noise = random.fork(9);
-        let (found, _) = drive(Search::new(&plan), |probe| {
+        let (result, _) = drive(Search::new(&plan), |probe| {
             let fails = 1.0 / (1.0 + (-(probe.rate_per_s / limit - 1.0) * 22.0).exp());
             if noise.unit() < fails { TrialOutcome::Missed } else { TrialOutcome::Met }
         });
-        if (0.7..=1.2).contains(&(found.rate_per_s.unwrap_or(0.0) / limit)) {
+        if (0.7..=1.2).contains(&(result.rate_per_s.unwrap_or(0.0) / limit)) {
             inside += 1;
         }
     }
@@ -141,30 +141,30 @@ fn a_soft_limit_is_found_where_trials_begin_to_fail() {
 #[test]
 fn the_highest_rate_of_the_plan_ends_the_search() {
     let plan = SearchPlan { max_per_s: 5_000.0, ..SearchPlan::default() };
-    let (found, trace) = drive(Search::new(&plan), up_to(f64::INFINITY));
-    assert_eq!((found.rate_per_s, found.stop), (Some(5_000.0), SearchStopReason::MaxRate));
+    let (result, trace) = drive(Search::new(&plan), up_to(f64::INFINITY));
+    assert_eq!((result.rate_per_s, result.stop), (Some(5_000.0), SearchStopReason::MaxRate));
     assert_eq!(trace.len(), 5, "1000, 2000, 4000, 5000, confirmation");
 }
 
 #[test]
 fn a_dead_server_has_no_rate() {
-    let (found, trace) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Missed);
-    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Unconfirmed));
+    let (result, trace) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Missed);
+    assert_eq!((result.rate_per_s, result.stop), (None, SearchStopReason::Unconfirmed));
     assert_eq!(trace.len(), 10, "1000 down to 1.95");
-    let (found, _) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Void);
-    assert_eq!((found.rate_per_s, found.voids), (None, found.trials));
-    assert_eq!(found.stop, SearchStopReason::Void, "nothing is known about this server");
+    let (result, _) = drive(Search::new(&SearchPlan::default()), |_| TrialOutcome::Void);
+    assert_eq!((result.rate_per_s, result.voids), (None, result.trials));
+    assert_eq!(result.stop, SearchStopReason::Void, "nothing is known about this server");
 }
 
 #[test]
 fn a_generator_that_cannot_go_on_gives_at_least() {
     let plan = SearchPlan { bisections: 8, ..SearchPlan::default() };
-    let (found, trace) = drive(Search::new(&plan), |probe| {
+    let (result, trace) = drive(Search::new(&plan), |probe| {
         if probe.rate_per_s > 30_000.0 { TrialOutcome::Void } else { TrialOutcome::Met }
     });
-    let rate = found.rate_per_s.unwrap();
+    let rate = result.rate_per_s.unwrap();
     assert!(rate <= 30_000.0 && rate * 1.05 >= 30_000.0, "{rate}");
-    assert_eq!(found.stop, SearchStopReason::Void);
+    assert_eq!(result.stop, SearchStopReason::Void);
     let first = trace.iter().filter(|(probe, _)| probe.rate_per_s == 32_000.0).count();
     assert_eq!(first as u32, 1 + plan.void_repeats, "repeated as often as the plan says");
 }
@@ -175,13 +175,13 @@ fn a_lone_void_changes_nothing_but_the_count() {
     let (clean, _) = drive(Search::new(&plan), up_to(7_777.0));
     let mut trial = 0;
     let mut server = up_to(7_777.0);
-    let (found, _) = drive(Search::new(&plan), |probe| {
+    let (result, _) = drive(Search::new(&plan), |probe| {
         trial += 1;
         if trial % 3 == 0 { TrialOutcome::Void } else { server(probe) }
     });
-    assert_eq!(found.rate_per_s, clean.rate_per_s);
-    assert_eq!(found.trials, clean.trials + found.voids);
-    assert!(found.voids >= 4);
+    assert_eq!(result.rate_per_s, clean.rate_per_s);
+    assert_eq!(result.trials, clean.trials + result.voids);
+    assert!(result.voids >= 4);
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn a_failed_confirmation_backs_off_and_gives_up_in_the_end() {
         Purpose::Confirm => up_to(9_000.0)(probe),
         _ => up_to(10_000.0)(probe),
     };
-    let (found, trace) = drive(Search::new(&plan), server);
-    let rate = found.rate_per_s.unwrap();
+    let (result, trace) = drive(Search::new(&plan), server);
+    let rate = result.rate_per_s.unwrap();
     assert!(rate <= 9_000.0 && rate * 1.07 >= 9_000.0, "{rate}");
     let confirms: Vec<f64> = trace
         .iter()
@@ -204,11 +204,11 @@ fn a_failed_confirmation_backs_off_and_gives_up_in_the_end() {
     assert!(confirms[..=down].windows(2).all(|pair| pair[1] < pair[0]), "{confirms:?}");
     assert!(down >= 2 && confirms.len() > down + 1, "{confirms:?}");
     assert!(confirms[down + 1..].iter().all(|&rate| rate > confirms[down]), "{confirms:?}");
-    let (found, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
+    let (result, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
         Purpose::Confirm => TrialOutcome::Missed,
         _ => up_to(10_000.0)(probe),
     });
-    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Unconfirmed));
+    assert_eq!((result.rate_per_s, result.stop), (None, SearchStopReason::Unconfirmed));
     assert_eq!(trace.iter().filter(|(p, _)| p.purpose == Purpose::Confirm).count(), 3);
 }
 
@@ -221,11 +221,11 @@ fn missed_confirmations_do_not_leave_a_figure_far_below_the_server() {
         // Short trials flatter by up to a quarter.
         let limit = any_limit(&mut random);
         let short = limit * (1.0 + 0.25 * random.unit());
-        let (found, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
+        let (result, trace) = drive(Search::new(&plan), |probe| match probe.purpose {
             Purpose::Confirm => up_to(limit)(probe),
             _ => up_to(short)(probe),
         });
-        let rate = found.rate_per_s.unwrap();
+        let rate = result.rate_per_s.unwrap();
         assert!(
             rate <= limit && rate * 1.06 >= limit,
             "{rate} of {limit}, {short} in short trials"
@@ -265,17 +265,17 @@ fn hurry_confirms_what_is_there() {
     let SearchStep::Probe(probe) = search.next_step() else { panic!("a confirmation") };
     assert_eq!((probe.rate_per_s, probe.purpose), (2_000.0, Purpose::Confirm));
     search.report(TrialOutcome::Met);
-    let found_before = search.result().unwrap();
+    let earlier_result = search.result().unwrap();
     assert_eq!(
-        (found_before.rate_per_s, found_before.stop),
+        (earlier_result.rate_per_s, earlier_result.stop),
         (Some(2_000.0), SearchStopReason::Hurried)
     );
     let mut nothing = Search::new(&SearchPlan::default());
     nothing.hurry();
-    let found = nothing.result().unwrap();
-    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Hurried));
+    let result = nothing.result().unwrap();
+    assert_eq!((result.rate_per_s, result.stop), (None, SearchStopReason::Hurried));
     search.hurry();
-    assert_eq!(search.result(), Some(found_before), "too late to change anything");
+    assert_eq!(search.result(), Some(earlier_result), "too late to change anything");
 }
 
 #[test]
@@ -304,8 +304,8 @@ fn hurry_lets_a_confirmation_go_on_once() {
     let (mut search, _) = begun();
     search.hurry();
     search.hurry();
-    let found = search.result().unwrap();
-    assert_eq!((found.rate_per_s, found.stop), (None, SearchStopReason::Hurried));
+    let result = search.result().unwrap();
+    assert_eq!((result.rate_per_s, result.stop), (None, SearchStopReason::Hurried));
 }
 
 #[test]

@@ -253,13 +253,13 @@ mod tests {
     fn ninety_five_of_a_hundred_intervals_hold_the_truth() {
         let mut random = Random::from_seed(6);
         let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
-        let mut held = 0;
+        let mut covered = 0;
         for _ in 0..4_000 {
             let pairs: Vec<(f64, f64)> =
                 (0..4).map(|_| ((0.1 * normal()).exp() * 7.0, (0.1 * normal()).exp())).collect();
             let interval = paired_ratio(&pairs).unwrap();
-            held += u32::from((interval.low..=interval.high).contains(&7.0));
+            covered += u32::from((interval.low..=interval.high).contains(&7.0));
         }
-        assert!((3_740..3_860).contains(&held), "{held} of 4000");
+        assert!((3_740..3_860).contains(&covered), "{covered} of 4000");
     }
 }

@@ -31,8 +31,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
-    let ln_front = a * x.ln() + b * (-x).ln_1p() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b);
-    ln_front.exp() / a / fraction(x, a, b)
+    let ln_factor = a * x.ln() + b * (-x).ln_1p() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b);
+    ln_factor.exp() / a / fraction(x, a, b)
 }
 
 /// Evaluates 1 + d1/(1 + d2/(1 + …)) from the front by Lentz's method.

@@ -52,12 +52,12 @@ impl MeanInterval {
 /// Returns the sum of squares of the winsorized values around their mean, and the mean of the
 /// values kept. `sorted` ascends and has more than `2 * drop` values.
 fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
-    let kept = &sorted[drop..sorted.len() - drop];
-    let (least, most) = (kept[0], kept[kept.len() - 1]);
+    let middle = &sorted[drop..sorted.len() - drop];
+    let (least, most) = (middle[0], middle[middle.len() - 1]);
     let values = || sorted.iter().map(|value| value.clamp(least, most));
     let center = values().sum::<f64>() / sorted.len() as f64;
     let squares = values().map(|value| (value - center).powi(2)).sum();
-    (squares, kept.iter().sum::<f64>() / kept.len() as f64)
+    (squares, middle.iter().sum::<f64>() / middle.len() as f64)
 }
 
 /// Returns the mean of `values` without the `drop` smallest and the `drop` largest, with the
@@ -73,18 +73,18 @@ pub fn trimmed_interval(values: &[f64], drop: usize) -> Option<MeanInterval> {
         let values = count as u32;
         return Some(MeanInterval { mean, low: mean, high: mean, values, dropped: 0, freedom: 0 });
     }
-    let kept = count - 2 * drop;
+    let kept_count = count - 2 * drop;
     let (squares, mean) = winsorized(&sorted, drop);
     let deviation = (squares / (count - 1) as f64).sqrt();
-    let error = deviation * (count as f64).sqrt() / kept as f64;
-    let half_width = student_t((kept - 1) as f64) * error;
+    let error = deviation * (count as f64).sqrt() / kept_count as f64;
+    let half_width = student_t((kept_count - 1) as f64) * error;
     Some(MeanInterval {
         mean,
         low: mean - half_width,
         high: mean + half_width,
         values: count as u32,
         dropped: drop as u32,
-        freedom: (kept - 1) as u32,
+        freedom: (kept_count - 1) as u32,
     })
 }
 
@@ -268,7 +268,7 @@ mod tests {
     /// Counts how many of 4,000 intervals contain the true value, for each way of spoiling. The
     /// distribution is symmetric on the logarithms, so the true value of every mean of them is the
     /// same.
-    fn held(spoiled_in_100: u64, mut holds: impl FnMut(&mut Random, u64) -> bool) -> u32 {
+    fn covered_count(spoiled_in_100: u64, mut holds: impl FnMut(&mut Random, u64) -> bool) -> u32 {
         let mut random = Random::from_seed(40 + spoiled_in_100);
         (0..4_000).map(|_| u32::from(holds(&mut random, spoiled_in_100))).sum()
     }
@@ -276,20 +276,20 @@ mod tests {
     #[test]
     fn about_ninety_five_of_a_hundred_intervals_hold_the_truth() {
         for spoiled in [0, 10] {
-            let logs = held(spoiled, |random, spoiled| {
+            let logs = covered_count(spoiled, |random, spoiled| {
                 let logs: Vec<f64> =
                     runs(random, 9, spoiled).iter().map(|run| (run / 1_000.0).ln()).collect();
                 let of = trimmed_interval(&logs, 1).unwrap();
                 (of.low..=of.high).contains(&0.0)
             });
             assert!((3_740..3_930).contains(&logs), "{logs} of 4000 with {spoiled} % spoiled");
-            let ratios = held(spoiled, |random, spoiled| {
+            let ratios = covered_count(spoiled, |random, spoiled| {
                 let (a, b) = (runs(random, 9, spoiled), runs(random, 9, spoiled));
                 let of = ratio_of_means(&a, &b, 1).unwrap();
                 (of.low..=of.high).contains(&1.0)
             });
             assert!((3_740..3_930).contains(&ratios), "{ratios} of 4000, {spoiled} % spoiled");
-            let pairs = held(spoiled, |random, spoiled| {
+            let pairs = covered_count(spoiled, |random, spoiled| {
                 let (a, b) = (runs(random, 9, spoiled), runs(random, 9, spoiled));
                 let pairs: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
                 let of = trimmed_paired_ratio(&pairs, 1).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn students_interval_over_the_seven_kept_would_be_too_narrow() {
         // This mistake shows why the winsorized spread is necessary.
-        let naive = held(0, |random, spoiled| {
+        let naive = covered_count(0, |random, spoiled| {
             let mut logs: Vec<f64> =
                 runs(random, 9, spoiled).iter().map(|run| (run / 1_000.0).ln()).collect();
             logs.sort_by(f64::total_cmp);

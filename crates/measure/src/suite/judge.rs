@@ -72,7 +72,7 @@ fn judge_row(
     row: &RowPlan,
     parts: &[Result<(String, RunSummary), String>],
 ) -> RowResult {
-    let found = match &row.not_measured {
+    let estimate = match &row.not_measured {
         Some(why) => Err(why.clone()),
         None => match suite.parts.iter().zip(parts).find(|(part, _)| part.plan == row.part) {
             Some((_, Ok((_, summary)))) => row_figure(row, summary),
@@ -90,10 +90,10 @@ fn judge_row(
         (_, Some(bound)) => ("≤", bound),
         _ => ("", f64::NAN),
     };
-    let (found, note) = match found {
-        Ok(found) => {
-            let why = found.bottleneck.map(Bottleneck::words).unwrap_or_default();
-            (Some(found), why.to_owned())
+    let (estimate, note) = match estimate {
+        Ok(estimate) => {
+            let why = estimate.bottleneck.map(Bottleneck::words).unwrap_or_default();
+            (Some(estimate), why.to_owned())
         }
         Err(why) => (None, why),
     };
@@ -101,15 +101,15 @@ fn judge_row(
         name: row.name.clone(),
         of,
         target: if bound.is_nan() { String::new() } else { format!("{sign} {bound}") },
-        value: found.map(|found| found.value),
-        low: found.and_then(|found| Some(found.interval?.0)),
-        high: found.and_then(|found| Some(found.interval?.1)),
-        verdict: found.map_or(TargetVerdict::NotMeasured, |found| verdict(found, row)),
+        value: estimate.map(|estimate| estimate.value),
+        low: estimate.and_then(|estimate| Some(estimate.interval?.0)),
+        high: estimate.and_then(|estimate| Some(estimate.interval?.1)),
+        verdict: estimate.map_or(TargetVerdict::NotMeasured, |estimate| verdict(estimate, row)),
         note,
     }
 }
 
-fn verdict(found: FigureEstimate, row: &RowPlan) -> TargetVerdict {
+fn verdict(estimate: FigureEstimate, row: &RowPlan) -> TargetVerdict {
     let meets = |value: f64| {
         row.at_least.is_none_or(|least| value >= least)
             && row.at_most.is_none_or(|most| value <= most)
@@ -117,11 +117,11 @@ fn verdict(found: FigureEstimate, row: &RowPlan) -> TargetVerdict {
     if row.is_stated {
         return TargetVerdict::Stated;
     }
-    if found.bottleneck.is_some() {
+    if estimate.bottleneck.is_some() {
         return TargetVerdict::NotJudged;
     }
-    let ends = found.interval.map(|(low, high)| (meets(low), meets(high)));
-    match (meets(found.value), ends) {
+    let ends = estimate.interval.map(|(low, high)| (meets(low), meets(high)));
+    match (meets(estimate.value), ends) {
         (true, Some((true, true))) => TargetVerdict::Met,
         (true, _) => TargetVerdict::MetByFigure,
         (false, Some((false, false))) => TargetVerdict::Missed,
@@ -131,17 +131,19 @@ fn verdict(found: FigureEstimate, row: &RowPlan) -> TargetVerdict {
 
 fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let line = |name: &str| {
-        let found = summary.results.iter().find(|result| result.server == name);
-        found.ok_or_else(|| format!("nothing was measured of {name}"))
+        let result = summary.results.iter().find(|result| result.server == name);
+        result.ok_or_else(|| format!("nothing was measured of {name}"))
     };
     let of = line(&row.of);
     match row.figure {
         FigureKind::LeasesPerSecond => {
-            let found = of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_s))?;
-            Ok(FigureEstimate { bottleneck: bottleneck(row, summary), ..found })
+            of?;
+            let estimate = ratio(row, summary, |ratio| ratio.leases_per_s)?;
+            Ok(FigureEstimate { bottleneck: bottleneck(row, summary), ..estimate })
         }
         FigureKind::LeasesPerCpuSecond => {
-            of.and_then(|_| ratio(row, summary, |ratio| ratio.leases_per_cpu_s))
+            of?;
+            ratio(row, summary, |ratio| ratio.leases_per_cpu_s)
         }
         FigureKind::ExchangesPerGeneratorCpuSecond => generators(of?, line(&row.to)?),
         FigureKind::ShareOfLimit => {
@@ -195,13 +197,13 @@ fn ratio(
     figure: impl Fn(&Ratio) -> Option<RatioInterval>,
 ) -> Result<FigureEstimate, String> {
     let between = |above: &str, below: &str| {
-        let found = summary.ratios.iter().find(|r| r.server == above && r.to == below);
-        found.and_then(&figure).map(FigureEstimate::from)
+        let summary_ratio = summary.ratios.iter().find(|r| r.server == above && r.to == below);
+        summary_ratio.and_then(&figure).map(FigureEstimate::from)
     };
-    let inverted = |found: FigureEstimate| FigureEstimate {
-        value: 1.0 / found.value,
-        interval: found.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
-        ..found
+    let inverted = |estimate: FigureEstimate| FigureEstimate {
+        value: 1.0 / estimate.value,
+        interval: estimate.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
+        ..estimate
     };
     between(&row.of, &row.to)
         .or_else(|| between(&row.to, &row.of).map(inverted))
@@ -210,11 +212,11 @@ fn ratio(
 
 /// Returns the cause of the ratio of two lines' rates, if it was not the servers.
 fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
-    let is_meant = |r: &&Ratio| {
+    let is_between = |r: &&Ratio| {
         let names = (r.server.as_str(), r.to.as_str());
         names == (row.of.as_str(), row.to.as_str()) || names == (row.to.as_str(), row.of.as_str())
     };
-    summary.ratios.iter().find(is_meant)?.bottleneck
+    summary.ratios.iter().find(is_between)?.bottleneck
 }
 
 /// Compares two generators' results with the same server.
@@ -425,8 +427,8 @@ mod tests {
         for round in limit.chain(summary.results[0].rounds.iter_mut()) {
             round.leases_per_cpu_s = Some(round.leases_per_s * 2.0 - 20.0);
         }
-        let found = row_figure(&per_cpu, &summary).unwrap();
-        assert!((found.value - 40.0 / 60.0).abs() < 1e-9, "{found:?}");
+        let estimate = row_figure(&per_cpu, &summary).unwrap();
+        assert!((estimate.value - 40.0 / 60.0).abs() < 1e-9, "{estimate:?}");
     }
 
     #[test]
@@ -489,8 +491,8 @@ mod tests {
         summary.results[0].curve.extend([point(at(5.1, 200.0)), point(at(5.9, 999.0))]);
         assert_eq!(row_figure(&same, &summary).unwrap().value, 0.25);
         let stated = RowPlan { is_stated: true, at_least: None, ..same };
-        let found = FigureEstimate { value: 0.25, interval: None, bottleneck: None };
-        assert_eq!(verdict(found, &stated), TargetVerdict::Stated);
+        let estimate = FigureEstimate { value: 0.25, interval: None, bottleneck: None };
+        assert_eq!(verdict(estimate, &stated), TargetVerdict::Stated);
     }
 
     #[test]
@@ -526,8 +528,8 @@ mod tests {
     #[test]
     fn what_was_not_measured_says_why() {
         assert!(judged(row("c", "b")).note.contains("nothing was measured of c"));
-        let told = RowPlan { not_measured: Some("later".into()), ..row("a", "b") };
-        let result = judged(told);
+        let unmeasured = RowPlan { not_measured: Some("later".into()), ..row("a", "b") };
+        let result = judged(unmeasured);
         assert_eq!((result.verdict, result.note.as_str()), (TargetVerdict::NotMeasured, "later"));
         let part =
             super::super::SuitePart { plan: "p".into(), ..super::super::SuitePart::default() };

@@ -43,11 +43,11 @@ impl Bottleneck {
             (end.server.as_str(), end.variant.as_str()) == (server, variant)
                 && end.rate_per_s.is_some()
         };
-        let found: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
-        let stopped = found.iter().filter(|end| end.stop == SearchStopReason::Void).count();
+        let ends: Vec<&SearchEnd> = run.searches.iter().filter(is_of).collect();
+        let stopped = ends.iter().filter(|end| end.stop == SearchStopReason::Void).count();
         let mut voids = trials.iter().flat_map(|trial| &trial.void);
         let is_generator = voids.any(|reason: &VoidReason| reason.is_generator_limit());
-        (2 * stopped > found.len() && is_generator).then_some(Self::Generator)
+        (2 * stopped > ends.len() && is_generator).then_some(Self::Generator)
     }
 
     /// Returns the bottleneck of `result`, whose share of the limit is known.

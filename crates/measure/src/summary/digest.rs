@@ -78,8 +78,8 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
         files: files.into_iter().collect(),
     };
     notes::compare(&mut summary);
-    let found = warnings(&summary);
-    summary.warnings.extend(found);
+    let further_warnings = warnings(&summary);
+    summary.warnings.extend(further_warnings);
     summary
 }
 
@@ -123,10 +123,10 @@ fn profiles(trials: &[&TrialRecord], results: &[ServerResult]) -> Vec<ServerProf
         })
     };
     let mut profiles: Vec<ServerProfile> = trials.iter().filter_map(of).collect();
-    let place = |name: &str| results.iter().position(|result| result.server == name);
+    let position = |name: &str| results.iter().position(|result| result.server == name);
     profiles.sort_by(|a, b| {
-        let places = place(&a.server).cmp(&place(&b.server));
-        places.then(a.offered_per_s.total_cmp(&b.offered_per_s))
+        let order = position(&a.server).cmp(&position(&b.server));
+        order.then(a.offered_per_s.total_cmp(&b.offered_per_s))
     });
     profiles
 }
@@ -170,7 +170,7 @@ fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
         answers_per_s: leases_per_s * run.plan.protocol.answers_per_exchange(),
         is_at_least: rounds.is_empty() || is_open,
         runs: if has_runs { runs } else { Vec::new() },
-        mean: mean.filter(|_| has_runs),
+        mean: if has_runs { mean } else { None },
         rounds,
         curve: curve::curve(trials),
         trials: trials.len() as u32,

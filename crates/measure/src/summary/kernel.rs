@@ -42,8 +42,8 @@ impl KernelCounts {
 
 fn softirq_share(trial: &TrialRecord) -> f64 {
     let cpus = trial.samples.iter().flat_map(|sample| &sample.cpus);
-    let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
-    let (softirq_s, all_s) = given.fold((0.0, 0.0), |(softirq_s, all_s), cpu| {
+    let server_cpus = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
+    let (softirq_s, all_s) = server_cpus.fold((0.0, 0.0), |(softirq_s, all_s), cpu| {
         (softirq_s + cpu.softirq_s, all_s + cpu.busy_s + cpu.idle_s)
     });
     if all_s > 0.0 { softirq_s / all_s } else { 0.0 }

@@ -59,20 +59,22 @@ impl LongTrial {
     /// none is left over, in seconds from the first due time.
     #[must_use]
     pub fn exhausted_s(&self) -> Option<f64> {
-        let pool_size = self.pool_size.filter(|_| self.offered_per_s > 0.0)?;
-        Some(f64::from(pool_size) / self.offered_per_s)
+        if self.offered_per_s <= 0.0 {
+            return None;
+        }
+        Some(f64::from(self.pool_size?) / self.offered_per_s)
     }
 }
 
 /// Returns the long trials of a run: those in which a pool ran out, and those of whole seconds that
 /// met the criterion.
 pub(super) fn long_trials(trials: &[&TrialRecord], loss_percent: f64) -> Vec<LongTrial> {
-    let is_told = |trial: &&&TrialRecord| {
+    let is_long = |trial: &&&TrialRecord| {
         !trial.is_void()
             && trial.restart.is_none()
             && (trial.purpose == Purpose::Exhaustion || trial.meets(loss_percent))
     };
-    trials.iter().filter(is_told).filter_map(|trial| long_trial(trial)).collect()
+    trials.iter().filter(is_long).filter_map(|trial| long_trial(trial)).collect()
 }
 
 fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
@@ -180,8 +182,8 @@ mod tests {
 
     #[test]
     fn samples_stand_beside_the_exchanges_of_their_second() {
-        let found = long_trials(&[&trial()], 2.5);
-        let [one] = found.as_slice() else { panic!("{found:?}") };
+        let long = long_trials(&[&trial()], 2.5);
+        let [one] = long.as_slice() else { panic!("{long:?}") };
         assert_eq!((one.points.len(), one.pool_size, one.exhausted_s()), (3, Some(20), Some(2.0)));
         let seen: Vec<_> =
             one.points.iter().map(|p| (p.server_cpus_busy, p.server_rss_bytes)).collect();
@@ -204,8 +206,8 @@ mod tests {
         void.void = vec![crate::record::VoidReason::Steal];
         let mut met = missed.clone();
         met.load.as_mut().unwrap().exchanges.on_time = 10;
-        let found = long_trials(&[&without, &missed, &void, &met], 2.5);
-        assert_eq!(found.iter().map(|of| of.purpose).collect::<Vec<_>>(), [Purpose::Confirm]);
+        let long = long_trials(&[&without, &missed, &void, &met], 2.5);
+        assert_eq!(long.iter().map(|of| of.purpose).collect::<Vec<_>>(), [Purpose::Confirm]);
         let mut elsewhere = trial();
         elsewhere.server_cpus.clear();
         let of = &long_trials(&[&elsewhere], 2.5)[0];

@@ -128,9 +128,10 @@ impl fmt::Display for TrialNote {
 /// Returns the notes that a trial's own record gives reason for, in the order of
 /// [`TrialNote::ALL`]; none for plans of other protocols.
 pub(super) fn trial_notes(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
-    let Some(load) = trial.load.as_ref().filter(|_| !run.plan.protocol.is_dhcp()) else {
+    if run.plan.protocol.is_dhcp() {
         return Vec::new();
-    };
+    }
+    let Some(load) = &trial.load else { return Vec::new() };
     let kernel = KernelCounts::from_trial(trial).unwrap_or_default();
     let (server, generator) = (&kernel.server, &kernel.generator);
     let is_veth = run.environment.topology == "veth";
@@ -359,10 +360,10 @@ mod tests {
         let noted: Vec<_> = summary.trials.iter().map(|row| row.notes.len()).collect();
         assert_eq!(noted, [1, 0, 0, 0]);
         let result = ServerResult { server: "spins".to_owned(), ..ServerResult::default() };
-        let mut said = Vec::new();
-        warnings(&summary.trials, &result, &mut said);
+        let mut notes = Vec::new();
+        warnings(&summary.trials, &result, &mut notes);
         let expected = "spins: busy at a low rate: it polls, or was disturbed, in 1 of the 2 trials \
                         that met the criterion.";
-        assert_eq!(said, [expected]);
+        assert_eq!(notes, [expected]);
     }
 }

@@ -60,8 +60,8 @@ fn server_load(trial: &TrialRecord) -> f64 {
     // The first intervals may be before the due time of the first exchange.
     let later = &samples[(samples.len() / 4).min(STARTING_SAMPLES)..];
     let cpus = later.iter().flat_map(|sample| &sample.cpus);
-    let given = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
-    let there_s: f64 = given.map(|cpu| cpu.busy_s + cpu.idle_s).sum();
+    let server_cpus = cpus.filter(|cpu| trial.server_cpus.contains(&cpu.cpu));
+    let there_s: f64 = server_cpus.map(|cpu| cpu.busy_s + cpu.idle_s).sum();
     let used_s = server_cpu_s(later.iter().copied(), &trial.server_cpus);
     if there_s > 0.0 { used_s / there_s } else { 0.0 }
 }
@@ -82,8 +82,8 @@ fn join(trial: &TrialRecord, samples: &[MachineSample]) -> TimePoint {
     let elapsed_s: f64 = samples.iter().map(|sample| sample.interval_s).sum();
     let rate = |seconds: f64| if elapsed_s > 0.0 { seconds / elapsed_s } else { 0.0 };
     let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
-    let busy = |given: &[u32]| {
-        rate(cpus().filter(|cpu| given.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum())
+    let busy = |cpu_numbers: &[u32]| {
+        rate(cpus().filter(|cpu| cpu_numbers.contains(&cpu.cpu)).map(|cpu| cpu.busy_s).sum())
     };
     TimePoint {
         at_s: thousandths(samples.last().map_or(0.0, |sample| sample.at_s)),

@@ -64,8 +64,8 @@ pub(super) fn server_result(
             })
             .collect(),
         leases_per_s: best.leases_per_s,
-        leases_per_s_low: rates().min_by(f64::total_cmp).filter(|_| is_range),
-        leases_per_s_high: rates().max_by(f64::total_cmp).filter(|_| is_range),
+        leases_per_s_low: if is_range { rates().min_by(f64::total_cmp) } else { None },
+        leases_per_s_high: if is_range { rates().max_by(f64::total_cmp) } else { None },
         is_at_least: if run.plan.has_runs() {
             runs::is_at_least(&best.runs)
         } else {
@@ -77,8 +77,11 @@ pub(super) fn server_result(
         segmentation: segmentation(&best.trials),
         leases_per_cpu_s: best.leases_per_cpu_s,
         loses_at_every_rate: loses_at_every_rate(server, best, run),
-        bottleneck: Bottleneck::from_searches(server, best.name, &best.trials, run)
-            .filter(|_| best.leases_per_s.is_some()),
+        bottleneck: if best.leases_per_s.is_some() {
+            Bottleneck::from_searches(server, best.name, &best.trials, run)
+        } else {
+            None
+        },
         share_of_limit: None,
         rss_bytes: best.trials.iter().map(|t| t.digest.server_rss_bytes).max().unwrap_or(0),
         latency_half: best.leases_per_s.and_then(|rate| curve::half(&load_curve, rate)),
@@ -149,11 +152,13 @@ pub(super) fn variant_runs(
 /// Returns the least shortfall of a variant whose searches found that it loses at every rate.
 fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &RunRecord) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
-    let found =
+    let is_met_nowhere =
         run.searches.iter().filter(is_of).any(|end| end.stop == SearchStopReason::EveryRate);
+    if !is_met_nowhere || variant.leases_per_s.is_some() {
+        return None;
+    }
     let counted = variant.trials.iter().filter(|trial| !trial.is_void());
-    let least = counted.map(|trial| trial.shortfall()).min_by(f64::total_cmp);
-    least.filter(|_| found && variant.leases_per_s.is_none())
+    counted.map(|trial| trial.shortfall()).min_by(f64::total_cmp)
 }
 
 /// Returns true if messages to the server left in groups; `None` when that is unknown or differs.
@@ -170,22 +175,22 @@ pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundRes
         .iter()
         .filter(|trial| trial.purpose == Purpose::Confirm && trial.meets(loss_percent));
     for trial in confirmed {
-        let found = RoundResult {
+        let round = RoundResult {
             round: trial.round,
             offered_per_s: trial.rate_per_s,
             leases_per_s: trial.achieved_per_s(),
             ..RoundResult::default()
         };
-        let kept = rounds.entry(trial.round).or_insert(found);
-        if found.leases_per_s > kept.leases_per_s {
-            *kept = found;
+        let best = rounds.entry(trial.round).or_insert(round);
+        if round.leases_per_s > best.leases_per_s {
+            *best = round;
         }
     }
     let blocks = near_highest(trials, loss_percent);
     for round in rounds.values_mut() {
         let of_round = |figure: fn(&TrialRecord) -> Option<f64>| {
-            let found = blocks.iter().filter(|trial| trial.round == round.round);
-            trimmed_mean(&found.filter_map(|trial| figure(trial)).collect::<Vec<f64>>())
+            let of_round = blocks.iter().filter(|trial| trial.round == round.round);
+            trimmed_mean(&of_round.filter_map(|trial| figure(trial)).collect::<Vec<f64>>())
         };
         let per_generator = of_round(TrialRecord::exchanges_per_generator_cpu_s);
         round.leases_per_cpu_s = of_round(TrialRecord::leases_per_cpu_s);
@@ -250,7 +255,9 @@ fn carried_at_highest(variant: &Variant<'_>, run: &RunRecord) -> Option<LinkTraf
         .iter()
         .filter_map(|load| load.messages.mbit_per_s(header_bytes, load.duration_s))
         .collect();
-    let mean = |way: usize| rates.iter().map(|rate| rate[way]).sum::<f64>() / rates.len() as f64;
+    let mean = |direction: usize| {
+        rates.iter().map(|rate| rate[direction]).sum::<f64>() / rates.len() as f64
+    };
     (!rates.is_empty())
         .then(|| LinkTraffic { to_server_mbit_s: mean(0), from_server_mbit_s: mean(1) })
 }

@@ -1,6 +1,6 @@
 //! Pages in headless Chromium, inspected by a script in a frame around them.
 
-mod found;
+mod chromium_path;
 pub(crate) mod widths;
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-pub(crate) use found::chromium;
+pub(crate) use chromium_path::chromium;
 
 /// Runs `probe` around the page `html`, which is its `page`. Returns the text of the element
 /// `#result` that the probe leaves, and the messages of the console.

@@ -95,7 +95,7 @@ impl Lab {
 
     /// Measures `models` in turn, in the plan's number of rounds, with curve points at the end.
     pub(crate) fn measure(&mut self, models: &[ServerModel]) {
-        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut rates: BTreeMap<usize, f64> = BTreeMap::new();
         let mut models = models.to_vec();
         for round in 0..self.plan.rounds() {
             if round == 1 {
@@ -107,27 +107,27 @@ impl Lab {
                         .is_none_or(|t| t.variant == of.variant)
                 };
                 models.retain(best);
-                found.clear();
+                rates.clear();
             }
             for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
-                let known = found.get(&turn).copied().or_else(|| self.known(&models[turn]));
+                let known_rate = rates.get(&turn).copied().or_else(|| self.known(&models[turn]));
                 let plan = self.plan.round_search(round, &self.plan.search);
-                let search = match known {
+                let search = match known_rate {
                     Some(rate) if !self.plan.has_runs() => Search::near(&plan, rate),
                     _ => Search::new(&plan),
                 };
                 if let Some(rate) = self.search(&models[turn], search, round) {
-                    found.insert(turn, rate);
+                    rates.insert(turn, rate);
                 }
             }
             for turn in self.plan.blocks.order.turns(models.len(), round, self.plan.seed) {
-                let rate = found.get(&turn).copied().unwrap_or(1_000.0);
+                let rate = rates.get(&turn).copied().unwrap_or(1_000.0);
                 self.trial(&models[turn], Purpose::Pair, round, rate, self.plan.blocks.dwell_s);
             }
         }
         for (turn, model) in models.iter().enumerate() {
             for fraction in self.plan.curve.fractions.clone() {
-                let rate = found.get(&turn).copied().unwrap_or(1_000.0) * fraction;
+                let rate = rates.get(&turn).copied().unwrap_or(1_000.0) * fraction;
                 self.trial(model, Purpose::Curve, 0, rate, self.plan.curve.dwell_s);
             }
         }
@@ -143,15 +143,15 @@ impl Lab {
     fn search(&mut self, model: &ServerModel, mut search: Search, round: u32) -> Option<f64> {
         loop {
             match search.next_step() {
-                SearchStep::Done(found) => {
+                SearchStep::Done(result) => {
                     self.searches.push(SearchEnd {
                         server: model.server.to_owned(),
                         variant: model.variant.to_owned(),
                         round,
-                        rate_per_s: found.rate_per_s,
-                        stop: found.stop,
+                        rate_per_s: result.rate_per_s,
+                        stop: result.stop,
                     });
-                    return found.rate_per_s;
+                    return result.rate_per_s;
                 }
                 SearchStep::Probe(probe) => {
                     let (purpose, dwell_s) = (probe.purpose, probe.dwell_s);

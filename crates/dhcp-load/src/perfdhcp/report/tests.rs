@@ -37,14 +37,14 @@ fn a_silence_is_explained_once_in_the_same_words() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let args = parsed(&format!("perfdhcp -l 127.0.0.1 -N {port} 127.0.0.1"));
-    let place = RunAddresses::from_args(&args).unwrap();
+    let addresses = RunAddresses::from_args(&args).unwrap();
     for (sent, refused, expected) in [
         (20, 0, Some("no answer at all: is 127.0.0.1")),
         (0, 20, Some("the kernel refused all 20 messages from 127.0.0.1:67 to 127.0.0.1")),
         (0, 0, None),
     ] {
         let mut report = report(&args, sent, refused);
-        report.explain_silence(&args, &place);
+        report.explain_silence(&args, &addresses);
         let reason = report.silence.as_deref();
         assert_eq!(reason.is_some(), expected.is_some(), "{reason:?}");
         assert!(reason.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{reason:?}");

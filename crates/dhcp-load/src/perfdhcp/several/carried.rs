@@ -254,7 +254,7 @@ mod tests {
                 &mut account.without_lease,
                 &mut account.overdue,
             ];
-            counts.into_iter().for_each(|place| *place = count());
+            counts.into_iter().for_each(|field| *field = count());
         }
         for log in &mut outcome.leases {
             log.add_untracked(count());
@@ -279,7 +279,7 @@ mod tests {
             &mut done.socket_drops,
             &mut done.cpu_ns,
         ];
-        counts.into_iter().chain(preloaded).for_each(|place| *place = count());
+        counts.into_iter().chain(preloaded).for_each(|field| *field = count());
         outcome
     }
 

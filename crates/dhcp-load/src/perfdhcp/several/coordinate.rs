@@ -21,7 +21,7 @@ use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::command::WrappedProgram;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::SendingEndReason;
-use crate::perfdhcp::family_setup::{self, FamilySetup, StageOperation};
+use crate::perfdhcp::family_setup::{self, FamilyOperation, FamilySetup};
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::output_files::OutputFiles;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
@@ -49,10 +49,10 @@ struct Coordinator<'a> {
     words: &'a [String],
 }
 
-impl StageOperation for Coordinator<'_> {
+impl FamilyOperation for Coordinator<'_> {
     type Played = ExitCode;
 
-    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
         let Self { args, words } = self;
         // The coordinator checks everything that it can check itself before it connects to any
         // other machine.
@@ -61,22 +61,22 @@ impl StageOperation for Coordinator<'_> {
         run_addresses::server(args)?;
         let files = OutputFiles::open(args)?;
         let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
-        let crew = GeneratorGroup::start(args, signals.stop())?;
-        let locals = crew.prepare(args, words, seed)?;
+        let group = GeneratorGroup::start(args, signals.stop())?;
+        let locals = group.prepare(args, words, seed)?;
         if args.is_text() {
             args.print_head(words)?;
         }
         let wrapped = WrappedProgram::start(args)?;
-        let clocks = crew.compare_clocks()?;
-        crew.order_start(&clocks);
-        let mut results = listen::<D::Resource>(&crew, args)?;
+        let clocks = group.compare_clocks()?;
+        group.order_start(&clocks);
+        let mut results = listen::<D::Resource>(&group, args)?;
         // A connection may fail from now on, because the results have arrived.
-        let after = crew.compare_clocks().unwrap_or_default();
-        let dialect = &stage.dialect;
+        let after = group.compare_clocks().unwrap_or_default();
+        let dialect = &setup.dialect;
         let mut report = put_together(args, seed, shape.clone(), dialect, &clocks, &mut results);
         for (index, (own, notice_ns)) in results.into_iter().enumerate() {
             let generator = GeneratorResult {
-                host: crew.links[index].host().to_owned(),
+                host: group.links[index].host().to_owned(),
                 local: locals[index].clone(),
                 report: PerfdhcpReport::from_outcome(args, seed, shape.clone(), own, dialect, 0),
                 clock: clocks[index],
@@ -87,7 +87,7 @@ impl StageOperation for Coordinator<'_> {
             report.generators.push(generator);
         }
         report.explain_silence_of_generators();
-        drop(crew);
+        drop(group);
         args.report_result(&report, None, &files, wrapped)
     }
 }
@@ -124,31 +124,31 @@ fn put_together<D: Dialect>(
 /// Reads messages until all generators have sent their outcomes. Returns each with the time between
 /// the order to begin and the beginning.
 fn listen<R: LeasedResource>(
-    crew: &GeneratorGroup<'_>,
+    group: &GeneratorGroup<'_>,
     args: &PerfdhcpArgs,
 ) -> Result<Vec<TimedOutcome<R>>, PerfdhcpFailure> {
-    let mut watch = GeneratorSupervision::new(crew, args);
+    let mut watch = GeneratorSupervision::new(group, args);
     let mut results: Vec<Option<TimedOutcome<R>>> = Vec::new();
-    results.resize_with(crew.links.len(), || None);
-    let mut leases: Vec<_> = crew.links.iter().map(|_| no_leases()).collect();
+    results.resize_with(group.links.len(), || None);
+    let mut leases: Vec<_> = group.links.iter().map(|_| no_leases()).collect();
     while results.iter().any(Option::is_none) {
         let Some((index, event)) = watch.next()? else { continue };
         // A generator that has sent its result may end.
         if results[index].is_some() {
             continue;
         }
-        match crew.answer_in(index, event)?.0 {
+        match group.answer_in(index, event)?.0 {
             GeneratorAnswer::Progress { second, standing } => {
                 watch.progress(index, second, &standing)?
             }
             GeneratorAnswer::Leases { log, page } => {
                 let log = leases[index].get_mut(log);
                 if log.and_then(|log| log.add_page(page)).is_none() {
-                    return Err(crew.links[index].failed("sent damaged leases"));
+                    return Err(group.links[index].failed("sent damaged leases"));
                 }
             }
             GeneratorAnswer::Ended(carried) => {
-                let (mut outcome, notice_ns) = restored(&crew.links[index], *carried)?;
+                let (mut outcome, notice_ns) = restored(&group.links[index], *carried)?;
                 let logs = std::mem::replace(&mut leases[index], no_leases());
                 for (mine, theirs) in outcome.leases.iter_mut().zip(logs) {
                     mine.merge(theirs);
@@ -157,7 +157,7 @@ fn listen<R: LeasedResource>(
                 watch.ended(index, &standing)?;
                 results[index] = Some((outcome, notice_ns));
             }
-            other => return Err(crew.surprised(index, "how the run goes", other.name())),
+            other => return Err(group.surprised(index, "how the run goes", other.name())),
         }
     }
     Ok(results.into_iter().flatten().collect())
@@ -192,14 +192,14 @@ struct GeneratorSupervision<'a, 'b> {
 }
 
 impl<'a, 'b> GeneratorSupervision<'a, 'b> {
-    fn new(crew: &'a GeneratorGroup<'b>, args: &'a PerfdhcpArgs) -> Self {
+    fn new(group: &'a GeneratorGroup<'b>, args: &'a PerfdhcpArgs) -> Self {
         let now_ns = Clock::mono_ns();
         Self {
-            group: crew,
+            group,
             args,
-            standings: PartialSecondCounts::new(crew.links.len()),
-            heard_ns: vec![Some(now_ns); crew.links.len()],
-            last_second: vec![0; crew.links.len()],
+            standings: PartialSecondCounts::new(group.links.len()),
+            heard_ns: vec![Some(now_ns); group.links.len()],
+            last_second: vec![0; group.links.len()],
             silence_ns: SILENCE_NS,
             stopping_until_ns: None,
         }

@@ -17,7 +17,7 @@ use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, hello, line};
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::dialect::Dialect;
 use crate::perfdhcp::drive::PerfdhcpRun;
-use crate::perfdhcp::family_setup::{self, FamilySetup, RequestTiming, StageOperation};
+use crate::perfdhcp::family_setup::{self, FamilyOperation, FamilySetup, RequestTiming};
 use crate::perfdhcp::files::NamedFileSource;
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::plan::{self, PerfdhcpFailure};
@@ -42,9 +42,9 @@ pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
         }
     };
     let done = prepared(*prepare).and_then(|args| {
-        let place = RunAddresses::from_args(&args)?;
-        let own = place.local.ip();
-        let follower = OrderedRun { args: &args, place, orders: &orders, stop: signals.stop() };
+        let addresses = RunAddresses::from_args(&args)?;
+        let own = addresses.local.ip();
+        let follower = OrderedRun { args: &args, addresses, orders: &orders, stop: signals.stop() };
         family_setup::run_for_family(&args, own, follower)
     });
     let Err(failure) = done else { return Ok(ExitCode::SUCCESS) };
@@ -115,14 +115,14 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure>
 fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
     let Prepare { words, files, part, seed, local } = prepare;
     let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
-    let given = PerfdhcpArgs::try_parse_from(words).map_err(|error| {
+    let args = PerfdhcpArgs::try_parse_from(words).map_err(|error| {
         PerfdhcpFailure::Environment(format!("does not know the command line: {error}"))
     })?;
     let files = NamedFileSource::unpack(files)
         .ok_or_else(|| PerfdhcpFailure::Environment("was sent damaged files".into()))?;
     // The coordinator handles the output and everything before and after the run.
     let args = PerfdhcpArgs {
-        local: local.or(given.local),
+        local: local.or(args.local),
         seed,
         part,
         files,
@@ -131,7 +131,7 @@ fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
         hdr: None,
         report_s: None,
         wrapped: None,
-        ..given
+        ..args
     };
     let problems = check::problems(&args);
     if problems.is_empty() { Ok(args) } else { Err(PerfdhcpFailure::Usage(problems)) }
@@ -139,24 +139,24 @@ fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
 
 struct OrderedRun<'a> {
     args: &'a PerfdhcpArgs,
-    place: RunAddresses,
+    addresses: RunAddresses,
     orders: &'a Receiver<Read>,
     stop: &'static AtomicBool,
 }
 
-impl StageOperation for OrderedRun<'_> {
+impl FamilyOperation for OrderedRun<'_> {
     type Played = ();
 
-    fn run<D: Dialect>(self, stage: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
-        let wire = self.place.open(self.args, stage.dialect.message_bytes_max())?;
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
+        let wire = self.addresses.open(self.args, setup.dialect.message_bytes_max())?;
         let seed = self.args.seed;
         let shape = plan::shape(self.args)?;
-        let rules = plan::rules(self.args, shape.as_ref(), seed, stage.links, D::NUMBER_BITS)?;
-        let traffic = RequestTraffic::new(stage.dialect, stage.personas, rules);
-        send_answer(&GeneratorAnswer::Ready { local: self.place.shown() })?;
+        let rules = plan::rules(self.args, shape.as_ref(), seed, setup.links, D::NUMBER_BITS)?;
+        let traffic = RequestTraffic::new(setup.dialect, setup.personas, rules);
+        send_answer(&GeneratorAnswer::Ready { local: self.addresses.text() })?;
         let Some((start_ns, read_ns)) = self.await_start()? else { return Ok(()) };
         let timing = RequestTiming { seed, shape: shape.as_ref(), start_ns };
-        let run = family_setup::prepare_run(self.args, &self.place, wire, traffic, timing)?;
+        let run = family_setup::prepare_run(self.args, &self.addresses, wire, traffic, timing)?;
         let notice_ns = start_ns.cast_signed().wrapping_sub(read_ns.cast_signed());
         self.measure(run, notice_ns)?;
         // The coordinator compares the clocks once more.
@@ -194,7 +194,7 @@ impl OrderedRun<'_> {
         });
         let outcome = GeneratorOutcome::from_traffic(
             &mut run.traffic,
-            done.map_err(|error| family_setup::failed(&self.place, &error))?,
+            done.map_err(|error| family_setup::failed(&self.addresses, &error))?,
         );
         for (log, leases) in outcome.leases.iter().enumerate() {
             for page in leases.pages() {

@@ -44,21 +44,21 @@ impl<'a> GeneratorGroup<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self, PerfdhcpFailure> {
         let (sender, events) = channel();
-        let mut crew = Self { links: Vec::new(), events, stop };
+        let mut group = Self { links: Vec::new(), events, stop };
         for (index, host) in args.generators.iter().enumerate() {
             let ssh = args.ssh_command.split_whitespace();
             let there = [host.name.as_str(), args.remote_godwit.as_str(), "perfdhcp", "--follow"];
             let words: Vec<String> = ssh.chain(there).map(Into::into).collect();
-            crew.links.push(RemoteGenerator::start(&host.name, &words, index, sender.clone())?);
+            group.links.push(RemoteGenerator::start(&host.name, &words, index, sender.clone())?);
         }
-        let hellos = crew.each(HELLO_NS, "a greeting of godwit", |answer| match answer {
+        let hellos = group.each(HELLO_NS, "a greeting of godwit", |answer| match answer {
             GeneratorAnswer::Hello { protocol, version } => Some((protocol, version)),
             _ => None,
         })?;
-        for (link, (protocol, version)) in crew.links.iter().zip(&hellos) {
+        for (link, (protocol, version)) in group.links.iter().zip(&hellos) {
             check_version(*protocol, version).map_err(|problem| link.failed(&problem))?;
         }
-        Ok(crew)
+        Ok(group)
     }
 
     /// Sends every generator its part of the run, and waits until all are ready. Returns their own
@@ -125,8 +125,8 @@ impl<'a> GeneratorGroup<'a> {
         take: impl Fn(GeneratorAnswer) -> Option<T>,
     ) -> Result<Vec<T>, PerfdhcpFailure> {
         let until_ns = Clock::mono_ns() + within_ns;
-        let mut given: Vec<Option<T>> = self.links.iter().map(|_| None).collect();
-        while let Some(missing) = given.iter().position(Option::is_none) {
+        let mut values: Vec<Option<T>> = self.links.iter().map(|_| None).collect();
+        while let Some(missing) = values.iter().position(Option::is_none) {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = within_ns / NS_PER_S;
                 return Err(self.links[missing].failed(&format!("did not say {what} within {s} s")));
@@ -134,29 +134,29 @@ impl<'a> GeneratorGroup<'a> {
             let (answer, _) = self.answer_in(index, event)?;
             let name = answer.name();
             match take(answer) {
-                Some(taken) if given[index].is_none() => given[index] = Some(taken),
+                Some(value) if values[index].is_none() => values[index] = Some(value),
                 _ => return Err(self.surprised(index, what, name)),
             }
         }
-        Ok(given.into_iter().flatten().collect())
+        Ok(values.into_iter().flatten().collect())
     }
 
-    /// Returns the next answer of one generator.
+    /// Returns the next answer of the generator with the index `generator`.
     fn answer_of(
         &self,
-        wanted: usize,
+        generator: usize,
         until_ns: u64,
     ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
         loop {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = PONG_NS / NS_PER_S;
                 return Err(
-                    self.links[wanted].failed(&format!("did not say the time within {s} s"))
+                    self.links[generator].failed(&format!("did not say the time within {s} s"))
                 );
             };
-            let said = self.answer_in(index, event)?;
-            if index == wanted {
-                return Ok(said);
+            let answer = self.answer_in(index, event)?;
+            if index == generator {
+                return Ok(answer);
             }
         }
     }
@@ -197,8 +197,10 @@ impl<'a> GeneratorGroup<'a> {
     ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
         let link = &self.links[index];
         match event {
-            GeneratorEvent::Said(GeneratorAnswer::Failed(problem), _) => Err(link.failed(&problem)),
-            GeneratorEvent::Said(answer, at_ns) => Ok((answer, at_ns)),
+            GeneratorEvent::Answer(GeneratorAnswer::Failed(problem), _) => {
+                Err(link.failed(&problem))
+            }
+            GeneratorEvent::Answer(answer, at_ns) => Ok((answer, at_ns)),
             GeneratorEvent::Babbled(line) => {
                 Err(link.failed(&format!("wrote `{line}`, which is no answer of godwit's")))
             }
@@ -207,8 +209,8 @@ impl<'a> GeneratorGroup<'a> {
     }
 
     /// Returns the failure of a generator that sent another answer than the wanted one.
-    pub(crate) fn surprised(&self, index: usize, wanted: &str, answer: &str) -> PerfdhcpFailure {
-        self.links[index].failed(&format!("sent `{answer}` instead of {wanted}"))
+    pub(crate) fn surprised(&self, index: usize, expected: &str, answer: &str) -> PerfdhcpFailure {
+        self.links[index].failed(&format!("said `{answer}` instead of {expected}"))
     }
 }
 
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
 
     /// Returns a generator that is the shell script `script`.
-    fn crew<'a>(script: &str, stop: &'a AtomicBool) -> GeneratorGroup<'a> {
+    fn group<'a>(script: &str, stop: &'a AtomicBool) -> GeneratorGroup<'a> {
         let (sender, events) = channel();
         let words = ["sh", "-c", script].map(String::from);
         let mut link = RemoteGenerator::start("there", &words, 0, sender).unwrap();
@@ -243,8 +245,8 @@ mod tests {
         }
     }
 
-    fn greeting(crew: &GeneratorGroup<'_>, within_ns: u64) -> Result<Vec<u32>, PerfdhcpFailure> {
-        crew.each(within_ns, "a greeting", |answer| match answer {
+    fn greeting(group: &GeneratorGroup<'_>, within_ns: u64) -> Result<Vec<u32>, PerfdhcpFailure> {
+        group.each(within_ns, "a greeting", |answer| match answer {
             GeneratorAnswer::Hello { protocol, .. } => Some(protocol),
             _ => None,
         })
@@ -255,7 +257,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         // The script reads nothing: the order that is written to it fills the pipe, and no write
         // waits for it.
-        let mut silent = crew("trap '' TERM; exec sleep 1000", &stop);
+        let mut silent = group("trap '' TERM; exec sleep 1000", &stop);
         silent.links[0].send_order(&GeneratorOrder::Prepare(Box::new(Prepare {
             words: vec!["x".repeat(1 << 20)],
             files: Vec::new(),
@@ -263,9 +265,9 @@ mod tests {
             seed: 1,
             local: None,
         })));
-        let told = problem(greeting(&silent, 1).unwrap_err());
-        assert!(told.starts_with("generator there: `sh -c trap"), "{told}");
-        assert!(told.contains("did not say a greeting within"), "{told}");
+        let problem_text = problem(greeting(&silent, 1).unwrap_err());
+        assert!(problem_text.starts_with("generator there: `sh -c trap"), "{problem_text}");
+        assert!(problem_text.contains("did not say a greeting within"), "{problem_text}");
         silent.links[0].set_grace(Duration::ZERO);
         drop(silent);
     }
@@ -273,26 +275,26 @@ mod tests {
     #[test]
     fn what_ends_or_babbles_is_told_with_its_last_words() {
         let stop = AtomicBool::new(false);
-        let gone = crew("for n in 1 2 3 4 5 6; do echo line $n >&2; done; exit 7", &stop);
-        let told = problem(greeting(&gone, 300 * NS_PER_S).unwrap_err());
+        let ended = group("for n in 1 2 3 4 5 6; do echo line $n >&2; done; exit 7", &stop);
+        let problem_text = problem(greeting(&ended, 300 * NS_PER_S).unwrap_err());
         let end = "ended too early (exit status: 7): line 3 / line 4 / line 5 / line 6";
-        assert!(told.ends_with(end), "{told}");
-        let babbling = crew("echo Welcome to this machine; cat", &stop);
-        let told = problem(greeting(&babbling, 300 * NS_PER_S).unwrap_err());
-        assert!(told.contains("wrote `Welcome to this machine`"), "{told}");
-        let early = crew(r#"echo '{"ready":{"local":"x"}}'; cat"#, &stop);
-        let told = problem(greeting(&early, 300 * NS_PER_S).unwrap_err());
-        assert!(told.contains("instead of a greeting"), "{told}");
-        let failing = crew(r#"echo '{"failed":"no such interface"}'; cat"#, &stop);
-        let told = problem(greeting(&failing, 300 * NS_PER_S).unwrap_err());
-        assert!(told.ends_with("no such interface"), "{told}");
+        assert!(problem_text.ends_with(end), "{problem_text}");
+        let babbling = group("echo Welcome to this machine; cat", &stop);
+        let problem_text = problem(greeting(&babbling, 300 * NS_PER_S).unwrap_err());
+        assert!(problem_text.contains("wrote `Welcome to this machine`"), "{problem_text}");
+        let early = group(r#"echo '{"ready":{"local":"x"}}'; cat"#, &stop);
+        let problem_text = problem(greeting(&early, 300 * NS_PER_S).unwrap_err());
+        assert!(problem_text.contains("instead of a greeting"), "{problem_text}");
+        let failing = group(r#"echo '{"failed":"no such interface"}'; cat"#, &stop);
+        let problem_text = problem(greeting(&failing, 300 * NS_PER_S).unwrap_err());
+        assert!(problem_text.ends_with("no such interface"), "{problem_text}");
     }
 
     #[test]
     fn a_signal_ends_the_wait() {
         let stop = AtomicBool::new(true);
-        let waiting = crew("cat", &stop);
-        let found = greeting(&waiting, 1_000 * NS_PER_S);
-        assert!(matches!(found, Err(PerfdhcpFailure::Interrupted)), "{found:?}");
+        let waiting = group("cat", &stop);
+        let result = greeting(&waiting, 1_000 * NS_PER_S);
+        assert!(matches!(result, Err(PerfdhcpFailure::Interrupted)), "{result:?}");
     }
 }

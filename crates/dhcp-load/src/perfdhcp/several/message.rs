@@ -128,9 +128,12 @@ mod tests {
         let GeneratorAnswer::Hello { protocol, version } = hello() else { panic!("a greeting") };
         assert_eq!(check_version(protocol, &version), Ok(()));
         for (protocol, version) in [(protocol + 1, version.as_str()), (protocol, "9.8.7")] {
-            let told = check_version(protocol, version).unwrap_err();
+            let problem = check_version(protocol, version).unwrap_err();
             let theirs = format!("godwit {version} (protocol {protocol})");
-            assert!(told.contains(&theirs) && told.contains(env!("CARGO_PKG_VERSION")), "{told}");
+            assert!(
+                problem.contains(&theirs) && problem.contains(env!("CARGO_PKG_VERSION")),
+                "{problem}"
+            );
         }
     }
 

@@ -24,7 +24,7 @@ const LINE_MAX: u64 = 64 << 20;
 /// Number of lines of error messages that are passed on.
 const LAST_LINES: usize = 4;
 /// Largest number of characters shown of a line.
-const SHOWN_MAX: usize = 200;
+const TEXT_CHARS_MAX: usize = 200;
 /// Longest time for a generator to end after its orders have ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// Interval at which the coordinator checks whether the generator has ended.
@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) enum GeneratorEvent {
     /// The generator sent an answer, which came at this time.
-    Said(GeneratorAnswer, u64),
+    Answer(GeneratorAnswer, u64),
     /// The generator wrote a line that is no answer.
     Babbled(String),
     /// The generator will send nothing more.
@@ -83,10 +83,10 @@ impl RemoteGenerator {
         };
         let (orders, waiting) = channel();
         let complaints = Arc::new(Mutex::new(VecDeque::new()));
-        let kept = Arc::clone(&complaints);
+        let last_lines = Arc::clone(&complaints);
         std::thread::spawn(move || write(input, &waiting));
         std::thread::spawn(move || read(output, index, &events));
-        let complains = std::thread::spawn(move || keep(errors, &kept));
+        let complains = std::thread::spawn(move || keep(errors, &last_lines));
         let (host, child) = (host.to_owned(), RefCell::new(child));
         Ok(Self { host, command, child, orders: Some(orders), complaints, complains, grace: GRACE })
     }
@@ -182,8 +182,8 @@ fn next_line(output: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok((count > 0).then_some(line))
 }
 
-fn shown(line: &[u8]) -> String {
-    String::from_utf8_lossy(line).trim_end().chars().take(SHOWN_MAX).collect()
+fn line_text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end().chars().take(TEXT_CHARS_MAX).collect()
 }
 
 fn read(output: ChildStdout, index: usize, events: &Sender<(usize, GeneratorEvent)>) {
@@ -191,8 +191,8 @@ fn read(output: ChildStdout, index: usize, events: &Sender<(usize, GeneratorEven
     while let Ok(Some(line)) = next_line(&mut output) {
         let now_ns = Clock::mono_ns();
         let event = match serde_json::from_slice(&line) {
-            Ok(answer) => GeneratorEvent::Said(answer, now_ns),
-            Err(_) => GeneratorEvent::Babbled(shown(&line)),
+            Ok(answer) => GeneratorEvent::Answer(answer, now_ns),
+            Err(_) => GeneratorEvent::Babbled(line_text(&line)),
         };
         // The receiver is gone when the coordinator has given up.
         if events.send((index, event)).is_err() {
@@ -202,16 +202,16 @@ fn read(output: ChildStdout, index: usize, events: &Sender<(usize, GeneratorEven
     events.send((index, GeneratorEvent::Ended)).ok();
 }
 
-fn keep(errors: ChildStderr, kept: &Mutex<VecDeque<String>>) {
+fn keep(errors: ChildStderr, last_lines: &Mutex<VecDeque<String>>) {
     let mut errors = BufReader::new(errors);
     while let Ok(Some(line)) = next_line(&mut errors) {
-        let line = shown(&line);
-        let mut kept = kept.lock().expect("whoever reads complaints does not panic");
+        let line = line_text(&line);
+        let mut last_lines = last_lines.lock().expect("whoever reads complaints does not panic");
         if !line.is_empty() {
-            kept.push_back(line);
+            last_lines.push_back(line);
         }
-        if kept.len() > LAST_LINES {
-            kept.pop_front();
+        if last_lines.len() > LAST_LINES {
+            last_lines.pop_front();
         }
     }
 }

@@ -47,24 +47,24 @@ impl<D: Dialect> RequestTraffic<D> {
 
     /// Returns the kind that a reply to no request counts for: the kind of its type. For types that
     /// several kinds of requests get, it is the kind in the identifier if such requests were sent.
-    fn kind_of_stray(&self, named: ExchangeKind, is_offer: bool) -> ExchangeKind {
-        let is_sent = self.rings[named.index()].next_number() > 0;
-        match named {
+    fn kind_of_stray(&self, message_kind: ExchangeKind, is_offer: bool) -> ExchangeKind {
+        let is_sent = self.rings[message_kind.index()].next_number() > 0;
+        match message_kind {
             _ if is_offer => ExchangeKind::First,
-            ExchangeKind::Renewal | ExchangeKind::Release if is_sent => named,
+            ExchangeKind::Renewal | ExchangeKind::Release if is_sent => message_kind,
             _ => ExchangeKind::Second,
         }
     }
 
-    /// Adds a message received for the request `found` to the capture.
+    /// Adds a message received for the request `exchange` to the capture.
     fn capture_received(
         &mut self,
         now_ns: u64,
-        found: Option<(ExchangeKind, u64)>,
+        exchange: Option<(ExchangeKind, u64)>,
         incoming: &ReceivedDatagram<'_>,
     ) {
         let Some(capture) = &mut self.capture else { return };
-        let exchange = found.map(|(kind, number)| {
+        let exchange = exchange.map(|(kind, number)| {
             let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
             exchange_of(kind, first.unwrap_or(number))
         });
@@ -81,10 +81,11 @@ impl<D: Dialect> RequestTraffic<D> {
         }
         let octets = incoming.octets;
         self.too_short += u64::from(octets.len() < D::BYTES_MIN);
-        let found = D::unchecked_xid(octets).and_then(|xid| self.find(xid, false).ok());
-        let found = found.filter(|&(kind, number)| self.is_delivered(incoming, kind, number));
-        self.capture_received(now_ns, found, incoming);
-        if let Some((kind, _)) = found {
+        let request = D::unchecked_xid(octets)
+            .and_then(|xid| self.find(xid, false).ok())
+            .filter(|&(kind, number)| self.is_delivered(incoming, kind, number));
+        self.capture_received(now_ns, request, incoming);
+        if let Some((kind, _)) = request {
             self.accounts[kind.index()].malformed += 1;
         }
     }
@@ -101,13 +102,15 @@ impl<D: Dialect> RequestTraffic<D> {
             self.link.overheard += 1;
             return None;
         }
-        let read = D::read(incoming.octets);
-        let Some(answer) = read.ok().filter(|_| !incoming.is_damaged) else {
-            self.take_malformed(now_ns, incoming);
-            return None;
+        let answer = match D::read(incoming.octets) {
+            Ok(answer) if !incoming.is_damaged => answer,
+            _ => {
+                self.take_malformed(now_ns, incoming);
+                return None;
+            }
         };
-        let found = self.find(D::xid(&answer), D::is_offer(&answer));
-        if found.is_err() && self.is_overheard(incoming, &answer) {
+        let request = self.find(D::xid(&answer), D::is_offer(&answer));
+        if request.is_err() && self.is_overheard(incoming, &answer) {
             self.link.overheard += 1;
             return None;
         }
@@ -116,20 +119,20 @@ impl<D: Dialect> RequestTraffic<D> {
         if let Some(endpoints) = &incoming.endpoints {
             self.dialect.learn_server(&answer, endpoints);
         }
-        let found = found.and_then(|(kind, number)| {
+        let request = request.and_then(|(kind, number)| {
             let is_delivered = self.is_delivered(incoming, kind, number);
             if is_delivered { Ok((kind, number)) } else { Err(kind) }
         });
-        self.capture_received(now_ns, found.ok(), incoming);
-        let (kind, number) = match found {
-            Ok(found) => found,
+        self.capture_received(now_ns, request.ok(), incoming);
+        let (kind, number) = match request {
+            Ok(request) => request,
             Err(kind) => {
                 let kind = self.kind_of_stray(kind, D::is_offer(&answer));
                 self.accounts[kind.index()].unmatched += 1;
                 return None;
             }
         };
-        self.trace.record_received(kind, incoming.octets, || D::server_shown(&answer));
+        self.trace.record_received(kind, incoming.octets, || D::server_text(&answer));
         self.take(now_ns, kind, number, &answer, buffer)
     }
 
@@ -159,7 +162,7 @@ impl<D: Dialect> RequestTraffic<D> {
                 return None;
             }
         }
-        let judgment = match self.dialect.judge(answer, turn.who, kind, turn.taken) {
+        let judgment = match self.dialect.judge(answer, turn.who, kind, turn.accepted_offer) {
             Judgment::Offer(_) if kind != ExchangeKind::First => Judgment::Faulty(ReplyFault::Kind),
             judgment => judgment,
         };
@@ -208,7 +211,7 @@ impl<D: Dialect> RequestTraffic<D> {
     ) -> LifecycleExchangeEnd<D::Lease> {
         match judgment {
             Judgment::Granted { .. } => match (self.dialect.lease(answer), D::terms(answer)) {
-                (Some(lease), Some(terms)) => LifecycleExchangeEnd::Given(lease, terms),
+                (Some(lease), Some(terms)) => LifecycleExchangeEnd::Granted(lease, terms),
                 _ => LifecycleExchangeEnd::Agreed,
             },
             Judgment::Refused(_) => LifecycleExchangeEnd::Refused,
@@ -263,7 +266,7 @@ impl<D: Dialect> RequestTraffic<D> {
         let secs = u16::try_from(now_ns.saturating_sub(sent_ns) / NS_PER_S).unwrap_or(u16::MAX);
         let turn = RequestState {
             age_s: if D::IS_SECOND_RENUMBERED { 0 } else { secs },
-            taken: Some(offer),
+            accepted_offer: Some(offer),
             first: Some(number),
             began_ns: Some(sent_ns),
             ..RequestState::new(who)
@@ -289,11 +292,11 @@ impl<D: Dialect> RequestTraffic<D> {
         if !kind.gives() {
             return;
         }
-        let (given, trace) = (&mut self.leases[0], &mut self.trace);
+        let (log, trace) = (&mut self.leases[0], &mut self.trace);
         let is_nothing = matches!(judgment, Judgment::Refused(_)) && kind == ExchangeKind::First;
         if !is_nothing {
             D::resources(answer, who, |owner, resource, lease_time_s| {
-                given.grant(now_ns, owner, resource, lease_time_s);
+                log.grant(now_ns, owner, resource, lease_time_s);
                 let (address, len) = D::address_of(resource);
                 trace.lease(kind, D::client_of(owner), address, len);
             });

@@ -76,12 +76,15 @@ impl<D: Dialect> RequestTraffic<D> {
     /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
     /// requests.
     pub fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
-        let place = self.holders.as_ref()?.find_client(address, now_ns)?;
-        if self.lifecycle.as_ref().is_some_and(|lives| !lives.is_present_with_lease(place, now_ns))
+        let position = self.holders.as_ref()?.find_client(address, now_ns)?;
+        if self
+            .lifecycle
+            .as_ref()
+            .is_some_and(|population| !population.is_present_with_lease(position, now_ns))
         {
             return None;
         }
-        let who = MessageSender { client: self.rules.part.number(place), link: 0 };
+        let who = MessageSender { client: self.rules.part.number(position), link: 0 };
         let station = self.dialect.station(who)?;
         self.link.arp_answered += 1;
         Some(station.0)
@@ -90,8 +93,8 @@ impl<D: Dialect> RequestTraffic<D> {
     /// Returns the next client that announces its new address (RFC 2131 section 4.4.1): its
     /// hardware address, and the new address.
     pub fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
-        let (place, address) = self.holders.as_mut()?.next_announcement()?;
-        let who = MessageSender { client: self.rules.part.number(place), link: 0 };
+        let (position, address) = self.holders.as_mut()?.next_announcement()?;
+        let who = MessageSender { client: self.rules.part.number(position), link: 0 };
         Some((self.dialect.station(who)?.0, address))
     }
 
@@ -104,27 +107,29 @@ impl<D: Dialect> RequestTraffic<D> {
         end: &LifecycleExchangeEnd<D::Lease>,
     ) {
         let Some(holders) = &mut self.holders else { return };
-        let place = self.rules.part.position(who.client);
+        let position = self.rules.part.position(who.client);
         match (kind, end) {
-            (_, LifecycleExchangeEnd::Given(lease, terms)) => {
+            (_, LifecycleExchangeEnd::Granted(lease, terms)) => {
                 // A population keeps the ends of leases itself, on its own clock.
-                let has_lives = self.lifecycle.is_some();
-                let ends_ns = if has_lives { u64::MAX } else { ends_ns(now_ns, *terms) };
+                let has_lifecycle = self.lifecycle.is_some();
+                let ends_ns = if has_lifecycle { u64::MAX } else { ends_ns(now_ns, *terms) };
                 D::resources_of_lease(lease, who, |_, resource| {
                     if let IpAddr::V4(address) = D::address_of(resource).0 {
-                        holders.set_address(place, address, ends_ns);
+                        holders.set_address(position, address, ends_ns);
                     }
                 });
                 if matches!(kind, ExchangeKind::First | ExchangeKind::Second | ExchangeKind::Reboot)
                 {
-                    holders.queue_announcement(place);
+                    holders.queue_announcement(position);
                 }
             }
             (
                 ExchangeKind::Renewal | ExchangeKind::Rebinding | ExchangeKind::Reboot,
                 LifecycleExchangeEnd::Refused,
             )
-            | (ExchangeKind::Release | ExchangeKind::Decline, _) => holders.remove_address(place),
+            | (ExchangeKind::Release | ExchangeKind::Decline, _) => {
+                holders.remove_address(position)
+            }
             _ => {}
         }
     }

@@ -100,7 +100,7 @@ impl<D: Dialect> RequestTraffic<D> {
             }
             self.accounts[kind.index()].resent += 1;
             let endpoints = self.dialect.endpoints(kind, who, None);
-            return Some(self.named(kind, number, &buffer[..len], endpoints));
+            return Some(self.outgoing_message(kind, number, &buffer[..len], endpoints));
         }
         None
     }

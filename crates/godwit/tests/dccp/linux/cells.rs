@@ -193,7 +193,7 @@ pub(super) fn cells() -> Vec<MatrixPart> {
 
 /// Returns the datagram with a number: the number, then bytes that follow from it.
 fn datagram(number: u32) -> Vec<u8> {
-    let pattern = (4..OCTETS as u32).map(|place| (number.wrapping_add(place) % 251) as u8);
+    let pattern = (4..OCTETS as u32).map(|offset| (number.wrapping_add(offset) % 251) as u8);
     number.to_be_bytes().into_iter().chain(pattern).collect()
 }
 
@@ -292,15 +292,15 @@ fn play(machine: &mut VirtualMachine, cell: MatrixPart) -> ReceivedDatagrams {
     let (sending, receiving) = (cell.flags(true), cell.flags(false));
     let name = cell.file();
     let length = cell.length_flag();
-    let (received, said) = match cell.sender {
+    let (received, output_text) = match cell.sender {
         SendingEnd::Ours => {
             let command = format!("/godwit dccp recv /tmp/got --carrier kernel {receiving}");
             machine.begin("recv", &command, "listening");
             let file = machine.folder.path().join(&name);
             let (host, carrier) = match &gateway {
                 Some(gateway) => {
-                    let port = gateway.door.port();
-                    (gateway.door.ip().to_string(), format!("udp --udp-port {port}"))
+                    let port = gateway.udp_address.port();
+                    (gateway.udp_address.ip().to_string(), format!("udp --udp-port {port}"))
                 }
                 None => (GUEST[family].to_owned(), "raw".to_owned()),
             };
@@ -337,7 +337,7 @@ fn play(machine: &mut VirtualMachine, cell: MatrixPart) -> ReceivedDatagrams {
     let mut arrived = taken_apart(cell, &received);
     arrived.drops = LayerDrops::read(machine).since(before);
     arrived.drops.gateway = gateway.map_or(0, |gateway| gateway.end().into());
-    arrived.drops.receiver = unread_drops(&said);
+    arrived.drops.receiver = unread_drops(&output_text);
     arrived
 }
 

@@ -78,16 +78,16 @@ impl ClosingEnd {
         if code.is_none() {
             sender.interrupt();
         }
-        let (status, _, said) = sender.wait();
+        let (status, _, output_text) = sender.wait();
         let (kernel, printed) = machine.end("recv");
         match code {
             Some(code) => {
                 assert_eq!(kernel, code, "{self:?}: {printed}");
-                assert_eq!(status.code(), Some(1), "{self:?}: {said}");
-                assert!(said.contains("reset the connection"), "{self:?}: {said}");
+                assert_eq!(status.code(), Some(1), "{self:?}: {output_text}");
+                assert!(output_text.contains("reset the connection"), "{self:?}: {output_text}");
             }
             None => {
-                assert_eq!(status.code(), Some(130), "{self:?}: {said}");
+                assert_eq!(status.code(), Some(130), "{self:?}: {output_text}");
                 // The application sees the end, or the Reset.
                 assert!(printed.contains("received ") || printed.contains("reset"), "{printed}");
             }
@@ -110,17 +110,20 @@ impl ClosingEnd {
         if code.is_none() {
             receiver.interrupt();
         }
-        let (status, _, said) = receiver.wait();
+        let (status, _, output_text) = receiver.wait();
         let (kernel, printed) = machine.end("send");
         match code {
             Some(code) => {
                 assert_eq!(kernel, code, "{self:?}: {printed}");
                 // The kernel closes for an application that ends, and resets for one that aborts.
-                assert!(matches!(status.code(), Some(0 | 1)), "{self:?}: {said}");
-                assert!(said.contains("received ") || said.contains("reset"), "{self:?}: {said}");
+                assert!(matches!(status.code(), Some(0 | 1)), "{self:?}: {output_text}");
+                assert!(
+                    output_text.contains("received ") || output_text.contains("reset"),
+                    "{self:?}: {output_text}"
+                );
             }
             None => {
-                assert_eq!(status.code(), Some(130), "{self:?}: {said}");
+                assert_eq!(status.code(), Some(130), "{self:?}: {output_text}");
                 assert_eq!(kernel, 1, "{self:?}: {printed}");
                 assert!(printed.contains("reset the connection"), "{self:?}: {printed}");
             }
@@ -147,8 +150,8 @@ fn the_kernels_server_closes(machine: &mut VirtualMachine) {
     sender.input().write_all(CLOSE.as_bytes()).expect("it reads");
     // The client's input has not ended: the server's CloseReq or Close ends the connection.
     sender.wait_for("to TIMEWAIT");
-    let (status, _, said) = sender.wait();
-    assert!(status.success(), "{status}: {said}");
+    let (status, _, output_text) = sender.wait();
+    assert!(status.success(), "{status}: {output_text}");
     machine.run("kill $(pidof godwit)");
     machine.end("listen");
 }

@@ -12,19 +12,19 @@ pub(super) fn refusals_have_the_same_reason_at_both_ends(
     machine: &mut VirtualMachine,
     extent: LinuxRunExtent,
 ) -> String {
-    let [host, guest] = [HOST[0], GUEST[0]];
-    let said = |output: Output| {
+    let [host, guest_address] = [HOST[0], GUEST[0]];
+    let output_text = |output: Output| {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
 
     // No listener, or one for another service.
-    let words = format!("dccp send {guest} /dev/null --carrier raw");
-    let closed = said(ours(machine, &words).output().expect("the binary runs"));
+    let words = format!("dccp send {guest_address} /dev/null --carrier raw");
+    let closed = output_text(ours(machine, &words).output().expect("the binary runs"));
     assert!(closed.contains("Reset code 3"), "{closed}");
     let command = "/godwit dccp recv /tmp/got --carrier kernel --service-code SC:ABCD --ccid 2";
     machine.begin("recv", command, "listening");
-    let service = said(ours(machine, &words).output().expect("the binary runs"));
+    let service = output_text(ours(machine, &words).output().expect("the binary runs"));
     assert!(service.contains("Reset code 8"), "{service}");
     machine.run("kill $(pidof godwit)");
     machine.end("recv");
@@ -53,20 +53,20 @@ fn no_common_ccid_is_named(machine: &mut VirtualMachine, server: u8, client: u8)
     machine.begin("recv", &command, "listening");
     let words = format!("dccp send {} /dev/null --carrier raw --ccid {client}", GUEST[0]);
     let output = ours(machine, &words).output().expect("the binary runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("CCID") && !said.contains("no answer"), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{output_text}");
+    assert!(output_text.contains("CCID") && !output_text.contains("no answer"), "{output_text}");
     machine.run("kill $(pidof godwit)");
     machine.end("recv");
 
     let words = format!("dccp recv /dev/null --carrier raw --ccid {server}");
     let receiver = HostDccpProcess::start(machine, &words);
-    let (code, said) = machine.attempt(&format!(
+    let (code, output_text) = machine.attempt(&format!(
         "/godwit dccp send {} /dev/null --carrier kernel --ccid {client}",
         HOST[0]
     ));
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("Reset code"), "{said}");
+    assert_eq!(code, 1, "{output_text}");
+    assert!(output_text.contains("Reset code"), "{output_text}");
     receiver.stop();
 }
 

@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) fn every_datagram_comes_back(machine: &mut VirtualMachine, ccid: u8) -> String {
     let command = format!("/godwit dccp conformance --listen --carrier kernel -4 --ccid {ccid}");
     machine.begin("listen", &command, "istening");
-    let place = Path::new("/run/netns").join(machine.namespace());
+    let namespace_path = Path::new("/run/netns").join(machine.namespace());
     let count = std::thread::spawn(move || {
-        netio::namespace::enter(&place).expect("root enters namespaces");
+        netio::namespace::enter(&namespace_path).expect("root enters namespaces");
         let connected = connect(ccid);
         count_echoes(&connected.1)
     });

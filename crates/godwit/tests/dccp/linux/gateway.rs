@@ -28,26 +28,26 @@ pub(super) struct Gateway {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u32>>,
     /// Address at which it receives DCCP in UDP.
-    pub(super) door: SocketAddr,
+    pub(super) udp_address: SocketAddr,
 }
 
 impl Gateway {
     /// Starts the gateway in a namespace, at this end of the machine's interface.
     pub(super) fn start(namespace: &str, is_v6: bool) -> Self {
-        let place = Path::new("/run/netns").join(namespace);
+        let namespace_path = Path::new("/run/netns").join(namespace);
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            netio::namespace::enter(&place).expect("root enters namespaces");
+            netio::namespace::enter(&namespace_path).expect("root enters namespaces");
             let mut translation = GatewayTranslator::open(is_v6);
-            tell.send(translation.door).expect("it waits");
+            tell.send(translation.udp_address).expect("it waits");
             while !seen.load(Ordering::Acquire) {
                 translation.turn();
             }
             translation.drops()
         });
-        Self { stop, thread: Some(thread), door: told.recv().expect("the gateway opens") }
+        Self { stop, thread: Some(thread), udp_address: told.recv().expect("the gateway opens") }
     }
 }
 
@@ -73,10 +73,10 @@ impl Drop for Gateway {
 
 struct GatewayTranslator {
     udp: UdpSocket,
-    door: SocketAddr,
+    udp_address: SocketAddr,
     raw: RawSocket,
     host: IpAddr,
-    guest: IpAddr,
+    guest_address: IpAddr,
     receive: RecvBatch,
     send: SendBatch,
     /// Addresses of the clients at this end by their DCCP ports.
@@ -86,7 +86,8 @@ struct GatewayTranslator {
 impl GatewayTranslator {
     fn open(is_v6: bool) -> Self {
         let family = usize::from(is_v6);
-        let [host, guest] = [HOST, GUEST].map(|ends| ends[family].parse().expect("an address"));
+        let [host, guest_address] =
+            [HOST, GUEST].map(|ends| ends[family].parse().expect("an address"));
         let loopback: IpAddr =
             if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         let udp = UdpSocket::open(&UdpOptions {
@@ -102,11 +103,11 @@ impl GatewayTranslator {
             send_buffer_bytes: BUFFER_BYTES,
         });
         Self {
-            door: udp.local_address().expect("it is bound"),
+            udp_address: udp.local_address().expect("it is bound"),
             udp,
             raw: raw.expect("root has raw sockets"),
             host,
-            guest,
+            guest_address,
             receive: RecvBatch::new(64, PACKET_BYTES_MAX),
             send: SendBatch::new(1, PACKET_BYTES_MAX, false),
             clients: BTreeMap::new(),
@@ -131,25 +132,25 @@ impl GatewayTranslator {
                 continue;
             }
             self.clients.insert(u16::from_be_bytes([packet[0], packet[1]]), datagram.source);
-            seal(&mut packet, self.host, self.guest);
-            put(&mut self.send, &packet, SocketAddr::new(self.guest, 0));
+            seal(&mut packet, self.host, self.guest_address);
+            put(&mut self.send, &packet, SocketAddr::new(self.guest_address, 0));
             self.send.flush(&self.raw);
             self.send.discard();
         }
         let _ = self.receive.receive(&self.raw);
         for datagram in self.receive.iter() {
             let octets = datagram.octets;
-            let header_length = match self.guest {
+            let header_length = match self.guest_address {
                 IpAddr::V4(_) => octets.first().map_or(0, |first| usize::from(first & 0xf) * 4),
                 IpAddr::V6(_) => 0,
             };
             let mut packet = octets.get(header_length..).unwrap_or_default().to_vec();
-            if packet.len() < 12 || datagram.source.ip() != self.guest {
+            if packet.len() < 12 || datagram.source.ip() != self.guest_address {
                 continue;
             }
             packet[6..8].fill(0);
             let port = u16::from_be_bytes([packet[2], packet[3]]);
-            let server = SocketAddr::new(self.door.ip(), SERVER_PORT);
+            let server = SocketAddr::new(self.udp_address.ip(), SERVER_PORT);
             let to = self.clients.get(&port).copied().unwrap_or(server);
             put(&mut self.send, &packet, to);
             self.send.flush(&self.udp);

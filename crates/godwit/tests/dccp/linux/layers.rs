@@ -24,7 +24,8 @@ impl LayerDrops {
     /// Reads the counters between the ends.
     pub(super) fn read(machine: &mut VirtualMachine) -> Self {
         let mut command = machine.here();
-        let counter = |way: &str| format!("/sys/class/net/{TAP}/statistics/{way}_dropped");
+        let counter =
+            |direction: &str| format!("/sys/class/net/{TAP}/statistics/{direction}_dropped");
         let output = command.arg("cat").args(["rx", "tx"].map(counter)).output();
         let text = String::from_utf8(output.expect("cat runs").stdout).expect("it is text");
         let tap = text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
@@ -62,8 +63,8 @@ impl fmt::Display for LayerDrops {
 }
 
 /// Returns the number of drops that `godwit dccp recv` prints.
-pub(super) fn unread_drops(said: &str) -> u64 {
-    let line = said.lines().find(|line| line.contains(" more came and were dropped here"));
+pub(super) fn unread_drops(output_text: &str) -> u64 {
+    let line = output_text.lines().find(|line| line.contains(" more came and were dropped here"));
     line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
@@ -72,7 +73,7 @@ fn drops_are_read_where_they_are_told() {
     let text = " Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n\
                  Sent 2 bytes 2 pkt (dropped 24, overlimits 0 requeues 0)\n";
     assert_eq!(dropped_by_queues(text), 27);
-    let said = "received 1 octets in 1 datagrams\n\
+    let output_text = "received 1 octets in 1 datagrams\n\
                 10 more came and were dropped here: those before them were not written in time\n";
-    assert_eq!((unread_drops(said), unread_drops("received")), (10, 0));
+    assert_eq!((unread_drops(output_text), unread_drops("received")), (10, 0));
 }

@@ -43,13 +43,13 @@ impl VirtualMachine {
     /// Starts the machine with `godwit` in `/godwit` and the files of `files` (name and contents)
     /// in its root, at an interface in the namespace. `more` are further arguments of QEMU.
     pub(super) fn start(
-        made: &Path,
+        root_folder: &Path,
         namespace: &str,
         files: &BTreeMap<String, Vec<u8>>,
         more: &[String],
     ) -> Self {
         let folder = TempFolder::new("linux-dccp");
-        let initrd = root_files(made, folder.path(), files);
+        let initrd = root_files(root_folder, folder.path(), files);
         join(namespace);
         let mut command = inside(namespace);
         command
@@ -58,7 +58,7 @@ impl VirtualMachine {
             .args(["qemu-system-x86_64", "-M", "pc,accel=tcg", "-cpu", "max", "-m", "512"])
             .args(["-nodefaults", "-display", "none", "-no-reboot"])
             .arg("-kernel")
-            .arg(made.join("vmlinuz"))
+            .arg(root_folder.join("vmlinuz"))
             .arg("-initrd")
             .arg(initrd)
             .args(["-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 random.trust_cpu=on"])
@@ -137,10 +137,10 @@ impl VirtualMachine {
 
     /// Returns the bytes of a file in the machine.
     pub(super) fn read(&mut self, path: &str) -> Vec<u8> {
-        let place = self.folder.path().join("read");
+        let local_path = self.folder.path().join("read");
         let text = self.run(&format!("gzip -c {path} | base64"));
-        std::fs::write(&place, text).expect("there is room");
-        let script = format!("base64 -d {} | gzip -dc", place.display());
+        std::fs::write(&local_path, text).expect("there is room");
+        let script = format!("base64 -d {} | gzip -dc", local_path.display());
         let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
         assert!(output.status.success(), "{output:?}");
         output.stdout
@@ -176,7 +176,7 @@ impl Drop for VirtualMachine {
 
 /// Returns the folder with kernel and root file system that `cargo xtask test` made; `None`, with a
 /// message, if no machine can be started.
-pub(super) fn made() -> Option<PathBuf> {
+pub(super) fn root_folder() -> Option<PathBuf> {
     if !(is_root() && require(&["ip", "qemu-system-x86_64", "cpio", "ldd"])) {
         return None;
     }
@@ -194,7 +194,7 @@ pub(super) fn made() -> Option<PathBuf> {
 
 /// Makes the root file system of the machine: the prepared one, the binary with its libraries, and
 /// `files`.
-fn root_files(made: &Path, folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> PathBuf {
+fn root_files(root_folder: &Path, folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir(&root).expect("it is ours");
     std::fs::write(root.join(CHECKED), CHECK).expect("there is room");
@@ -205,10 +205,10 @@ fn root_files(made: &Path, folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> 
     let script = format!(
         "set -e; cd {root}; cp {binary} godwit; strip godwit 2>/dev/null || true; \
          for library in $(ldd godwit | grep -o '/[^ ]*'); do install -D $library .$library; done; \
-         (cat {made}/initrd; find . | cpio -o -H newc --quiet | gzip -1) >{initrd}",
+         (cat {root_folder}/initrd; find . | cpio -o -H newc --quiet | gzip -1) >{initrd}",
         root = root.display(),
         binary = env!("CARGO_BIN_EXE_godwit"),
-        made = made.display(),
+        root_folder = root_folder.display(),
         initrd = initrd.display()
     );
     let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");

@@ -83,7 +83,7 @@ impl LinuxRunExtent {
 struct LinuxRun<'a> {
     extent: LinuxRunExtent,
     /// Folder with kernel and root file system.
-    made: &'a Path,
+    root_folder: &'a Path,
     /// Files that the parts send: name and contents.
     files: BTreeMap<String, Vec<u8>>,
     /// Arguments of QEMU.
@@ -94,7 +94,7 @@ struct LinuxRun<'a> {
 }
 
 impl<'a> LinuxRun<'a> {
-    fn new(extent: LinuxRunExtent, made: &'a Path, only: Option<&str>) -> Self {
+    fn new(extent: LinuxRunExtent, root_folder: &'a Path, only: Option<&str>) -> Self {
         let parts = parts::chosen(extent, only);
         let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for part in &parts {
@@ -106,7 +106,7 @@ impl<'a> LinuxRun<'a> {
         let has_goodput = parts.iter().any(|part| matches!(part, RoundPart::Goodput { .. }));
         let more_interfaces = if has_goodput { goodput::interfaces() } else { Vec::new() };
         let (waiting, failures) = (Mutex::new(parts.into()), Mutex::default());
-        Self { extent, made, files, more_interfaces, waiting, failures, progress }
+        Self { extent, root_folder, files, more_interfaces, waiting, failures, progress }
     }
 
     /// Starts a machine and plays parts until none waits.
@@ -125,10 +125,10 @@ impl<'a> LinuxRun<'a> {
                     machine = Some(ready);
                 }
                 Err(panic) => {
-                    let said = panic.downcast_ref::<String>().cloned();
-                    let said =
-                        said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-                    self.failed(part, began, &said.unwrap_or_default());
+                    let output_text = panic.downcast_ref::<String>().cloned();
+                    let output_text = output_text
+                        .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+                    self.failed(part, began, &output_text.unwrap_or_default());
                     // Leftovers of the part would disturb the next one, which gets another machine.
                 }
             }
@@ -140,20 +140,20 @@ impl<'a> LinuxRun<'a> {
         lock(&self.waiting).pop_front()
     }
 
-    fn failed(&self, part: RoundPart, began: Instant, said: &str) {
+    fn failed(&self, part: RoundPart, began: Instant, output_text: &str) {
         let repeat = format!("repeat with: cargo xtask dccp-linux --rounds 1 --only {part}");
         self.progress.ended(part, began.elapsed(), &format!("FAILED, {repeat}"));
-        for line in said.lines().take(FAILURE_LINES) {
+        for line in output_text.lines().take(FAILURE_LINES) {
             self.progress.say(&format!("  {line}"));
         }
-        lock(&self.failures).push(format!("{part}: {said}\n{repeat}"));
+        lock(&self.failures).push(format!("{part}: {output_text}\n{repeat}"));
     }
 
     /// Starts a machine with the files to send at both ends, and with ingress that netem can
     /// impair.
     fn machine(&self, namespace: &str) -> VirtualMachine {
         let mut machine =
-            VirtualMachine::start(self.made, namespace, &self.files, &self.more_interfaces);
+            VirtualMachine::start(self.root_folder, namespace, &self.files, &self.more_interfaces);
         for (name, octets) in &self.files {
             std::fs::write(machine.folder.path().join(name), octets).expect("there is room");
         }
@@ -173,9 +173,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[test]
 fn our_dccp_and_that_of_linux_work_together() {
     let extent = LinuxRunExtent::from_environment();
-    let Some(made) = machine::made() else { return };
+    let Some(root_folder) = machine::root_folder() else { return };
     let only = std::env::var("GODWIT_DCCP_LINUX_ONLY").ok();
-    let run = LinuxRun::new(extent, &made, only.as_deref());
+    let run = LinuxRun::new(extent, &root_folder, only.as_deref());
     println!("{extent:?}; all: cargo xtask dccp-linux");
     let machines = if extent.is_whole() { MACHINES } else { 1 };
     let namespaces = Namespaces::<MACHINES>::make();

@@ -53,10 +53,10 @@ impl HostDccpProcess {
 
     /// Reads the process's standard error up to a line with `word`.
     pub(super) fn wait_for(&mut self, word: &str) {
-        let mut said = String::new();
-        while !said.lines().last().is_some_and(|line| line.contains(word)) {
-            let length = self.errors.read_line(&mut said).expect("it is text");
-            assert!(length > 0, "it ended before it said {word}: {said}");
+        let mut output_text = String::new();
+        while !output_text.lines().last().is_some_and(|line| line.contains(word)) {
+            let length = self.errors.read_line(&mut output_text).expect("it is text");
+            assert!(length > 0, "it ended before it said {word}: {output_text}");
         }
     }
 

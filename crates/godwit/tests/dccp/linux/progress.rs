@@ -45,7 +45,7 @@ impl LinuxRunProgress {
 
     /// Prints the result of a part, the number of finished parts, and the time until all are
     /// finished.
-    pub(super) fn ended(&self, part: RoundPart, took: Duration, said: &str) {
+    pub(super) fn ended(&self, part: RoundPart, took: Duration, output_text: &str) {
         let done = {
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             done.parts += 1;
@@ -55,7 +55,7 @@ impl LinuxRunProgress {
         let passed_s = self.began.elapsed().as_secs_f64();
         let left_s = time_left(passed_s, done.expected_s, self.expected_s);
         self.say(&format!(
-            "{:>3} of {}, {} passed, about {} left: {part}: {said}, {:.1} s",
+            "{:>3} of {}, {} passed, about {} left: {part}: {output_text}, {:.1} s",
             done.parts,
             self.parts,
             minutes(passed_s),

@@ -264,9 +264,10 @@ pub(super) fn host(random: &mut Random, first: u64, client: u64, slot: u64) -> V
 
 /// Returns the options of each of a client's messages.
 fn client_options(random: &mut Random) -> Vec<Value> {
-    let asked = ["01030f060c2a", "010306", "0f7787", "2b420ce0", "3342436c74", "79ff", ""];
+    let requested_options =
+        ["01030f060c2a", "010306", "0f7787", "2b420ce0", "3342436c74", "79ff", ""];
     let identifiers = ["01$mac", "ff00000001000100$mac", "00616263$net", "0102$net"];
-    let mut options = vec![json!([55, pick(random, &asked)])];
+    let mut options = vec![json!([55, pick(random, &requested_options)])];
     for (chance, code, values) in [
         (2, 61, &identifiers[..]),
         (3, 60, &["6162", "62"][..]),

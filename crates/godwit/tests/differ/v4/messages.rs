@@ -150,7 +150,7 @@ fn sent_name(message: &[u8], was_offered: bool) -> String {
 
 /// Returns the client and the address in a message. `was_offered` is true if the client got an
 /// offer before.
-pub(super) fn asked(message: &[u8], was_offered: bool) -> ClientMessage {
+pub(super) fn client_message(message: &[u8], was_offered: bool) -> ClientMessage {
     let fields = fields(message);
     let named = ["ciaddr", "option 50"].map(|name| fields.get(name));
     let is_some = |text: &&String| text.contains(|digit| digit != '0');

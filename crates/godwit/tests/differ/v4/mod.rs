@@ -112,8 +112,8 @@ impl DifferProtocol for RelayedDhcp4 {
         messages::learn(&messages::fields(reply), learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
-        messages::asked(message, learned.contains_key("address"))
+    fn client_message(&self, message: &[u8], learned: &Learned) -> ClientMessage {
+        messages::client_message(message, learned.contains_key("address"))
     }
 
     fn is_offer(&self, reply: &Fields) -> bool {
@@ -132,15 +132,20 @@ impl DifferProtocol for RelayedDhcp4 {
         scopes::pool(scope, scopes::address(address)?)
     }
 
-    fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
-        let address = asked.address.as_deref().and_then(scopes::address);
-        let owner = address.and_then(|at| scopes::reserved(scope, at, &asked.identities));
+    fn is_reserved_for_another(&self, scope: &Value, client_message: &ClientMessage) -> bool {
+        let address = client_message.address.as_deref().and_then(scopes::address);
+        let owner = address.and_then(|at| scopes::reserved(scope, at, &client_message.identities));
         owner == Some(false)
     }
 
-    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, leased: &str) -> bool {
+    fn is_reserved_for_it(
+        &self,
+        scope: &Value,
+        client_message: &ClientMessage,
+        leased: &str,
+    ) -> bool {
         let address = scopes::address(leased);
-        let owner = address.and_then(|at| scopes::reserved(scope, at, &asked.identities));
+        let owner = address.and_then(|at| scopes::reserved(scope, at, &client_message.identities));
         owner == Some(true)
     }
 
@@ -210,8 +215,8 @@ impl DifferProtocol for V4Direct {
         RelayedDhcp4.learn(reply, learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
-        RelayedDhcp4.asked(message, learned)
+    fn client_message(&self, message: &[u8], learned: &Learned) -> ClientMessage {
+        RelayedDhcp4.client_message(message, learned)
     }
 
     fn is_offer(&self, reply: &Fields) -> bool {
@@ -242,12 +247,17 @@ impl DifferProtocol for V4Direct {
         RelayedDhcp4.pool(scope, address)
     }
 
-    fn is_reserved_for_another(&self, scope: &Value, asked: &ClientMessage) -> bool {
-        RelayedDhcp4.is_reserved_for_another(scope, asked)
+    fn is_reserved_for_another(&self, scope: &Value, client_message: &ClientMessage) -> bool {
+        RelayedDhcp4.is_reserved_for_another(scope, client_message)
     }
 
-    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, leased: &str) -> bool {
-        RelayedDhcp4.is_reserved_for_it(scope, asked, leased)
+    fn is_reserved_for_it(
+        &self,
+        scope: &Value,
+        client_message: &ClientMessage,
+        leased: &str,
+    ) -> bool {
+        RelayedDhcp4.is_reserved_for_it(scope, client_message, leased)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {

@@ -189,7 +189,7 @@ impl DifferProtocol for Dhcpv6 {
         messages::learn(reply, learned);
     }
 
-    fn asked(&self, message: &[u8], learned: &Learned) -> ClientMessage {
+    fn client_message(&self, message: &[u8], learned: &Learned) -> ClientMessage {
         let name = messages::sent_name(message, learned);
         let is_release = name.starts_with("RELEASE");
         let identifier = |name: &&str| learned.get(*name).map(|octets| colons(octets));
@@ -197,10 +197,15 @@ impl DifferProtocol for Dhcpv6 {
         ClientMessage { name, is_release, host_identifiers, ..ClientMessage::default() }
     }
 
-    fn is_reserved_for_it(&self, scope: &Value, asked: &ClientMessage, _leased: &str) -> bool {
+    fn is_reserved_for_it(
+        &self,
+        scope: &Value,
+        client_message: &ClientMessage,
+        _leased: &str,
+    ) -> bool {
         let own = hosts(scope).filter(|host| {
             let mut keys = ["hw-address", "duid"].iter().filter_map(|kind| host[*kind].as_str());
-            keys.any(|key| asked.host_identifiers.iter().any(|own| own == key))
+            keys.any(|key| client_message.host_identifiers.iter().any(|own| own == key))
         });
         own.count() > 1
     }

@@ -51,10 +51,11 @@ fn client(random: &mut Random) -> ClientMessageContents {
         &[("pd", 1, "pda"), ("pd", 2, "pdb")],
         &[("na", 1, "naa"), ("na", 2, "nab"), ("pd", 1, "pda"), ("pd", 2, "pdb")],
     ];
-    let asked = ["00170018", "0017", "00180015001f0020", "000700110043", "003b0040012c", ""];
+    let requested_options =
+        ["00170018", "0017", "00180015001f0020", "000700110043", "003b0040012c", ""];
     let names =
         ["0004686f7374076578616d706c6500", "0104686f7374", "0504686f7374", "0205625f7ec3a4", "00"];
-    let mut options = vec![json!([6, pick(random, &asked)])];
+    let mut options = vec![json!([6, pick(random, &requested_options)])];
     for (chance, code, values) in [
         (2, 8, &["0000"][..]),
         (3, 15, &["000161", "00026162", "000178"][..]),

@@ -121,10 +121,10 @@ impl Wires {
             wire.send(step, &marker);
             let mut is_answered = false;
             let has_come = waited_until(|| {
-                for (reply, way) in wire.take() {
+                for (reply, addressing) in wire.take() {
                     match wire.marker_of(&reply) {
                         Some(found) => is_answered |= found == number,
-                        None => replies.push((reply, way)),
+                        None => replies.push((reply, addressing)),
                     }
                 }
                 is_answered

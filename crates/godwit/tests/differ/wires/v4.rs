@@ -86,7 +86,7 @@ impl super::ClientLinkEnd for Dhcp4LinkEnd {
         let replies = opened.filter(|(ends, payload)| {
             ends.source.port() == 67 && payload.len() > 240 && payload[0] == 2
         });
-        replies.map(|(ends, payload)| (payload.to_vec(), way(&ends))).collect()
+        replies.map(|(ends, payload)| (payload.to_vec(), addressing(&ends))).collect()
     }
 
     fn marker(&self, number: u32) -> Vec<u8> {
@@ -100,7 +100,7 @@ impl super::ClientLinkEnd for Dhcp4LinkEnd {
 }
 
 /// Returns the addresses and ports of a reply's frame as fields.
-fn way(ends: &Endpoints) -> Fields {
+fn addressing(ends: &Endpoints) -> Fields {
     BTreeMap::from([
         ("frame from".to_owned(), ends.source_mac.to_string()),
         ("frame to".to_owned(), ends.destination_mac.to_string()),

@@ -97,11 +97,11 @@ impl super::ClientLinkEnd for Dhcp6LinkEnd {
                     IpAddr::V6(address) => address.to_string(),
                     IpAddr::V4(address) => address.to_string(),
                 };
-                let way = Fields::from([
+                let addressing = Fields::from([
                     ("sent from".to_owned(), format!("{address} {}", from.port())),
                     ("sent to".to_owned(), name.clone()),
                 ]);
-                replies.push((buffer[..len].to_vec(), way));
+                replies.push((buffer[..len].to_vec(), addressing));
             }
         }
         replies

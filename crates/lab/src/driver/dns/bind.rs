@@ -7,8 +7,8 @@ use crate::driver::deployment::ServerDeployment;
 pub(super) const CONFIGURATION: &str = "named.conf";
 
 /// Returns the text of named.conf(5).
-pub(super) fn configuration(place: &ServerDeployment) -> String {
-    let (folder, address) = (place.folder.display(), place.address);
+pub(super) fn configuration(deployment: &ServerDeployment) -> String {
+    let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(
         "options {{\n\
          \x20   directory \"{folder}\";\n\

@@ -6,8 +6,8 @@ use crate::driver::deployment::ServerDeployment;
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
 /// Returns the text of knot.conf(5).
-pub(super) fn configuration(place: &ServerDeployment) -> String {
-    let (folder, address) = (place.folder.display(), place.address);
+pub(super) fn configuration(deployment: &ServerDeployment) -> String {
+    let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(
         "server:\n\
          \x20   rundir: \"{folder}\"\n\
@@ -31,6 +31,6 @@ pub(super) fn configuration(place: &ServerDeployment) -> String {
          \x20   file: {ZONE_FILE}\n",
         ip = address.ip(),
         port = address.port(),
-        threads = place.threads,
+        threads = deployment.threads,
     )
 }

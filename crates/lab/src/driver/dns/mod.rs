@@ -60,7 +60,7 @@ impl DnsServer {
 
     /// Returns the server of that name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|server| server.name() == name)
     }
 
@@ -101,18 +101,18 @@ impl DnsServer {
     }
 
     /// Returns the content of the configuration file.
-    fn configuration(self, place: &ServerDeployment) -> Option<String> {
+    fn configuration(self, deployment: &ServerDeployment) -> Option<String> {
         match self {
             Self::Echo | Self::Dumresp => None,
-            Self::Bind => Some(bind::configuration(place)),
-            Self::Knot => Some(knot::configuration(place)),
-            Self::Unbound => Some(unbound::configuration(place)),
-            Self::Nsd => Some(nsd::configuration(place)),
+            Self::Bind => Some(bind::configuration(deployment)),
+            Self::Knot => Some(knot::configuration(deployment)),
+            Self::Unbound => Some(unbound::configuration(deployment)),
+            Self::Nsd => Some(nsd::configuration(deployment)),
         }
     }
 
-    fn arguments(self, place: &ServerDeployment, configuration: &str) -> Vec<String> {
-        let (threads, address) = (place.threads.to_string(), place.address);
+    fn arguments(self, deployment: &ServerDeployment, configuration: &str) -> Vec<String> {
+        let (threads, address) = (deployment.threads.to_string(), deployment.address);
         let words: Vec<&str> = match self {
             Self::Echo => vec!["dns", "echo", "--threads", &threads],
             Self::Bind => vec!["-g", "-n", &threads, "-c", configuration],
@@ -164,30 +164,30 @@ fn zone() -> String {
     )
 }
 
-/// Writes the zone into the place's folder.
-pub(super) fn write_zone(place: &ServerDeployment) -> Result<PathBuf, LabError> {
-    let path = place.folder.join(ZONE_FILE);
+/// Writes the zone into the deployment's folder.
+pub(super) fn write_zone(deployment: &ServerDeployment) -> Result<PathBuf, LabError> {
+    let path = deployment.folder.join(ZONE_FILE);
     write(&path, &zone())?;
     Ok(path)
 }
 
 pub(super) fn prepare(
     server: DnsServer,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<PreparedServer, LabError> {
-    let program = server.program(&place.godwit)?;
+    let program = server.program(&deployment.godwit)?;
     let mut path = String::new();
-    if let Some((name, text)) = server.configuration_name().zip(server.configuration(place)) {
-        write_zone(place)?;
-        let file = place.folder.join(name);
+    if let Some((name, text)) = server.configuration_name().zip(server.configuration(deployment)) {
+        write_zone(deployment)?;
+        let file = deployment.folder.join(name);
         write(&file, &text)?;
         path = file.to_string_lossy().into_owned();
     }
-    let arguments = server.arguments(place, &path);
+    let arguments = server.arguments(deployment, &path);
     let command =
         CommandLine::new(program.to_string_lossy()).args(arguments.iter().map(String::as_str));
     let command =
-        if server == DnsServer::Echo { command } else { without_privilege(command, place)? };
+        if server == DnsServer::Echo { command } else { without_privilege(command, deployment)? };
     Ok(PreparedServer {
         command,
         lease_file: None,
@@ -196,21 +196,21 @@ pub(super) fn prepare(
     })
 }
 
-/// Returns `command` for a user without privileges, to whom it gives the place's folder.
+/// Returns `command` for a user without privileges, to whom it gives the deployment's folder.
 fn without_privilege(
     command: CommandLine,
-    place: &ServerDeployment,
+    deployment: &ServerDeployment,
 ) -> Result<CommandLine, LabError> {
     // The folder itself is given to that user, so only its parent must be accessible.
-    if !place.folder.parent().is_none_or(can_reach) {
+    if !deployment.folder.parent().is_none_or(can_reach) {
         return Err(LabError::Failed(format!(
             "{} cannot be reached by the user nobody, as whom DNS servers run; put results elsewhere, \
              e.g. --results /var/tmp/results",
-            place.folder.display()
+            deployment.folder.display()
         )));
     }
-    give_away(&place.folder)?;
-    let entries = std::fs::read_dir(&place.folder).into_iter().flatten().flatten();
+    give_away(&deployment.folder)?;
+    let entries = std::fs::read_dir(&deployment.folder).into_iter().flatten().flatten();
     for entry in entries {
         give_away(&entry.path())?;
     }

@@ -8,8 +8,8 @@ use crate::driver::deployment::ServerDeployment;
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 
 /// Returns the text of nsd.conf(5).
-pub(super) fn configuration(place: &ServerDeployment) -> String {
-    let (folder, address) = (place.folder.display(), place.address);
+pub(super) fn configuration(deployment: &ServerDeployment) -> String {
+    let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(
         "server:\n\
          \x20   server-count: {processes}\n\
@@ -33,7 +33,7 @@ pub(super) fn configuration(place: &ServerDeployment) -> String {
          zone:\n\
          \x20   name: \"{ZONE}\"\n\
          \x20   zonefile: \"{ZONE_FILE}\"\n",
-        processes = place.threads,
+        processes = deployment.threads,
         ip = address.ip(),
         port = address.port(),
     )

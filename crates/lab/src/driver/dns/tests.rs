@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use measure::plan::{MeasuredProtocol, ServerFeature};
 
 use super::*;
-use crate::driver::StorePlace;
+use crate::driver::StoreLocation;
 use crate::family::ProtocolAddressing;
 
-fn place(name: &str) -> ServerDeployment {
+fn deployment(name: &str) -> ServerDeployment {
     let folder = std::env::temp_dir().join(format!("godwit-dns-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dns);
@@ -25,7 +25,7 @@ fn place(name: &str) -> ServerDeployment {
         lease_time_s: 0,
         threads: 3,
         godwit: PathBuf::from("/bin/true"),
-        store: StorePlace::Memfile,
+        store: StoreLocation::Memfile,
         feature: ServerFeature::Plain,
         reservations: 0,
     }
@@ -34,26 +34,26 @@ fn place(name: &str) -> ServerDeployment {
 #[test]
 fn every_server_is_known_by_its_name() {
     for server in DnsServer::ALL {
-        assert_eq!(DnsServer::named(server.name()), Some(server));
+        assert_eq!(DnsServer::by_name(server.name()), Some(server));
     }
-    assert_eq!(DnsServer::named("kea"), None);
+    assert_eq!(DnsServer::by_name("kea"), None);
 }
 
 #[test]
 fn echo_needs_no_file() {
-    let place = place("echo");
-    let prepared = prepare(DnsServer::Echo, &place).unwrap();
+    let deployment = deployment("echo");
+    let prepared = prepare(DnsServer::Echo, &deployment).unwrap();
     assert_eq!(
         prepared.command.words(),
         ["/bin/true", "dns", "echo", "--threads", "3", "--listen", "127.0.0.1:5353"]
     );
-    assert_eq!(std::fs::read_dir(&place.folder).unwrap().count(), 0);
-    std::fs::remove_dir_all(place.folder).unwrap();
+    assert_eq!(std::fs::read_dir(&deployment.folder).unwrap().count(), 0);
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
 fn threads_and_the_address_are_told_to_each() {
-    let place = place("told");
+    let deployment = deployment("told");
     for (server, words) in [
         (DnsServer::Bind, vec!["listen-on port 5353 { 127.0.0.1; };", "recursion no;"]),
         (DnsServer::Knot, vec!["listen: 127.0.0.1@5353\n", "udp-workers: 3\n"]),
@@ -68,16 +68,19 @@ fn threads_and_the_address_are_told_to_each() {
             ],
         ),
     ] {
-        let text = server.configuration(&place).unwrap();
+        let text = server.configuration(&deployment).unwrap();
         for word in words {
             assert!(text.contains(word), "{word} in {text}");
         }
-        assert!(text.contains(ZONE) && text.contains(&*place.folder.to_string_lossy()), "{text}");
+        assert!(
+            text.contains(ZONE) && text.contains(&*deployment.folder.to_string_lossy()),
+            "{text}"
+        );
     }
-    let arguments = |server: DnsServer| server.arguments(&place, "FILE").join(" ");
+    let arguments = |server: DnsServer| server.arguments(&deployment, "FILE").join(" ");
     assert_eq!(arguments(DnsServer::Bind), "-g -n 3 -c FILE");
     assert_eq!(arguments(DnsServer::Dumresp), "127.0.0.1 5353 3");
-    std::fs::remove_dir_all(place.folder).unwrap();
+    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 /// Checkers of configurations, for servers that have one: program, package, arguments before the
@@ -92,9 +95,9 @@ const CHECKS: [(DnsServer, &str, &[&str]); 4] = [
 #[test]
 fn servers_themselves_accept_their_configurations() {
     for (server, checker, arguments) in CHECKS {
-        let place = place(&format!("check-{}", server.name()));
+        let deployment = deployment(&format!("check-{}", server.name()));
         let (program, package) = server.program_and_package().unwrap();
-        if let Err(e) = server.program(&place.godwit) {
+        if let Err(e) = server.program(&deployment.godwit) {
             assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{e}");
             assert_eq!(
                 e.to_string(),
@@ -102,9 +105,9 @@ fn servers_themselves_accept_their_configurations() {
             );
             eprintln!("skipped: {e}");
         } else {
-            let prepared = prepare(server, &place).unwrap();
+            let prepared = prepare(server, &deployment).unwrap();
             assert!(prepared.version.contains(|c: char| c.is_ascii_digit()), "{prepared:?}");
-            let file = place.folder.join(server.configuration_name().unwrap());
+            let file = deployment.folder.join(server.configuration_name().unwrap());
             let file = file.to_string_lossy();
             // Knot's own checker is a command of another program.
             if checker == "knotd" {
@@ -117,6 +120,6 @@ fn servers_themselves_accept_their_configurations() {
                     .unwrap();
             }
         }
-        std::fs::remove_dir_all(place.folder).unwrap();
+        std::fs::remove_dir_all(deployment.folder).unwrap();
     }
 }

@@ -7,8 +7,8 @@ use crate::driver::deployment::ServerDeployment;
 pub(super) const CONFIGURATION: &str = "unbound.conf";
 
 /// Returns the text of unbound.conf(5).
-pub(super) fn configuration(place: &ServerDeployment) -> String {
-    let (folder, address) = (place.folder.display(), place.address);
+pub(super) fn configuration(deployment: &ServerDeployment) -> String {
+    let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(
         "server:\n\
          \x20   directory: \"{folder}\"\n\
@@ -30,6 +30,6 @@ pub(super) fn configuration(place: &ServerDeployment) -> String {
          \x20   control-enable: no\n",
         ip = address.ip(),
         port = address.port(),
-        threads = place.threads,
+        threads = deployment.threads,
     )
 }

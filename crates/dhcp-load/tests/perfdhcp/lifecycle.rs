@@ -76,14 +76,14 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     // Lease times of 3,600 s; the server sends neither T1 nor T2.
     let (t1_ns, t2_ns, ends_ns) = (1_800 * NS_PER_S, 3_150 * NS_PER_S, 3_600 * NS_PER_S);
     let mut ledger = [ExchangeKindCounts::default(); ExchangeKind::COUNT];
-    let mut given_ns: HashMap<u32, u64> = HashMap::new();
+    let mut granted_ns: HashMap<u32, u64> = HashMap::new();
     let mut gaps = Vec::new();
     let until_ns = 8 * 3_600 * NS_PER_S;
     let played = live(dialect(200), populated(3), 20.0, until_ns, |now_ns, octets| {
         let request = Dhcp4TestRequest { octets };
         let client = request.client();
         let holds = octets[12..16] != [0; 4];
-        let since_ns = given_ns.get(&client).map_or(u64::MAX, |given_ns| now_ns - given_ns);
+        let since_ns = granted_ns.get(&client).map_or(u64::MAX, |granted_ns| now_ns - granted_ns);
         let kind = kind_v4(&request, holds, since_ns < t2_ns);
         let own = u32::from(request.own_address());
         if matches!(
@@ -101,8 +101,8 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
         let counts = &mut ledger[kind.index()];
         counts.sent += 1;
         match kind {
-            ExchangeKind::First => assert!(since_ns > ends_ns || !given_ns.contains_key(&client)),
-            ExchangeKind::Second => drop(given_ns.insert(client, now_ns)),
+            ExchangeKind::First => assert!(since_ns > ends_ns || !granted_ns.contains_key(&client)),
+            ExchangeKind::Second => drop(granted_ns.insert(client, now_ns)),
             ExchangeKind::Renewal | ExchangeKind::Rebinding => {
                 assert!((t1_ns..ends_ns).contains(&since_ns), "{kind:?} {since_ns}");
                 if client % 7 == 3 {
@@ -110,19 +110,19 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
                     return vec![];
                 }
                 gaps.push(since_ns);
-                given_ns.insert(client, now_ns);
+                granted_ns.insert(client, now_ns);
             }
             ExchangeKind::Reboot => {
                 assert!(since_ns < ends_ns, "what it asks for is valid");
                 if client % 7 == 5 {
                     counts.refused += 1;
-                    given_ns.remove(&client);
+                    granted_ns.remove(&client);
                     return vec![(MS, request.answer(kind::NAK, Ipv4Addr::UNSPECIFIED))];
                 }
-                given_ns.insert(client, now_ns);
+                granted_ns.insert(client, now_ns);
             }
             ExchangeKind::Release | ExchangeKind::Decline => {
-                given_ns.remove(&client);
+                granted_ns.remove(&client);
                 return vec![];
             }
             ExchangeKind::Information => {
@@ -138,25 +138,25 @@ fn clients_of_dhcpv4_live_as_rfc_2131_says() {
     // The time from the reply to the renewal is T1, not more: the reply takes a millisecond.
     assert!(gaps.len() > 500, "{}", gaps.len());
     assert!(gaps.iter().all(|&gap_ns| gap_ns == t1_ns + MS), "{gaps:?}");
-    let mut given = played.traffic.leases;
-    assert_eq!(given[0].summarize(played.end_ns).conflicts, 0);
+    let mut leases = played.traffic.leases;
+    assert_eq!(leases[0].summarize(played.end_ns).conflicts, 0);
 }
 
 #[test]
 fn one_of_two_generators_plays_every_other_client_all_its_life() {
     let habits = Some(LifecycleSettings { clients: 100, ..HABITS });
     let rules = RequestRules { habits, part: GeneratorPart { index: 1, of: 2 }, ..rules(6) };
-    let mut heard: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut requests: BTreeMap<u32, u64> = BTreeMap::new();
     let played = live(dialect(200), rules, 20.0, 4 * 3_600 * NS_PER_S, |_, octets| {
         let request = Dhcp4TestRequest { octets };
-        *heard.entry(request.client()).or_default() += 1;
+        *requests.entry(request.client()).or_default() += 1;
         match request.kind() {
             INFORM => vec![(MS, parameters(&request))],
             RELEASE | DECLINE => vec![],
             _ => vec![(MS, request.good())],
         }
     });
-    assert!(heard.keys().copied().eq((0..100).map(|place| 2 * place + 1)), "{heard:?}");
+    assert!(requests.keys().copied().eq((0..100).map(|position| 2 * position + 1)), "{requests:?}");
     for kind in [
         ExchangeKind::Second,
         ExchangeKind::Renewal,
@@ -171,7 +171,7 @@ fn one_of_two_generators_plays_every_other_client_all_its_life() {
 #[test]
 fn clients_of_dhcpv6_live_as_rfc_9915_says() {
     let mut ledger = [ExchangeKindCounts::default(); ExchangeKind::COUNT];
-    let mut given_ns: HashMap<u32, u64> = HashMap::new();
+    let mut granted_ns: HashMap<u32, u64> = HashMap::new();
     let until_ns = 6 * 3_600 * NS_PER_S;
     let clients = dialect6(200, RequestedAssociations::ADDRESS);
     let played = live(clients, populated(4), 20.0, until_ns, |now_ns, octets| {
@@ -194,7 +194,7 @@ fn clients_of_dhcpv6_live_as_rfc_9915_says() {
         assert_eq!(request.names_a_server(), !is_for_any.contains(&request.kind()), "{kind:?}");
         let counts = &mut ledger[kind.index()];
         counts.sent += 1;
-        let since_ns = given_ns.get(&client).map(|given_ns| now_ns - given_ns);
+        let since_ns = granted_ns.get(&client).map(|granted_ns| now_ns - granted_ns);
         // T1 and T2 are the server's here: 900 and 1,440 s, valid for 3,600.
         match (kind, since_ns) {
             (ExchangeKind::Renewal, Some(ns)) => assert!((900..1_440).contains(&(ns / NS_PER_S))),
@@ -214,7 +214,7 @@ fn clients_of_dhcpv6_live_as_rfc_9915_says() {
             return vec![(MS, reply.octets())];
         }
         if goes_on {
-            given_ns.insert(client, now_ns);
+            granted_ns.insert(client, now_ns);
         } else {
             reply.ias.clear();
             reply.status = Some(0);

@@ -68,7 +68,7 @@ pub(crate) struct ClientServerLink {
 }
 
 impl ClientServerLink {
-    /// Sets up the scene. Returns `None`, with a message, if `tools` or the right to make
+    /// Sets up client and server. Returns `None`, with a message, if `tools` or the right to make
     /// namespaces is missing.
     pub(crate) fn set(family: &LinkTestFamily, label: &str, tools: &[&str]) -> Option<Self> {
         if !require(tools) || !require(&["tcpdump", "tshark"]) {
@@ -160,7 +160,7 @@ impl ClientServerLink {
     }
 }
 
-/// Results of a scene.
+/// Results of a run of clients.
 pub(crate) struct LinkTestResults {
     /// Log of the server.
     pub(crate) log: String,

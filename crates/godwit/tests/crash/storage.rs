@@ -23,7 +23,7 @@ pub(crate) enum LeaseStorageKind {
     Server(DatabaseEngine),
 }
 
-/// Processes that this kind of storage needs, for several places one after another.
+/// Processes that this kind of storage needs, for several storages one after another.
 pub(crate) struct LeaseStorageProcesses {
     kind: LeaseStorageKind,
     server: Option<PrivateDatabase>,
@@ -69,7 +69,7 @@ pub(crate) struct LeaseStorage {
 }
 
 impl LeaseStorage {
-    /// Makes an empty place called `label`, and a configuration that names it.
+    /// Makes an empty storage called `label`, and a configuration that names it.
     pub(crate) fn new(backend: &LeaseStorageProcesses, family: CrashFamily, label: &str) -> Self {
         let folder = TempFolder::new(label);
         let config = (family.configuration)(folder.path());
@@ -103,15 +103,15 @@ impl LeaseStorage {
             }
         }
         let flag = if family.server == "dhcp4" { "-4" } else { "-6" };
-        let place = Self { folder, config, flag, database };
-        if !place.database.is_empty() {
-            godwit_db("init", &place.database, &[]);
+        let storage = Self { folder, config, flag, database };
+        if !storage.database.is_empty() {
+            godwit_db("init", &storage.database, &[]);
         }
-        place
+        storage
     }
 
     /// Returns the stored lease of every address.
-    pub(crate) fn kept(&self) -> BTreeMap<IpAddr, AddressRecord> {
+    pub(crate) fn stored_leases(&self) -> BTreeMap<IpAddr, AddressRecord> {
         let file = self.folder.path().join("leases.csv");
         if !self.database.is_empty() {
             let flags = [self.flag, "-y", "-o", &file.display().to_string()];

@@ -38,11 +38,11 @@ impl QueryPacer {
     }
 
     const fn new(kind: QueryPacing, count: Option<u64>) -> Self {
-        let left = match count {
+        let remaining = match count {
             Some(count) => count,
             None => u64::MAX,
         };
-        Self { kind, remaining: left, ran_out_ns: None }
+        Self { kind, remaining: remaining, ran_out_ns: None }
     }
 
     /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` queries
@@ -98,16 +98,16 @@ mod tests {
 
     #[test]
     fn a_window_has_a_query_whenever_there_is_room() {
-        let mut pace = QueryPacer::window(2, 100..200, Some(3));
-        assert_eq!((pace.take_due_ns(99, 0), pace.next_ns(99, 0)), (None, Some(100)));
-        assert_eq!(pace.take_due_ns(100, 0), Some(100));
-        assert_eq!(pace.take_due_ns(110, 2), None, "two wait");
-        assert_eq!(pace.next_ns(110, 2), Some(200));
-        assert_eq!(pace.take_due_ns(120, 1), Some(120));
-        assert_eq!((pace.take_due_ns(130, 0), pace.ran_out_ns()), (Some(130), Some(130)));
-        assert_eq!((pace.take_due_ns(140, 0), pace.next_ns(140, 0)), (None, None));
-        let mut pace = QueryPacer::window(1, 0..200, None);
-        pace.end_at(50);
-        assert_eq!((pace.take_due_ns(50, 0), pace.next_ns(50, 0)), (None, None));
+        let mut pacer = QueryPacer::window(2, 100..200, Some(3));
+        assert_eq!((pacer.take_due_ns(99, 0), pacer.next_ns(99, 0)), (None, Some(100)));
+        assert_eq!(pacer.take_due_ns(100, 0), Some(100));
+        assert_eq!(pacer.take_due_ns(110, 2), None, "two wait");
+        assert_eq!(pacer.next_ns(110, 2), Some(200));
+        assert_eq!(pacer.take_due_ns(120, 1), Some(120));
+        assert_eq!((pacer.take_due_ns(130, 0), pacer.ran_out_ns()), (Some(130), Some(130)));
+        assert_eq!((pacer.take_due_ns(140, 0), pacer.next_ns(140, 0)), (None, None));
+        let mut pacer = QueryPacer::window(1, 0..200, None);
+        pacer.end_at(50);
+        assert_eq!((pacer.take_due_ns(50, 0), pacer.next_ns(50, 0)), (None, None));
     }
 }
