@@ -17,6 +17,7 @@ mod process;
 mod socket;
 mod softnet;
 mod step;
+mod task;
 mod udp;
 
 pub use cpu::{CpuShares, CpuTimes, Stat, TICKS_PER_S, parse_stat};
@@ -32,4 +33,5 @@ pub use process::{
 pub use socket::{UdpRow, drops_at, parse_udp_rows, rows_at};
 pub use softnet::{Softnet, SoftnetRow, parse_softnet, parse_softnet_rows};
 pub use step::advance;
+pub use task::{TaskIo, TaskStatus, parse_task_io, parse_task_status};
 pub use udp::{UdpCounters, parse_udp_counters};
