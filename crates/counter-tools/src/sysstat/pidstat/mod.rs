@@ -99,7 +99,9 @@ impl PidstatArgs {
         let selection = self.selection();
         let clock = UptimeClock::start();
         let first = selection.take(&clock);
-        if first.tasks.is_empty() && !selection.pids.is_empty() && self.pattern.is_none() {
+        // With a pattern, a process may get its name later.
+        let has_end = !selection.pids.is_empty() && self.pattern.is_none();
+        if has_end && first.tasks.is_empty() {
             return Err(CounterError::Usage(format!("there is no process {}", selection.pids[0])));
         }
         let mut table = self.table(&selection);
@@ -118,7 +120,7 @@ impl PidstatArgs {
                 break;
             }
             let now = selection.take(&clock);
-            if now.tasks.is_empty() && !selection.pids.is_empty() {
+            if has_end && now.tasks.is_empty() {
                 netio::stderr::print_line("all processes have ended");
                 return Ok(());
             }
