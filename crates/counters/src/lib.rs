@@ -25,7 +25,7 @@ pub use interface::{
     InterfaceCounters, Traffic, TrafficStep, parse_interface, parse_interface_names,
 };
 pub use interrupt::{CountRow, CountTable, parse_counts};
-pub use memory::{SystemMemory, parse_memory, parse_resident_bytes};
+pub use memory::{SystemMemory, parse_memory, parse_page_kb, parse_resident_bytes};
 pub use process::{
     ProcessStat, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
     parse_uptime_ticks,

@@ -1,14 +1,10 @@
 //! The readers of two files that processes and threads have: `/proc/PID/status` and `/proc/PID/io`.
 
-/// The used part of `/proc/PID/status`. A kernel thread has no memory.
+/// The used part of `/proc/PID/status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskStatus {
     /// The real user.
     pub uid: u32,
-    /// The virtual memory, in kilobytes of 1024 bytes.
-    pub virtual_kb: u64,
-    /// The resident memory, in kilobytes of 1024 bytes.
-    pub resident_kb: u64,
     /// Context switches because the thread waited for something.
     pub voluntary_switches: u64,
     /// Context switches because another thread got the processor.
@@ -32,8 +28,6 @@ pub fn parse_task_status(text: &str) -> TaskStatus {
     let number = |key| number_of(text, key).unwrap_or(0);
     TaskStatus {
         uid: u32::try_from(number("Uid:")).unwrap_or(0),
-        virtual_kb: number("VmSize:"),
-        resident_kb: number("VmRSS:"),
         voluntary_switches: number("voluntary_ctxt_switches:"),
         involuntary_switches: number("nonvoluntary_ctxt_switches:"),
     }
@@ -61,11 +55,13 @@ mod tests {
 
     #[test]
     fn the_status_of_a_task_is_read() {
-        let text = "Name:\tcat\nUid:\t1000\t0\t0\t0\nVmSize:\t    5004 kB\nVmRSS:\t    3892 kB\n\
+        let text = "Name:\tcat\nUid:\t1000\t0\t0\t0\nVmSize:\t    5004 kB\n\
                     voluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t3\n";
         let status = parse_task_status(text);
-        assert_eq!((status.uid, status.virtual_kb, status.resident_kb), (1000, 5004, 3892));
-        assert_eq!((status.voluntary_switches, status.involuntary_switches), (17, 3));
+        assert_eq!(
+            (status.uid, status.voluntary_switches, status.involuntary_switches),
+            (1000, 17, 3)
+        );
         assert_eq!(parse_task_status("Name:\tkthreadd\n"), TaskStatus::default());
     }
 

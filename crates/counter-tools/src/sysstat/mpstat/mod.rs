@@ -110,8 +110,9 @@ impl MpstatArgs {
         let nodes = self.nodes.as_ref().unwrap_or(&default);
         let nodes = nodes.select(&reading.node_numbers(), "node")?;
         let has_nodes = self.has_nodes || self.nodes.is_some() || self.has_all;
-        let has_processors =
-            self.has_processors || self.has_all || !has_nodes && self.interrupts.is_empty();
+        // Without another switch for a table, -P selects that of processors.
+        let is_default = self.interrupts.is_empty() && (!has_nodes || self.processors.is_some());
+        let has_processors = self.has_processors || self.has_all || is_default;
         let mut selection = MpstatSelection {
             processors: has_processors.then(|| processors.clone()),
             nodes: has_nodes.then_some(nodes),
@@ -214,6 +215,8 @@ mod tests {
             ("mpstat -u -I SUM,SCPU", 3, true),
             ("mpstat -n", 1, false),
             ("mpstat -N 0", 1, true),
+            ("mpstat -n -P 0", 2, true),
+            ("mpstat -n -P 0 -I SUM", 2, true),
             ("mpstat -A", 5, true),
             ("mpstat -I ALL", 3, true),
         ] {

@@ -6,7 +6,7 @@ mod task;
 
 use std::collections::BTreeMap;
 
-use counters::parse_memory;
+use counters::{parse_memory, parse_page_kb};
 use testbed::proc;
 
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version, processor_count};
@@ -186,6 +186,7 @@ impl PidstatArgs {
             decimals: self.decimals,
             processors: if self.is_share_of_all { processor_count() } else { 1 },
             memory_kb: parse_memory(&proc::read("/proc/meminfo")).total_kb,
+            page_kb: parse_page_kb(&proc::read("/proc/self/smaps")).unwrap_or(4),
         }
     }
 }
@@ -198,8 +199,8 @@ struct MemorySums(BTreeMap<task::TaskKey, MemorySum>);
 #[derive(Clone, Copy, Debug, Default)]
 struct MemorySum {
     readings: u64,
-    virtual_kb: u64,
-    resident_kb: u64,
+    virtual_bytes: u64,
+    resident_pages: u64,
 }
 
 impl MemorySums {
@@ -207,8 +208,8 @@ impl MemorySums {
         for (key, task) in &readings.tasks {
             let sum = self.0.entry(*key).or_default();
             sum.readings += 1;
-            sum.virtual_kb += task.status.virtual_kb;
-            sum.resident_kb += task.status.resident_kb;
+            sum.virtual_bytes += task.stat.virtual_bytes;
+            sum.resident_pages += task.stat.resident_pages;
         }
     }
 
@@ -216,8 +217,8 @@ impl MemorySums {
     fn set_means(&self, last: &mut TaskReadings) {
         for (key, task) in &mut last.tasks {
             let sum = self.0.get(key).copied().unwrap_or_default();
-            task.status.virtual_kb = sum.virtual_kb / sum.readings.max(1);
-            task.status.resident_kb = sum.resident_kb / sum.readings.max(1);
+            task.stat.virtual_bytes = sum.virtual_bytes / sum.readings.max(1);
+            task.stat.resident_pages = sum.resident_pages / sum.readings.max(1);
         }
     }
 }
@@ -273,13 +274,13 @@ mod tests {
         let selection = args("pidstat -p SELF").unwrap().selection();
         let mut readings = selection.take(&uptime);
         let mut sums = MemorySums::default();
-        for resident_kb in [100, 300] {
+        for pages in [100, 300] {
             for task in readings.tasks.values_mut() {
-                task.status.resident_kb = resident_kb;
+                task.stat.resident_pages = pages;
             }
             sums.add(&readings);
         }
         sums.set_means(&mut readings);
-        assert!(readings.tasks.values().all(|task| task.status.resident_kb == 200));
+        assert!(readings.tasks.values().all(|task| task.stat.resident_pages == 200));
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct TaskTable {
     pub(super) processors: usize,
     /// The machine's memory.
     pub(super) memory_kb: u64,
+    /// The size of a page of memory.
+    pub(super) page_kb: u64,
 }
 
 /// What a task used: two readings, and the seconds between them.
@@ -112,7 +114,8 @@ fn memory_cells(used: &TaskUse<'_>, table: &TaskTable) -> String {
     let rate =
         |faults: fn(&TaskReading) -> u64| per_second(faults(before), faults(now), *elapsed_s);
     let (minor, major) = (rate(|task| task.stat.minor_faults), rate(|task| task.stat.major_faults));
-    let (virtual_kb, resident_kb) = (now.status.virtual_kb, now.status.resident_kb);
+    let virtual_kb = now.stat.virtual_bytes / 1024;
+    let resident_kb = now.stat.resident_pages * table.page_kb;
     let share = resident_kb as f64 * 100.0 / table.memory_kb.max(1) as f64;
     format!(
         " {minor:>9.decimals$} {major:>9.decimals$} {virtual_kb:>7} {resident_kb:>7} \
@@ -216,16 +219,13 @@ mod tests {
             guest_ticks: 20 * factor,
             started_ticks: 7,
             minor_faults: 4 * factor,
+            virtual_bytes: 5004 * 1024,
+            resident_pages: 500,
             cpu: 1,
             ..ProcessStat::default()
         };
-        let status = TaskStatus {
-            uid: 110,
-            virtual_kb: 5004,
-            resident_kb: 2000,
-            voluntary_switches: 3 * factor,
-            involuntary_switches: factor,
-        };
+        let status =
+            TaskStatus { uid: 110, voluntary_switches: 3 * factor, involuntary_switches: factor };
         let io = TaskIo { read_bytes: 2048 * factor, ..TaskIo::default() };
         let task = TaskReading {
             stat,
@@ -251,6 +251,7 @@ mod tests {
             decimals: 2,
             processors: 1,
             memory_kb: 100_000,
+            page_kb: 4,
         }
     }
 

@@ -132,7 +132,7 @@ mod tests {
         assert_eq!((whole.len(), whole[0].pid), (1, pid));
         assert!(readings.tasks.len() > 1);
         let reading = readings.task(whole[0]).unwrap();
-        assert!(reading.status.resident_kb > 0 && reading.io.is_some());
+        assert!(reading.stat.resident_pages > 0 && reading.io.is_some());
         assert_eq!(reading.command, reading.stat.name);
     }
 
