@@ -88,6 +88,8 @@ pub struct Stat {
     pub cpus: Vec<CpuTimes>,
     /// The context switches of all processors since boot.
     pub context_switches: u64,
+    /// The interrupts of all processors since boot.
+    pub interrupts: u64,
     /// The number of threads that run or could run.
     pub running: u64,
     /// The number of threads that wait for input or output.
@@ -104,6 +106,8 @@ pub fn parse_stat(text: &str) -> Stat {
             stat.cpus.push(times);
         } else if let Some(count) = number("ctxt ") {
             stat.context_switches = count;
+        } else if let Some(count) = first_number(line, "intr ") {
+            stat.interrupts = count;
         } else if let Some(count) = number("procs_running ") {
             stat.running = count;
         } else if let Some(count) = number("procs_blocked ") {
@@ -111,6 +115,11 @@ pub fn parse_stat(text: &str) -> Stat {
         }
     }
     stat
+}
+
+/// Returns the first of the numbers in a line that begins with `key`.
+fn first_number(line: &str, key: &str) -> Option<u64> {
+    line.strip_prefix(key)?.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn parse_cpu_line(line: &str) -> Option<CpuTimes> {
@@ -218,6 +227,7 @@ mod tests {
                     processes 900\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2 3\n";
         let stat = parse_stat(text);
         assert_eq!((stat.context_switches, stat.running, stat.blocked), (325_911_443, 3, 1));
+        assert_eq!(stat.interrupts, 5);
         let seen: Vec<_> = stat
             .cpus
             .iter()

@@ -17,6 +17,7 @@ mod process;
 mod socket;
 mod softnet;
 mod step;
+mod task;
 mod udp;
 
 pub use cpu::{CpuShares, CpuTimes, Stat, TICKS_PER_S, parse_stat};
@@ -24,7 +25,7 @@ pub use interface::{
     InterfaceCounters, Traffic, TrafficStep, parse_interface, parse_interface_names,
 };
 pub use interrupt::{CountRow, CountTable, parse_counts};
-pub use memory::{SystemMemory, parse_memory, parse_resident_bytes};
+pub use memory::{SystemMemory, parse_memory, parse_page_kb, parse_resident_bytes};
 pub use process::{
     ProcessStat, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
     parse_uptime_ticks,
@@ -32,4 +33,5 @@ pub use process::{
 pub use socket::{UdpRow, drops_at, parse_udp_rows, rows_at};
 pub use softnet::{Softnet, SoftnetRow, parse_softnet, parse_softnet_rows};
 pub use step::advance;
+pub use task::{TaskIo, TaskStatus, parse_task_io, parse_task_status};
 pub use udp::{UdpCounters, parse_udp_counters};

@@ -54,6 +54,12 @@ pub fn parse_resident_bytes(text: &str) -> Option<u64> {
     Some(kilobytes(text, "VmRSS:")? * 1024)
 }
 
+/// Returns the size of a page in `/proc/self/smaps`, in kilobytes of 1024 bytes.
+#[must_use]
+pub fn parse_page_kb(text: &str) -> Option<u64> {
+    kilobytes(text, "KernelPageSize:")
+}
+
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()

@@ -19,6 +19,16 @@ pub struct ProcessStat {
     pub started_ticks: u64,
     /// The processor that the process ran on last.
     pub cpu: u32,
+    /// The virtual memory, in bytes.
+    pub virtual_bytes: u64,
+    /// The resident memory, in pages.
+    pub resident_pages: u64,
+    /// Page faults that needed no input.
+    pub minor_faults: u64,
+    /// Page faults that waited for input.
+    pub major_faults: u64,
+    /// The time of waiting for block devices, in clock ticks; 0 unless the kernel counts it.
+    pub block_delay_ticks: u64,
 }
 
 impl ProcessStat {
@@ -45,6 +55,11 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
         // Later columns came with later kernels.
         cpu: number(39).and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0),
         guest_ticks: number(43).unwrap_or(0),
+        virtual_bytes: number(23).unwrap_or(0),
+        resident_pages: number(24).unwrap_or(0),
+        minor_faults: number(10)?,
+        major_faults: number(12)?,
+        block_delay_ticks: number(42).unwrap_or(0),
     })
 }
 
@@ -94,6 +109,8 @@ mod tests {
         let stat = parse_process_stat(text).unwrap();
         assert_eq!((stat.user_ticks, stat.system_ticks), (31, 7));
         assert_eq!((stat.cpu, stat.guest_ticks, stat.name.as_str()), (3, 11, "cat"));
+        assert_eq!((stat.minor_faults, stat.major_faults, stat.block_delay_ticks), (100, 0, 0));
+        assert_eq!((stat.virtual_bytes, stat.resident_pages), (3_133_440, 412));
         assert_eq!(parse_process_wait_ns("1062385 539647 14\n"), Some(539_647));
         assert_eq!(parse_process_run_ns("1062385 539647 14\n"), Some(1_062_385));
         assert_eq!((parse_process_wait_ns(""), parse_process_run_ns("x")), (None, None));

@@ -169,7 +169,11 @@ fn translate_tool_name(mut words: Vec<OsString>) -> Vec<OsString> {
             words.insert(1, name.into());
             "dns"
         }
-        Some("iperf") => {
+        Some(name @ ("mpstat" | "pidstat")) => {
+            words.insert(1, name.into());
+            "cpustat"
+        }
+        Some("iperf" | "iperf3") => {
             words.insert(1, "perf".into());
             "dccp"
         }
@@ -347,6 +351,15 @@ mod tests {
             "godwit cpustat 0.5 3 -P ALL",
             "godwit cpustat -P all,0,2-3 1",
             "godwit cpustat 1 -p 1,2 --json",
+            "mpstat",
+            "/usr/bin/mpstat -P ALL 1",
+            "mpstat 2 5 -P 0,2-3 -u -I SUM,SCPU --dec=1",
+            "mpstat -A -N ALL -n -o JSON 1 1",
+            "mpstat -V",
+            "pidstat 1",
+            "/usr/bin/pidstat -p 1,2 -u -l 1 3",
+            "pidstat -p SELF -hurdw -tHI --dec=0",
+            "pidstat -C named|kea -p ALL -V",
         ] {
             let GodwitCommand::Cpustat(_) = parse(line).unwrap().command else { panic!("{line}") };
         }
@@ -360,6 +373,11 @@ mod tests {
             "godwit cpustat 1 0",
             "godwit cpustat -P x",
             "godwit cpustat -p ALL",
+            "mpstat -P x",
+            "mpstat 1 0",
+            "mpstat -o XML",
+            "pidstat -p x",
+            "pidstat -C (",
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

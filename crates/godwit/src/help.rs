@@ -260,8 +260,17 @@ pub(crate) fn decorated(command: Command) -> Command {
 
 /// Commands that replace C programs. As with getopt_long(3), users may shorten long switches as
 /// long as they are unambiguous, and the last of repeated switches counts.
-const REPLACEMENT_COMMANDS: [&str; 7] =
-    ["perfdhcp", "trafgen", "ifpps", "cpustat", "dccp perf", "dccp ttcp", "dns dnsperf"];
+const REPLACEMENT_COMMANDS: [&str; 9] = [
+    "perfdhcp",
+    "trafgen",
+    "ifpps",
+    "cpustat",
+    "cpustat mpstat",
+    "cpustat pidstat",
+    "dccp perf",
+    "dccp ttcp",
+    "dns dnsperf",
+];
 
 fn decorate(mut command: Command, words: &str) -> Command {
     if REPLACEMENT_COMMANDS.contains(&words) {

@@ -15,6 +15,8 @@ const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("trafgen", "trafgen", TRAFGEN),
     ("dccp perf", "iperf", IPERF),
     ("dccp ttcp", "ttcp", TTCP),
+    ("cpustat mpstat", "mpstat", MPSTAT),
+    ("cpustat pidstat", "pidstat", PIDSTAT),
 ];
 
 /// Advice for `-x`, `-y` and `-u` of dnsperf.
@@ -122,6 +124,23 @@ const IPERF: Switches = &[
          instead of a title (iperf 3)",
     ),
     (&["--title"], "leave it out; `> FILE` gives the output a name"),
+    (&["--timestamps"], "write `| ts` (moreutils)"),
+    (
+        &["--rcv-timeout", "--snd-timeout", "--idle-timeout"],
+        "write `timeout S godwit dccp perf ...`, which bounds the whole run",
+    ),
+    (&["--server-bitrate-limit"], "leave it out; the client sets the rate with -b"),
+    (&["--repeating-payload"], "leave it out; the contents of datagrams do not matter here"),
+    (&["--extra-data"], "leave it out; `> FILE` gives the output a name"),
+    (
+        &[
+            "--username",
+            "--rsa-public-key-path",
+            "--rsa-private-key-path",
+            "--authorized-users-path",
+        ],
+        "leave it out; a server takes any client, so restrict them with a packet filter",
+    ),
 ];
 
 const TTCP: Switches = &[
@@ -133,6 +152,19 @@ const TTCP: Switches = &[
     (&["-A", "-O"], "leave it out; where buffers begin in memory does not matter here"),
     (&["-B"], "leave it out; received data is counted and written nowhere"),
     (&["-T"], "leave it out; received data is counted and not looked at"),
+];
+
+const MPSTAT: Switches = &[(&["-T"], "write `lscpu -e` for core, socket and node of processors")];
+
+const PIDSTAT: Switches = &[
+    (&["-e"], "start the program and write `pidstat -p PID`, in a shell `PROGRAM & pidstat -p $!`"),
+    (&["-G"], "write `-C NAME`"),
+    (&["-R"], "write `chrt -p PID` for policy and priority"),
+    (&["-s"], "write `grep VmStk /proc/PID/status` for the stack"),
+    (&["-T"], "leave it out; lines are of processes, and of their threads with -t"),
+    (&["-U"], "leave it out; lines have the number of the user, whose name `id -un UID` prints"),
+    (&["-v"], "write `grep Threads /proc/PID/status`, `ls /proc/PID/fd | wc -l`"),
+    (&["--human"], "leave it out; memory is in kilobytes of 1024 bytes"),
 ];
 
 /// Returns the message for an unknown switch in `error` of the command of `words` if a replacement

@@ -1,7 +1,7 @@
-//! Published command lines of dnsperf, resperf, perfdhcp, trafgen, ifpps and iperf
-//! (`command_lines/lines.toml`): by the name of the tool and as a subcommand each runs unchanged,
-//! or is refused with a message that says what to write. The test interrupts a line that would run
-//! for long as soon as it has sent or printed something.
+//! Published command lines of dnsperf, resperf, perfdhcp, trafgen, ifpps, mpstat, pidstat, iperf,
+//! iperf3 and ttcp (`command_lines/lines.toml`): by the name of the tool and as a subcommand each
+//! runs unchanged, or is refused with a message that says what to write. The test interrupts a line
+//! that would run for long as soon as it has sent or printed something.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -287,7 +287,9 @@ fn subcommand(tool: &str) -> &'static [&'static str] {
         "perfdhcp" => &["perfdhcp"],
         "trafgen" => &["trafgen"],
         "ifpps" => &["ifpps"],
-        "iperf" => &["dccp", "perf"],
+        "mpstat" => &["cpustat", "mpstat"],
+        "pidstat" => &["cpustat", "pidstat"],
+        "iperf" | "iperf3" => &["dccp", "perf"],
         "ttcp" => &["dccp", "ttcp"],
         other => panic!("{other} has no subcommand"),
     }
@@ -299,7 +301,10 @@ fn there_are_lines_of_every_tool() {
     let refused = lines.values().flatten().filter(|line| line.refused.is_some()).count();
     let count = lines.values().map(Vec::len).sum::<usize>();
     assert!(count - refused >= 40, "{count} lines, {refused} are refused");
-    for tool in ["dnsperf", "resperf", "perfdhcp", "trafgen", "ifpps", "iperf", "ttcp"] {
+    for tool in [
+        "dnsperf", "resperf", "perfdhcp", "trafgen", "ifpps", "mpstat", "pidstat", "iperf",
+        "iperf3", "ttcp",
+    ] {
         assert!(lines[tool].len() >= 3, "{tool}");
     }
     assert_eq!(words("a 'b c' d"), ["a", "b c", "d"]);
@@ -343,8 +348,17 @@ fn lines_of_ifpps_run_or_name_what_to_write() {
 }
 
 #[test]
-fn lines_of_iperf_run_or_name_what_to_write() {
-    let Some(setup) = CommandLineSetup::new(&["iperf"]) else { return };
+fn lines_of_mpstat_and_pidstat_run_or_name_what_to_write() {
+    let Some(stage) = CommandLineSetup::new(&["mpstat", "pidstat"]) else { return };
+    let has_run = |out: &str| {
+        ["Linux ", "{\"sysstat\"", "godwit "].iter().any(|begin| out.starts_with(begin))
+    };
+    stage.check("", ProgressSign::Output, |_| None, has_run);
+}
+
+#[test]
+fn lines_of_iperf_and_iperf3_run_or_name_what_to_write() {
+    let Some(stage) = CommandLineSetup::new(&["iperf", "iperf3"]) else { return };
     // A client needs a server at its port.
     let serve = |line: &str| {
         let port = if line.contains("-p 5010") { " -p 5010" } else { "" };

@@ -1,12 +1,15 @@
 //! `godwit ifpps` and `godwit cpustat` as a user sees them: they count every packet of a veth pair
 //! in a namespace, cope with interfaces that are missing or vanish, and have the same columns and
-//! figures as ifpps and mpstat.
+//! figures as ifpps and mpstat. Links named mpstat and pidstat print what these tools print.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use crate::common::namespaces::Namespaces;
-use crate::common::{is_root, require, waited_until};
+use crate::common::{TempFolder, is_root, require, waited_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -331,4 +334,130 @@ fn a_busy_process_is_seen_and_its_end_too() {
     let (rest, output) = running.rest();
     assert!(rest.last().expect("averages").starts_with("Average:"), "{rest:?}");
     assert_eq!(outcome(&output), ("all processes have ended\n".to_owned(), Some(0)));
+}
+
+/// Returns the outputs of Debian's `tool` and of a link with its name, for the same words.
+fn theirs_and_ours(folder: &Path, tool: &str, words: &str) -> [String; 2] {
+    let link = folder.join(tool);
+    if !link.exists() {
+        symlink(GODWIT, &link).expect("the folder can be written");
+    }
+    [Path::new(tool), &link].map(|program| {
+        let mut command = Command::new(program);
+        command.args(words.split_whitespace()).env("LC_ALL", "C").env_remove("S_TIME_FORMAT");
+        let output = command.stdin(Stdio::null()).output().expect("it starts");
+        assert!(output.status.success(), "{tool} {words}: {output:?}");
+        String::from_utf8(output.stdout).expect("plain text")
+    })
+}
+
+/// Returns true if both texts have the same lines, apart from times of day and small differences of
+/// figures.
+fn are_alike([theirs, ours]: &[String; 2]) -> bool {
+    let is_time = |word: &str| word.len() == 8 && word.split(':').count() == 3;
+    let number = |word: &str| word.parse::<f64>().ok();
+    let are_alike_words = |theirs: &str, ours: &str| match (number(theirs), number(ours)) {
+        (Some(a), Some(b)) => (a - b).abs() <= 0.1 + 0.02 * a.abs(),
+        _ => theirs == ours || is_time(theirs) && is_time(ours),
+    };
+    let are_alike_lines = |theirs: &str, ours: &str| {
+        let (theirs, ours) = (theirs.split_whitespace(), ours.split_whitespace());
+        theirs.clone().count() == ours.clone().count()
+            && std::iter::zip(theirs, ours).all(|(a, b)| are_alike_words(a, b))
+    };
+    theirs.lines().count() == ours.lines().count()
+        && std::iter::zip(theirs.lines(), ours.lines()).all(|(a, b)| are_alike_lines(a, b))
+        && std::iter::zip(heads(theirs), heads(ours)).all(|(a, b)| a == b)
+}
+
+/// Returns the lines with names of columns, from the end of the time of day on.
+fn heads(text: &str) -> impl Iterator<Item = &str> {
+    let is_head = |line: &&str| line.contains("/s") || line.contains("%usr");
+    text.lines().filter(is_head).map(|line| line.get(8..).unwrap_or(line))
+}
+
+fn assert_alike(folder: &Path, tool: &str, words: &str) {
+    let mut both = theirs_and_ours(folder, tool, words);
+    // Repeat until both have read at about the same time.
+    waited_until(|| {
+        both = theirs_and_ours(folder, tool, words);
+        are_alike(&both)
+    });
+    assert!(are_alike(&both), "{tool} {words}\n{}\n{}", both[0], both[1]);
+}
+
+#[test]
+fn a_link_called_mpstat_prints_what_mpstat_prints() {
+    if !require(&["mpstat"]) {
+        return;
+    }
+    let folder = TempFolder::new("mpstat");
+    for words in [
+        "",
+        "0",
+        "-P ALL",
+        "-P 0 -u --dec=1",
+        "-n",
+        "-N ALL -P all",
+        "-I SUM -P ALL",
+        "-I CPU",
+        "-I SCPU",
+        "-u -n -I CPU,SCPU",
+    ] {
+        assert_alike(folder.path(), "mpstat", words);
+    }
+    // With -A, mpstat shows the sum of software interrupts as that of all interrupts of a processor.
+    let both = theirs_and_ours(folder.path(), "mpstat", "-A");
+    assert!(heads(&both[0]).eq(heads(&both[1])), "{}\n{}", both[0], both[1]);
+    // Figures of an interval differ; the lines do not.
+    for words in ["1 1", "-P ALL 1 1", "-P 0 -I ALL 1 1"] {
+        let [theirs, ours] = theirs_and_ours(folder.path(), "mpstat", words);
+        let labels = |text: &str| -> Vec<String> {
+            let words = |line: &str| line.split_whitespace().skip(1).take(1).collect::<String>();
+            text.lines().map(words).collect()
+        };
+        assert_eq!(labels(&theirs), labels(&ours), "{words}");
+        assert!(heads(&theirs).eq(heads(&ours)), "{theirs}\n{ours}");
+    }
+}
+
+#[test]
+fn a_link_called_mpstat_prints_the_document_of_mpstat() {
+    if !require(&["mpstat"]) {
+        return;
+    }
+    let folder = TempFolder::new("mpstat-json");
+    for words in ["-o JSON", "-A -o JSON", "-P ALL -o JSON 1 2"] {
+        // Digits differ.
+        let both = theirs_and_ours(folder.path(), "mpstat", words).map(|text| {
+            text.chars().filter(|character| !character.is_ascii_digit()).collect::<String>()
+        });
+        assert_eq!(both[0], both[1], "{words}");
+    }
+}
+
+#[test]
+fn a_link_called_pidstat_prints_what_pidstat_prints() {
+    if !require(&["pidstat"]) {
+        return;
+    }
+    let folder = TempFolder::new("pidstat");
+    let program = folder.path().join("idle-process");
+    fs::copy("/bin/sleep", &program).expect("the folder can be written");
+    let idle = Killed(Command::new(&program).arg("1000").spawn().expect("it starts"));
+    let pid = idle.0.id();
+    for words in [
+        format!("-p {pid}"),
+        format!("-p {pid} -l -u --dec=0"),
+        format!("-p {pid} -urdw"),
+        format!("-p {pid} -hurdwl"),
+        format!("-p {pid} -t -I"),
+        "-p ALL -C ^idle-process$|^none$".to_owned(),
+        format!("-p {pid},4194304 -r 1 2"),
+        format!("-p {pid} 1 2"),
+        format!("-p {pid} -h 1 2"),
+        "-C ^none$ 1 1".to_owned(),
+    ] {
+        assert_alike(folder.path(), "pidstat", &words);
+    }
 }

@@ -51,10 +51,17 @@ pub fn local_port(row: &str) -> Option<u16> {
 /// Returns the number of processes.
 #[must_use]
 pub fn process_count() -> u64 {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
-    let is_process =
-        |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    entries.flatten().filter(|entry| is_process(&entry.file_name())).count() as u64
+    processes().len() as u64
+}
+
+/// Returns the numbers of all processes, ascending.
+#[must_use]
+pub fn processes() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let mut pids: Vec<u32> = entries.flatten().filter_map(number).collect();
+    pids.sort_unstable();
+    pids
 }
 
 /// Returns the time that each thread of process `pid` has waited for a processor so far: thread
@@ -119,7 +126,7 @@ mod tests {
         let stat = process_stat(pid).unwrap();
         assert!(stat.started_ticks > 0 && !stat.name.is_empty());
         assert_eq!(process_stat(u32::MAX), None);
-        assert!(process_count() >= 1);
+        assert!(process_count() >= 1 && processes().contains(&pid));
         let threads: Vec<u32> =
             thread_waits_ns(pid).into_iter().map(|(thread, _)| thread).collect();
         // Kernels without CONFIG_SCHED_INFO have no such file.

@@ -11,12 +11,13 @@ use serde::Serialize;
 use testbed::proc;
 
 use self::process::{ProcessLoad, WatchedProcess};
-use self::table::{ALL, AVERAGE, cpu_head, cpu_line, process_head, process_line};
+pub(crate) use self::table::{ALL, AVERAGE, cpu_line, share_head};
+use self::table::{process_head, process_line};
 use crate::clock;
 use crate::error::CounterError;
 use crate::ifpps::Load;
 use crate::print;
-use crate::reading_timer::ReadingTimer;
+use crate::sysstat::SysstatCommand;
 
 /// The name and version of the documents.
 const SCHEMA: &str = "godwit.cpustat.v1";
@@ -25,12 +26,16 @@ const SCHEMA: &str = "godwit.cpustat.v1";
 ///
 /// Columns are those of mpstat and, with -p, of pidstat (sysstat). Without INTERVAL it prints the
 /// times since boot, or since the start of a process. With INTERVAL it prints a line per interval
-/// until SIGINT, SIGTERM or COUNT, and averages at the end.
+/// until SIGINT, SIGTERM or COUNT, and averages at the end. Through a link named mpstat or pidstat,
+/// this program takes the command line of that tool and prints its output.
 ///
 /// Exit codes: 0 done, or ended by SIGINT or SIGTERM; 1 failed at run time; 2 bad arguments, or a
 /// missing processor or process.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct CpustatArgs {
+    #[command(subcommand)]
+    tool: Option<SysstatCommand>,
     /// Seconds between two readings
     #[arg(value_name = "INTERVAL", value_parser = seconds)]
     interval: Option<Duration>,
@@ -51,13 +56,13 @@ pub struct CpustatArgs {
 
 /// The selection of lines that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct ProcessorSelection {
+pub(crate) struct ProcessorSelection {
     /// True to show the sum of all processors.
-    has_sum: bool,
+    pub(crate) has_sum: bool,
     /// True to show each processor.
-    is_each: bool,
+    pub(crate) is_each: bool,
     /// The processors to show by number.
-    cpus: Vec<u32>,
+    pub(crate) cpus: Vec<u32>,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -94,12 +99,12 @@ fn selection(text: &str) -> Result<ProcessorSelection, String> {
 }
 
 /// The line of a processor: its label and shares.
-type CpuRow = (String, CpuShares);
+pub(crate) type CpuRow = (String, CpuShares);
 
 impl ProcessorSelection {
     /// Returns the lines for the time between two readings. A processor that is not in use has
     /// none.
-    fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
+    pub(crate) fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
         let steps: Vec<CpuTimes> = now
             .iter()
             .map(|now| {
@@ -113,9 +118,14 @@ impl ProcessorSelection {
             let sum = steps.iter().fold(CpuTimes::default(), |sum, step| sum.plus(step));
             rows.push((ALL.to_owned(), CpuShares::of(&sum)));
         }
-        let own = steps.iter().filter(|step| self.is_each || self.cpus.contains(&step.cpu));
+        let own = steps.iter().filter(|step| self.contains(step.cpu));
         rows.extend(own.map(|step| (step.cpu.to_string(), CpuShares::of(step))));
         rows
+    }
+
+    /// Returns true if processor `cpu` is shown by itself.
+    pub(crate) fn contains(&self, cpu: u32) -> bool {
+        self.is_each || self.cpus.contains(&cpu)
     }
 }
 
@@ -141,11 +151,15 @@ struct CpuDocument {
 
 /// Shows the lines that the flags ask for until the last interval.
 pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
+    if let Some(tool) = &args.tool {
+        return tool.run();
+    }
     let selection = chosen(args)?;
     let mut watched =
         args.processes.iter().map(|&pid| watch(pid)).collect::<Result<Vec<_>, _>>()?;
     if !args.json {
-        print(&title())?;
+        let (_, date) = clock::local(Clock::now().wall_us / 1_000_000);
+        print(&title(&date, processors().len()))?;
     }
     let Some(interval) = args.interval else {
         let rows = selection.rows(&boot(), &processors());
@@ -207,20 +221,23 @@ fn boot() -> Vec<CpuTimes> {
 }
 
 /// Returns the same processor without any time.
-fn none(times: CpuTimes) -> CpuTimes {
+pub(crate) fn none(times: CpuTimes) -> CpuTimes {
     CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
 }
 
-fn title() -> String {
-    let kernel = |name: &str| proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned();
-    let (_, date) = clock::local(Clock::now().wall_us / 1_000_000);
+/// Returns the first line of the output, with the machine, the date and the number of processors.
+pub(crate) fn title(date: &str, processor_count: usize) -> String {
     format!(
-        "Linux {} ({}) \t{date} \t_{}_\t({} CPU)\n",
-        kernel("osrelease"),
-        kernel("hostname"),
+        "Linux {} ({}) \t{date} \t_{}_\t({processor_count} CPU)\n",
+        kernel_value("osrelease"),
+        kernel_value("hostname"),
         std::env::consts::ARCH,
-        processors().len()
     )
+}
+
+/// Returns the kernel's setting `name`.
+pub(crate) fn kernel_value(name: &str) -> String {
+    proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned()
 }
 
 /// The lines that are shown at a time.
@@ -256,9 +273,9 @@ fn text(time: &str, lines: &CpustatLines) -> String {
     if !lines.rows.is_empty() {
         if has_head {
             text.push('\n');
-            text.push_str(&cpu_head(time));
+            text.push_str(&share_head(time, "CPU"));
         }
-        text.extend(lines.rows.iter().map(|(label, shares)| cpu_line(time, label, shares)));
+        text.extend(shown.rows.iter().map(|(label, shares)| cpu_line(time, label, shares, 2)));
     }
     if !lines.loads.is_empty() {
         if has_head {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use counters::{ProcessStat, TICKS_PER_S, parse_uptime_ticks};
+use counters::{ProcessStat, TICKS_PER_S, parse_task_status, parse_uptime_ticks};
 use testbed::proc;
 
 /// A reading of the counters of a process.
@@ -78,7 +78,7 @@ impl WatchedProcess {
     /// Begins to measure process `pid`; `None` if there is no such process.
     pub(crate) fn begin(pid: u32) -> Option<Self> {
         let look = ProcessLook::take(pid)?;
-        let uid = uid_of(&proc::read(format!("/proc/{pid}/status"))).unwrap_or(0);
+        let uid = parse_task_status(&proc::read(format!("/proc/{pid}/status"))).uid;
         Some(Self { pid, uid, first: look.clone(), last: look, has_ended: false })
     }
 
@@ -128,12 +128,6 @@ impl WatchedProcess {
     }
 }
 
-/// Returns the real user in `/proc/PID/status`.
-fn uid_of(status: &str) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -151,6 +145,7 @@ mod tests {
             cpu,
             started_ticks: 7,
             group: 1,
+            ..ProcessStat::default()
         };
         let first =
             ProcessLook { at, stat: stat(100, 50, 60, 0), waits_ns: vec![(9, 100), (10, 5)] };
@@ -168,7 +163,6 @@ mod tests {
         // Backwards, the result is 0.
         let load = watched.load(&watched.last, &watched.first);
         assert_eq!((load.usr, load.cpu_share), (0.0, 0.0));
-        assert_eq!(uid_of("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(1000));
     }
 
     #[test]

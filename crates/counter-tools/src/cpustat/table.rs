@@ -11,23 +11,23 @@ pub(crate) const AVERAGE: &str = "Average:";
 /// The label of the line of all processors.
 pub(crate) const ALL: &str = "all";
 
-/// Returns the line with the names of the columns of processors.
-pub(crate) fn cpu_head(time: &str) -> String {
+/// Returns the line with the names of the columns of processors or nodes; `noun` is `CPU` or `NODE`.
+pub(crate) fn share_head(time: &str, noun: &str) -> String {
     let names = [
         "%usr", "%nice", "%sys", "%iowait", "%irq", "%soft", "%steal", "%guest", "%gnice", "%idle",
     ];
-    let mut line = format!("{time:<11}  CPU");
+    let mut line = format!("{time:<11} {noun:>4}");
     for name in names {
         let _ = write!(line, "{name:>8}");
     }
     line + "\n"
 }
 
-/// Returns the line of one processor, or of all.
-pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares) -> String {
+/// Returns the line of one processor or node, or of all, with this number of decimal places.
+pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares, decimals: usize) -> String {
     let mut line = format!("{time:<11}{label:>5}");
     for share in shares.columns() {
-        let _ = write!(line, "{share:>8.2}");
+        let _ = write!(line, "{share:>8.decimals$}");
     }
     line + "\n"
 }
@@ -55,15 +55,17 @@ mod tests {
     fn lines_stand_below_their_heads() {
         let shares = CpuShares { usr: 100.0, steal: 1.5, ..CpuShares::default() };
         assert_eq!(
-            cpu_head("10:20:30"),
+            share_head("10:20:30", "CPU"),
             "10:20:30     CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   \
              %idle\n"
         );
         assert_eq!(
-            cpu_line(AVERAGE, ALL, &shares),
+            cpu_line(AVERAGE, ALL, &shares, 2),
             "Average:     all  100.00    0.00    0.00    0.00    0.00    0.00    1.50    0.00    0.00    \
              0.00\n"
         );
+        assert!(share_head("10:20:30", "NODE").starts_with("10:20:30    NODE    %usr"));
+        assert!(cpu_line("10:20:30", "1", &shares, 0).starts_with("10:20:30       1     100"));
         let load = ProcessLoad {
             uid: 0,
             pid: 4242,
