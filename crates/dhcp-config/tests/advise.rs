@@ -89,9 +89,12 @@ fn a_fault_is_named_in_its_subnet_wherever_the_file_has_that() {
     ] {
         let text = format!("{{ \"Dhcp4\": {{ \"subnet4\": [\n{} ] }} }}", subnets.join(",\n"));
         let advice = judged("order.conf", &text);
-        let off =
-            advice.findings.iter().filter(|found| found.fault == PerformanceFault::LeaseCachingOff);
-        let lines: Vec<_> = off.flat_map(|found| &found.places).map(|place| place.line).collect();
+        let off = advice
+            .findings
+            .iter()
+            .filter(|finding| finding.fault == PerformanceFault::LeaseCachingOff);
+        let lines: Vec<_> =
+            off.flat_map(|finding| &finding.places).map(|position| position.line).collect();
         assert_eq!(lines, [line], "{text}");
     }
 }
@@ -103,18 +106,18 @@ fn exactly_the_planted_faults_are_named() {
     let mut seen = BTreeSet::new();
     for (name, text) in &files {
         let advice = judged(name, text);
-        let places = advice.findings.iter().flat_map(|finding| {
+        let lines = advice.findings.iter().flat_map(|finding| {
             assert!(!finding.places.is_empty() && !finding.reason.is_empty(), "{name}");
             assert!(!finding.change.is_empty() && !finding.cost.figures.is_empty(), "{name}");
             let source = &finding.cost.source;
             assert!(finding.cost.share.is_none() || source.is_some(), "{name}: a figure of nobody");
-            finding.places.iter().map(|place| (place.line, finding.fault.name()))
+            finding.places.iter().map(|position| (position.line, finding.fault.name()))
         });
-        let found: BTreeSet<(u32, &str)> = places.collect();
-        assert_eq!(found, planted(text), "{name}");
-        assert_eq!(found.is_empty(), name.starts_with("clean"), "{name}");
+        let faults: BTreeSet<(u32, &str)> = lines.collect();
+        assert_eq!(faults, planted(text), "{name}");
+        assert_eq!(faults.is_empty(), name.starts_with("clean"), "{name}");
         assert_eq!(advice.notes, Vec::<String>::new(), "{name}");
-        seen.extend(found.into_iter().map(|(_, fault)| fault));
+        seen.extend(faults.into_iter().map(|(_, fault)| fault));
     }
     assert_eq!(files.len(), 12, "ten with faults, two without");
     let all: BTreeSet<&str> = PerformanceFault::ALL.iter().map(|fault| fault.name()).collect();
@@ -165,8 +168,8 @@ fn what_nobody_measured_stands_between_the_dear_and_the_cheap() {
             .map(|finding| (finding.fault, finding.cost.share))
             .collect::<Vec<_>>()
     };
-    let found = faults(100);
-    let order: Vec<PerformanceFault> = found.iter().map(|(fault, _)| *fault).collect();
+    let hundred = faults(100);
+    let order: Vec<PerformanceFault> = hundred.iter().map(|(fault, _)| *fault).collect();
     assert_eq!(
         order,
         [
@@ -175,7 +178,7 @@ fn what_nobody_measured_stands_between_the_dear_and_the_cheap() {
             PerformanceFault::UnusedReservations
         ]
     );
-    let shares: Vec<String> = found
+    let shares: Vec<String> = hundred
         .iter()
         .map(|(_, share)| share.map_or_else(String::new, |share| format!("{:.3}", share.value)))
         .collect();

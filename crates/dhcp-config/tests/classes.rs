@@ -23,7 +23,7 @@ impl Vocabulary for TestVocabulary {
     }
 
     fn option_code(&self, name: &str) -> Option<u16> {
-        [("host-name", 12), ("all", 61)].iter().find(|(known, _)| *known == name).map(|o| o.1)
+        [("host-name", 12), ("all", 61)].iter().find(|(option, _)| *option == name).map(|o| o.1)
     }
 
     fn holds_characters(&self, code: u16) -> bool {
@@ -339,8 +339,8 @@ fn classes_of_dhcpv6_have_preferred_lifetimes() {
     let class = &checked.config.client_classes[0];
     let lifetime = |s| Some(Lifetime { default_s: s, min_s: s, max_s: s });
     assert_eq!((class.own.preferred_lifetime, class.valid_lifetime), (lifetime(5), lifetime(9)));
-    let found = problems6(&text(r#""next-server": "10.0.0.1""#));
-    assert_eq!(found[0].help.as_deref(), Some("`next-server` is a key of DHCPv4"));
+    let problems = problems6(&text(r#""next-server": "10.0.0.1""#));
+    assert_eq!(problems[0].help.as_deref(), Some("`next-server` is a key of DHCPv4"));
 }
 
 #[test]
@@ -411,10 +411,10 @@ fn guards_are_read_where_they_stand() {
     let config = accepted(&text).config;
     let names = |names: &[String]| names.join(" ");
     let [one, two] = &config.subnets[..] else { panic!("{config:?}") };
-    let places = [&config.networks[0].guards, &one.guards, &one.pools[0].guards];
-    let required = places.map(|guards| names(&guards.required));
+    let scopes = [&config.networks[0].guards, &one.guards, &one.pools[0].guards];
+    let required = scopes.map(|guards| names(&guards.required));
     assert_eq!(required, ["r1 s1", "r2 s2", "o"]);
-    assert_eq!(places.map(|guards| names(&guards.additional)), ["a1", "a2", "y x"]);
+    assert_eq!(scopes.map(|guards| names(&guards.additional)), ["a1", "a2", "y x"]);
     assert!(one.pools[1].guards.required.is_empty() && two.guards.required.is_empty());
 
     let text = format!(

@@ -20,9 +20,9 @@ fn check(vectors: &str, octets_of: fn(&str, u16) -> String) -> (u32, u32) {
         let columns: Vec<&str> = line.split('\t').collect();
         let [kea, godwit, code, keys] = columns[..] else { panic!("{line}") };
         let expected = if godwit == "=" { kea } else { godwit };
-        let found = octets_of(keys, code.parse().expect("a code"));
-        if found != expected {
-            wrong.push(format!("{found} instead of {expected}: {keys}"));
+        let octets = octets_of(keys, code.parse().expect("a code"));
+        if octets != expected {
+            wrong.push(format!("{octets} instead of {expected}: {keys}"));
         }
         if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
     }
@@ -200,8 +200,8 @@ fn classes_define_option_43_for_themselves() {
     let octets: Vec<_> = config.client_classes.iter().map(|c| &*c.options[0].octets).collect();
     assert_eq!(octets, [&[1, 2][..], b"ab"]);
     let third = class("three", 100, "uint8", "1");
-    let found = lines(&problems(&text(&third)));
-    assert!(found[0].ends_with("error a class cannot define option 100 of `dhcp4`"), "{found:?}");
+    let lines = lines(&problems(&text(&third)));
+    assert!(lines[0].ends_with("error a class cannot define option 100 of `dhcp4`"), "{lines:?}");
 }
 
 /// Returns one value of a type, as text and as bytes.

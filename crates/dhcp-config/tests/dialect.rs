@@ -109,8 +109,8 @@ fn values_that_are_refused() {
         ("<?include \"\"?>", at(0, "malformed include")),
         ("<?include \"x\">", at(0, "malformed include")),
     ] {
-        let found = lines(&problems(&around(value)));
-        assert!(found.contains(&expected), "{value}: {found:?}, not {expected:?}");
+        let lines = lines(&problems(&around(value)));
+        assert!(lines.contains(&expected), "{value}: {lines:?}, not {expected:?}");
     }
 }
 

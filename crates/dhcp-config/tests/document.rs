@@ -77,21 +77,21 @@ fn shipped_configurations_survive_their_documents() {
 }
 
 /// Collects the paths at which `ours` lacks a value of `theirs` or has another one.
-fn differences(path: &str, theirs: &Value, ours: Option<&Value>, found: &mut Vec<String>) {
+fn differences(path: &str, theirs: &Value, ours: Option<&Value>, list: &mut Vec<String>) {
     match (theirs, ours) {
         (Value::Object(theirs), Some(Value::Object(ours))) => {
             for (key, value) in theirs {
-                differences(&format!("{path}/{key}"), value, ours.get(key), found);
+                differences(&format!("{path}/{key}"), value, ours.get(key), list);
             }
         }
         (Value::Array(theirs), Some(Value::Array(ours))) if theirs.len() == ours.len() => {
             for (index, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
-                differences(&format!("{path}/{index}"), theirs, Some(ours), found);
+                differences(&format!("{path}/{index}"), theirs, Some(ours), list);
             }
         }
         (theirs, ours) if Some(theirs) != ours => {
             let ours = ours.map_or_else(|| "absent".to_owned(), Value::to_string);
-            found.push(format!("{path}: {theirs}, here {ours}"));
+            list.push(format!("{path}: {theirs}, here {ours}"));
         }
         _ => {}
     }
@@ -99,10 +99,10 @@ fn differences(path: &str, theirs: &Value, ours: Option<&Value>, found: &mut Vec
 
 /// Returns the differences from Kea 2.2.0's answer to `config-get`.
 fn differences_from_kea(document: &Value, answer: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let theirs = serde_json::from_str(answer).expect("Kea answers in JSON");
-    differences("", &theirs, Some(document), &mut found);
-    found
+    differences("", &theirs, Some(document), &mut list);
+    list
 }
 
 /// Checks that subnets are ordered by their ids, alone and in shared networks, as in Kea.
@@ -137,7 +137,7 @@ fn a_document_has_subnets_in_the_order_of_their_ids() {
 fn a_document_has_what_kea_shows() {
     let checked = accepted(include_str!("data/config-get/dhcp4.conf"));
     let document = checked.document.to_json();
-    let found = differences_from_kea(&document, include_str!("data/config-get/dhcp4.json"));
+    let list = differences_from_kea(&document, include_str!("data/config-get/dhcp4.json"));
     // Kea 3 has other keys for three of these and other defaults for two more.
     let expected = [
         r#"/Dhcp4/control-socket: {"socket-name":"/run/kea/s4","socket-type":"unix"}, here absent"#,
@@ -147,14 +147,14 @@ fn a_document_has_what_kea_shows() {
         "/Dhcp4/multi-threading/enable-multi-threading: false, here true",
         "/Dhcp4/shared-networks/0/min-valid-lifetime: 4000, here absent",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(list, expected);
 }
 
 #[test]
 fn a_document_of_dhcpv6_has_what_kea_shows() {
     let checked = accepted6(include_str!("data/config-get/dhcp6.conf"));
     let document = checked.document.to_json();
-    let found = differences_from_kea(&document, include_str!("data/config-get/dhcp6.json"));
+    let list = differences_from_kea(&document, include_str!("data/config-get/dhcp6.json"));
     let expected = [
         r#"/Dhcp6/control-socket: {"socket-name":"/run/kea/s6","socket-type":"unix"}, here absent"#,
         "/Dhcp6/ddns-use-conflict-resolution: true, here absent",
@@ -165,7 +165,7 @@ fn a_document_of_dhcpv6_has_what_kea_shows() {
         "/Dhcp6/shared-networks/0/min-preferred-lifetime: 3000, here absent",
         "/Dhcp6/shared-networks/0/min-valid-lifetime: 7200, here absent",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(list, expected);
 }
 
 #[test]
@@ -195,9 +195,9 @@ fn reservations_and_option_data_are_spelled_as_kea_spells_them() {
 
 /// Returns the keys of networks, subnets and reservations that Kea does not show.
 fn keys_beyond(ours: &Value, theirs: &Value) -> Vec<String> {
-    let (mut found, mut beyond) = (Vec::new(), Vec::new());
-    differences("", ours, Some(theirs), &mut found);
-    for difference in found {
+    let (mut list, mut beyond) = (Vec::new(), Vec::new());
+    differences("", ours, Some(theirs), &mut list);
+    for difference in list {
         if difference.contains("/shared-networks/") || difference.contains("/subnet") {
             beyond.push(difference);
         }

@@ -83,16 +83,16 @@ fn policies_are_inherited_key_by_key() {
     );
     let modes =
         |global, in_subnet, out_of_pool| ReservationModes { global, in_subnet, out_of_pool };
-    let found: Vec<_> = config.subnets.iter().map(|subnet| subnet.reservation_modes).collect();
+    let actual: Vec<_> = config.subnets.iter().map(|subnet| subnet.reservation_modes).collect();
     let expected = [
         modes(false, false, false),
         modes(true, true, true),
         modes(false, true, true),
         modes(false, false, false),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
     assert_eq!(config.reservation_modes, modes(true, true, false));
-    let found: Vec<_> = config
+    let actual: Vec<_> = config
         .subnets
         .iter()
         .map(|s| (s.allocator, s.adaptive_lease_time_threshold, s.store_extended_info))
@@ -103,18 +103,18 @@ fn policies_are_inherited_key_by_key() {
         (AllocatorKind::Random, 1.0, true),
         (AllocatorKind::Random, 1.0, true),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 
     let config = dhcp6(
         r#""pd-allocator": "random", "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },
         { "id": 2, "subnet": "2001:db9::/64", "pd-allocator": "flq", "allocator": "random" } ]"#,
     );
-    let found: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.pd_allocator)).collect();
+    let actual: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.pd_allocator)).collect();
     let expected = [
         (AllocatorKind::Iterative, AllocatorKind::Random),
         (AllocatorKind::Random, AllocatorKind::FreeLeaseQueue),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]

@@ -165,9 +165,12 @@ fn options_of_one_code_may_differ_in_their_class_tags() {
     );
     let checked = accepted(&text);
     let options = checked.config.options.iter();
-    let shown: Vec<_> =
+    let actual: Vec<_> =
         options.map(|o| (o.code, o.octets[3], o.client_classes.join("+"))).collect();
     let text = |text: &str| text.to_owned();
-    assert_eq!(shown, [(3, 3, text("")), (6, 2, text("b+a")), (6, 5, text("a")), (6, 4, text(""))]);
+    assert_eq!(
+        actual,
+        [(3, 3, text("")), (6, 2, text("b+a")), (6, 5, text("a")), (6, 4, text(""))]
+    );
     assert_eq!(lines(&checked.warnings), ["1:26 warning option 6 is set again later in this list"]);
 }

@@ -271,7 +271,7 @@ fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
     let text = format!(
         "{{\"Dhcp4\":{{\"subnet4\":[{{\"id\":1,\"subnet\":\"10.0.0.0/8\",\"reservations\":[\n{text}]}}]}}}}"
     );
-    let found = problems(&text);
+    let problems = problems(&text);
     let mut expected = Vec::new();
     for number in (0..COUNT).filter(|number| number % 1000 == 998 || repeats(*number)) {
         let is_host = repeats(number);
@@ -279,7 +279,7 @@ fn every_host_that_is_repeated_among_twenty_thousand_is_refused_at_its_place() {
         let first = if is_host { number - 500 } else { number - 700 } + 2;
         expected.push((number + 2, is_host, first));
     }
-    let seen: Vec<(usize, bool, usize)> = found
+    let seen: Vec<(usize, bool, usize)> = problems
         .iter()
         .map(|problem| {
             let help = problem.help.as_deref().expect("the other place");
@@ -300,7 +300,7 @@ fn a_host_name_that_no_lease_keeps_is_reported_and_cut() {
          {{ \"hw-address\": \"01:03\", \"hostname\": \"a\\u0000b\" }} ] }} }}"
     );
     let checked = accepted(&text);
-    let told: Vec<_> = checked
+    let messages: Vec<_> = checked
         .warnings
         .iter()
         .filter(|warning| warning.message.contains("host name"))
@@ -308,7 +308,7 @@ fn a_host_name_that_no_lease_keeps_is_reported_and_cut() {
         .collect();
     let too_long = "host name has 256 octets, 255 is the most";
     assert_eq!(
-        told,
+        messages,
         [
             (2, 27, &*format!("`ddns-qualifying-suffix`: {too_long}; it does not count")),
             (4, 40, &*format!("`hostname`: {too_long}; what does not fit is cut off")),

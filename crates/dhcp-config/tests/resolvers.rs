@@ -244,8 +244,8 @@ fn octets_are_checked_as_kea_reads_them() {
             "resolver 1: parameter 3 is after 3: the numbers must rise",
         ),
     ] {
-        let found = lines(&problems(&option4(&hex(&octets.replace(' ', "")))));
-        let [problem] = &found[..] else { panic!("{octets}: {found:?}") };
+        let lines = lines(&problems(&option4(&hex(&octets.replace(' ', "")))));
+        let [problem] = &lines[..] else { panic!("{octets}: {lines:?}") };
         assert!(
             problem.ends_with(&format!("error option `v4-dnr`: {message}")),
             "{octets}: {problem}"

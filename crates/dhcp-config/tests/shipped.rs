@@ -59,13 +59,13 @@ const DHCP6: KeaServerParser = KeaServerParser {
 fn kea(server: KeaServerParser) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    let found = folders.map(|folder| folder.join(server.name)).find(|file| file.is_file());
+    let program = folders.map(|folder| folder.join(server.name)).find(|file| file.is_file());
     assert!(
-        found.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(),
+        program.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(),
         "{} is not installed",
         server.name
     );
-    found
+    program
 }
 
 /// Returns true if `kea -t` accepts `file`, and its output.
@@ -94,11 +94,11 @@ fn verdicts_agree(server: KeaServerParser, kind: &str, accepted: bool) {
     }
     for (name, text) in folder(&format!("{kind}{}", server.suffix)) {
         std::fs::write(scratch.0.join(&name), &text).expect("the folder is ours");
-        let (theirs, said) = kea_accepts(&kea, &scratch.0, &name);
+        let (theirs, output) = kea_accepts(&kea, &scratch.0, &name);
         let (problems, ours) = (server.parse)(&name, &text);
-        let shown: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
-        assert_eq!(theirs, accepted, "kea, {name}: {said}");
-        assert_eq!(ours, accepted, "godwit, {name}: {shown:?}");
+        let messages: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
+        assert_eq!(theirs, accepted, "kea, {name}: {output}");
+        assert_eq!(ours, accepted, "godwit, {name}: {messages:?}");
     }
 }
 
@@ -125,13 +125,13 @@ fn kea_refuses_what_is_refused_of_dhcpv6() {
 fn refused_files_have_their_problems(kind: &str, problems: fn(&str) -> Vec<ConfigProblem>) {
     let expected =
         std::fs::read_to_string(data().join(format!("{kind}.txt"))).expect("it is shipped");
-    let mut found = String::new();
+    let mut report = String::new();
     for (name, text) in folder(kind) {
         for line in lines(&problems(&text)) {
-            found.push_str(&format!("{name}:{line}\n"));
+            report.push_str(&format!("{name}:{line}\n"));
         }
     }
-    assert_eq!(found, expected);
+    assert_eq!(report, expected);
 }
 
 #[test]

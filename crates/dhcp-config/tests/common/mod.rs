@@ -76,7 +76,7 @@ pub(crate) fn lines(problems: &[ConfigProblem]) -> Vec<String> {
 }
 
 /// Returns all problems of a parsed text, whether it is accepted or not.
-fn found<T>(parsed: Result<CheckedConfig<T>, Vec<ConfigProblem>>) -> Vec<ConfigProblem> {
+fn problems_of<T>(parsed: Result<CheckedConfig<T>, Vec<ConfigProblem>>) -> Vec<ConfigProblem> {
     match parsed {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
@@ -85,27 +85,27 @@ fn found<T>(parsed: Result<CheckedConfig<T>, Vec<ConfigProblem>>) -> Vec<ConfigP
 
 /// Returns all problems of a text.
 pub(crate) fn problems(text: &str) -> Vec<ConfigProblem> {
-    found(parse(text))
+    problems_of(parse(text))
 }
 
 /// Returns all problems of a text of DHCPv6.
 pub(crate) fn problems6(text: &str) -> Vec<ConfigProblem> {
-    found(parse6(text))
+    problems_of(parse6(text))
 }
 
-/// Compares the problems of a text with the expected ones. Each `^` in the text marks the place of
-/// one, and is removed before parsing.
+/// Compares the problems of a text with the expected ones. Each `^` in the text marks the position
+/// of one, and is removed before parsing.
 pub(crate) fn check_marked(
     problems: fn(&str) -> Vec<ConfigProblem>,
     marked: &str,
     expected: &[&str],
 ) {
     let mut text = String::new();
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let (mut line, mut column) = (1, 1);
     for c in marked.chars() {
         match c {
-            '^' => places.push(format!("{line}:{column}")),
+            '^' => positions.push(format!("{line}:{column}")),
             '\n' => {
                 (line, column) = (line + 1, 1);
                 text.push(c);
@@ -116,9 +116,12 @@ pub(crate) fn check_marked(
             }
         }
     }
-    assert_eq!(places.len(), expected.len(), "as many marks as problems: {marked}");
-    let expected: Vec<String> =
-        places.iter().zip(expected).map(|(place, message)| format!("{place} {message}")).collect();
+    assert_eq!(positions.len(), expected.len(), "as many marks as problems: {marked}");
+    let expected: Vec<String> = positions
+        .iter()
+        .zip(expected)
+        .map(|(position, message)| format!("{position} {message}"))
+        .collect();
     assert_eq!(lines(&problems(&text)), expected, "{text}");
 }
 
@@ -131,9 +134,9 @@ pub(crate) fn check_vectors(vectors: &str, octets_of: fn(&str) -> String) -> (u3
         let columns: Vec<&str> = line.split('\t').collect();
         let [kea, godwit, option] = columns[..] else { panic!("{line}") };
         let expected = if godwit == "=" { kea } else { godwit };
-        let found = octets_of(option);
-        if found != expected {
-            wrong.push(format!("{option}: {found} instead of {expected}"));
+        let octets = octets_of(option);
+        if octets != expected {
+            wrong.push(format!("{option}: {octets} instead of {expected}"));
         }
         if godwit == "=" { counts.0 += 1 } else { counts.1 += 1 }
     }
