@@ -82,8 +82,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         Self {
             table,
             snapshot,
-            checks: config.lease_checks,
-            extended_checks: config.extended_info_checks,
+            checks,
+            extended_checks,
             log_schedule: LoadLogSchedule::new(now),
             leases: AtomicI64::new(0),
             wrong: AtomicU64::new(0),

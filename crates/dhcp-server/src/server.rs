@@ -175,10 +175,10 @@ where
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
     let checked = checked::<P>(settings)?;
-    let common = P::common_settings(&checked.config);
-    log::configure(common.loggers);
-    message_log::set_terms(common.decline_probation_period_s, common.expired);
-    let shards = shard_count(common.godwit.shards);
+    let global = P::global(&checked.config);
+    log::configure(&global.loggers);
+    message_log::set_terms(global.decline_probation_period_s, &global.expired_leases);
+    let shards = shard_count(global.godwit.shards);
     let sockets = ListenerSocketOptions {
         port: settings.port,
         shards,
@@ -187,7 +187,8 @@ where
         receive_buffer_bytes: (global.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let listener_keeper = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
+    let listening = P::listening(&checked.config);
+    let listener_keeper = ListenerKeeper::start(listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -296,7 +297,7 @@ where
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
-    let godwit = P::common_settings(&in_force.config).godwit;
+    let godwit = &P::global(&in_force.config).godwit;
     let shard_thread = ShardThread {
         index,
         shard,

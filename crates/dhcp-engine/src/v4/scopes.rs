@@ -69,10 +69,10 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
 
 /// Returns the expression that makes the flex-id hook's identifiers, when the hook is active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
-    if !config.hooks.contains(&Hook::FlexId) {
+    if !config.global.hooks.contains(&Hook::FlexId) {
         return None;
     }
-    config.flex_id.expression.as_ref().map(|text| StringProgram::compile(text, classes))
+    config.global.flex_id.expression.as_ref().map(|text| StringProgram::compile(text, classes))
 }
 
 /// Returns the hosts of `config`.

@@ -158,7 +158,7 @@ fn several(args: &PerfdhcpArgs, problems: &mut Problems) {
         (!args.max_drops.is_empty(), "-D"),
     ];
     for (is_given, name) in unknown {
-        problems.when(is_given, format!("{name} is not there for --generators"));
+        problems.when(is_given, format!("{name} is not available with --generators"));
     }
     let is_short = args.mac_list.is_none() && u64::from(args.clients) < count;
     problems.when(is_short, "--generators needs -R: a client for each generator at least");

@@ -649,7 +649,7 @@ fn a_file_that_only_has_the_name_of_a_lock_stays() {
     let lock = fixture.folder.join("victim.lock");
     fs::write(&lock, "precious").unwrap();
     let refused = fixture.configure(vec![unix.clone()]).unwrap_err();
-    assert!(refused[0].contains("what is there is no lock"), "{refused:?}");
+    assert!(refused[0].contains("the existing file is no lock"), "{refused:?}");
     fs::rename(&lock, fixture.folder.join("precious")).unwrap();
     std::os::unix::fs::symlink(fixture.folder.join("precious"), &lock).unwrap();
     fixture.configure(vec![unix]).unwrap_err();

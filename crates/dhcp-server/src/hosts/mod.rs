@@ -119,9 +119,9 @@ impl<P: DaemonFamily> HostsDatabases<P> {
 }
 
 /// Connects to all databases.
-fn connect<P: DaemonFamily>(config: &CommonServerSettings<'_>) -> Result<SqlHosts, ServerError> {
+fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerError> {
     let mut databases = Vec::new();
-    for database in config.hosts_databases {
+    for database in &config.hosts_databases {
         let settings = leases::settings(config, database)?;
         let id = "DHCPSRV_HOSTS_DATABASE_OPEN";
         tracing::info!(target: DHCPSRV, id, "opening the {settings} for reservations");

@@ -40,7 +40,7 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
 
     /// Returns the labels for the names of kea-exporter, if its metrics are configured.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
-        let is_enabled = P::common_settings(&self.config).godwit.kea_exporter_metrics;
+        let is_enabled = P::global(&self.config).godwit.kea_exporter_metrics;
         is_enabled.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
@@ -150,11 +150,11 @@ impl<P: DaemonFamily> Supervisor<P> {
             );
         }
         let has_other_loggers = new.loggers != old.loggers;
-        log::configure(new.loggers);
+        log::configure(&new.loggers);
         let reported: &[ConfigProblem] =
             if has_other_loggers { &[] } else { &self.parts.in_force.warnings };
         new_problems(&checked.warnings, reported).for_each(log::problem);
-        message_log::set_terms(new.decline_probation_period_s, new.expired);
+        message_log::set_terms(new.decline_probation_period_s, &new.expired_leases);
         if let Err(error) = self.parts.message_log.start_if_enabled() {
             tracing::error!(
                 target: DAEMON,

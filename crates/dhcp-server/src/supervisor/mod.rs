@@ -333,7 +333,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
-        let database = P::common_settings(&self.parts.in_force.config).lease_database;
+        let database = &P::global(&self.parts.in_force.config).lease_database;
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_disconnected()
     }
 

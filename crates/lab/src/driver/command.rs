@@ -88,7 +88,7 @@ fn fill(
             rest = after;
         } else {
             let end = here.find('}').filter(|&end| end > 0);
-            let name = &here[1..end.ok_or_else(|| format!("a brace stands alone in {word}"))?];
+            let name = &here[1..end.ok_or_else(|| format!("a brace has no partner in {word}"))?];
             let text = if names.contains(&name) { value(name) } else { None };
             let unknown = || {
                 let listed: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();

@@ -140,16 +140,16 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
     let server = &plan.server;
     let mut problems = Vec::new();
     if server.stores != [LeaseStoreKind::Memfile] {
-        problems.push("server.stores: databases are started beside the lab only".to_owned());
+        problems.push("server.stores: databases are started on the lab's machine only".to_owned());
     }
     if server.sharing != [DatabaseAccess::Open] {
-        problems.push("server.sharing: databases are started beside the lab only".to_owned());
+        problems.push("server.sharing: databases are started on the lab's machine only".to_owned());
     }
     if plan.restart.database != Restarts::None {
-        problems.push("restart.database: databases are started beside the lab only".to_owned());
+        problems.push("restart.database: databases are started on the lab's machine only".to_owned());
     }
     if plan.exhaustion.is_wanted() {
-        problems.push("exhaustion.dwell_s: pools run out beside the lab only".to_owned());
+        problems.push("exhaustion.dwell_s: pools run out on the lab's machine only".to_owned());
     }
     if server.processor_share < 1.0 {
         let share = server.processor_share;
@@ -162,7 +162,7 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
     };
     for feature in server.features.iter().filter(|of| is_here(of)) {
         problems.push(format!(
-            "server.features ({}): that is done beside the lab only",
+            "server.features ({}): available on the lab's machine only",
             feature.name()
         ));
     }
@@ -173,7 +173,7 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
         problems.push("profile.fractions: perf samples this machine only".to_owned());
     }
     for subject in subjects.iter().filter(|subject| driver::needs_own_link(subject)) {
-        problems.push(format!("{}: it needs an interface and port 67 of its own", subject.label()));
+        problems.push(format!("{}: it needs its own interface and port 67", subject.label()));
     }
     problems
 }

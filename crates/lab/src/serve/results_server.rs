@@ -217,7 +217,7 @@ impl ResultsServer {
         let (id, folder) = self.run(query, "run")?;
         let progress = journal::read(&folder);
         let progress =
-            progress.ok_or_else(|| LabError::Usage(format!("{id} tells nothing of itself")))?;
+            progress.ok_or_else(|| LabError::Usage(format!("{id} has no progress to show")))?;
         Ok((id, folder, progress))
     }
 

@@ -44,7 +44,7 @@ pub(super) fn chosen(
     if chosen.is_empty() {
         let suites: Vec<&str> = available.iter().map(name).collect();
         return Err(format!(
-            "cipher-list `{list}` names no cipher that is there; these are: {}",
+            "cipher-list `{list}` names no available cipher; available: {}",
             suites.join(" ")
         ));
     }
