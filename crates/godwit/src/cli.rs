@@ -384,6 +384,17 @@ mod tests {
     }
 
     #[test]
+    fn links_named_iperf_and_iperf3_are_dccp_perf_and_other_names_stay() {
+        for line in ["iperf -s", "/usr/bin/iperf3 -c 10.0.0.2 -t 30 -P 4 -J", "iperf3 -v"] {
+            let GodwitCommand::Dccp(_) = parse(line).unwrap().command else { panic!("{line}") };
+        }
+        for line in ["sar -u 1", "/usr/bin/iostat", "godwit cpustat", "mpstat2"] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert_eq!(translate_tool_name(words.clone()), words, "{line}");
+        }
+    }
+
+    #[test]
     fn the_flags_of_dns_are_understood() {
         for line in [
             "godwit dns load -s 127.0.0.1:53 --rate 1000",

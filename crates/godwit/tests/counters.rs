@@ -406,7 +406,7 @@ fn a_link_called_mpstat_prints_what_mpstat_prints() {
     ] {
         assert_alike(folder.path(), "mpstat", words);
     }
-    // With -A, mpstat shows the sum of software interrupts as that of all interrupts of a processor.
+    // With -A, mpstat shows the sum of software interrupts as that of a processor's interrupts.
     let both = theirs_and_ours(folder.path(), "mpstat", "-A");
     assert!(heads(&both[0]).eq(heads(&both[1])), "{}\n{}", both[0], both[1]);
     // Figures of an interval differ; the lines do not.

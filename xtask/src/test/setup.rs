@@ -46,7 +46,7 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("tshark", "a second opinion on our packets"),
     ("tcpdump", "captures"),
     ("netsniff-ng", "trafgen and ifpps, whose frames and columns ours are compared with"),
-    ("sysstat", "mpstat, whose figures ours are compared with"),
+    ("sysstat", "mpstat and pidstat, whose figures ours are compared with"),
     ("strace", "the order of system calls"),
     ("valgrind", "instructions of an exchange"),
     ("linux-perf", "where the time of servers goes"),

@@ -11,7 +11,8 @@ pub(crate) const AVERAGE: &str = "Average:";
 /// The label of the line of all processors.
 pub(crate) const ALL: &str = "all";
 
-/// Returns the line with the names of the columns of processors or nodes; `noun` is `CPU` or `NODE`.
+/// Returns the line with the names of the columns of processors or nodes; `noun` is `CPU` or
+/// `NODE`.
 pub(crate) fn share_head(time: &str, noun: &str) -> String {
     let names = [
         "%usr", "%nice", "%sys", "%iowait", "%irq", "%soft", "%steal", "%guest", "%gnice", "%idle",

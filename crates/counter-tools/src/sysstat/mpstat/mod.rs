@@ -21,7 +21,8 @@ use self::report::MpstatReport;
 pub(crate) struct MpstatArgs {
     #[command(flatten)]
     times: ReportTimes,
-    /// Processors: numbers and ranges like 0,2-3,8-, `all` for their sum, ALL for each and their sum
+    /// Processors: numbers and ranges like 0,2-3,8-, `all` for their sum, ALL for each and their
+    /// sum
     #[arg(short = 'P', value_name = "LIST", value_parser = NumberList::parse)]
     processors: Option<NumberList>,
     /// Time use of processors; the default

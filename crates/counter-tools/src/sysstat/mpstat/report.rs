@@ -78,8 +78,8 @@ impl MpstatSelection {
     }
 }
 
-/// Returns the rate of each interrupt of the chosen processors. An interrupt that is new counts from
-/// 0.
+/// Returns the rate of each interrupt of the chosen processors. An interrupt that is new counts
+/// from 0.
 fn interrupt_rates(
     chosen: &ProcessorSelection,
     before: &CountTable,

@@ -1,4 +1,4 @@
-//! The tables of pidstat: what tasks used between two readings.
+//! The tables of pidstat: the use of tasks between two readings.
 
 use std::fmt::Write as _;
 
@@ -38,10 +38,11 @@ pub(super) struct TaskTable {
     pub(super) page_kb: u64,
 }
 
-/// What a task used: two readings, and the seconds between them.
+/// Two readings of a task, between which it used something.
 struct TaskUse<'a> {
     before: &'a TaskReading,
     now: &'a TaskReading,
+    /// The seconds between the readings.
     elapsed_s: f64,
     /// True if the line is an average.
     is_average: bool,
