@@ -10,7 +10,7 @@ mod clock;
 mod cpustat;
 mod error;
 mod ifpps;
-mod pace;
+mod reading_timer;
 mod sysstat;
 
 use std::process::ExitCode;

@@ -349,16 +349,16 @@ fn lines_of_ifpps_run_or_name_what_to_write() {
 
 #[test]
 fn lines_of_mpstat_and_pidstat_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["mpstat", "pidstat"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["mpstat", "pidstat"]) else { return };
     let has_run = |out: &str| {
         ["Linux ", "{\"sysstat\"", "godwit "].iter().any(|begin| out.starts_with(begin))
     };
-    stage.check("", ProgressSign::Output, |_| None, has_run);
+    setup.check("", ProgressSign::Output, |_| None, has_run);
 }
 
 #[test]
 fn lines_of_iperf_and_iperf3_run_or_name_what_to_write() {
-    let Some(stage) = CommandLineSetup::new(&["iperf", "iperf3"]) else { return };
+    let Some(setup) = CommandLineSetup::new(&["iperf", "iperf3"]) else { return };
     // A client needs a server at its port.
     let serve = |line: &str| {
         let port = if line.contains("-p 5010") { " -p 5010" } else { "" };

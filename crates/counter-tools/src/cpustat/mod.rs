@@ -17,6 +17,7 @@ use crate::clock;
 use crate::error::CounterError;
 use crate::ifpps::Load;
 use crate::print;
+use crate::reading_timer::ReadingTimer;
 use crate::sysstat::SysstatCommand;
 
 /// The name and version of the documents.
@@ -275,7 +276,7 @@ fn text(time: &str, lines: &CpustatLines) -> String {
             text.push('\n');
             text.push_str(&share_head(time, "CPU"));
         }
-        text.extend(shown.rows.iter().map(|(label, shares)| cpu_line(time, label, shares, 2)));
+        text.extend(lines.rows.iter().map(|(label, shares)| cpu_line(time, label, shares, 2)));
     }
     if !lines.loads.is_empty() {
         if has_head {

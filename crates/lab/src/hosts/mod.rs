@@ -146,7 +146,8 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
         problems.push("server.sharing: databases are started on the lab's machine only".to_owned());
     }
     if plan.restart.database != Restarts::None {
-        problems.push("restart.database: databases are started on the lab's machine only".to_owned());
+        problems
+            .push("restart.database: databases are started on the lab's machine only".to_owned());
     }
     if plan.exhaustion.is_wanted() {
         problems.push("exhaustion.dwell_s: pools run out on the lab's machine only".to_owned());

@@ -8,8 +8,8 @@ use super::number_list::NumberList;
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version};
 use crate::cpustat::{AVERAGE, ProcessorSelection};
 use crate::error::CounterError;
-use crate::pace::ReadingTimer;
 use crate::print;
+use crate::reading_timer::ReadingTimer;
 
 use self::json::MpstatDocument;
 use self::reading::MpstatReading;
@@ -78,12 +78,12 @@ impl MpstatArgs {
             output.show(&selection.report(&now.at_boot(), &now), &now.time)?;
             return output.end();
         }
-        let mut pace = ReadingTimer::start(self.times.interval)?;
+        let mut timer = ReadingTimer::start(self.times.interval)?;
         let mut output = MpstatOutput::begin(self, selection.has_head_each_time)?;
         let first = MpstatReading::take(&clock);
         let mut before = first.clone();
         let mut shown = 0;
-        while self.times.count.is_none_or(|count| shown < count) && pace.wait()? {
+        while self.times.count.is_none_or(|count| shown < count) && timer.wait()? {
             let now = MpstatReading::take(&clock);
             output.show(&selection.report(&before, &now), &before.time)?;
             before = now;

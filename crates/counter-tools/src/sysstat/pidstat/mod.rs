@@ -12,8 +12,8 @@ use testbed::proc;
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version, processor_count};
 use crate::cpustat::AVERAGE;
 use crate::error::CounterError;
-use crate::pace::ReadingTimer;
 use crate::print;
+use crate::reading_timer::ReadingTimer;
 
 use self::pattern::CommandPattern;
 use self::table::{TaskActivity, TaskTable};
@@ -109,13 +109,13 @@ impl PidstatArgs {
             print(&head_line())?;
             return print(&table.text(&first.at_boot(), &first));
         }
-        let mut pace = ReadingTimer::start(self.times.interval)?;
+        let mut timer = ReadingTimer::start(self.times.interval)?;
         print(&head_line())?;
         let mut before = first.clone();
         let mut memory = MemorySums::default();
         let (mut shown, mut is_interrupted) = (0, false);
         while self.times.count.is_none_or(|count| shown < count) {
-            if !pace.wait()? {
+            if !timer.wait()? {
                 is_interrupted = true;
                 break;
             }
