@@ -63,7 +63,7 @@ impl Driver {
     /// Returns the error of the kernel, for instance for a taken port or a missing right.
     pub fn open(options: &CarrierOptions, limits: EndpointLimits) -> Result<Self, DccpError> {
         let carriers = Carriers::open(options)?;
-        let waker = Waker::new().map_err(NetError::on("make", "a wake-up line"))?;
+        let waker = Waker::new().map_err(NetError::on("create", "an event descriptor"))?;
         let sleeper = carriers.sleeper(Arc::new(waker));
         let core = Endpoint::new(secret()?, limits);
         Ok(Self {

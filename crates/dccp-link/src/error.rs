@@ -108,24 +108,25 @@ impl fmt::Display for DccpError {
                 write!(f, "{peer} refused the connection: {}", explained(*reset))
             }
             Self::Unreachable { peer, cause } => {
-                write!(f, "nothing takes DCCP packets at {peer}: {cause}")
+                write!(f, "no program accepts DCCP packets at {peer}: {cause}")
             }
             Self::Reset(reset) => {
                 write!(f, "the other end reset the connection: {}", explained(*reset))
             }
             Self::Failed { reset, state } => match (reset.code, state) {
                 (ResetCode::Aborted, ConnectionState::PartOpen) => f.write_str(
-                    "the server answered the Request and then nothing: connection given up",
+                    "connection given up: the server answered the Request and sent nothing \
+                     afterwards",
                 ),
                 (ResetCode::Aborted, ConnectionState::Respond) => {
-                    f.write_str("the client did not answer the Response: connection given up")
+                    f.write_str("connection given up: the client did not answer the Response")
                 }
                 (ResetCode::Aborted, _) => {
-                    f.write_str("nothing came from the other end for too long: connection given up")
+                    f.write_str("connection given up: the other end sent nothing for too long")
                 }
                 _ => write!(
                     f,
-                    "connection ended because of what the other end sent: {}",
+                    "connection ended because of a packet from the other end: {}",
                     explained(*reset)
                 ),
             },
@@ -140,19 +141,18 @@ impl fmt::Display for DccpError {
                 )
             }
             Self::Closed => f.write_str("the connection is closed"),
-            Self::TimedOut(after) => write!(f, "nothing within {} s", after.as_secs_f64()),
+            Self::TimedOut(after) => write!(f, "timed out after {} s", after.as_secs_f64()),
             Self::TooLong { len, max } => {
-                write!(f, "a datagram of {len} octets; the path takes {max}")
+                write!(f, "a datagram of {len} bytes is too long: the path accepts at most {max}")
             }
             Self::QueueFull => f.write_str("the send queue is full"),
-            Self::NoFamily(peer) => write!(f, "no socket of the address family of {peer}"),
-            Self::NoScope(Peer { address, .. }) => {
-                write!(
-                    f,
-                    "{address} is link-local: say through which interface, as in {address}%eth0"
-                )
+            Self::NoFamily(peer) => {
+                write!(f, "the endpoint has no socket of the address family of {peer}")
             }
-            Self::TooMany => f.write_str("as many connections as the endpoint takes"),
+            Self::NoScope(Peer { address, .. }) => {
+                write!(f, "{address} is link-local: add its interface, as in {address}%eth0")
+            }
+            Self::TooMany => f.write_str("the endpoint accepts no more connections"),
             Self::Net(error) => error.fmt(f),
         }
     }
@@ -164,11 +164,13 @@ fn explained(reset: Reset) -> String {
     let meaning = match code {
         ResetCode::ConnectionRefused => "no server listens at this DCCP port",
         ResetCode::BadServiceCode => "no server listens at this port for this service code",
-        ResetCode::TooBusy => "it has too many connections",
+        ResetCode::TooBusy => "the server has too many connections",
         ResetCode::NoConnection => {
             "no server listens at that port, or the peer does not know the connection"
         }
-        ResetCode::Aborted => "given up, for instance because nothing came for a long time",
+        ResetCode::Aborted => {
+            "the sender gave up, for instance because it received nothing for a long time"
+        }
         ResetCode::OptionError | ResetCode::MandatoryError => {
             let [option, ..] = reset.data;
             return format!("{code} (Reset code {}), about option {option}", code.number());

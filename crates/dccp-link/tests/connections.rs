@@ -256,7 +256,10 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: EndpointCalls>() {
             Err(error) => error,
         };
         assert!(matches!(error, DccpError::Failed { .. }), "{error}");
-        assert!(error.to_string().contains("answered the Request and then nothing"), "{error}");
+        assert!(
+            error.to_string().contains("answered the Request and sent nothing afterwards"),
+            "{error}"
+        );
         end_answers(address);
     });
 }

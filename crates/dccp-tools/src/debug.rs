@@ -113,7 +113,10 @@ impl Observer {
     /// Prints that a connection is gone.
     pub(crate) fn forget(&mut self, key: &ConnectionKey) {
         if self.printed.remove(key).is_some() && self.is_on(DebugTopic::Connection) {
-            netio::stderr::print_line(format_args!("[{} connection] gone", connection_name(key)));
+            netio::stderr::print_line(format_args!(
+                "[{} connection] removed",
+                connection_name(key)
+            ));
         }
     }
 

@@ -66,8 +66,8 @@ pub(crate) fn packet_bytes_max(socket: &DccpSocket) -> io::Result<usize> {
 pub(crate) fn open_error(error: NetError) -> ToolError {
     if netio::dccp::is_absent(error.cause()) {
         return ToolError::Failed(format!(
-            "{error}; Linux has DCCP up to 6.15, mostly as module dccp_ipv4; --carrier udp and raw need \
-             none"
+            "{error}; Linux has DCCP up to version 6.15, usually as module dccp_ipv4; --carrier \
+             udp and --carrier raw do not need it"
         ));
     }
     DccpError::Net(error).into()
@@ -94,7 +94,7 @@ pub(crate) fn connection_error(cause: io::Error) -> DccpError {
     match (reset_of(&cause), cause.kind()) {
         (Some(reset), _) => DccpError::Reset(reset),
         (None, io::ErrorKind::NotConnected | io::ErrorKind::BrokenPipe) => DccpError::Closed,
-        (None, _) => DccpError::Net(NetError::new("use", "a DCCP socket of the kernel", cause)),
+        (None, _) => DccpError::Net(NetError::new("use", "a kernel DCCP socket", cause)),
     }
 }
 

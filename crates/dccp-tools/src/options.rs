@@ -157,7 +157,7 @@ fn ccid(word: &str) -> Result<u8, String> {
     match word {
         "2" => Ok(2),
         "3" => Ok(3),
-        _ => Err("2 and 3 are known".to_owned()),
+        _ => Err("must be 2 or 3".to_owned()),
     }
 }
 
@@ -201,7 +201,8 @@ impl LinkArgs {
     /// Returns an error when `--debug` is given, or a parameter is wrong.
     pub fn check_handed_on(&self) -> Result<(), ToolError> {
         if !self.debug.is_empty() {
-            let text = "--debug: connections are those of programs that this one starts; use perf";
+            let text = "--debug: other programs that this command starts have the connections; use \
+                        --debug with perf";
             return Err(ToolError::Usage(text.to_owned()));
         }
         self.config().map(drop)
@@ -327,8 +328,8 @@ impl LinkArgs {
 
 /// Returns the error of a command that makes its packets itself.
 fn no_kernel() -> ToolError {
-    let text = "--carrier kernel: this command needs the own stack, so take udp or raw; send, recv, ttcp, \
-                perf and conformance --listen can use the kernel's";
+    let text = "--carrier kernel: this command needs Godwit's own stack; use udp or raw. Only \
+                send, recv, ttcp, perf and conformance --listen can use the kernel's DCCP";
     ToolError::Usage(text.to_owned())
 }
 
@@ -346,7 +347,7 @@ fn peer_address(
     } else {
         let addresses = (host, port)
             .to_socket_addrs()
-            .map_err(|error| ToolError::Failed(format!("cannot find {host}: {error}")))?;
+            .map_err(|error| ToolError::Failed(format!("cannot resolve {host}: {error}")))?;
         addresses.map(scoped).collect()
     };
     let is_wanted = |candidate: &ScopedAddress| match candidate.address {
@@ -355,7 +356,7 @@ fn peer_address(
     };
     let address = addresses.into_iter().find(is_wanted);
     let family = if is_v6_only { "IPv6" } else { "IPv4" };
-    address.ok_or_else(|| ToolError::Failed(format!("{host} has no address of {family}")))
+    address.ok_or_else(|| ToolError::Failed(format!("{host} has no {family} address")))
 }
 
 /// Returns an address of the resolver with its scope.
@@ -371,9 +372,9 @@ const fn scoped(resolved: SocketAddr) -> ScopedAddress {
 fn set(config: &mut ConnectionConfig, parameter: &str) -> Result<(), ToolError> {
     let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
     let Some((name, value)) = parameter.split_once('=') else {
-        return wrong("NAME=VALUE is expected".into());
+        return wrong("must be NAME=VALUE".into());
     };
-    let Ok(value) = value.parse::<u64>() else { return wrong("the value is no number".into()) };
+    let Ok(value) = value.parse::<u64>() else { return wrong("the value is not a number".into()) };
     match (name, value) {
         ("seq_window", 32..=0xffff_ffff) => config.sequence_window = value,
         ("tx_ccid", 2 | 3) => config.tx_ccids = preferring(value as u8),
@@ -386,14 +387,14 @@ fn set(config: &mut ConnectionConfig, parameter: &str) -> Result<(), ToolError> 
         ("tx_qlen", 0) => config.send_queue_len = QUEUE_LEN_MAX,
         ("tx_qlen", 1..=0xffff) => config.send_queue_len = value as usize,
         ("sync_ratelimit", 0..=60_000) => config.sync_period_ns = value * 1_000_000,
-        ("retries1" | "retries2", _) => return wrong("has no counterpart here".into()),
+        ("retries1" | "retries2", _) => return wrong("Godwit has no such parameter".into()),
         (
             "seq_window" | "tx_ccid" | "rx_ccid" | "request_retries" | "tx_qlen" | "sync_ratelimit",
             _,
         ) => {
             return wrong("the value is out of range".into());
         }
-        _ => return wrong("no parameter of DCCP in Linux".into()),
+        _ => return wrong("Linux has no DCCP parameter of this name".into()),
     }
     Ok(())
 }

@@ -82,7 +82,7 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
         bytes += filled as u64;
     }
     let WaitResult::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
-    netio::stderr::print_line(format_args!("sent {bytes} octets in {datagrams} datagrams"));
+    netio::stderr::print_line(format_args!("sent {bytes} bytes in {datagrams} datagrams"));
     Ok(DccpCommandOutcome::Done)
 }
 
@@ -120,10 +120,11 @@ pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
     }
     let dropped = single.unread_drops();
     let WaitResult::Done(()) = single.close()? else { return Ok(DccpCommandOutcome::Interrupted) };
-    netio::stderr::print_line(format_args!("received {bytes} octets in {datagrams} datagrams"));
+    netio::stderr::print_line(format_args!("received {bytes} bytes in {datagrams} datagrams"));
     if dropped > 0 {
         netio::stderr::print_line(format_args!(
-            "{dropped} more came and were dropped here: those before them were not written in time"
+            "{dropped} more datagrams arrived and were dropped, because the earlier ones were not \
+             written in time"
         ));
     }
     Ok(DccpCommandOutcome::Done)

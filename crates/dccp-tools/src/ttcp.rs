@@ -13,7 +13,7 @@ const LEN: usize = 8_192;
 
 /// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.
 ///
-/// The two ends exchange nothing besides DCCP, so the other end may be another program. The
+/// The two ends exchange only DCCP packets, so the other end may be another program. The
 /// receiver counts the data that its application read.
 ///
 /// Exit codes: 0 done; 1 failed; 2 bad arguments; 130 interrupted.
@@ -79,7 +79,8 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     let len = requested.min(max);
     if len < requested {
         print_text(&format!(
-            "ttcp-t: {requested} bytes are more than the path takes, sending {len}\n"
+            "ttcp-t: datagrams of {requested} bytes are longer than the path accepts, sending \
+             {len}\n"
         ))?;
     }
     print_text(&format!(

@@ -8,7 +8,7 @@ use base::Figure;
 
 /// Reads bits per second: a number followed by `k`, `m` or `g`.
 pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text} is no rate: bits per second, like 500k, 12m or 1.5g");
+    let wrong = || format!("invalid rate {text}: must be bits per second, like 500k, 12m or 1.5g");
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1e6),
@@ -22,21 +22,21 @@ pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
 
 /// Reads seconds, also parts of them.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is no time: seconds from 0.01 to 1000000");
+    let wrong = || format!("invalid time {text}: must be seconds from 0.01 to 1000000");
     let value: f64 = text.parse().map_err(|_| wrong())?;
     if (0.01..=1e6).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
 /// Reads the time between samples: seconds, from a thousandth on.
 pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is no time between samples: seconds from 0.001 to 60");
+    let wrong = || format!("invalid time between samples {text}: must be seconds from 0.001 to 60");
     let value: f64 = text.parse().map_err(|_| wrong())?;
     if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
 /// Reads an amount of bytes: a number followed by `K`, `M` or `G`, powers of 1,024.
 pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text} is no amount: bytes, like 100000, 64K, 10M or 1.5G");
+    let wrong = || format!("invalid amount {text}: must be bytes, like 100000, 64K, 10M or 1.5G");
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_024.0),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1_048_576.0),
@@ -53,8 +53,10 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
     if text == "0" {
         return Ok(0);
     }
-    let octets = parse_amount(text).map_err(|_| format!("{text} is no length in bytes"))?;
-    u16::try_from(octets).map_err(|_| format!("{text}: a datagram has 65535 bytes at most"))
+    let octets = parse_amount(text)
+        .map_err(|_| format!("invalid length {text}: must be a number of bytes"))?;
+    u16::try_from(octets)
+        .map_err(|_| format!("invalid length {text}: a datagram has at most 65535 bytes"))
 }
 
 /// Unit of amounts and rates that iperf's `-f` chooses.

@@ -45,7 +45,7 @@ fn keys_without_effect_are_warned_of() {
         r#""lease-database": { "type": "memfile", ^"host": "x" },
          "loggers": [ { "name": "a", "debuglevel": ^100 } ]"#,
         &[
-            "warning `host` means nothing to a memfile",
+            "warning `host` has no effect on a memfile",
             "warning `debuglevel` goes from 0 to 99; 99 is used",
         ],
     );
@@ -57,7 +57,7 @@ fn unknown_keys_come_with_advice() {
         (r#""valid-lifetme":1"#, Some("did you mean `valid-lifetime`?")),
         (r#""client-clases":[]"#, Some("did you mean `client-classes`?")),
         (r#""Renew_Timer":1"#, Some("did you mean `renew-timer`?")),
-        (r#""pools":[]"#, Some("`pools` belongs into a subnet")),
+        (r#""pools":[]"#, Some("`pools` belongs in a subnet")),
         (r#""subnet6":[]"#, Some("`subnet6` is a key of DHCPv6")),
         (r#""frobnicate":1"#, None),
         (r#""user-context":{"godwit":{"hold_time_ms":1}}"#, Some("did you mean `hold-time-ms`?")),

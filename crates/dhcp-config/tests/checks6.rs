@@ -24,8 +24,8 @@ fn keys_without_effect_are_warned_of() {
          "interfaces-config": { "interfaces": [ "*" ] },
          "server-id": { "type": "EN", "htype": ^1, "time": ^7 }"#,
         &[
-            "warning `htype` means nothing to this type of `server-id`",
-            "warning `time` means nothing to this type of `server-id`",
+            "warning `htype` has no effect with this type of `server-id`",
+            "warning `time` has no effect with this type of `server-id`",
         ],
     );
     global(
@@ -40,13 +40,10 @@ fn keys_without_effect_are_warned_of() {
 fn unknown_keys_come_with_advice() {
     for (text, help) in [
         (r#""preferred-lifetme":1"#, Some("did you mean `preferred-lifetime`?")),
-        (r#""pd-pools":[]"#, Some("`pd-pools` belongs into a subnet")),
+        (r#""pd-pools":[]"#, Some("`pd-pools` belongs in a subnet")),
         (r#""subnet4":[]"#, Some("`subnet4` is a key of DHCPv4")),
         (r#""match-client-id":true"#, Some("`match-client-id` is a key of DHCPv4")),
-        (
-            r#""rapid-commit":true"#,
-            Some("`rapid-commit` belongs into a subnet or a shared network"),
-        ),
+        (r#""rapid-commit":true"#, Some("`rapid-commit` belongs in a subnet or a shared network")),
         (
             r#""interfaces-config":{"dhcp-socket-type":"udp"}"#,
             Some("`dhcp-socket-type` is a key of DHCPv4"),
@@ -298,7 +295,7 @@ fn interfaces_are_selected_once() {
         &[
             "error interface `eth0` is selected already",
             "error interface `eth0/2001:db8:0::1` is selected already",
-            "error `*` goes without an address",
+            "error `*` takes no address",
             "error ff02::1:2 is a multicast address",
             "error `interfaces`: `10.0.0.1` is not an IPv6 address",
             "error the name of an interface is empty",

@@ -235,19 +235,20 @@ fn what_is_wrong_is_told_at_its_place() {
         ("option[256].exists", 7, "256 is not from 0 to 255"),
         ("option[-1].exists", 7, "-1 is not from 0 to 255"),
         ("option[nothing].exists", 7, "option `nothing` is not defined"),
-        ("relay4[all].exists", 7, "`all`: sub-options are given by their codes"),
-        ("option[61].size", 11, "`s` cannot stand here"),
-        ("option[61].data", 11, "`data` is none of: hex, text, exists, option"),
+        ("relay4[all].exists", 7, "`all`: name sub-options by their codes"),
+        ("option[61].size", 11, "`s` is not allowed here"),
+        ("option[61].data", 11, "`data` is not one of: hex, text, exists, option"),
         ("pkt6.msgtype == 1", 0, "`pkt6` exists in DHCPv6 only"),
         ("relay6[0].option[18].exists", 0, "`relay6` exists in DHCPv6 only"),
         (
             "pkt4.peeraddr == 1",
             5,
-            "`peeraddr` is none of: mac, hlen, htype, ciaddr, giaddr, yiaddr, siaddr, msgtype, transid",
+            "`peeraddr` is not one of: mac, hlen, htype, ciaddr, giaddr, yiaddr, siaddr, msgtype, \
+             transid",
         ),
         ("member('stranger')", 7, "unheard of"),
-        ("member(known)", 7, "`k` cannot stand here"),
-        ("match('(', 'a')", 6, "the regular expression `(` is of no use: unclosed group"),
+        ("member(known)", 7, "`k` is not allowed here"),
+        ("match('(', 'a')", 6, "the regular expression `(` is not valid: unclosed group"),
         (
             "substring('a', 2147483648, 1) == ''",
             15,
@@ -256,7 +257,7 @@ fn what_is_wrong_is_told_at_its_place() {
         ("substring('a', 0, 'b') == ''", 18, "an integer is expected, not 'b'"),
         ("ifelse('a', 'b', 'c') == ''", 0, "the first operand has to be a condition"),
         ("4294967296 == 'a'", 0, "4294967296 is not from 0 to 4294967295"),
-        ("'a' != 'b'", 4, "`!` cannot stand here"),
+        ("'a' != 'b'", 4, "`!` is not allowed here"),
         ("vendor-class[1].data[256] == ''", 21, "256 is not from 0 to 255"),
     ] {
         let error = parse_condition(text, &mut TestVocabulary { v6: false }).expect_err(text);
@@ -374,7 +375,7 @@ fn what_is_wrong_with_a_class_is_told() {
     }
     classes(
         r#"{ "name": "DROP", "only-in-additional-list": ^true }"#,
-        &["error `DROP` cannot wait for a list of additional classes"],
+        &["error `DROP` cannot be evaluated for lists of additional classes only"],
     );
     classes(
         r#"{ "name": "a", "only-in-additional-list": ^true, "valid-lifetime": 1 }"#,

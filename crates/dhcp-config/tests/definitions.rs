@@ -65,7 +65,7 @@ fn problems_of_definitions_stand_at_the_key() {
         &[
             "error `a.b` cannot be the name of an option",
             "error `code` is 300; it must be from 1 to 254",
-            "error `text` is not a type of options",
+            "error `text` is not an option type",
         ],
     );
     defined(
@@ -74,13 +74,13 @@ fn problems_of_definitions_stand_at_the_key() {
     );
     defined(
         r#"{ "name": "a", "code": 224, "type": "uint8", "record-types": ^"uint8, uint8" }"#,
-        &["error `record-types` goes with type `record` only"],
+        &["error `record-types` is for type `record` only"],
     );
     for (types, message) in [
         ("uint8", "error a record has at least two fields"),
         ("uint8, record", "error a record cannot have a field `record`"),
         ("string, uint8", "error `binary` and `string` can only be the last field of a record"),
-        ("uint8, uint9", "error `uint9` is not a type of options"),
+        ("uint8, uint9", "error `uint9` is not an option type"),
     ] {
         let definition = format!(
             r#"{{ "name": "a", "code": 224, "type": "record", "record-types": ^"{types}" }}"#

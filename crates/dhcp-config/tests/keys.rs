@@ -263,7 +263,7 @@ fn control_sockets_are_checked() {
             "error a control socket lacks `socket-type`",
             "error `socket-type` cannot be `tcp`",
             "error a `unix` control socket lacks `socket-name`",
-            "error `socket-port` is nothing for a `unix` control socket",
+            "error `socket-port` has no meaning for a `unix` control socket",
             "error `socket-name` is empty",
             "error a control socket must be a map, not an integer",
             "error there is a `unix` control socket already",
@@ -272,7 +272,7 @@ fn control_sockets_are_checked() {
             "error `socket-address`: `here` is not an address",
             "error `socket-port` is 65536; it must be from 0 to 65535",
             "error a control socket with TLS lacks `trust-anchor`, `cert-file`, `key-file`",
-            "warning everyone who can reach 0.0.0.0 may give commands",
+            "warning every client that can reach 0.0.0.0 may send commands",
             "error a control socket has 0.0.0.0 and port 1 already",
             "error a header lacks `name`",
             "error `a b` is not the name of a header",
@@ -372,7 +372,7 @@ fn hooks_that_are_not_built_in_are_told() {
             "warning this hook library is loaded already",
             "error unknown key `what` in the parameters of flex-id",
             "error `replace-client-id` must be `true` or `false`, not an integer",
-            "error `w` cannot stand here",
+            "error `w` is not allowed here",
         ],
     );
     global6(
@@ -398,7 +398,7 @@ fn what_is_inactive_is_told_once() {
     ] {
         assert_eq!(inactive(text), [feature], "{text}");
     }
-    let message = "warning ddns: updating the Domain Name System is not supported";
+    let message = "warning ddns: dynamic DNS is not supported";
     let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
     let subnet = format!(r#""subnet": "10.0.0.0/8", "pools": [ {{ {pool} }} ]"#);
     let text = format!(
@@ -437,8 +437,8 @@ fn characters_that_do_not_count_are_told_of() {
         "pool": "10.0.0.0/24", "hostname-char-set": ^"x", "hostname-char-replacement": ^"y" } ] } ]"#;
     let expected = [
         "warning `hostname-char-replacement` names a group of `hostname-char-set`",
-        "warning `hostname-char-set` does not count in a pool",
-        "warning `hostname-char-replacement` does not count in a pool",
+        "warning `hostname-char-set` has no effect in a pool",
+        "warning `hostname-char-replacement` has no effect in a pool",
     ];
     global(text, &expected);
     global6(
@@ -458,7 +458,7 @@ fn databases_are_checked() {
          "type": ^"sqlite", "ssl-mode": ^"maybe", "readonly": ^1, "cipher-list": ^2 } ] }"#,
         &[
             "error `read-timeout` is for `mysql` databases",
-            "warning `tcp-user-timeout` means nothing to a memfile",
+            "warning `tcp-user-timeout` has no effect on a memfile",
             "error `port` is 70000; it must be from 0 to 65535",
             "error `tcp-user-timeout` is for `postgresql` databases",
             "error `password-file` and `password` exclude each other",
@@ -533,8 +533,8 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
     assert_eq!(
         messages,
         [
-            "`hostname`: a label has 301 octets, of which options 39 and 81 carry 63",
-            "`hostname`: host name has 301 octets, 255 is the most; what does not fit is cut off",
+            "`hostname`: a label has 301 bytes, of which options 39 and 81 carry 63",
+            "`hostname`: host name has 301 octets, 255 is the most; the server cuts off the rest",
         ]
     );
 }
@@ -637,7 +637,7 @@ fn names_are_checked() {
             "error `server-port` is 65536; it must be from 0 to 65535",
             "error `ncr-protocol` cannot be `TCP`",
             "error `ncr-format` cannot be `XML`",
-            "error `sender-ip` ::1 and `server-ip` 127.0.0.1 are of two kinds",
+            "error `sender-ip` ::1 and `server-ip` 127.0.0.1 are of different families",
             "error `max-queue-size` is -1; it must be from 0 to 4294967295",
             "error unknown key `what` in `dhcp-ddns`",
         ],
@@ -645,7 +645,7 @@ fn names_are_checked() {
     global(
         r#""dhcp-ddns": { "enable-updates": false, "sender-ip": ^"127.0.0.1",
          "sender-port": 53001 }"#,
-        &["error `sender-ip` and `server-ip` are one address with one port"],
+        &["error `sender-ip` and `server-ip` are the same address and port"],
     );
     global(
         r#""ddns-ttl-percent": 0.5, "ddns-ttl-min": 9, "ddns-ttl-max": ^8,

@@ -126,9 +126,9 @@ fn a_host_has_one_good_identifier() {
             "error `hw-address`: it is empty",
             "error `hw-address`: `01::02` is not hexadecimal",
             "error `hw-address`: `'' ` is not hexadecimal",
-            "error `duid` has 2 octets; it must have from 3 to 130",
+            "error `duid` has 2 bytes; it must have from 3 to 130",
             "error `hw-address` must be a string, not an integer",
-            "error `hw-address` has 21 octets; it must have from 1 to 20",
+            "error `hw-address` has 21 bytes; it must have from 1 to 20",
         ],
     );
     hosts6(
@@ -310,9 +310,9 @@ fn a_host_name_that_no_lease_keeps_is_reported_and_cut() {
     assert_eq!(
         messages,
         [
-            (2, 27, &*format!("`ddns-qualifying-suffix`: {too_long}; it does not count")),
-            (4, 40, &*format!("`hostname`: {too_long}; what does not fit is cut off")),
-            (5, 38, "`hostname`: host name contains U+0000; what does not fit is cut off"),
+            (2, 27, &*format!("`ddns-qualifying-suffix`: {too_long}; it has no effect")),
+            (4, 40, &*format!("`hostname`: {too_long}; the server cuts off the rest")),
+            (5, 38, "`hostname`: host name contains U+0000; the server cuts off the rest"),
         ]
     );
     assert_eq!(checked.config.subnets[0].names.qualifying_suffix.as_deref(), Some(""));

@@ -127,14 +127,13 @@ const V6_PIPE: &str = "0001 0003016100 0010 00000000000000000000000000000001 000
 const REFUSED: &[(&str, &str)] = &[
     (
         "3",
-        "it takes a priority, a name, addresses and parameters, the last two as wanted, not 1 \
-           values; a comma inside of one is written `\\\\,`",
+        "it takes a priority, a name, and if wanted addresses and parameters, not 1 \
+           values; write a comma inside of a value as `\\\\,`",
     ),
     (
         "3, test.com., 10.2.3.4, port=1234, extra",
-        "it takes a priority, a name, addresses and \
-           parameters, the last two as wanted, not 5 values; a comma inside of one is written \
-           `\\\\,`",
+        "it takes a priority, a name, and if wanted addresses and parameters, not 5 values; write \
+         a comma inside of a value as `\\\\,`",
     ),
     ("what?, test.com., 10.2.3.4, port=1234", "`what?` is not a priority (0 to 65535)"),
     ("65536, test.com.", "`65536` is not a priority (0 to 65535)"),
@@ -142,18 +141,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("100, a..b", "`a..b` is not a domain name: a label is empty"),
     ("100, test.net. , what?, port=1234", "`what?` is not an IPv4 address"),
     ("100, dot1.example.org., 2001:db8::1", "`2001:db8::1` is not an IPv4 address"),
-    ("100, test.net. , , port=1234", "it needs an address where it has an empty place for one"),
+    ("100, test.net. , , port=1234", "its value for addresses is empty"),
     ("100, test.net. , 10.2.3.4, =", "`=` is not a parameter (`key=value`)"),
     ("100, test.net. , 10.2.3.4, alpn=dot=doq", "`alpn=dot=doq` is not a parameter (`key=value`)"),
     (
         "100, test.net. , 10.2.3.4, ipv4hint=1",
-        "`ipv4hint` is no parameter of this option: \
-           `alpn`, `port` and `dohpath` are",
+        "`ipv4hint` is not a parameter of this option; it has `alpn`, `port` and `dohpath`",
     ),
     (
         "100, test.net. , 10.2.3.4, unknown=1",
-        "`unknown` is no parameter of this option: `alpn`, \
-           `port` and `dohpath` are",
+        "`unknown` is not a parameter of this option; it has `alpn`, `port` and `dohpath`",
     ),
     ("100, test.net. , 10.2.3.4, port=1234 port=2345", "parameter `port` is given twice"),
     (
@@ -182,8 +179,7 @@ fn what_kea_refuses_is_refused() {
         ("100, dot1.example.org., 10.0.2.3", "`10.0.2.3` is not an IPv6 address"),
         (
             "100, a., ::1, ipv6hint=x",
-            "`ipv6hint` is no parameter of this option: `alpn`, `port` and \
-               `dohpath` are",
+            "`ipv6hint` is not a parameter of this option; it has `alpn`, `port` and `dohpath`",
         ),
         (
             "100, a. | 200, b.",
@@ -195,7 +191,7 @@ fn what_kea_refuses_is_refused() {
         assert_eq!(lines(&problems6(&option6(&text(data)))), [expected], "{data}");
     }
     let most = ["10.0.0.1"; 64].join(" ");
-    let message = "1:45 error option `v4-dnr`: resolver 1: a part of 256 octets is too long";
+    let message = "1:45 error option `v4-dnr`: resolver 1: a part of 256 bytes is too long";
     assert_eq!(lines(&problems(&option4(&text(&format!("1, a., {most}"))))), [message]);
     assert_ne!(octets4(&text(&format!("1, a., {}", &most[9..]))), "refused");
     for empty in ["", "|"] {
@@ -229,19 +225,19 @@ fn octets_are_checked_as_kea_reads_them() {
             "resolver 1: the name of the resolver is shorter than its length says",
         ),
         ("00060001030361 62", "resolver 1: a domain name in it has no end"),
-        ("00070001030161 0000", "resolver 1: 0 octets are not addresses of 4 octets each"),
-        ("00090001030161 0002 0101", "resolver 1: 2 octets are not addresses of 4 octets each"),
+        ("00070001030161 0000", "resolver 1: 0 bytes are not addresses of 4 bytes each"),
+        ("00090001030161 0002 0101", "resolver 1: 2 bytes are not addresses of 4 bytes each"),
         (
             "000f0001030161 0004 01020304 00040000",
-            "resolver 1: 4 is no parameter of this option: 1, 3 and 7 are",
+            "resolver 1: 4 is not a parameter of this option; it has 1, 3 and 7",
         ),
         (
             "00130001030161 0004 01020304 00030000 00010000",
-            "resolver 1: parameter 1 is after 3: the numbers must rise",
+            "resolver 1: parameter 1 is after 3: write parameters in ascending order",
         ),
         (
             "00130001030161 0004 01020304 00030000 00030000",
-            "resolver 1: parameter 3 is after 3: the numbers must rise",
+            "resolver 1: parameter 3 is after 3: write parameters in ascending order",
         ),
     ] {
         let lines = lines(&problems(&option4(&hex(&octets.replace(' ', "")))));

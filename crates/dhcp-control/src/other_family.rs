@@ -40,7 +40,7 @@ impl<F: CommandFamily> EmptyServer<F> {
     }
 
     fn refusal() -> String {
-        format!("this server has nothing of {}", F::VERSION.name())
+        format!("this server does not serve {}", F::VERSION.name())
     }
 }
 

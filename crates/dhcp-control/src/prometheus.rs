@@ -98,11 +98,11 @@ pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
     reasons(
         &mut page,
         "godwit_omissions_total",
-        "Leases without something that would not fit, by reason.",
+        "Leases that were shortened because data did not fit, by reason.",
         snapshot.omissions,
     );
     if let Some(rows) = snapshot.host_rows {
-        let help = "Rows of hosts databases that were read and are no whole reservation.";
+        let help = "Rows of hosts databases that are not complete reservations.";
         reasons(&mut page, "godwit_host_rows_total", help, rows);
     }
     subnets(&mut page, &snapshot.counts.subnets);
@@ -139,12 +139,12 @@ fn process(page: &mut MetricsText, facts: &ProcessFacts) {
     own("threads", "Threads that serve clients.", &facts.threads);
     own(
         "config_last_reload_successful",
-        "Whether the last configuration was taken into use.",
+        "Whether the server uses the last configuration that it read.",
         &u8::from(facts.is_configured),
     );
     own(
         "config_last_reload_success_timestamp_seconds",
-        "When a configuration was last taken into use.",
+        "Time at which the server last began to use a configuration.",
         &facts.configured_s,
     );
     let mut shared = |name: &str, kind: &str, help: &str, value: &dyn Display| {
@@ -153,7 +153,7 @@ fn process(page: &mut MetricsText, facts: &ProcessFacts) {
             "# HELP process_{name} {help}\n# TYPE process_{name} {kind}\nprocess_{name} {value}"
         );
     };
-    shared("start_time_seconds", "gauge", "When the process started.", &facts.started_s);
+    shared("start_time_seconds", "gauge", "Time at which the process started.", &facts.started_s);
     shared("cpu_seconds_total", "counter", "Processor time.", &facts.cpu_s);
     shared("resident_memory_bytes", "gauge", "Memory in use.", &facts.resident_bytes);
     shared("virtual_memory_bytes", "gauge", "Address space.", &facts.virtual_bytes);
@@ -203,13 +203,13 @@ const METRICS: [(&str, &str, &str); 8] = [
     ("sent_total", "", "Messages sent."),
     ("packets_sent_total", "type", "Messages sent, by type."),
     ("packets_dropped_total", "reason", "Messages received and not answered, by reason."),
-    ("allocation_failures_total", "", "Requests for leases that found none."),
+    ("allocation_failures_total", "", "Lease requests for which the server found no lease."),
     (
         "allocation_failure_reasons_total",
         "reason",
-        "What requests that found no lease met with; one can meet with several.",
+        "Reasons why the server found no lease for a request; one request can have several.",
     ),
-    ("lease_reuses_total", "kind", "Leases that were given again without being written."),
+    ("lease_reuses_total", "kind", "Leases that the server returned again without writing them."),
 ];
 /// Index of the first of [`METRICS`] that subnets have as well.
 const OF_CLIENTS: usize = 5;
@@ -291,12 +291,16 @@ const OF_POOLS: [OfPool; 6] = [
         pool.leases.assigned.into()
     }),
     ("pool_declined", "gauge", "Declined addresses of a pool.", |pool| pool.leases.declined.into()),
-    ("pool_leases_given_total", "counter", "Leases given from a pool.", |pool| {
+    ("pool_leases_given_total", "counter", "Leases assigned from a pool.", |pool| {
         pool.leases.cumulative_assigned.into()
     }),
-    ("pool_leases_reclaimed_total", "counter", "Leases of a pool that ran out.", |pool| {
-        pool.leases.reclaimed.into()
-    }),
+    (
+        "pool_leases_reclaimed_total",
+        "counter",
+        "Expired leases of a pool that were \
+                                                reclaimed.",
+        |pool| pool.leases.reclaimed.into(),
+    ),
     ("pool_declined_reclaimed_total", "counter", "Declined addresses reclaimed.", |pool| {
         pool.leases.reclaimed_declined.into()
     }),

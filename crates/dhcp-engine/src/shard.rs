@@ -245,7 +245,11 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// # Panics
     /// When the panic interrupted a change of leases, after which nothing may continue.
     fn recover_from_panic(&mut self) {
-        assert!(self.store.is_sound(), "a mistake was made while leases were being changed");
+        assert!(
+            self.store.is_sound(),
+            "an internal error occurred while leases were being \
+                                        changed"
+        );
         self.snapshot = Some(Arc::clone(&self.in_force));
         self.counters.count_dropped(DropReason::InternalError);
         leave(&self.in_flight, self.served.take());

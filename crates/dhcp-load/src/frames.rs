@@ -44,7 +44,12 @@ impl Frames {
             IpAddr::V4(ip) => !ip.is_multicast() && !ip.is_broadcast(),
             IpAddr::V6(ip) => !ip.is_multicast(),
         };
-        (!is_one).then(|| format!("--interface: frames go to one server, which {server} is not"))
+        (!is_one).then(|| {
+            format!(
+                "--interface: frames go to one server, and {server} is not the \
+                                   address of one"
+            )
+        })
     }
 
     /// Opens an outbox on `route` by queue `queue`, for messages of up to `message_bytes` bytes.
@@ -63,7 +68,7 @@ impl Frames {
     ) -> Result<Option<MessageOutbox>, NetError> {
         let local = socket
             .local_address()
-            .map_err(NetError::on("ask for the address of", "the generator's socket"))?;
+            .map_err(NetError::on("get the address of", "the generator's socket"))?;
         let bound = Some(local.ip()).filter(|ip| !ip.is_unspecified());
         let source = bound.or_else(|| route.sources.first().map(|source| source.address));
         let (mac, name) = (self.server_mac, &self.interface);

@@ -50,7 +50,7 @@ impl FrameLink {
         let sender = FrameSender::open(interface)?;
         if frame::PACKET_HEADROOM + message_bytes > sender.mtu_bytes() {
             let mtu_bytes = sender.mtu_bytes();
-            let cause = io::Error::other(format!("its packets have {mtu_bytes} octets at most"));
+            let cause = io::Error::other(format!("its packets have {mtu_bytes} bytes at most"));
             let tried = "send the longest message unbroken by";
             return Err(NetError::new(tried, interface.name.as_str(), cause));
         }

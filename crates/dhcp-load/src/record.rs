@@ -131,7 +131,7 @@ impl DhcpLoadReport {
         let mut warnings = settings.warnings();
         if sockets.receive_buffer_bytes < sockets.requested_bytes {
             warnings.push(format!(
-                "the kernel granted a receive buffer of {} octets instead of {}; raise \
+                "the kernel granted a receive buffer of {} bytes instead of {}; raise \
                  net.core.rmem_max or run with CAP_NET_ADMIN",
                 sockets.receive_buffer_bytes, sockets.requested_bytes
             ));

@@ -115,7 +115,8 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
             problems.push("--deadline-s: must be more than 0, with --drain-s at most 3600".into());
         }
         if self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000) {
-            problems.push("--timeline-s: must be more than 0, and 100000 intervals at most".into());
+            problems
+                .push("--timeline-s: must be more than 0 and make at most 100000 intervals".into());
         }
         if self.frames.is_some() && self.segmentation == Segmentation::On {
             problems.push("--segmentation on: frames (--interface) never leave in groups".into());
@@ -125,8 +126,8 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
         // Half of the transaction identifiers, so that one exchange is never taken for another.
         if watched > 1 << (T::Protocol::XID_BITS - 1).min(28) {
             problems.push(format!(
-                "--rate: {watched} exchanges would have to be watched at a time; lower \
-                 --deadline-s or --drain-s"
+                "--rate: the run would have to watch {watched} exchanges at a time, which is too \
+                 many; lower --deadline-s or --drain-s"
             ));
         }
         let clients = if self.clients == 0 { exchanges } else { self.clients.into() };
@@ -145,7 +146,7 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
         let at_a_time = self.rate.count_in(self.limits.deadline_ns);
         if self.clients > 0 && u64::from(self.clients) < at_a_time {
             return vec![format!(
-                "{} clients take turns at {} exchanges/s: a client comes round again before its \
+                "{} clients take turns at {} exchanges/s: a client gets its next turn before its \
                  deadline has passed, so one client may have two exchanges open",
                 self.clients,
                 self.rate.as_per_second()

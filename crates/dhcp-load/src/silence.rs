@@ -9,7 +9,7 @@ use netio::silence;
 /// message.
 pub(crate) fn reason(server: SocketAddr) -> String {
     silence::cause(server, None).unwrap_or_else(|| {
-        format!("no answer at all: is {server} up, and has it a subnet for this relay?")
+        format!("no answer at all: is {server} up, and does it have a subnet for this relay?")
     })
 }
 

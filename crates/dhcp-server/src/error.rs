@@ -117,7 +117,7 @@ impl fmt::Display for ServerError {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")
             }
             Self::NoInterfaces => f.write_str(
-                "`interfaces` in `interfaces-config` is empty: the server would hear nothing; \
+                "`interfaces` in `interfaces-config` is empty: the server would receive nothing; \
                  name an interface or \"*\"",
             ),
             Self::Socket(cause) => {

@@ -101,7 +101,7 @@ async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
         .map_err(|error| format!("cannot connect to {authority}: {error}"))?;
     let Some(tls) = &request.tls else { return sent(stream, request).await };
     let name = ServerName::try_from(request.host.clone())
-        .map_err(|_| format!("`{}` is no name that a certificate could have", request.host))?;
+        .map_err(|_| format!("`{}` is not a name that a certificate can have", request.host))?;
     let stream = TlsConnector::from(Arc::new(client_config(tls)?))
         .connect(name, stream)
         .await
@@ -119,7 +119,7 @@ fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     let Some((certificate, key)) = &tls.identity else { return Ok(builder.with_no_client_auth()) };
     let (chain, private) = certificates::identity(certificate, key)?;
     builder.with_client_auth_cert(chain, private).map_err(|error| {
-        format!("{} and {} do not serve together: {error}", certificate.display(), key.display())
+        format!("{} and {} cannot be used together: {error}", certificate.display(), key.display())
     })
 }
 

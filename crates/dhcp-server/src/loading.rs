@@ -145,7 +145,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
             tracing::warn!(
                 target: DHCPSRV,
                 id = "DHCPSRV_LEASE_SANITY_FAIL",
-                "{count} of leases with a subnet that does not hold them; {dropped} dropped"
+                "{count} of leases outside of their subnet; {dropped} dropped"
             );
         }
         usize::try_from(self.leases.into_inner()).expect("no lease is taken away twice")
@@ -181,7 +181,7 @@ fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks
             IpVersion::V6 => "DHCPSRV_LEASE6_EXTENDED_INFO_SANITY_FAIL",
         };
         let what = P::resource_text(lease);
-        tracing::error!(target: DHCPSRV, id, "what {what} kept of relay agents is dropped: {why}");
+        tracing::error!(target: DHCPSRV, id, "dropped invalid relay information of {what}: {why}");
     }
     outcome == ExtendedInfo::Upgraded
 }

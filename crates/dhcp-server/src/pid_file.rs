@@ -55,7 +55,7 @@ impl PidFile {
         let flags = netio::file::NO_FOLLOW | netio::file::NON_BLOCKING;
         let mut file = options.custom_flags(flags).open(path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file").into());
+            return Err(io::Error::other("it is not a regular file").into());
         }
         let mut text = String::new();
         match file.try_lock() {

@@ -26,7 +26,10 @@ impl IncludeResolver for FileIncludeResolver {
         let text = self.read_regular(path.as_ref()).map_err(|cause| cause.to_string())?;
         self.octets += text.len() as u64;
         if self.octets > MAX_INCLUDED_BYTES {
-            return Err(format!("all included files have more than {MAX_INCLUDED_BYTES} octets"));
+            return Err(format!(
+                "the included files together have more than {MAX_INCLUDED_BYTES} \
+                                bytes"
+            ));
         }
         Ok(text)
     }
@@ -38,7 +41,7 @@ impl FileIncludeResolver {
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(netio::file::NON_BLOCKING).open(path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut text = String::new();
         file.take(MAX_INCLUDED_BYTES - self.octets + 1).read_to_string(&mut text)?;

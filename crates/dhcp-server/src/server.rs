@@ -163,7 +163,7 @@ fn warn_of_flags(name: &str, settings: &DaemonSettings) {
         tracing::warn!(
             target: DAEMON,
             id = "DHCPX_SECURITY_CHECKS_DISABLED",
-            "security checks are disabled by -X: what they refuse is a warning"
+            "-X turns errors of security checks into warnings"
         );
     }
 }

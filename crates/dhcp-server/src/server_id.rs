@@ -123,9 +123,9 @@ fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, Server
     tracing::warn!(
         target: DAEMON,
         id = "DHCP6_SERVERID_SET_ASIDE",
-        "{} holds no server identifier (octets in hexadecimal with colons); it is {} now. Put a \
-         copy of the old one in its place and restart: to a new identifier clients have to bind \
-         again",
+        "{} contained no server identifier (bytes in hexadecimal with colons); it is {} now. To \
+         keep the old identifier, restore a copy of the file and restart: a new one makes clients \
+         request their leases again",
         path.display(),
         aside.display()
     );
@@ -275,7 +275,7 @@ mod tests {
         fs::remove_file(folder.join(FILE)).unwrap();
         fs::create_dir(folder.join(FILE)).unwrap();
         let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
-        assert!(error.contains("it is no regular file"), "{error}");
+        assert!(error.contains("it is not a regular file"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -31,7 +31,7 @@ pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
     for path in files {
         for certificate in chain(&path)? {
             roots.add(certificate).map_err(|cause| {
-                format!("{} holds no certificate of an authority: {cause}", path.display())
+                format!("{} contains no certificate of an authority: {cause}", path.display())
             })?;
         }
     }
@@ -64,7 +64,7 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         .collect::<Result<_, _>>()
         .map_err(|cause| wrong(&cause))?;
     if certificates.is_empty() {
-        return Err(format!("{} holds no certificate", path.display()));
+        return Err(format!("{} contains no certificate", path.display()));
     }
     Ok(certificates)
 }

@@ -37,11 +37,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// See [`read`]; or the file is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 fn refuse_other_kinds(metadata: &Metadata) -> io::Result<()> {
-    if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) }
+    if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 #[cfg(test)]
@@ -61,14 +61,14 @@ mod tests {
         fs::write(path("text"), "caf\u{e9}").unwrap();
         fs::write(path("latin"), b"caf\xe9").unwrap();
         for (name, why) in [
-            ("pipe", "it is no regular file"),
-            ("", "it is no regular file"),
+            ("pipe", "it is not a regular file"),
+            ("", "it is not a regular file"),
             ("large", "it has more than 4194304 bytes"),
         ] {
             assert_eq!(read(&path(name)).unwrap_err().to_string(), why, "{name}");
         }
         let error = read(Path::new("/dev/zero")).unwrap_err();
-        assert_eq!(error.to_string(), "it is no regular file");
+        assert_eq!(error.to_string(), "it is not a regular file");
         assert_eq!(read(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read(&path("whole")).unwrap().len() as u64, MAX_BYTES);
         assert_eq!(read_text(&path("text")).unwrap(), "caf\u{e9}");

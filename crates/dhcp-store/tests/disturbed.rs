@@ -86,12 +86,12 @@ const DISTURBANCES: [(&str, Disturb); 7] = [
         storage.create(&beside(".restored")).unwrap();
         storage.rename(&beside(".restored"), live()).unwrap();
     }),
-    ("it has 0 octets instead of", |storage| opened(storage, live()).truncate(0).unwrap()),
-    ("octets instead of", |storage| {
+    ("it has 0 bytes instead of", |storage| opened(storage, live()).truncate(0).unwrap()),
+    ("bytes instead of", |storage| {
         let file = opened(storage, live());
         file.truncate(file.len().unwrap() / 2).unwrap();
     }),
-    ("octets instead of", |storage| {
+    ("bytes instead of", |storage| {
         let file = opened(storage, live());
         write_all_at(&*file, file.len().unwrap(), b"10.0.0.9,not of this server\n").unwrap();
     }),
@@ -104,7 +104,7 @@ fn files_changed_by_another_program_are_written_anew_from_memory() {
         let storage = disk(StorageFaults::default());
         let (thread, table) = acknowledged(&storage, 20, Some(0));
         disturb(&storage);
-        let problems = problems_until(&thread, "written anew");
+        let problems = problems_until(&thread, "rewritten");
         assert!(problems[0].contains(problem_text), "{problems:?}");
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(!thread.has_given_up());
@@ -121,7 +121,7 @@ fn an_earlier_file_that_is_removed_is_missed() {
     // The thread records the state of the files when it sees that the cleanup has ended.
     go_round_until(&thread, || storage.contents(&beside(".2")).is_some() && !thread.is_cleaning());
     assert!(storage.remove(&beside(".2")).unwrap());
-    let problems = problems_until(&thread, "written anew");
+    let problems = problems_until(&thread, "rewritten");
     assert!(problems[0].contains(".2"), "{problems:?}");
     assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
     thread.stop().unwrap();
@@ -133,7 +133,7 @@ fn a_rotation_of_a_file_that_is_gone_is_no_failure() {
     let (thread, table) = acknowledged(&storage, 20, Some(0));
     storage.remove(live()).unwrap();
     thread.request_cleanup();
-    problems_until(&thread, "written anew");
+    problems_until(&thread, "rewritten");
     assert!(thread.failure().is_none() && !thread.has_given_up());
     assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
     thread.stop().unwrap();
@@ -208,7 +208,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
         std::thread::yield_now();
     }
     let problems = thread.take_problems();
-    let tries = problems.iter().filter(|problem| problem.contains("not written anew")).count();
+    let tries = problems.iter().filter(|problem| problem.contains("not rewritten")).count();
     assert_eq!(tries, 4, "{problems:?}");
     // With space in time, the log continues.
     let storage = disk(StorageFaults::default());
@@ -218,9 +218,9 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     table.lock().unwrap().push(lease(9, 3));
     let epoch = log_row(&log, &lease(9, 3));
     log.submit(at_ms(2));
-    problems_until(&thread, "not written anew");
+    problems_until(&thread, "not rewritten");
     storage.set_capacity(None);
-    problems_until(&thread, "written anew from memory");
+    problems_until(&thread, "rewritten from memory");
     assert!(log.settled() >= epoch && !thread.has_given_up());
     assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
 }

@@ -261,7 +261,13 @@ fn a_torn_row_is_cut_off_and_a_bad_one_named() {
     write_all_at(&*storage.create(Path::new(LIVE)).unwrap(), 0, &twice).unwrap();
     let refused = Memfile::open::<V4>(Arc::new(storage), Path::new(LIVE), options).unwrap_err();
     let message = refused.to_string();
-    assert!(message.ends_with(":5: number of values does not go with the header\n/leases/leases4.csv:6: cannot read hwaddr"), "{message}");
+    assert!(
+        message.ends_with(
+            ":5: number of values does not match the \
+                               header\n/leases/leases4.csv:6: cannot read hwaddr"
+        ),
+        "{message}"
+    );
 }
 
 #[test]
@@ -416,7 +422,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             thread.take_problems(),
             [
                 format!("cannot write {LIVE}: a failure by plan"),
-                "lease file written anew from memory".to_owned()
+                "lease file rewritten from memory".to_owned()
             ]
         );
         thread.stop().unwrap();

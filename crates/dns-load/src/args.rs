@@ -140,10 +140,8 @@ pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
     match text {
         "udp" => Ok(DnsTransportMode::Udp),
         "tcp" => Ok(DnsTransportMode::Tcp),
-        "dot" | "tls" => {
-            Err("queries are not sent over TLS: write -m tcp for connections, or -m udp".into())
-        }
-        "doh" => Err("queries are not sent over HTTPS: write -m tcp or -m udp".into()),
+        "dot" | "tls" => Err("DNS over TLS is not supported: use -m tcp or -m udp".into()),
+        "doh" => Err("DNS over HTTPS is not supported: use -m tcp or -m udp".into()),
         _ => Err("must be udp or tcp".into()),
     }
 }
@@ -279,12 +277,11 @@ impl DnsLoadArgs {
         if !self.asking.has_cookie() {
             return Ok(None);
         }
-        let learnt = cookie::learn(server, self.own_ip(), self.seed).map_err(|error| {
-            (format!("cannot ask {server} for its part of the cookie: {error}"), 1)
-        })?;
+        let learnt = cookie::learn(server, self.own_ip(), self.seed)
+            .map_err(|error| (format!("cannot get a server cookie from {server}: {error}"), 1))?;
         if !learnt.is_whole {
             stderr::print_line(format_args!(
-                "dns load: {server} gave no part of the cookie; queries carry the client's part alone"
+                "dns load: {server} sent no server cookie; queries carry the client cookie only"
             ));
         }
         Ok(Some(learnt.option))
@@ -326,7 +323,7 @@ impl DnsLoadArgs {
 
     fn search(&self, settings: &DnsLoadSettings, signals: Signals) -> Result<ExitCode, Failure> {
         stderr::print_line(format_args!(
-            "no rate (-Q): searching for the highest that {} answers",
+            "no rate given (-Q): searching for the highest rate that {} answers",
             settings.server
         ));
         let tell = |trial: &DnsSearchTrial| stderr::print_line(trial.line());
@@ -340,7 +337,10 @@ impl DnsLoadArgs {
             return Ok(failed(&silence, 3));
         }
         if !trial.holds() {
-            return Ok(failed("no rate was found at which 97.5 % are answered in time", 3));
+            return Ok(failed(
+                "found no rate at which the server answers 97.5 % of the queries in time",
+                3,
+            ));
         }
         let rate = trial.settings.rate.as_per_second();
         let limit =

@@ -127,7 +127,7 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
     match text.split_once('=') {
         Some(("num-queries-per-conn", count)) => {
             let count = count.parse().ok().filter(|&count| count > 0);
-            let count = count.ok_or("num-queries-per-conn is a whole number from 1 on")?;
+            let count = count.ok_or("num-queries-per-conn must be a whole number from 1 on")?;
             Ok(LongOption::QueriesPerConnection(count))
         }
         Some(("suppress", kinds)) => {
@@ -135,9 +135,9 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
             Ok(LongOption::Suppress { has_timeouts })
         }
         Some(("doh-uri" | "doh-method", _)) => {
-            Err("queries are not sent over HTTPS: write -m tcp or -m udp".into())
+            Err("DNS over HTTPS is not supported: use -m tcp or -m udp".into())
         }
-        _ => Err("num-queries-per-conn=N and suppress=... are taken".into()),
+        _ => Err("only num-queries-per-conn=N and suppress=... are supported".into()),
     }
 }
 
@@ -215,7 +215,7 @@ impl DnsperfArgs {
         });
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| LoadRate::per_second(1_000.0));
-        let rate = rate.ok_or_else(|| ("-Q: no rate".to_owned(), 2))?;
+        let rate = rate.ok_or_else(|| ("-Q: invalid rate".to_owned(), 2))?;
         let settings = DnsLoadSettings {
             local: self.local.map(|local| local.address),
             transport: match self.mode {
@@ -260,8 +260,8 @@ impl DnsperfArgs {
         settings.threads = settings.threads.max(settings.ports.div_ceil(PORTS_PER_THREAD_MAX));
         if self.clients.is_some_and(|clients| settings.ports > clients) {
             stderr::print_line(format_args!(
-                "dnsperf: {} sockets instead of {clients}: at this rate and timeout more queries \
-                 may wait than they have identifiers for",
+                "dnsperf: using {} sockets instead of {clients}, because at this rate and timeout \
+                 more queries may wait than {clients} sockets have identifiers for",
                 settings.ports
             ));
         }
@@ -495,7 +495,7 @@ mod tests {
     fn transports_that_are_not_there_are_answered_with_what_to_write() {
         assert_eq!(parse_mode("tcp"), Ok(DnsTransportMode::Tcp));
         for mode in ["dot", "doh"] {
-            assert!(parse_mode(mode).is_err_and(|why| why.contains("write -m tcp")), "{mode}");
+            assert!(parse_mode(mode).is_err_and(|why| why.contains("use -m tcp")), "{mode}");
         }
     }
 }

@@ -59,7 +59,7 @@ struct ClientSubnet {
 
 fn parse_bytes(text: &str) -> Result<u16, String> {
     let bytes = text.parse().ok().filter(|&bytes| bytes == 0 || bytes >= PLAIN_BYTES);
-    bytes.ok_or_else(|| "must be 0 or a number of octets from 512 to 65535".into())
+    bytes.ok_or_else(|| "must be 0 or a number of bytes from 512 to 65535".into())
 }
 
 fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
@@ -182,7 +182,7 @@ impl EdnsArgs {
         if self.payload_bytes() == 0
             && let Some(flag) = self.contents().next()
         {
-            return Err(format!("{flag} takes EDNS, which --edns 0 leaves out"));
+            return Err(format!("{flag} needs EDNS, which --edns 0 leaves out"));
         }
         let own = [
             (CLIENT_SUBNET, self.client_subnet.is_some(), "--client-subnet"),
@@ -191,7 +191,9 @@ impl EdnsArgs {
         ];
         for (code, is_given, flag) in own {
             if is_given && self.edns_option.iter().any(|option| option.code == code) {
-                return Err(format!("{flag} and -E {code} are the same option: give one of them"));
+                return Err(format!(
+                    "{flag} and -E {code} are the same option: give only one of them"
+                ));
             }
         }
         let subnet = self.client_subnet.map(ClientSubnet::option);
@@ -204,7 +206,7 @@ impl EdnsArgs {
         }
         if octets.len() > OPTIONS_BYTES_MAX {
             return Err(format!(
-                "the options of EDNS have {} octets, which is more than {OPTIONS_BYTES_MAX}",
+                "the EDNS options have {} bytes; at most {OPTIONS_BYTES_MAX} are allowed",
                 octets.len()
             ));
         }

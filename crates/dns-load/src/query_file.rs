@@ -91,11 +91,11 @@ pub(crate) fn read(
         }
     }
     if further > 0 {
-        parsed.skipped.push(format!("{file}: {further} more lines are wrong"));
+        parsed.skipped.push(format!("{file}: {further} more lines are invalid"));
     }
     let is_refused = bad_lines == BadLines::Refuse && !parsed.skipped.is_empty();
     if parsed.workload.is_empty() && !is_refused {
-        parsed.skipped.push(format!("{file}: no query in it; a line is a name and a type"));
+        parsed.skipped.push(format!("{file}: no query found; a line has a name and a type"));
     }
     if is_refused || parsed.workload.is_empty() {
         return Err(parsed.skipped.join("\n"));
@@ -116,10 +116,10 @@ fn add_line(
         .take_while(|word| !matches!(word.text.first(), Some(b';' | b'#')));
     let Some(name) = words.next() else { return Ok(true) };
     let end = line.trim_ascii_end().len() + 1;
-    let missing = || QueryLineFault { column: end, why: "a type is missing".to_owned() };
+    let missing = || QueryLineFault { column: end, why: "the type is missing".to_owned() };
     let word = words.next().ok_or_else(missing)?;
     let kind: RecordType = str::from_utf8(word.text)
-        .map_err(|_| "a type is plain text")
+        .map_err(|_| "the type is not plain text")
         .and_then(str::parse)
         .map_err(|why| QueryLineFault { column: word.column, why: why.to_owned() })?;
     let (mut query, mut is_whole) = (query, true);
@@ -202,16 +202,16 @@ mod tests {
         let problems = QueryWorkload::parse("q.txt", text, Query::PLAIN).unwrap_err();
         let lines: Vec<_> = problems.lines().collect();
         let expected = [
-            "q.txt:2:1: nothing between two dots",
-            "q.txt:3:12: a type is missing",
-            "q.txt:4:11: no type of record: a mnemonic like AAAA, or TYPE and a number",
+            "q.txt:2:1: an empty label between two dots",
+            "q.txt:3:12: the type is missing",
+            "q.txt:4:11: invalid record type: must be a mnemonic like AAAA, or TYPE and a number",
         ];
         assert_eq!(lines, expected);
         let none = QueryWorkload::parse("q.txt", b";\n", Query::PLAIN).unwrap_err();
-        assert_eq!(none, "q.txt: no query in it; a line is a name and a type");
+        assert_eq!(none, "q.txt: no query found; a line has a name and a type");
         let many = QueryWorkload::parse("q.txt", &b"x\n".repeat(12), Query::PLAIN).unwrap_err();
         assert_eq!(many.lines().count(), 11);
-        assert!(many.ends_with("q.txt: 2 more lines are wrong"), "{many}");
+        assert!(many.ends_with("q.txt: 2 more lines are invalid"), "{many}");
         let skipping = read("q.txt", text, Query::PLAIN, BadLines::Skip).unwrap();
         assert_eq!(texts(&skipping.workload), ["a.example. A", "e.example. A"]);
         assert_eq!(skipping.skipped, expected);

@@ -77,14 +77,14 @@ impl QuerySelectionArgs {
         cookie: impl FnOnce() -> Result<Option<EdnsOption>, Failure>,
     ) -> Result<SelectedQueries, Failure> {
         if self.zone_like.is_none() && self.size.is_given() {
-            return Err(("--names and --zone take --zone-like".into(), 2));
+            return Err(("--names and --zone need --zone-like".into(), 2));
         }
         let (name, octets) = self.read()?;
         if self.queries.is_some() && packet_wire::pcap::is_capture(&octets) {
             return self.captured(&name, &octets, port);
         }
         if self.replay_times {
-            return Err((format!("--replay-times takes a capture, which {name} is not"), 2));
+            return Err((format!("--replay-times needs a capture; {name} is not one"), 2));
         }
         let options_with = |cookie| self.edns.options(cookie).map_err(|problem| (problem, 2));
         options_with(None)?;
@@ -177,10 +177,10 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
         }
     }
     if workload.is_empty() {
-        return Err((format!("{name} has no DNS query with its length before it"), 2));
+        return Err((format!("{name} has no DNS query after a length in two bytes"), 2));
     }
     if others > 0 || !rest.is_empty() {
-        let end = if rest.is_empty() { "" } else { ", and a last message that is cut" };
+        let end = if rest.is_empty() { "" } else { ", and an incomplete last message" };
         netio::stderr::print_line(format_args!(
             "dns load: {name}: left out: {others} messages that are answers or have no header{end}"
         ));
@@ -198,8 +198,8 @@ fn report_lines(name: &str, file: &QueryFile) {
     if let Some(unread) = file.unread {
         let (lines, first) = (unread.lines, unread.first);
         netio::stderr::print_line(format_args!(
-            "dns load: {name}: words after the type are ignored in {lines} lines, the first of \
-             them line {first}"
+            "dns load: {name}: words after the type are ignored in {lines} lines; the first is \
+             line {first}"
         ));
     }
 }

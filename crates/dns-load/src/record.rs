@@ -158,13 +158,13 @@ impl DnsLoadReport {
         let mut warnings = Vec::new();
         if granted_bytes < requested_bytes {
             warnings.push(format!(
-                "the kernel granted a receive buffer of {granted_bytes} octets instead of \
+                "the kernel granted a receive buffer of {granted_bytes} bytes instead of \
                  {requested_bytes}; raise net.core.rmem_max or run with CAP_NET_ADMIN"
             ));
         }
         if sum.too_long > 0 {
             warnings.push(format!(
-                "{} answers were longer than {} octets and count as lost",
+                "{} answers were longer than {} bytes and count as lost",
                 sum.too_long, settings.answer_bytes
             ));
         }

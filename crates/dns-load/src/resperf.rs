@@ -95,8 +95,8 @@ impl ResperfCommandLine {
         let ramp = format!(" -Q {} -l {} --shape ramp:0%..100%", self.most, self.ramp_s);
         let ramp = format!("{ramp} --timeline-s 0.5 --json FILE");
         format!(
-            "resperf: write `{}` to search for the highest rate that the server answers\n\
-             resperf: write `{}` for a ramp as resperf's, with counts for each half second",
+            "resperf: write `{}` to search for the highest rate that the server answers\nresperf: \
+             write `{}` for a ramp like resperf's, with counts for each half second",
             self.line(""),
             self.line(&ramp)
         )

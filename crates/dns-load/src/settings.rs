@@ -185,7 +185,7 @@ impl DnsLoadSettings {
         );
         wrong(
             self.local.is_some_and(|local| local.is_ipv4() != self.server.is_ipv4()),
-            "--local: must be of the server's family".into(),
+            "--local: must have the address family of the server".into(),
         );
         wrong(
             self.duration_ns == 0 || self.duration_ns > 1_000_000 * NS_PER_S,
@@ -198,16 +198,16 @@ impl DnsLoadSettings {
         wrong(self.linger_ns > 3_600 * NS_PER_S, "--linger-s: must be at most 3600".into());
         wrong(
             self.timeline_ns.is_some_and(|ns| ns == 0 || self.duration_ns / ns > 100_000),
-            "--timeline-s: must be more than 0, and 100000 intervals at most".into(),
+            "--timeline-s: must be more than 0 and make at most 100000 intervals".into(),
         );
         wrong(
             self.window.is_some_and(|most| most < u64::from(self.threads)),
-            "-q: must be as many as there are threads, at least".into(),
+            "-q: must be at least the number of threads".into(),
         );
         let has_connections = self.transport != (Transport::Udp { tc_fallback: false });
         wrong(
             self.queries_per_connection.is_some() && !has_connections,
-            "--queries-per-connection: takes --tcp or --tc-fallback".into(),
+            "--queries-per-connection: needs --tcp or --tc-fallback".into(),
         );
         if threads_fit && ports >= self.threads {
             let needed = self.ports_needed();
@@ -215,8 +215,8 @@ impl DnsLoadSettings {
             wrong(
                 is_short,
                 format!(
-                    "--ports {ports}: {} queries would have to be watched at a time; it takes \
-                     {needed} ports, or a shorter --deadline-s or --drain-s",
+                    "--ports {ports}: up to {} queries are watched at a time; this needs {needed} \
+                     ports, or a shorter --deadline-s or --drain-s",
                     self.watched()
                 ),
             );

@@ -19,8 +19,8 @@ pub(crate) fn describe(settings: &DnsLoadSettings, report: &DnsLoadReport) -> Op
     };
     let cause = cause.unwrap_or_else(|| {
         format!(
-            "no answer at all from {server}: does a DNS server listen there, may this machine ask it, \
-             and does a firewall let answers through?"
+            "no answer at all from {server}: does a DNS server listen there, may this machine \
+             query it, and does a firewall let answers through?"
         )
     });
     Some(format!("every query was lost: {cause}"))

@@ -264,7 +264,7 @@ fn settings_that_cannot_work_are_all_told() {
     // Queries are watched for two seconds, while they come due, and no more than there are.
     let whole = DnsLoadSettings { ports: 4, duration_ns: 10 * NS_PER_S, local: None, ..settings };
     let problems = whole.problems();
-    assert!(problems.len() == 1 && problems[0].contains("it takes 63 ports"), "{problems:?}");
+    assert!(problems.len() == 1 && problems[0].contains("this needs 63 ports"), "{problems:?}");
     let of_short_time = DnsLoadSettings { duration_ns: NS_PER_S / 20, ..whole };
     assert_eq!(of_short_time.problems(), Vec::<String>::new());
     let few = DnsLoadSettings { count: Some(100), duration_ns: 10 * NS_PER_S, ..of_short_time };

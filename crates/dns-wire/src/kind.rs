@@ -151,7 +151,9 @@ impl FromStr for RecordType {
         }
         let digits = text.split_at_checked(4).filter(|(head, _)| head.eq_ignore_ascii_case("TYPE"));
         let number = digits.and_then(|(_, digits)| digits.parse().ok());
-        number.map(Self).ok_or("no type of record: a mnemonic like AAAA, or TYPE and a number")
+        number
+            .map(Self)
+            .ok_or("invalid record type: must be a mnemonic like AAAA, or TYPE and a number")
     }
 }
 

@@ -185,9 +185,9 @@ pub enum NameError {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "nothing between two dots",
-            Self::LabelTooLong => "a label of more than 63 octets",
-            Self::TooLong => "a name of more than 255 octets",
+            Self::Empty => "an empty label between two dots",
+            Self::LabelTooLong => "a label of more than 63 bytes",
+            Self::TooLong => "a name of more than 255 bytes",
             Self::Escape => "a backslash needs three digits, 255 at most, or a character after it",
         })
     }

@@ -72,7 +72,9 @@ impl FromStr for Rcode {
             _ => text,
         };
         let number = digits.parse().ok().filter(|&number: &u16| usize::from(number) < Self::COUNT);
-        number.map(Self).ok_or("no response code: a mnemonic like SERVFAIL, or a number to 4095")
+        number.map(Self).ok_or(
+            "invalid response code: must be a mnemonic like SERVFAIL, or a number up to 4095",
+        )
     }
 }
 

@@ -182,7 +182,7 @@ impl AdviseOutput {
             let _ = writeln!(text, "note: {note}\n");
         }
         let _ = match self.advice.findings.len() {
-            0 => writeln!(text, "{}: nothing that is known to be slow", self.file),
+            0 => writeln!(text, "{}: no setting that is known to be slow", self.file),
             1 => writeln!(text, "{}: 1 finding", self.file),
             count => writeln!(text, "{}: {count} findings", self.file),
         };

@@ -177,8 +177,12 @@ fn measured_rate(text: &str) -> Result<f64, String> {
     let rate = match text.parse::<f64>() {
         Ok(rate) => Some(rate),
         Err(_) => {
-            let document = fs::read_to_string(text)
-                .map_err(|error| format!("{text} is no number and cannot be read: {error}"))?;
+            let document = fs::read_to_string(text).map_err(|error| {
+                format!(
+                    "{text} is not a number, and cannot be read as a file: \
+                                          {error}"
+                )
+            })?;
             let json: Value =
                 serde_json::from_str(&document).map_err(|error| format!("{text}: {error}"))?;
             if json["generator_limited"] == true {

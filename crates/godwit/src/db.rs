@@ -195,7 +195,11 @@ fn init(connection: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), S
     };
     let mut database = open(connection, true)?;
     database.install(schema).map_err(error_text)?;
-    output::print_line(format_args!("made the tables, version {}", schema_version(&mut database)?))
+    output::print_line(format_args!(
+        "created the tables, version \
+                                     {}",
+        schema_version(&mut database)?
+    ))
 }
 
 fn upgrade(connection: &DatabaseConnectionArgs) -> Result<(), String> {
@@ -205,7 +209,7 @@ fn upgrade(connection: &DatabaseConnectionArgs) -> Result<(), String> {
     if has_changed {
         output::print_line(format_args!("upgraded the tables to version {version}"))
     } else {
-        output::print_line(format_args!("the tables are of version {version} already"))
+        output::print_line(format_args!("the tables have version {version} already"))
     }
 }
 
@@ -223,13 +227,13 @@ fn dump<F: SqlFamily>(connection: &DatabaseConnectionArgs, path: &Path) -> Resul
     let loaded = transfer::dump::<F>(&mut database, path).map_err(transfer_error_text)?;
     for (row, fault) in &loaded.faults {
         netio::stderr::print_line(format_args!(
-            "warning: row {row} is no lease and is left out: {fault}"
+            "warning: row {row} is not a lease and is left out: {fault}"
         ));
     }
     output::print_line(format_args!("wrote {} leases to {}", loaded.leases, path.display()))?;
     match loaded.bad_rows {
         0 => Ok(()),
-        count => Err(format!("{count} rows are no leases")),
+        count => Err(format!("{count} rows are not leases")),
     }
 }
 
@@ -247,9 +251,9 @@ fn upload<F: SqlFamily>(connection: &DatabaseConnectionArgs, path: &Path) -> Res
     match (uploaded.file.bad_rows, uploaded.refused) {
         (0, 0) => Ok(()),
         (0, refused) => Err(format!("the database refused {refused} leases of {}", path.display())),
-        (bad, 0) => Err(format!("{bad} rows of {} are no leases", path.display())),
+        (bad, 0) => Err(format!("{bad} rows of {} are not leases", path.display())),
         (bad, refused) => Err(format!(
-            "{bad} rows of {} are no leases, and the database refused {refused} leases",
+            "{bad} rows of {} are not leases, and the database refused {refused} leases",
             path.display()
         )),
     }
@@ -301,7 +305,7 @@ fn schema_version(database: &mut Database) -> Result<String, String> {
     let version = database.version().map_err(error_text)?;
     version
         .map(|version| version.to_string())
-        .ok_or_else(|| "there are no tables of Kea's in this database".to_owned())
+        .ok_or_else(|| "this database has no tables of Kea".to_owned())
 }
 
 fn error_text(error: SqlError) -> String {

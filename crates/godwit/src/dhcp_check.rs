@@ -58,7 +58,7 @@ impl ConfigurationCheck<'_> {
             CheckVerdict::Sound => {
                 let subnets = counted(subnets.unwrap_or_default(), "subnet");
                 let path = self.path.display();
-                print_text(&format!("{path}: the configuration is sound, {subnets}\n"))
+                print_text(&format!("{path}: the configuration is valid, {subnets}\n"))
             }
             CheckVerdict::NotStarted(why) => {
                 netio::stderr::print_line(format_args!("would not start: {why}"));

@@ -309,7 +309,7 @@ const PHRASES: [(&str, &str); 9] = [
     ("invalid float literal", "a number is expected"),
     ("cannot parse float from empty string", "a number is expected"),
     ("invalid socket address syntax", "an address with a port is expected, ADDRESS:PORT"),
-    ("invalid IPv4 address syntax", "an address of IPv4 is expected"),
+    ("invalid IPv4 address syntax", "an IPv4 address is expected"),
     ("invalid IP address syntax", "an address is expected"),
 ];
 

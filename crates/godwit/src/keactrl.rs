@@ -29,10 +29,10 @@ pub(crate) struct KeactrlArgs {
     #[arg(short = 's', long = "server", value_name = "NAME", value_delimiter = ',')]
     #[arg(default_value = "all", value_parser = ["all", "dhcp4", "dhcp6", "dhcp_ddns"])]
     servers: Vec<String>,
-    /// Print the version of Kea that this program is compatible with, and end
+    /// Print the compatible version of Kea and exit
     #[arg(short = 'v', long = "version")]
     level: bool,
-    /// Print that version and this program's own, and end
+    /// Print the compatible version of Kea and this program's version, and exit
     #[arg(short = 'V')]
     extended: bool,
     /// Options to pass to each server that is started

@@ -267,7 +267,7 @@ fn run_suite(args: &LabRunArgs, suite: Suite) -> Result<ExitCode, LabError> {
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
         let plan = &args.plan;
-        return Err(LabError::Usage(format!("{flag}: {plan} is a suite, whose plans say that")));
+        return Err(LabError::Usage(format!("{flag}: {plan} is a suite, whose plans set this")));
     }
     let (godwit, command_line) = own_program()?;
     let settings = SuiteSettings {
@@ -338,7 +338,7 @@ fn plan(args: &LabRunArgs) -> Result<Plan, LabError> {
     if let Some(count) = args.runs {
         if !plan.has_runs() {
             return Err(LabError::Usage(format!(
-                "--runs: the plan {} measures in rounds, not in runs of their own (see runs.count)",
+                "--runs: the plan {} measures in rounds, not in runs (see runs.count)",
                 plan.name
             )));
         }
@@ -431,7 +431,7 @@ fn clean() -> Result<ExitCode, LabError> {
         print_line(&format!("removed: {thing}"))?;
     }
     for pid in &cleaned.alive {
-        print_line(&format!("left alone: the run of process {pid}, which is alive"))?;
+        print_line(&format!("kept: the run of process {pid}, which still runs"))?;
     }
     if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
         print_line("nothing to remove")?;

@@ -22,7 +22,7 @@ const PROGRAMS: &[(&str, &str, Switches)] = &[
 /// Advice for `-x`, `-y` and `-u` of dnsperf.
 const OWN_PORT: &str =
     "leave it out; the kernel chooses the ports, within net.ipv4.ip_local_port_range (sysctl)";
-const TSIG: &str = "leave it out; queries are not signed, so ask a server that needs no TSIG";
+const TSIG: &str = "leave it out; queries are not signed, so use a server that needs no TSIG";
 const UPDATES: &str =
     "updates are not sent; write `nsupdate FILE` for them, and leave -u out for queries";
 

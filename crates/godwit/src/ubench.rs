@@ -333,7 +333,7 @@ fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParamete
 fn run_all(args: &UbenchArgs) -> Result<(), UbenchError> {
     let subjects = subjects(args);
     if subjects.is_empty() {
-        return Err(UbenchError::usage("nothing of this can be measured together"));
+        return Err(UbenchError::usage("no combination of these options can be measured"));
     }
     let request = request(args, subjects);
     let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());

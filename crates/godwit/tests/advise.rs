@@ -88,7 +88,7 @@ fn text_names_place_reason_cost_source_and_change() {
     assert!(text.contains("    in godwit: 1.03 times the instructions"), "{text}");
     for clean in ["clean.conf", "clean6.conf"] {
         let file = planted(clean);
-        let expected = format!("{file}: nothing that is known to be slow\n0 above 0.0 %\n");
+        let expected = format!("{file}: no setting that is known to be slow\n0 above 0.0 %\n");
         assert_eq!(outcome(&[&file, "--share", "0"]), (Some(0), expected, String::new()));
     }
 }

@@ -34,7 +34,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
             json!({ "config-databases": [ { "type": "mysql" } ] }),
             "config-backend is not supported",
         ),
-        ("interfaces-config", json!({ "interfaces": [] }), "the server would hear nothing"),
+        ("interfaces-config", json!({ "interfaces": [] }), "the server would receive nothing"),
         ("valid-lifetim", json!(1), "error: "),
     ]
 }

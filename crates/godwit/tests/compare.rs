@@ -63,7 +63,7 @@ fn what_is_no_result_folder_is_refused_in_words() {
     std::fs::write(test_folder.0.join("unfinished/run.json"), "{}").expect("a file");
     for (folder, words) in [
         ("nowhere", "there is no folder nowhere"),
-        ("empty", "empty is no result folder: it has no summary.json\n"),
+        ("empty", "empty is not a result folder: it has no summary.json\n"),
         ("unfinished", "`godwit lab report unfinished` makes it from the records"),
         (
             &test_folder.file("cut", "{ \"schema\": "),

@@ -184,12 +184,12 @@ fn an_interface_that_goes_away_is_said_and_ends_with_1() {
 #[test]
 fn mistakes_are_one_message_each_and_end_with_2() {
     for (words, complaint) in [
-        (&["ifpps", "-d", "nosuch0"][..], "error: there is no interface nosuch0; there are "),
-        (&["ifpps", "l", "--csv"], "error: there is no interface l; there are "),
+        (&["ifpps", "-d", "nosuch0"][..], "error: no such interface: nosuch0; interfaces are "),
+        (&["ifpps", "l", "--csv"], "error: no such interface: l; interfaces are "),
         (&["cpustat", "-p", "4294967295"], "error: there is no process 4294967295\n"),
         (
             &["cpustat", "-P", "65000", "1"],
-            "error: there is no processor 65000 in use; there are 0",
+            "error: processor 65000 is not in use; the processors in use are 0",
         ),
     ] {
         let (text, code) = outcome(&godwit(words));

@@ -413,7 +413,7 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     let unsupported = lines("DHCP4_CONFIG_UNSUPPORTED");
     let message_start = format!("DHCP4_CONFIG_UNSUPPORTED {}:", config.display());
     assert!(unsupported.len() == 1 && unsupported[0].contains(&message_start), "{unsupported:?}");
-    let end = "ddns: updating the Domain Name System is not supported (no name is registered)";
+    let end = "ddns: dynamic DNS is not supported (the server updates no DNS records)";
     assert!(unsupported[0].ends_with(end), "{unsupported:?}");
     // Messages from before the loggers were known are there, too.
     assert_eq!(

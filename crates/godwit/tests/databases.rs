@@ -167,7 +167,7 @@ fn takes_turns_with_kea(engine: DatabaseEngine) {
     let version = if engine == DatabaseEngine::MariaDb { "14.0" } else { "13.0" };
     assert!(setup.try_godwit(&["version"]).status.code() == Some(1));
     let made = setup.godwit(&["init", "--schema", "2.2"]);
-    assert_eq!(made, format!("made the tables, version {version}\n"));
+    assert_eq!(made, format!("created the tables, version {version}\n"));
     assert_eq!(setup.godwit(&["version"]), format!("{version}\n"));
     assert!(setup.kea_admin(&["db-version"]).contains(version));
 

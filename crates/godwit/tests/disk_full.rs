@@ -85,7 +85,7 @@ impl FullDiskSetup {
     /// again.
     fn is_failing(&mut self) -> bool {
         let log = self.server.log();
-        let (failed, goes_on) = (log.rfind("cannot write"), log.rfind("written anew from memory"));
+        let (failed, goes_on) = (log.rfind("cannot write"), log.rfind("rewritten from memory"));
         self.server.has_ended() || failed > goes_on
     }
 
@@ -214,11 +214,11 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
             durability,
         );
         setup.fill();
-        setup.server.wait_for("lease file not written anew: cannot write");
+        setup.server.wait_for("lease file not rewritten: cannot write");
         says_why(&setup.server.log(), &setup.folder.path().join("small/leases.csv"));
         assert_eq!(setup.exchanges(), 0, "nothing is acknowledged that cannot be written");
         fs::remove_file(setup.disk.file("filler")).expect("it is there");
-        setup.server.wait_for("lease file written anew from memory");
+        setup.server.wait_for("lease file rewritten from memory");
         // The server drops waiting replies when the file fails, not later.
         let goes_through = (0..3).any(|_| setup.exchanges() == BATCH as usize);
         assert!(goes_through, "{}", setup.server.log());

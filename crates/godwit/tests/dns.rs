@@ -356,11 +356,11 @@ fn mistakes_are_told() {
     let queries = queries.to_str().expect("a plain path");
     let server = ["-s", "127.0.0.1:9", "--rate", "10"];
     for (flags, expected) in [
-        (&["-d", queries][..], format!("error: {queries}:3:1: nothing between two dots\n")),
-        (&["-d", queries], format!("error: {queries}:4:10: a type is missing\n")),
+        (&["-d", queries][..], format!("error: {queries}:3:1: an empty label between two dots\n")),
+        (&["-d", queries], format!("error: {queries}:4:10: the type is missing\n")),
         (&["-d", "/nonexistent"], "error: cannot read /nonexistent: ".to_owned()),
-        (&["--query", "x NOPE"], "error: --query:1:3: no type of record".to_owned()),
-        (&["--dnssec", "--edns", "0"], "error: --dnssec takes EDNS".to_owned()),
+        (&["--query", "x NOPE"], "error: --query:1:3: invalid record type".to_owned()),
+        (&["--dnssec", "--edns", "0"], "error: --dnssec needs EDNS".to_owned()),
         (
             &["--threads", "20"],
             "error: --ports 16: must be 20 to 20480 with --threads 20".to_owned(),
@@ -451,8 +451,8 @@ fn queries_of_a_capture_go_as_they_were_in_their_order() {
     let (sent, _) = sent_by_load(&["-d", path, "--rate", "100", "--duration", "0.07"], 7);
     assert_eq!(sent[3..6], expected);
     for (flags, expected_text) in [
-        (&["-d", path, "--rate", "1", "--no-recursion"][..], "are asked as they are"),
-        (&["-d", "/dev/null", "--replay-times"], "--replay-times takes a capture, which /dev/null"),
+        (&["-d", path, "--rate", "1", "--no-recursion"][..], "are sent unchanged"),
+        (&["-d", "/dev/null", "--replay-times"], "--replay-times needs a capture; /dev/null"),
     ] {
         let output = load(&[&["-s", "127.0.0.1:9"][..], flags].concat());
         assert_eq!(output.status.code(), Some(2), "{output:?}");

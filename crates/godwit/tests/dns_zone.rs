@@ -167,8 +167,8 @@ fn mistakes_are_told() {
     for (first, rest, code, expected) in [
         (&zone[..], &["/nonexistent/zone"][..], 1, "error: cannot write /nonexistent/zone: "),
         (&zone, &["-", "--names", "0"], 2, "0 is not in 1..=1000000"),
-        (&zone, &["-", "--zone", "a..b"], 2, "no name of a zone: letters, digits"),
-        (&load, &["--names", "5"], 2, "error: --names and --zone take --zone-like"),
+        (&zone, &["-", "--zone", "a..b"], 2, "invalid zone name: must be letters, digits"),
+        (&load, &["--names", "5"], 2, "error: --names and --zone need --zone-like"),
         (&load, &["--zone-like", "1", "--query", "x A"], 2, "cannot be used with"),
     ] {
         let output = godwit(&[first, rest].concat());

@@ -207,7 +207,7 @@ fn packets_from_files_are_sent_with_their_clients() {
     let line = format!("-n 1 -T {discover} -T {request} -S 54 -I 249");
     let output = godwit(&line, &responder);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no REQUEST"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a REQUEST"));
 }
 
 #[test]
@@ -242,12 +242,12 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("-T x -o 60,61", "cannot be put into packets"),
         ("-i -T x -T y -S 1 -I 2", "a second -T"),
         ("-M x -b mac=00:0c:01:02:03:04", "cannot be combined"),
-        ("-y 5", "need each other"),
+        ("-y 5", "must be used together"),
         ("--scenario avalanche", "needs -R"),
         ("--scenario avalanche -R 5 -r 5", "no meaning"),
         ("-o 53,01", "already"),
         ("-o 60,012", "hexadecimal"),
-        ("-b mac=1:2", "six octets"),
+        ("-b mac=1:2", "six bytes"),
         ("-b duid=0102", "6 to 64"),
         ("-x z", "diagnostics"),
         ("-d 0", "above 0"),

@@ -301,6 +301,6 @@ fn a_hosts_database_without_tables_is_one_clear_sentence() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("cannot connect to a hosts database: "), "{text}");
-    assert!(text.contains("has no tables"), "{text}");
+    assert!(text.contains("has no lease tables"), "{text}");
     assert!(!text.contains(PASSWORD), "{text}");
 }

@@ -179,7 +179,7 @@ fn an_included_file_that_has_no_end_is_refused() {
         let output = run_bounded(command.args(["dhcp4", "-t"]).arg(&config).stdin(Stdio::null()));
         let output_text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{file}: {output_text}");
-        assert!(output_text.contains("it is no regular file"), "{file}: {output_text}");
+        assert!(output_text.contains("it is not a regular file"), "{file}: {output_text}");
     }
 }
 

@@ -71,7 +71,7 @@ fn a_baseline_is_pinned_replaced_and_taken_away() {
     assert!(out.starts_with("A: results/2024-a\nB: results/2025-b\n"), "{out}");
     test_folder.result("elsewhere", |_| {});
     for (words, said_words) in [
-        (&["pin", "elsewhere"][..], "does not lie below the results folder"),
+        (&["pin", "elsewhere"][..], "is not in the results folder"),
         (&["pin", "nowhere"], "there is no folder nowhere"),
         (&["pin", "--remove", "other"], "no run of other is pinned"),
         (&["pin"], "required arguments"),

@@ -264,9 +264,13 @@ fn af_xdp_sends_from_a_processor_for_each_queue() {
         outcome(&command.args(words.split(' ')).arg(packet).output().expect("ip starts"))
     };
     for (words, packet, complaint) in [
-        ("-o out0 -n 1 -q", PACKET, "-q: AF_XDP goes past the queueing discipline"),
-        ("-o out0 -n 1 -P 2", PACKET, "one for each transmit queue, and out0 has 1; use -P 1"),
-        ("-o out0 -n 1", "{ fill(2,4097) }", "4097 bytes; AF_XDP takes up to 4096"),
+        ("-o out0 -n 1 -q", PACKET, "-q: AF_XDP bypasses the queueing discipline"),
+        (
+            "-o out0 -n 1 -P 2",
+            PACKET,
+            "a transmit queue for each processor, and out0 has 1; use -P 1",
+        ),
+        ("-o out0 -n 1", "{ fill(2,4097) }", "4097 bytes; AF_XDP accepts at most 4096"),
     ] {
         let (text, code) = refused(&format!("{GODWIT} trafgen --path xdp {words}"), packet);
         assert!(text.contains(complaint) && text.lines().count() == 1, "{text}");
@@ -408,7 +412,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
     let (text, code) = outcome(&trafgen(&["--dry-run", "{ udp(speed=1), bogus() }"]));
     assert!(text.contains("packet:1:7: udp() has no field `speed`"), "{text}");
     assert!(
-        text.contains("          ^") && text.contains("1:17: there is no function `bogus`"),
+        text.contains("          ^") && text.contains("1:17: unknown function `bogus`"),
         "{text}"
     );
     assert_eq!(code, Some(2));
@@ -420,7 +424,7 @@ fn mistakes_are_one_message_each_and_end_with_2() {
     if let Some(link) = TrafgenLink::new() {
         let words = format!("netns exec {} {GODWIT} trafgen -o out0 -n 1", link.0[0]);
         for (packet, complaint) in
-            [("{ fill(0,1515) }", "takes 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]
+            [("{ fill(0,1515) }", "accepts 14 to 1514"), ("{ 1 }", "packet 1 has 1 bytes")]
         {
             let mut command = Command::new("ip");
             let output = command.args(words.split(' ')).arg(packet).output().expect("ip starts");

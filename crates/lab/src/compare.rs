@@ -117,7 +117,7 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
             String::new()
         };
         return Err(LabError::Usage(format!(
-            "{} is no result folder: it has no {}{run}",
+            "{} is not a result folder: it has no {}{run}",
             path.display(),
             folder::SUMMARY
         )));

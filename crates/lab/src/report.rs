@@ -79,7 +79,7 @@ pub fn table(summary: &RunSummary) -> String {
     if let Some(limit) = &summary.limit {
         let sign = if limit.is_at_least { "≥ " } else { "" };
         let rate = format!("{sign}{}", grouped(limit.leases_per_s));
-        let _ = writeln!(text, "{:<width$} {rate:>11}   what kernel and generator can do", "limit");
+        let _ = writeln!(text, "{:<width$} {rate:>11}   limit of kernel and generator", "limit");
     }
     text.push('\n');
     text.push_str(&runs::lines(summary));
@@ -91,7 +91,8 @@ pub fn table(summary: &RunSummary) -> String {
     if let Some(noise) = &summary.noise {
         let _ = writeln!(
             text,
-            "noise floor: the same server twice differs by {:.0} % typically, {:.0} % at most",
+            "noise floor: two measurements of the same server differ by {:.0} % typically, {:.0} % \
+             at most",
             noise.typical_percent, noise.largest_percent
         );
     }
@@ -162,8 +163,9 @@ fn restarts(restarts: &[RestartResult]) -> String {
         let first =
             of.first_lease_s.map_or_else(|| "never".to_owned(), |s| format!("after {s:.1} s"));
         let line = format!(
-            "{} {} at {}/s: away {:.1} s, first lease {first}, {} of {} exchanges late or lost \
-             ({:.1} s of load, {} apart from it), {} refused, {} wrong, {} answered again",
+            "{} {} at {}/s: database away for {:.1} s, first lease {first}, {} of {} exchanges \
+             late or lost ({:.1} s of load, {} of them outside the outage), {} refused, {} wrong, \
+             {} answered twice",
             of.server,
             of.how.name(),
             grouped(of.offered_per_s),

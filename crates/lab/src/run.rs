@@ -151,7 +151,11 @@ fn measure_subjects(
     let mut warnings = first_warnings;
     warnings.extend(bench.warnings());
     if outcomes.is_interrupted {
-        warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
+        warnings.push(
+            "Interrupted by the user: this result has the measurements done until \
+                       then."
+                .to_owned(),
+        );
     }
     warnings
         .extend(outcomes.warnings.iter().chain(&outcomes.ended_servers).chain(&problems).cloned());
@@ -230,7 +234,7 @@ fn with_qdiscs(
         let why = if has_link {
             qdisc::missing_reason(words)?
         } else {
-            Some("the link is loopback; as root there is another".to_owned())
+            Some("the link is loopback; run as root to use a veth pair".to_owned())
         };
         if let Some(why) = why {
             sentences.push(format!("Nothing was measured with {}: {why}.", feature.name()));
@@ -279,7 +283,7 @@ fn shortfalls(
     }
     for verified in leases.iter().filter(|verified| verified.found < verified.given) {
         shortfalls.push(format!(
-            "{}: {} of {} leases that clients were given are not in its store, e.g. {}",
+            "{}: {} of {} leases that clients received are not in its store, e.g. {}",
             verified.server,
             verified.given - verified.found,
             verified.given,

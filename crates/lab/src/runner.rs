@@ -267,7 +267,7 @@ impl RunExecution<'_> {
         }
         if !names.is_empty() {
             self.out.warnings.push(format!(
-                "Time ran short in round {}: {} hurried.",
+                "Time ran short in round {}: shorter searches for {}.",
                 round + 1,
                 names.join(", ")
             ));
@@ -358,7 +358,10 @@ impl RunExecution<'_> {
             }
             if self.bench.elapsed_s() + dwell_s * AVALANCHE_SHARE > self.measuring_s() {
                 let label = self.subjects[subject].label();
-                let left_out = format!("Time ran short: no avalanche of {label}.");
+                let left_out = format!(
+                    "Time ran short: {label} was not measured with all clients \
+                                        at once."
+                );
                 self.out.warnings.push(left_out);
                 continue;
             }

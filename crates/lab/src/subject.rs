@@ -174,13 +174,13 @@ pub fn subjects(
 fn unknown(name: &str, names: &[&str]) -> LabError {
     if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
         return LabError::Usage(format!(
-            "{name} serves {}, which this plan does not measure; of it there are: {}",
+            "{name} serves {}, which this plan does not measure; it can measure: {}",
             peer.serves,
             names.join(", ")
         ));
     }
     LabError::Usage(format!(
-        "no server is called {name}; there are: {} (any other program: --server-command)",
+        "no server is called {name}; known servers: {} (any other program: --server-command)",
         names.join(", ")
     ))
 }

@@ -77,7 +77,7 @@ pub fn run_suite(
     progress.print(&format!("about {} for {count} plans", duration(left_s)));
     for (part, number) in suite.parts.iter().zip(1..) {
         if stop.load(Ordering::Acquire) {
-            parts.push(Err("the run was interrupted before".to_owned()));
+            parts.push(Err("the run was interrupted before this plan".to_owned()));
             continue;
         }
         if settings.is_quick && !part.has_quick_run() {
@@ -93,7 +93,9 @@ pub fn run_suite(
                 shortfalls.extend(sentences);
                 Ok((name, summary))
             }
-            Err(LabError::Interrupted) => Err("the run was interrupted in it".to_owned()),
+            Err(LabError::Interrupted) => Err("the run was interrupted during this \
+                                               plan"
+                .to_owned()),
             Err(error) => {
                 progress.print(&format!("warning: {}: {error}", part.plan));
                 Err(error.to_string())

@@ -110,39 +110,47 @@ fn unsupported_settings(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
     let mut problems = Vec::new();
     if plan.hosts.is_used() {
-        problems.push("hosts: its machine is not for the lab to choose".to_owned());
+        problems.push("hosts: the lab cannot choose the machine of a running server".to_owned());
     }
     if plan.names_features() {
         let names: Vec<&str> = server.features.iter().map(|feature| feature.name()).collect();
         problems.push(format!(
-            "server.features ({}) are configurations, and its configuration is its own",
+            "server.features ({}): the lab cannot change the configuration of a running server",
             names.join(", ")
         ));
     }
     if server.stores != [LeaseStoreKind::Memfile] {
         let names: Vec<&str> = server.stores.iter().map(|store| store.name()).collect();
         problems.push(format!(
-            "server.stores ({}): it keeps its leases where it does",
+            "server.stores ({}): the lab cannot change the store of a running server",
             names.join(", ")
         ));
     }
     if server.sharing != [DatabaseAccess::Open] {
         let names: Vec<&str> = server.sharing.iter().map(|sharing| sharing.name()).collect();
-        problems.push(format!("server.sharing ({}): no database of it is known", names.join(", ")));
+        problems.push(format!(
+            "server.sharing ({}): the lab does not know the database of a \
+                               running server",
+            names.join(", ")
+        ));
     }
     if plan.restart.database != Restarts::None {
-        problems.push("restart.database: no database of it can be ended".to_owned());
+        problems.push(
+            "restart.database: the lab cannot stop the database of a running \
+                       server"
+                .to_owned(),
+        );
     }
     if server.processor_share < 1.0 {
         problems.push(format!(
-            "server.processor_share ({}): its processors are not the lab's",
+            "server.processor_share ({}): the lab cannot limit the processors of a running server",
             server.processor_share
         ));
     }
     if plan.has_runs() {
         problems.push(format!(
-            "runs.count ({}): every run starts its servers anew and without leases, which the lab \
-             cannot do with it; plans with rounds, as {}-quick, can be measured",
+            "runs.count ({}): every run restarts its servers without leases, which the lab cannot \
+             do with a running server; use a plan with rounds, such as {}-quick",
             plan.runs.count,
             plan.protocol.name()
         ));
@@ -154,15 +162,15 @@ fn unsupported_settings(plan: &Plan) -> Vec<String> {
 /// notes that the reader of the report must know.
 fn restrict_plan(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) -> Vec<String> {
     let mut notes = vec![format!(
-        "The server at {server} ran already and was measured as it is: the lab did not start it and \
-         does not see its processors, its memory, its sockets and its leases, so nothing is said of \
-         them, and of what bounds its rate only what its clients and the generator's machine show."
+        "The lab measured the running server at {server} as it is. It cannot see the server's \
+         processors, memory, sockets and leases, so the report does not show them; of the limits \
+         of its rate it knows only those that clients and the generator's machine show."
     )];
     if plan.blocks.limit {
         plan.blocks.limit = false;
         notes.push(
-            "There is no limit responder, which would have to run on the server's machine: that a rate \
-             is the server's and not the network's does not follow from this result."
+            "There is no limit responder, which would have to run on the server's machine: this \
+             result does not show whether the server or the network limits a rate."
                 .to_owned(),
         );
     }
@@ -282,7 +290,7 @@ mod tests {
             "restart.database",
             "runs.count (9)",
             "dhcp4-quick",
-            "hosts: its machine",
+            "hosts: the lab cannot choose the machine",
         ] {
             assert!(usage_error.contains(part), "{part}: {usage_error}");
         }

@@ -128,14 +128,13 @@ impl MeasurementTerms {
             format!("a pool of {} instead of {}", of(self.pool_size), of(plan.server.pool_size))
         });
         let clients = (self.clients < plan.clients.count).then(|| {
-            format!("{} clients that come again and again", grouped(f64::from(self.clients)))
+            format!("{} clients that return repeatedly", grouped(f64::from(self.clients)))
         });
         let less: Vec<String> = pool.into_iter().chain(clients).collect();
         (!less.is_empty()).then(|| {
             format!(
-                "{label} is measured with {}, and with longer trials, because more would be out of \
-                 its reach (see the manual): its curve stands beside the others, not on the same \
-                 terms.",
+                "{label} is measured with {}, and with longer trials, because it is too slow for \
+                 the plan's settings (see the manual): do not compare its curve with the others.",
                 less.join(" and ")
             )
         })

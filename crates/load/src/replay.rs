@@ -68,7 +68,7 @@ impl fmt::Display for PacketCounts {
             separator = ", ";
         }
         if self.ends_early {
-            f.write_str("; the file ends inside of a packet")?;
+            f.write_str("; the file ends in the middle of a packet")?;
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ pub fn times(
     };
     if recording.times_ns.is_empty() {
         let why = recording.packets.map(|packets| format!(": {packets}")).unwrap_or_default();
-        return Err(format!("has nothing to be replayed{why}"));
+        return Err(format!("has no messages to replay{why}"));
     }
     recording.times_ns.sort_unstable();
     Ok(recording)
@@ -203,7 +203,7 @@ fqdn_rev,hostname,state,user_context\n\
         assert!(times(b"a,b\n1,2\n", &[67], |_| true).unwrap_err().contains("neither"));
         let cut = &LEASES[..LEASES.len() - 40];
         assert!(times(cut, &[67], |_| true).unwrap_err().contains("line 4"));
-        assert!(times(&LEASES[..99], &[67], |_| true).unwrap_err().contains("nothing"));
+        assert!(times(&LEASES[..99], &[67], |_| true).unwrap_err().contains("no messages"));
     }
 
     #[test]
@@ -230,9 +230,9 @@ fqdn_rev,hostname,state,user_context\n\
             "x.pcap: 2 of 4 packets are used; left out: 1 to other ports, 1 with other messages"
         );
         let none = times(file.octets(), &[69], |_| true).unwrap_err();
-        assert!(none.starts_with("has nothing to be replayed: 0 of 4 packets"), "{none}");
+        assert!(none.starts_with("has no messages to replay: 0 of 4 packets"), "{none}");
         let cut = &file.octets()[..file.octets().len() - 1];
         let cut = times(cut, &[67], |_| true).unwrap().notice("x.pcap").unwrap();
-        assert!(cut.ends_with("; the file ends inside of a packet"), "{cut}");
+        assert!(cut.ends_with("; the file ends in the middle of a packet"), "{cut}");
     }
 }

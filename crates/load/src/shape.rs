@@ -74,7 +74,9 @@ impl LoadShape {
             }
             _ => None,
         };
-        shape.ok_or_else(|| format!("there are {SHAPES}; P is per cent of the rate, from 0 to 100"))
+        shape.ok_or_else(|| {
+            format!("must be one of {SHAPES}; P is a percentage of the rate, from 0 to 100")
+        })
     }
 
     /// Returns true if the shape depends on the duration of the run.
@@ -260,7 +262,7 @@ impl LoadShapeArg {
         match rate.or_else(|| shape.mean_rate()) {
             Some(rate) if self.is_replay() => Ok((shape.at(rate), rate)),
             Some(rate) => Ok((shape, rate)),
-            None => Err("a rate is needed for any shape but a replay".into()),
+            None => Err("every shape but a replay needs a rate".into()),
         }
     }
 

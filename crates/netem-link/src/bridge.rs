@@ -105,13 +105,13 @@ impl Bridge {
     pub fn start(request: &LinkRequest) -> Result<Self, EmulatedLinkError> {
         let [first, second] = &request.interfaces;
         if first == second {
-            let text = format!("a link has two ends: {first} is named twice");
+            let text = format!("both ends are {first}: a link needs two different interfaces");
             return Err(EmulatedLinkError::Usage(text));
         }
         if first.is_tun != second.is_tun {
             let text = format!(
-                "{first} and {second}: packets of a TUN device have no Ethernet header, so both ends are \
-                 TUN devices or none is"
+                "{first} and {second}: both ends must be TUN devices or none, because packets of \
+                 TUN devices have no Ethernet header"
             );
             return Err(EmulatedLinkError::Usage(text));
         }
@@ -124,11 +124,13 @@ impl Bridge {
             && near != far
         {
             warnings.push(format!(
-                "{first} has an MTU of {near} and {second} one of {far}: the smaller one refuses packets"
+                "{first} has an MTU of {near} and {second} one of {far}: the interface with the \
+                 smaller MTU refuses longer packets"
             ));
         }
-        let ended =
-            Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
+        let ended = Arc::new(
+            Waker::new().map_err(EmulatedLinkError::cannot("create", "an event descriptor"))?,
+        );
         let mut random = Random::from_seed(request.seed);
         let mut start = |name, index: usize, [from, to]: [&LinkInterface; 2], sockets| {
             let names = DirectionNames { name, from: from.to_string(), to: to.to_string() };
@@ -205,7 +207,7 @@ fn spawn(
 ) -> Result<DirectionHandle, EmulatedLinkError> {
     let (orders, inbox) = mpsc::channel();
     let waker =
-        Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("make", "a wake-up line"))?);
+        Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("create", "an event descriptor"))?);
     let direction = LinkDirection::new(names, link, sockets, inbox, Arc::clone(&waker));
     let ended = Arc::clone(ended);
     let thread = thread::Builder::new()

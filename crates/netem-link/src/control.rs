@@ -88,10 +88,10 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
     let path_text = path.display();
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(EmulatedLinkError::cannot("look at", path_text)(cause)),
+        Err(cause) => return Err(EmulatedLinkError::cannot("inspect", path_text)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
             return Err(EmulatedLinkError::Usage(format!(
-                "{path_text}: the existing file is no socket"
+                "{path_text}: the existing file is not a socket"
             )));
         }
         Ok(_) => {}
@@ -100,8 +100,10 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(EmulatedLinkError::cannot("replace", path_text))
         }
-        Err(cause) => Err(EmulatedLinkError::cannot("look at", path_text)(cause)),
-        Ok(_) => Err(EmulatedLinkError::Usage(format!("{path_text}: another link listens there"))),
+        Err(cause) => Err(EmulatedLinkError::cannot("inspect", path_text)(cause)),
+        Ok(_) => Err(EmulatedLinkError::Usage(format!(
+            "{path_text}: another emulated link already listens at this socket"
+        ))),
     }
 }
 
@@ -112,7 +114,7 @@ fn handle_client(stream: &UnixStream, bridge: &Bridge) -> io::Result<()> {
     BufReader::new(stream.take(COMMAND_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(question) => execute(question, bridge),
-        Err(cause) => LinkCommandAnswer::Refused { problems: format!("no command: {cause}") },
+        Err(cause) => LinkCommandAnswer::Refused { problems: format!("invalid command: {cause}") },
     };
     put(stream, &answer)
 }
@@ -172,13 +174,12 @@ fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, Emu
         (&stream).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    let answer = talk().map_err(EmulatedLinkError::cannot("ask the link at", &socket_text))?;
+    let answer = talk().map_err(EmulatedLinkError::cannot("query the link at", &socket_text))?;
     match serde_json::from_str(&answer) {
         Ok(LinkCommandAnswer::Done { report }) => Ok(report),
         Ok(LinkCommandAnswer::Refused { problems }) => Err(EmulatedLinkError::Usage(problems)),
         Err(cause) => {
-            let text =
-                format!("cannot ask the link at {socket_text}: it answers something else: {cause}");
+            let text = format!("cannot query the link at {socket_text}: invalid answer: {cause}");
             Err(EmulatedLinkError::Environment(text))
         }
     }
@@ -214,13 +215,16 @@ mod tests {
         let open = LinkControlSocket::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
         let busy = LinkControlSocket::open(&path).unwrap_err().to_string();
-        assert!(busy.contains("another link"), "{busy}");
+        assert!(busy.contains("another emulated link"), "{busy}");
         drop(open);
         fs::write(&path, "text").unwrap();
         let other = LinkControlSocket::open(&path).unwrap_err();
-        assert!(other.exit_code() == 2 && other.to_string().contains("no socket"), "{other}");
+        assert!(other.exit_code() == 2 && other.to_string().contains("not a socket"), "{other}");
         fs::remove_file(&path).unwrap();
         let nobody = show(&path).unwrap_err();
-        assert!(nobody.exit_code() == 1 && nobody.to_string().contains("ask the link"), "{nobody}");
+        assert!(
+            nobody.exit_code() == 1 && nobody.to_string().contains("query the link"),
+            "{nobody}"
+        );
     }
 }

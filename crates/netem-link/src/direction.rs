@@ -133,7 +133,7 @@ impl LinkDirection {
         self.output.flush(now_ns);
         if self.is_down && self.input.is_interface_gone() {
             let cause = io::Error::other("the interface was removed");
-            return Err(NetError::new("go on receiving on", &self.names.from, cause));
+            return Err(NetError::new("continue to receive on", &self.names.from, cause));
         }
         Ok(true)
     }

@@ -120,7 +120,7 @@ fn is_ours(disciplines: &str) -> bool {
 fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
     for interface in between {
         if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {
-            let text = format!("{interface}: tc knows namespaces by the names of `ip netns` only");
+            let text = format!("{interface}: tc accepts only the namespaces that `ip netns` lists");
             return Err(EmulatedLinkError::Usage(text));
         }
         interface.with_interface(|_| Ok(()))?;
@@ -138,11 +138,11 @@ fn explain(error: &TestbedError) -> EmulatedLinkError {
         .any(|complaint| text.contains(complaint));
     EmulatedLinkError::Environment(if is_unknown {
         format!(
-            "this kernel has no netem ({text}): load it with `modprobe sch_netem`, or take a kernel \
-             with CONFIG_NET_SCH_NETEM; or leave --kernel out, and godwit does the same in user space"
+            "this kernel has no netem ({text}): load it with `modprobe sch_netem`, use a kernel \
+             with CONFIG_NET_SCH_NETEM, or leave --kernel out to emulate the link in user space"
         )
     } else if text.contains("Exclusivity flag on") || text.contains("File exists") {
-        format!("{text}: something is set up there already; see `tc qdisc show`")
+        format!("{text}: the interface already has a queueing discipline; see `tc qdisc show`")
     } else {
         text
     })

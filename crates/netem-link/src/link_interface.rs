@@ -87,7 +87,10 @@ impl LinkInterface {
     ) -> Result<T, EmulatedLinkError> {
         let Some(path) = self.namespace_path() else { return open() };
         if let Err(cause) = path.metadata() {
-            let text = format!("{self}: no namespace {}: {cause}; see `ip netns`", path.display());
+            let text = format!(
+                "{self}: cannot open namespace {}: {cause}; `ip netns` lists namespaces",
+                path.display()
+            );
             return Err(match cause.kind() {
                 io::ErrorKind::NotFound => EmulatedLinkError::Usage(text),
                 _ => EmulatedLinkError::Environment(text),
@@ -112,13 +115,13 @@ impl LinkInterface {
             let names: Vec<&str> = interfaces.iter().map(|each| each.name.as_str()).collect();
             let names = names.join(", ");
             return Err(EmulatedLinkError::Usage(format!(
-                "{self}: no such interface; there are {names}"
+                "{self}: no such interface; interfaces are {names}"
             )));
         };
         if interface.mac.is_none() || interface.is_loopback {
             let text = format!(
-                "{self} is no Ethernet interface; veth, tap, bridges and cards are; a TUN device is \
-                 {self}{TUN}"
+                "{self} is not an Ethernet interface such as veth, tap, a bridge or a card; for a \
+                 TUN device write {self}{TUN}"
             );
             return Err(EmulatedLinkError::Usage(text));
         }
@@ -168,6 +171,6 @@ mod tests {
         let error = fails("no-such-namespace:eth0");
         assert!(error.exit_code() == 2 && error.to_string().contains("ip netns"), "{error}");
         let error = fails("lo");
-        assert!(error.exit_code() == 2 && error.to_string().contains("no Ethernet"), "{error}");
+        assert!(error.exit_code() == 2 && error.to_string().contains("not an Ethernet"), "{error}");
     }
 }

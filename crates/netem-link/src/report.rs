@@ -154,11 +154,11 @@ impl fmt::Display for DirectionReport {
         )?;
         let MachineCounts { trains, checksums, missed, truncated, unreadable, refused, downs } =
             self.machine;
-        writeln!(f, "  trains cut {trains}, checksums filled in {checksums}")?;
+        writeln!(f, "  large packets split {trains}, checksums filled in {checksums}")?;
         if missed + truncated + unreadable + refused + downs > 0 {
             writeln!(
                 f,
-                "  NOT BY THE LINK: missed {missed}, truncated {truncated}, unreadable \
+                "  NOT CAUSED BY THE LINK: missed {missed}, truncated {truncated}, unreadable \
                  {unreadable}, refused by {} {refused}, {} down {downs} times",
                 self.to, self.from
             )?;
@@ -167,7 +167,7 @@ impl fmt::Display for DirectionReport {
         if count > 0 {
             writeln!(
                 f,
-                "  late by {median_us} us (half), {p99_us} us (99 %), {max_us} us at most"
+                "  late by {median_us} us (median), {p99_us} us (99 %), {max_us} us (maximum)"
             )?;
         }
         Ok(())
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn what_the_machine_did_is_loud_only_when_it_did_something() {
         let mut direction = DirectionReport { to: "eth2".to_owned(), ..Default::default() };
-        assert!(!direction.to_string().contains("NOT BY THE LINK"));
+        assert!(!direction.to_string().contains("NOT CAUSED BY THE LINK"));
         direction.machine.trains = 1;
-        assert!(!direction.to_string().contains("NOT BY THE LINK"));
+        assert!(!direction.to_string().contains("NOT CAUSED BY THE LINK"));
         direction.machine.refused = 7;
         assert!(direction.to_string().contains("refused by eth2 7,"), "{direction}");
     }

@@ -31,8 +31,8 @@ pub fn warnings(settings: &LinkSettings) -> Vec<String> {
             / u128::from(FRAME_BYTES);
         if in_flight > u128::from(settings.limit_packets) {
             warnings.push(format!(
-                "`limit {}` is less than the {in_flight} full packets that are under way at this \
-                 rate and delay: it drops some; give a greater `limit`",
+                "`limit {}` is less than the {in_flight} full packets that are in flight at this \
+                 rate and delay, so the link drops some; give a larger `limit`",
                 settings.limit_packets
             ));
         }

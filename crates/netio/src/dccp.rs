@@ -55,7 +55,7 @@ impl DccpSocket {
         let kind = libc::SOCK_DCCP | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers; the result is checked.
         let raw = check(unsafe { libc::socket(family, kind, libc::IPPROTO_DCCP) })
-            .map_err(NetError::on("open", "a DCCP socket of the kernel"))?;
+            .map_err(NetError::on("open", "a kernel DCCP socket"))?;
         // SAFETY: `raw` was just opened and belongs to nobody else.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         socket.configure(options)?;
@@ -370,7 +370,7 @@ mod tests {
             Ok(listener) => listener,
             Err(error) => {
                 assert!(is_absent(error.cause()), "{error}");
-                assert!(error.to_string().starts_with("cannot open a DCCP socket of the kernel"));
+                assert!(error.to_string().starts_with("cannot open a kernel DCCP socket"));
                 return;
             }
         };

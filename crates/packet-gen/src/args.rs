@@ -17,7 +17,7 @@ use crate::schedule::{Segment, parse_duration_ns, parse_schedule};
 /// packet file or a missing interface.
 #[derive(Debug, clap::Args)]
 pub struct TrafgenArgs {
-    /// Packet text; words that the shell has parted are joined by blanks
+    /// Packet text; several arguments are joined by blanks
     #[arg(value_name = "PACKET", conflicts_with = "input", required_unless_present_any = ["input", "example", "version"])]
     pub(crate) packet: Vec<String>,
     /// Packet file, `-` for standard input, or a capture (*.pcap*, pcapng too) to send with its
@@ -171,14 +171,14 @@ fn cpus(text: &str) -> Result<Cpus, String> {
             Ok(Cpus::Range(first.min(last), first.max(last)))
         }
         None => match text.parse().map_err(wrong)? {
-            0 => Err("it is at least one processor".to_owned()),
+            0 => Err("must be at least one processor".to_owned()),
             count => Ok(Cpus::Count(count)),
         },
     }
 }
 
 fn ring_bytes(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no size: a number with KiB, MiB or GiB");
+    let wrong = || format!("invalid size `{text}`: must be a number with KiB, MiB or GiB");
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
     let (digits, shift) = units
         .into_iter()

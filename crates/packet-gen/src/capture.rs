@@ -41,8 +41,8 @@ impl CaptureCounts {
             (self.skipped.get(reason.index()).copied().unwrap_or(0), reason.to_string())
         });
         let by_length = [
-            (self.empty, "without octets"),
-            (self.too_long, "longer than the interface takes"),
+            (self.empty, "without bytes"),
+            (self.too_long, "longer than the interface accepts"),
             (self.too_short, "shorter than an Ethernet header"),
         ];
         let by_length = by_length.map(|(count, reason)| (count, reason.to_owned()));
@@ -54,7 +54,7 @@ impl CaptureCounts {
             separator = ", ";
         }
         if self.ends_early {
-            text += "; the file ends inside of a packet";
+            text += "; the file ends in the middle of a packet";
         }
         text
     }
@@ -68,14 +68,14 @@ impl CaptureCounts {
         if self.framed > 0 {
             let mac = mac.map(|octet| format!("{octet:02x}")).join(":");
             notices.push(format!(
-                "{} packets have no Ethernet header in the capture and get one, from {mac} to \
-                 00:00:00:00:00:00",
+                "{} packets have no Ethernet header in the capture and are sent with one, from \
+                 {mac} to 00:00:00:00:00:00",
                 self.framed
             ));
         }
         if self.cut > 0 {
             notices.push(format!(
-                "{} packets are sent without the octets that the capture cut off (tcpdump -s 0 \
+                "{} packets are sent without the bytes that the capture cut off (tcpdump -s 0 \
                  keeps all)",
                 self.cut
             ));

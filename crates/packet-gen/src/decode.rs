@@ -56,7 +56,7 @@ fn mac(frame: &[u8], at: usize) -> String {
 
 fn ethernet(frame: &[u8], text: &mut String) -> Option<(NextHeaderKind, usize)> {
     if frame.len() < 14 {
-        put(text, format_args!("  {} octets, too few for Ethernet", frame.len()));
+        put(text, format_args!("  {} bytes, too few for Ethernet", frame.len()));
         return None;
     }
     let kind = half(frame, 12)?;

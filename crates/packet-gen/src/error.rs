@@ -48,9 +48,9 @@ impl From<NetError> for GeneratorError {
             // ENOMEM, and ENOBUFS for memory that may not be locked
             Some(12 | 105) => "; a smaller ring (-S) may fit",
             // EBUSY: by AF_XDP only
-            Some(16) => "; another AF_XDP socket sends there",
+            Some(16) => "; another AF_XDP socket uses this transmit queue",
             // EAFNOSUPPORT: by AF_XDP only
-            Some(97) => "; this kernel has no AF_XDP, --path ring does without",
+            Some(97) => "; this kernel has no AF_XDP; use --path ring",
             _ => "",
         };
         Self::Environment(format!("{error}{hint}"))

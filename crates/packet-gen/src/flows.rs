@@ -65,7 +65,7 @@ impl Flows {
         }
         if let Some(more) = problems.len().checked_sub(NAMED).filter(|more| *more > 0) {
             problems.truncate(NAMED);
-            problems.push(format!("{more} packets more likewise"));
+            problems.push(format!("{more} more packets have such problems"));
         }
         if !problems.is_empty() {
             return Err(problems.join("; "));
@@ -96,19 +96,18 @@ impl UdpFrameLayout {
     /// Returns the layout of a frame, if it can be a segment.
     fn from_frame(frame: &[u8]) -> Result<Self, String> {
         let text = |text: &str| Err(text.to_owned());
-        let not_udp = || "is no UDP datagram over IPv4 or IPv6".to_owned();
+        let not_udp = || "is not a UDP datagram over IPv4 or IPv6".to_owned();
         let (ethernet, packet) = ethernet::EthernetHeader::parse(frame).map_err(|_| not_udp())?;
         if ethernet.tags[0].is_some() {
             return text(
-                "has a VLAN tag, after which the kernel does not segment for packet sockets",
+                "has a VLAN tag, and the kernel does not segment such frames of packet sockets",
             );
         }
         let (source, destination, datagram, is_v6): (IpAddr, IpAddr, _, _) =
             match ethernet.ether_type {
                 ethernet::TYPE_IPV4 => {
-                    let (ip, datagram) = ipv4::Header::parse(packet).map_err(|malformed| {
-                        format!("has an IPv4 header that is wrong ({malformed})")
-                    })?;
+                    let (ip, datagram) = ipv4::Header::parse(packet)
+                        .map_err(|malformed| format!("has an invalid IPv4 header ({malformed})"))?;
                     if ip.protocol != protocol::UDP {
                         return Err(not_udp());
                     }
@@ -118,9 +117,8 @@ impl UdpFrameLayout {
                     (ip.source.into(), ip.destination.into(), datagram, false)
                 }
                 ethernet::TYPE_IPV6 => {
-                    let (ip, datagram) = ipv6::Header::parse(packet).map_err(|malformed| {
-                        format!("has an IPv6 header that is wrong ({malformed})")
-                    })?;
+                    let (ip, datagram) = ipv6::Header::parse(packet)
+                        .map_err(|malformed| format!("has an invalid IPv6 header ({malformed})"))?;
                     if ip.next_header != protocol::UDP {
                         return Err(not_udp());
                     }
@@ -129,7 +127,7 @@ impl UdpFrameLayout {
                 _ => return Err(not_udp()),
             };
         let (header, payload) = udp::UdpHeader::parse(datagram)
-            .map_err(|malformed| format!("has a UDP header that is wrong ({malformed})"))?;
+            .map_err(|malformed| format!("has an invalid UDP header ({malformed})"))?;
         if payload.is_empty() {
             return text("has no payload");
         }
@@ -137,13 +135,13 @@ impl UdpFrameLayout {
         if udp::HEADER_LEN + payload.len() != datagram.len()
             || transport_at != headers_end(frame, is_v6)
         {
-            return text("has octets after its datagram");
+            return text("has bytes after its UDP datagram");
         }
         if header.checksum == 0 {
-            return text("has no UDP checksum, which every segment gets");
+            return text("has no UDP checksum, but every segment gets one");
         }
         if !udp::is_checksum_right(source, destination, datagram) {
-            return text("has a wrong UDP checksum, and every segment gets a right one");
+            return text("has a wrong UDP checksum, but every segment gets a correct one");
         }
         Ok(Self { transport_at, is_v6 })
     }
@@ -188,7 +186,7 @@ fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
         let is_free = |at| free.iter().any(|range: &Range<usize>| range.contains(&at));
         if let Some(at) = (at..at + len).find(|at| !is_free(*at)) {
             return Err(format!(
-                "changes its {} from frame to frame, which the segments of a datagram share; \
+                "changes its {} from frame to frame, but all segments of a datagram share it; only \
                  payload, IPv4 identification and checksums may change",
                 name_of(at, shape)
             ));
@@ -230,7 +228,7 @@ fn name_of(at: usize, shape: UdpFrameLayout) -> &'static str {
 fn difference(packets: &[PacketTemplate]) -> String {
     let [first, second, ..] = packets else {
         // Frames of one packet are of one flow.
-        return "there are no two frames in turn".to_owned();
+        return "there are no two consecutive frames".to_owned();
     };
     let end = |packet: &PacketTemplate| UdpFrameLayout::from_frame(&packet.octets).ok();
     let what = match (end(first), end(second)) {
@@ -246,8 +244,8 @@ fn difference(packets: &[PacketTemplate]) -> String {
         _ => "headers".to_owned(),
     };
     format!(
-        "no two packets in turn are of one UDP/IP flow and one length; packets 1 and 2 differ in \
-         their {what}"
+        "no two consecutive packets have the same UDP/IP flow and length; packets 1 and 2 differ \
+         in their {what}"
     )
 }
 
@@ -287,21 +285,21 @@ mod tests {
             ("{ ipv4(da[3]=dinc()), udp(), 1 }", "its IPv4 destination address from"),
             ("{ eth(sa=drnd()), udp(), 1 }", "changes its Ethernet source from frame to frame"),
             ("{ ipv6(da=drnd()), udp(), 1 }", "changes its IPv6 destination address"),
-            ("{ udp(csum=0), 1 }", "has no UDP checksum, which every segment gets"),
+            ("{ udp(csum=0), 1 }", "has no UDP checksum, but every segment gets one"),
             ("{ udp(csum=7), 1 }", "has a wrong UDP checksum"),
             ("{ udp() }", "has no payload"),
-            ("{ tcp(), 1 }", "is no UDP datagram"),
-            ("{ eth(), 1, 2 }", "is no UDP datagram"),
+            ("{ tcp(), 1 }", "is not a UDP datagram"),
+            ("{ eth(), 1, 2 }", "is not a UDP datagram"),
             ("{ ipv4(mf), udp(), 1 }", "is a fragment"),
-            ("{ ipv4(csum=1), udp(), 1 }", "IPv4 header that is wrong (checksum)"),
+            ("{ ipv4(csum=1), udp(), 1 }", "invalid IPv4 header (checksum)"),
             ("{ vlan(id=3), udp(), 1 }", "has a VLAN tag"),
-            ("{ ipv4(len=29), udp(len=9), 1, 2 }", "has octets after its datagram"),
+            ("{ ipv4(len=29), udp(len=9), 1, 2 }", "has bytes after its UDP datagram"),
             ("{ udp(dp=1), 1 } { udp(dp=2), 1 }", "1 and 2 differ in their UDP destination port"),
             ("{ udp(), 1 } { udp(), 1, 2 }", "packets 1 and 2 differ in their length"),
             // Nothing recomputes the checksum, so that a segment would differ from the frame.
             (
                 "{ udp(), drnd(4) } # QUIRK",
-                "wrong UDP checksum, and every segment gets a right one",
+                "wrong UDP checksum, but every segment gets a correct one",
             ),
         ] {
             let problem = of(text).unwrap_err();
@@ -310,7 +308,8 @@ mod tests {
         let problem = of(&"{ tcp() }".repeat(5)).unwrap_err();
         assert!(
             problem.ends_with(
-                "packet 3 is no UDP datagram over IPv4 or IPv6; 2 packets more likewise"
+                "packet 3 is not a UDP datagram over IPv4 or IPv6; 2 more packets have \
+                 such problems"
             ),
             "{problem}"
         );

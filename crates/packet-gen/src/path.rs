@@ -50,7 +50,7 @@ impl FromStr for PathKind {
             "ring" => Ok(Self::Ring),
             "sendmmsg" => Ok(Self::Plain),
             "xdp" => Ok(Self::Xdp),
-            _ => Err("it is auto, ring, sendmmsg or xdp".to_owned()),
+            _ => Err("must be auto, ring, sendmmsg or xdp".to_owned()),
         }
     }
 }
@@ -72,13 +72,13 @@ impl PathOptions {
     fn obstacles(&self, interface: &Interface, threads: u32) -> Result<Vec<String>, NetError> {
         let mut problems = Vec::new();
         if self.uses_queue {
-            problems.push(
-                "-q: AF_XDP goes past the queueing discipline; --path ring goes through".to_owned(),
-            );
+            problems
+                .push("-q: AF_XDP bypasses the queueing discipline; use --path ring".to_owned());
         }
         if self.longest_bytes > XDP_FRAME_BYTES_MAX {
             problems.push(format!(
-                "a packet has {} bytes; AF_XDP takes up to {XDP_FRAME_BYTES_MAX}, --path ring more",
+                "a packet has {} bytes; AF_XDP accepts at most {XDP_FRAME_BYTES_MAX}; use --path \
+                 ring",
                 self.longest_bytes
             ));
         }
@@ -86,8 +86,8 @@ impl PathOptions {
         if threads > queues {
             let name = &interface.name;
             problems.push(format!(
-                "{threads} processors: AF_XDP sends from one for each transmit queue, and {name} has \
-                 {queues}; use -P {queues} or --path ring"
+                "{threads} processors: AF_XDP needs a transmit queue for each processor, and \
+                 {name} has {queues}; use -P {queues} or --path ring"
             ));
         }
         Ok(problems)
@@ -260,7 +260,7 @@ impl SendPath {
             Self::Trains(trains) => poll(&mut [PollFd::writable(trains.sender())], Some(WAIT_NS))?,
             Self::Xdp(sender) => {
                 if sender.invalid()? > 0 {
-                    return Err(io::Error::other("the kernel finds frames invalid"));
+                    return Err(io::Error::other("the kernel rejected frames as invalid"));
                 }
                 return poll(&mut [], Some(XDP_WAIT_NS)).map(drop);
             }
@@ -281,7 +281,7 @@ impl fmt::Display for SendPath {
             Self::Trains(_) => ("sendmmsg, segmented (UDP)", true),
             Self::Xdp(_) => ("xdp (AF_XDP, copied)", false),
         };
-        let queue = if uses_queue { "through" } else { "past" };
+        let queue = if uses_queue { "through" } else { "bypassing" };
         write!(f, "{name}, {queue} the queueing discipline")
     }
 }

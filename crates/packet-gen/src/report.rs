@@ -166,10 +166,13 @@ impl fmt::Display for TrafgenReport {
             writeln!(f, "{:>12} packets per second, {megabits} Mbit/s", Figure(self.rate_pps))?;
         }
         if let Some(carried) = self.segmentation {
-            writeln!(f, "SEGMENTED: sent as {carried}; counters of interfaces may show these")?;
+            writeln!(
+                f,
+                "SEGMENTED: sent as {carried}; interface counters may count the datagrams"
+            )?;
         }
         if self.stalled > 0 {
-            writeln!(f, "{:12} times a full queue was waited for", self.stalled)?;
+            writeln!(f, "{:12} waits for a full queue", self.stalled)?;
         }
         if self.refused > 0 {
             writeln!(f, "{:12} packets REFUSED by {}", self.refused, self.output)?;
@@ -183,21 +186,23 @@ impl fmt::Display for TrafgenReport {
                 let seed = self.seed;
                 writeln!(
                     f,
-                    "SMOKE TEST: {host} is silent since packet {number}, seed {seed}:\n{text}"
+                    "SMOKE TEST: {host} stopped answering after packet {number}, seed \
+                     {seed}:\n{text}"
                 )?;
             }
         }
         if let Some(LatenessSummary { median_us, p99_us, max_us }) = self.late {
             writeln!(
                 f,
-                "late by {median_us:.1} us (half), {p99_us:.1} us (99 %), {max_us:.1} us at most"
+                "late by {median_us:.1} us (median), {p99_us:.1} us (99 %), {max_us:.1} us \
+                 (maximum)"
             )?;
         }
         if let Some(gaps) = self.gaps {
             writeln!(
                 f,
-                "gaps of {:.1} us (half), {:.1} us (90 %), {:.1} us (99 %), {:.1} us at most\n\
-                 {:.3} % of them in bursts of more than 4 packets, the longest of {}",
+                "gaps of {:.1} us (median), {:.1} us (90 %), {:.1} us (99 %), {:.1} us \
+                 (maximum)\n{:.3} % of them in bursts of more than 4 packets, the longest of {}",
                 gaps.median_us,
                 gaps.p90_us,
                 gaps.p99_us,
@@ -242,6 +247,6 @@ mod tests {
             Gaps { median_us: 10.0, burst_share: 0.0123, longest_burst: 9, ..Gaps::default() };
         let text = TrafgenReport { gaps: Some(gaps), ..TrafgenReport::default() }.to_string();
         let last = "1.230 % of them in bursts of more than 4 packets, the longest of 9\n";
-        assert!(text.contains("gaps of 10.0 us (half)") && text.ends_with(last), "{text}");
+        assert!(text.contains("gaps of 10.0 us (median)") && text.ends_with(last), "{text}");
     }
 }

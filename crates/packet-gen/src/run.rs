@@ -61,7 +61,7 @@ impl TrafgenOutput {
             let known = interface::list().unwrap_or_default();
             let known: Vec<_> = known.into_iter().map(|interface| interface.name).collect();
             let known = known.join(", ");
-            GeneratorError::Usage(format!("interface {name}: {error}; there are {known}"))
+            GeneratorError::Usage(format!("interface {name}: {error}; interfaces are {known}"))
         })?;
         if !interface.is_up {
             return Err(GeneratorError::Environment(format!("interface {name} is down")));
@@ -96,7 +96,7 @@ fn text_instead(args: &TrafgenArgs) -> Option<String> {
     }
     let version = env!("CARGO_PKG_VERSION");
     args.version
-        .then(|| format!("trafgen of godwit {version}, in the place of trafgen {REFERENCE}\n"))
+        .then(|| format!("trafgen of godwit {version}, compatible with trafgen {REFERENCE}\n"))
 }
 
 /// Performs the action that the flags select.
@@ -107,7 +107,8 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     check_refused(args)?;
     let output = TrafgenOutput::from_name(args.output.as_deref())?;
     if matches!(output, TrafgenOutput::Nowhere) && !args.dry_run {
-        let message = "where to? -o takes an interface or a file; --dry-run shows the frames";
+        let message = "no output given: -o takes an interface or a file; --dry-run shows the \
+                       frames";
         return Err(GeneratorError::Usage(message.to_owned()));
     }
     check_segmentation(args, &output)?;
@@ -198,7 +199,7 @@ fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
     // As in the reference, words that the shell has parted are one text.
     let text = args.packet.join(" ");
     if !text.contains('{') && Path::new(&text).is_file() {
-        let message = format!("{text} is a file and no packet text; write `-i {text}`");
+        let message = format!("{text} is a file, not packet text; write `-i {text}`");
         return Err(GeneratorError::Usage(message));
     }
     Ok(PacketSource::Text(text))
@@ -217,11 +218,12 @@ fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
 /// Returns an error for refused switches that names a replacement.
 fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     let message = if args.user.is_some() || args.group.is_some() {
-        "-u and -g: run it as that user with the right to send: `setpriv --reuid UID --regid GID \
-         --clear-groups --inh-caps +net_raw --ambient-caps +net_raw trafgen ...`"
+        "-u and -g are not supported: start trafgen as that user, with the capability to send: \
+         `setpriv --reuid UID --regid GID --clear-groups --inh-caps +net_raw --ambient-caps \
+         +net_raw trafgen ...`"
     } else if args.rfraw {
-        "-R: frames of 802.11 are not made; write radiotap header and frame as octets and send them by \
-         an interface in monitor mode"
+        "-R: 802.11 frames are not supported; write the radiotap header and the frame as bytes and \
+         send them by an interface in monitor mode"
     } else {
         return Ok(());
     };
@@ -232,7 +234,7 @@ fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
 fn describe_switches(args: &TrafgenArgs) -> String {
     let mut text = String::new();
     for (is_set, switch, why) in [
-        (args.kernel_pull.is_some(), "-k", "frames are handed over when they are due"),
+        (args.kernel_pull.is_some(), "-k", "frames are sent when they are due"),
         (args.prio_high, "-H", "`chrt` and `nice` set priorities"),
         (args.jumbo, "-J", "frames of any size fit"),
         (args.no_sock_mem, "-A", "the system's socket memory is never changed"),
@@ -240,7 +242,7 @@ fn describe_switches(args: &TrafgenArgs) -> String {
     ] {
         if is_set {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{switch} changes nothing: {why}");
+            let _ = writeln!(text, "{switch} has no effect: {why}");
         }
     }
     text
@@ -250,10 +252,10 @@ fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), 
     let message = match output {
         _ if !args.segmentation => return Ok(()),
         TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
-            "--segmentation sends by an interface; files have the frames themselves"
+            "--segmentation needs an interface as output; files have the frames themselves"
         }
         _ if [PathKind::Ring, PathKind::Xdp].contains(&args.path) => {
-            "--segmentation goes by sendmmsg, not by another --path"
+            "--segmentation works only with --path sendmmsg"
         }
         _ => return Ok(()),
     };
@@ -269,9 +271,9 @@ fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), Ge
     let message = match output {
         _ if args.smoke_test.is_none() => return Ok(()),
         TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
-            "-s pings while an interface sends; -o is a file"
+            "-s needs an interface as output; -o is a file"
         }
-        _ if !is_one_processor => "-s sends from one processor, so that the last packet is known",
+        _ if !is_one_processor => "-s needs one processor, so that the last packet is known",
         _ => return Ok(()),
     };
     Err(GeneratorError::Usage(message.to_owned()))
@@ -289,7 +291,7 @@ fn defines(texts: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
             return Ok((name.to_owned(), value.to_owned()));
         }
         Err(GeneratorError::Usage(format!(
-            "-D {define}: it is NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
+            "-D {define}: must be NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
         )))
     };
     texts.iter().map(split).collect()
@@ -432,7 +434,7 @@ fn send(
     match total.smoke_test {
         Some(SmokeTest { host, silent_after: Some(frame), .. }) => {
             Err(GeneratorError::Environment(format!(
-                "{host} answers no ping any more since packet {}",
+                "{host} stopped answering pings after packet {}",
                 frame.number
             )))
         }
@@ -448,11 +450,11 @@ fn cpus(
     interface: &Interface,
 ) -> Result<Vec<u32>, GeneratorError> {
     let allowed = netio::thread::allowed_cpus()
-        .map_err(GeneratorError::cannot("ask for", "the processors that there are"))?;
+        .map_err(GeneratorError::cannot("read", "the list of processors"))?;
     let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
     let there_are = || {
         let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
-        format!("this process may run on {}", list.join(", "))
+        format!("this process may run only on processors {}", list.join(", "))
     };
     match args.cpus {
         None if is_paced || args.smoke_test.is_some() => Ok(allowed[..1].to_vec()),

@@ -62,8 +62,8 @@ pub fn parse_rate(text: &str) -> Result<FrameRate, String> {
     let (digits, unit) = text.split_at(at);
     let wrong = || {
         format!(
-            "`{text}` is no rate: a number with pps, kpps, Mpps, B, kB, MB, GB, kbit, Mbit, Gbit, \
-                 KiB, MiB or GiB"
+            "invalid rate `{text}`: must be a number with pps, kpps, Mpps, B, kB, MB, GB, kbit, \
+             Mbit, Gbit, KiB, MiB or GiB"
         )
     };
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
@@ -94,13 +94,13 @@ pub fn parse_schedule(text: &str) -> Result<Vec<Segment>, String> {
             None => (parse_rate(rates)?, parse_rate(rates)?),
         };
         if from != to && duration.is_none() {
-            return Err(format!("`{piece}` needs to say in which time, like `{piece}/30s`"));
+            return Err(format!("`{piece}` needs a duration, like `{piece}/30s`"));
         }
         if duration == Some(0) {
-            return Err(format!("`{piece}` lasts no time"));
+            return Err(format!("the duration of `{piece}` is 0"));
         }
         if segments.last().is_some_and(|last| last.duration_ns.is_none()) {
-            return Err(format!("`{piece}` is never reached: what is before it lasts for ever"));
+            return Err(format!("`{piece}` is never reached: the part before it has no duration"));
         }
         segments.push(Segment { from, to, duration_ns: duration });
     }
@@ -127,7 +127,7 @@ pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
     let number = digits.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
     match number {
         Some(number) if factor > 0 => Ok((number * factor as f64) as u64),
-        _ => Err(format!("`{text}` is no time: a number with s, ms, us or ns")),
+        _ => Err(format!("invalid time `{text}`: must be a number with s, ms, us or ns")),
     }
 }
 

@@ -134,7 +134,7 @@ fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, Gene
     let cannot = GeneratorError::cannot("wait for the answer of", host);
     if !smoke.answers(signals.stop()).map_err(cannot)? {
         return Err(GeneratorError::Environment(format!(
-            "{host} answers no ping, and nothing was sent yet; -s takes a host that does"
+            "{host} does not answer pings before the first packet; -s needs a host that does"
         )));
     }
     Ok(Some(smoke))
@@ -169,12 +169,13 @@ fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorEr
     let unsent = unsent.count();
     if unsent > 0 && !threads.is_empty() {
         netio::stderr::print_line(format_args!(
-            "trafgen: {unsent} packets are left out: their cpu() is of processors that do not send; \
-             -P chooses them"
+            "trafgen: {unsent} packets are left out: their cpu() names processors that do not \
+             send; -P chooses the processors"
         ));
     }
     if threads.is_empty() {
-        let message = "cpu() leaves no packet for the processors that send; -P chooses them";
+        let message = "cpu() leaves no packet for the processors that send; -P chooses the \
+                       processors";
         return Err(GeneratorError::Usage(message.to_owned()));
     }
     Ok(threads)
@@ -190,7 +191,7 @@ fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), Generator
         if !(HEADER_BYTES..=most).contains(&len) {
             let name = &sending.interface.name;
             problems.push(format!(
-                "packet {} has {len} bytes; {name} takes {HEADER_BYTES} to {most}",
+                "packet {} has {len} bytes; {name} accepts {HEADER_BYTES} to {most}",
                 number + 1
             ));
         }

@@ -115,8 +115,8 @@ impl Trains {
         self.close();
         let FlushResult { sent, refused, .. } = self.sender.flush();
         if refused > 0 {
-            let message = "the kernel refuses a datagram to be segmented: it takes Linux 6.2, and \
-                           an interface that is up";
+            let message = "the kernel refused to segment a datagram: this needs Linux 6.2 and an \
+                           interface that is up";
             return Err(io::Error::other(message));
         }
         self.datagrams += sent as u64;

@@ -285,7 +285,8 @@ fn all_mistakes_are_named_at_once_with_their_place() {
     assert_eq!(positions, ["1:6", "2:13", "3:8", "3:13", "4:1"]);
     assert_eq!(
         problems("{ udp(dport=7), \"abc }")[0],
-        "1:17: a string without an end\n    { udp(dport=7), \"abc }\n                    ^"
+        "1:17: a string without its closing quote\n\
+         \x20   { udp(dport=7), \"abc }\n                    ^"
     );
 }
 
@@ -334,24 +335,24 @@ fn mistakes_are_said_in_words() {
         ("{ 08 }", "not octal"),
         ("{ bogus }", "neither a number nor a function"),
         ("{ fill(1+2, 3) }", "only c8() to c64() take expressions"),
-        ("{ dinc(3,1) }", "3 to 1 is no range"),
-        ("{ dinc(0,300) }", "one octet"),
-        ("{ rnd(0) }", "a count of 0"),
+        ("{ dinc(3,1) }", "3 to 1 is not a valid range"),
+        ("{ dinc(0,300) }", "one byte"),
+        ("{ rnd(0) }", "the count must not be 0"),
         ("{ fill(0, 99999999999) }", "at most"),
-        ("{ csumip(5,9), 1 }", "octet 5 is not in the packet"),
+        ("{ csumip(5,9), 1 }", "byte 5, counted from 0, is beyond"),
         ("{ 1, csumip(0,0) }", "covers nothing"),
         ("{ fill(5,30), csumudp(14,28) }", "the IP header at 14"),
-        ("{ ipv4(sa=300.1.1.1) }", "no IPv4 address"),
+        ("{ ipv4(sa=300.1.1.1) }", "not an IPv4 address"),
         ("{ ipv6(sa=1::2::3) }", "neither a hardware nor an IPv6 address"),
         ("{ eth(da=1.2.3.4) }", "a hardware address expected"),
-        ("{ ipv4(da[3:2]=dinc()) }", "octets 0 to 3 only"),
-        ("{ ipv4(da[0:3]=dinc()) }", "1, 2 or 4 octets"),
-        ("{ ipv4(da[0]=5) }", "dinc() or drnd() only"),
+        ("{ ipv4(da[3:2]=dinc()) }", "only bytes 0 to 3"),
+        ("{ ipv4(da[0:3]=dinc()) }", "1, 2 or 4 bytes"),
+        ("{ ipv4(da[0]=5) }", "only dinc() or drnd()"),
         ("{ ipv4(ttl=dinc(1,256)) }", "255 at most"),
         ("{ ipv4(id=drnd(5)) }", "drnd(min, max)"),
         ("{ pfc(prio(8)=1) }", "from 0 to 7"),
         ("{ dns(qry(name=\"a..b\")) }", "an empty label"),
-        ("{ dns(qry(ttl=5)) }", "only name, type and class"),
+        ("{ dns(qry(ttl=5)) }", "fields are name, type and class"),
         ("{ \"\" }", "an empty string"),
         ("cpu(x", "`)` expected"),
     ] {

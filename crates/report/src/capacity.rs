@@ -17,7 +17,7 @@ pub(super) fn body(chart: &CapacityChart) -> Markup {
         header {
             div {
                 p class="kicker" { "godwit capacity" }
-                h1 { "How many operations this many leases cause" }
+                h1 { "Operations per second that this number of leases causes" }
                 p class="facts" { (facts(chart)) }
             }
             (page::theme_button())
@@ -57,7 +57,7 @@ fn facts(chart: &CapacityChart) -> String {
     let each = habits.sharing.operations_per_lease();
     add(
         each - 1.0,
-        format!("{} operations of the busiest server a lease", format::trimmed(each, 1)),
+        format!("{} operations of the busiest server per lease", format::trimmed(each, 1)),
     );
     facts.join(" · ")
 }

@@ -46,11 +46,11 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
                 h2 { "How it was compared" }
                 p { (comparison.method) }
                 p {
-                    "The two results were not measured in turn, so every change between them is "
-                    "in their ratio. What this page can know of it, it looks for first: plan, "
-                    "segmentation, machine, tool, durability, noise, stolen time, and what kernel "
-                    "and generator could do at most. A ratio over the limit responder's leaves out "
-                    "what made the whole machine slower or faster."
+                    "The two results were not measured in turn, so every change between them is in "
+                    "their ratio. The page first checks for the changes that it can know: plan, "
+                    "segmentation, machine, tool, durability, noise, stolen time, and the limit of "
+                    "kernel and generator. Figures as shares of the limit leave out changes that "
+                    "made the whole machine slower or faster."
                 }
             }
         }
@@ -161,7 +161,8 @@ fn ratios_chart(comparison: &Comparison) -> Markup {
                 &html! {
                     "Whiskers are 95 % intervals; an interval that contains 1× shows no difference. "
                     @if noise(comparison).is_some() {
-                        "The band is what two measurements of the same server differ by within a result."
+                        "The band shows how much two measurements of the same server differ within \
+                         a result."
                     }
                 },
                 &html! {},

@@ -93,9 +93,10 @@ fn figure(chart: &GoalChart) -> Markup {
             figcaption {
                 h2 { (chart.heading) }
                 p {
-                    (chart.caption) " The line is what is desired, " (value(chart.goal)) " " (chart.unit) "."
+                    (chart.caption) " Line: the desired \
+                                     value, " (value(chart.goal)) " " (chart.unit) "."
                     @if let Some((least, most, of)) = chart.accepted {
-                        " Shaded is what is accepted of " (of) ": " (value(least)) " to " (value(most))
+                        " Shaded: accepted range of " (of) ": " (value(least)) " to " (value(most))
                         " " (chart.unit) "."
                     }
                 }
@@ -222,7 +223,7 @@ fn table(chart: &GoalChart) -> Markup {
                     th.n { "mean" }
                     th.n { "standard deviation" }
                     th.n { "desired" }
-                    th.n { "of what is desired" }
+                    th.n { "of the desired value" }
                 }
             }
             tbody {

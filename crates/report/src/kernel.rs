@@ -28,15 +28,16 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
                 h2 { "What the kernel counted" }
                 @let notes = notes(summary);
                 @if !notes.is_empty() {
-                    p { "What spoils figures, and where load was lost:" }
+                    p { "Effects that distort figures, and places where load was lost:" }
                     ul { @for note in notes { li { (note) } } }
                 }
                 details {
                     summary { "Counters of all trials" }
                     p {
-                        "Packets of the server's interface from before the generator started until "
-                        "it had ended. Program and kernel: the processor time of the server's "
-                        "processes, and of the generator's; interrupts are counted separately."
+                        "Packets of the server's interface are counted from before the start of "
+                        "the generator until after its end. Program and kernel: the processor time "
+                        "of the server's processes, and of the generator's; interrupts are counted "
+                        "separately."
                     }
                     div class="scroll" { (table(summary)) }
                 }
@@ -167,9 +168,9 @@ mod tests {
         let text = section(&RunSummary { trials, ..RunSummary::default() }).into_string();
         for words in [
             "knot: queries dropped at the server's full sockets, in 2 trials, from 500/s on",
-            "knot: answers to something else, in 1 trial, from 900/s on",
+            "knot: answers to another query, in 1 trial, from 900/s on",
             "1,234,567",
-            "sockets; answers to something else",
+            "sockets; answers to another query",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }

@@ -219,7 +219,8 @@ fn charts(summary: &RunSummary) -> Markup {
                     @if summary.plan.has_runs() { "One pair per run" } @else { "One pair per round" }
                     "; whiskers are 95 % intervals. "
                     @if summary.noise.is_some() {
-                        "The band around 1× is what two measurements of the same server differ by."
+                        "The band around 1× shows how much two measurements of the same server \
+                         differ."
                     }
                 },
                 &html! {},
@@ -234,8 +235,8 @@ fn charts(summary: &RunSummary) -> Markup {
                 "load-curve",
                 "Load curve",
                 &html! {
-                    "On the diagonal everything offered is answered on time. Hollow marks missed "
-                    "the criterion; level lines are the highest confirmed rates."
+                    "On the diagonal the server answers all offered exchanges on time. Hollow "
+                    "marks missed the criterion; level lines are the highest confirmed rates."
                     @if let Some(variants) = page::variants(summary) { " " (variants) }
                 },
                 &html! {},
@@ -246,7 +247,8 @@ fn charts(summary: &RunSummary) -> Markup {
                 "latency",
                 "Latency against load",
                 &html! {
-                    "From when an exchange was due to its " (last) ". Shaded: beyond the highest rate. "
+                    "From an exchange's due time to \
+                     its " (last) ". Shaded: beyond the highest rate. "
                     "Each panel has its own load axis and all share the latency axis."
                 },
                 &html! {},
@@ -268,8 +270,9 @@ fn over_the_run(summary: &RunSummary) -> Markup {
                 "cpu",
                 "Processors over the run",
                 &html! {
-                    "Of servers what their processes used, with their share of interrupts; of the "
-                    "generator elapsed minus idle minus steal of its processor."
+                    "For servers the processor time of their processes, with their share of "
+                    "interrupts; for the generator elapsed time minus idle and stolen time of its "
+                    "processor."
                 },
                 &timeline::legend(summary, timeline::TimelineQuantity::Cpu),
                 &timeline::chart(summary, timeline::TimelineQuantity::Cpu),
@@ -296,11 +299,12 @@ fn processor_load(summary: &RunSummary) -> Markup {
                 "system-load",
                 "Answers against processor load",
                 &html! {
-                    "A mark per trial, joined by the rate that was offered. Hollow marks missed the "
-                    "criterion; marks that crowd are a server that answers no more however much it is "
-                    "offered. Load is the share of its processors that the server itself used, its "
-                    "share of interrupts included, stolen time left out. Level lines, where they are in reach: what Gigabit Ethernet "
-                    "carries of queries, and of answers of the size that was seen."
+                    "A mark per trial, joined in the order of offered rates. Hollow marks missed "
+                    "the criterion; marks that crowd show a server that answers no more at higher "
+                    "offered rates. Load is the share of its processors that the server itself "
+                    "used, its share of interrupts included, stolen time left out. Level lines, if "
+                    "within reach: the number of queries, and of answers of the measured size, "
+                    "that Gigabit Ethernet carries."
                 },
                 &html! {},
                 &system_load::chart(summary),
@@ -317,8 +321,8 @@ fn every_restart(summary: &RunSummary) -> Markup {
                 "restarts",
                 "A database ended and started again",
                 &html! {
-                    "Leases completed on time, moment by moment, at constant load (thin line). Shaded: "
-                    "from when the database was ended until it answered its own client."
+                    "Leases completed on time, moment by moment, at constant load (thin line). "
+                    "Shaded: from the end of the database until it answered its own client."
                 },
                 &html! {},
                 &restarts::chart(summary),

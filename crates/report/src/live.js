@@ -23,7 +23,7 @@
       }
       while (told.children.length > +live.dataset.lines) told.firstChild.remove();
       next = seen.next;
-      now.textContent = seen.is_running ? seen.now : "It does not go on.";
+      now.textContent = seen.is_running ? seen.now : "This run has ended.";
       if (seen.trials !== trials) {
         trials = seen.trials;
         await redraw();

@@ -27,12 +27,13 @@ pub(super) fn is_empty(summary: &RunSummary) -> bool {
 pub(super) fn caption(summary: &RunSummary) -> Markup {
     let has_pool = summary.long_trials.iter().any(|trial| trial.pool_size.is_some());
     html! {
-        "Exchanges completed on time by when they were, under constant load (thin line), with the server's "
-        "processors and memory below. Rejections count when the answer without a lease came, unanswered "
-        "messages when their exchange was due."
+        "Exchanges completed on time, by the second of their completion, under constant load (thin "
+        "line), with the server's processors and memory below. A rejection counts in the second in "
+        "which the answer without a lease arrived, an unanswered message in the second in which "
+        "its exchange was due."
         @if has_pool {
-            " Shaded: from when the pool is used up at that load. The server began these trials without \
-             leases."
+            " Shaded: after the time at which that load has used up the pool. The server began \
+             these trials without leases."
         }
     }
 }

@@ -147,9 +147,10 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
             (exchange(plan))
             p {
                 "The rate that counts is the highest at which at most "
-                (number(search.loss_percent)) " % of exchanges are missed: late, lost, refused, or complete so long after the last one left \
-                 (more than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms) that \
-                 they show a queue that grew. It is searched in "
+                (number(search.loss_percent)) " % of exchanges are missed: late, lost, refused, or "
+                "queued too long: complete so long after the last request (more than the time of "
+                "the fastest exchange plus 1 % of the time of the offer, at least 10 and at most "
+                "50 ms) that a queue must have grown. The lab searches for it in "
                 "steps of ×" (number(search.growth)) " from " (format::whole(search.start_per_s))
                 "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
                 (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))
@@ -159,15 +160,15 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
             }
             @if search.quiet_s > 0.0 {
                 p {
-                    "Trials other than confirming ones stop waiting when no answer came for " (number(search.quiet_s))
+                    "Trials end when no answer came for " (number(search.quiet_s))
                     " s; confirming ones wait for the deadline."
                 }
             }
             @if plan.has_runs() { (runs_method(plan)) }
             @if summary.environment.topology == NETWORK {
                 p {
-                    "One server was measured, which ran already, over the network between it and the "
-                    "generator: the figures are of both, on this machine and in this hour."
+                    "The lab measured one running server over the network between it and the "
+                    "generator: the figures are those of both, on this machine and in this hour."
                 }
             } @else { (turns(plan)) }
             p {
@@ -176,9 +177,9 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
                 (number(plan.void.socket_drops_percent)) " %) or at a processor's backlog ("
                 (number(plan.void.softnet_drops_percent)) " %), or when the hypervisor took more "
                 "than " (number(plan.void.steal_percent)) " % of the processors. Void trials are "
-                "repeated, counted per server, and enter no figure. Percentiles come from whole "
-                "histograms and are never averaged. Of several variants of a server the best one "
-                "stands for it."
+                "repeated and counted per server; no figure includes them. Percentiles come from "
+                "whole histograms and are never averaged. Of several variants of a server the "
+                "report shows the best one."
             }
         }
     }
@@ -189,10 +190,10 @@ fn turns(plan: &Plan) -> Markup {
     let number = |value: f64| format::trimmed(value, 2);
     html! {
         p {
-            "Servers take turns, every second turn backwards where the plan says so, with "
-            "the limit responder among them: a plain program that answers from the same socket "
-            "calls without knowing anything. Machines drift, so the ratio of rounds measured side "
-            "by side is the result; absolute rates hold for this machine and hour."
+            "Servers take turns, every second turn backwards where the plan says so, with the "
+            "limit responder among them: a plain program that sends every message back with the "
+            "same socket calls. Machines drift, so the result is the ratio of rounds measured in "
+            "turn; absolute rates hold for this machine and hour."
             @if !plan.has_runs() {
                 " The interval is Student's on the logarithms of the pairs' ratios, widened by the "
                 "factor to which the search distinguishes rates ("
@@ -211,9 +212,9 @@ fn exchange(plan: &Plan) -> Markup {
                 "An exchange is a whole " (messages.join(", ")) " through a relay; it makes one lease. "
             } @else {
                 "An exchange is a " (messages.join(" and its ")) " over UDP: " (QUERY) " with EDNS, "
-                "always the same, a frame of " (QUERY_FRAME_BYTES) " octets. An answer must come from "
-                "the server to the query's port with its identifier and its question, in time, and "
-                "say NOERROR or NXDOMAIN. "
+                "always the same, a frame of " (QUERY_FRAME_BYTES) " bytes. An answer must come in "
+                "time from the server to the query's port, with the query's identifier and "
+                "question, and with the response code NOERROR or NXDOMAIN. "
             }
             "The generator keeps a schedule that does not wait for answers. An exchange "
             "is good when its " (last) " arrives within " (format::trimmed(plan.search.deadline_s, 2))
@@ -224,7 +225,7 @@ fn exchange(plan: &Plan) -> Markup {
 }
 
 /// Words for messages that leave as frames.
-const AS_FRAMES: &str = "as frames, past UDP of the kernel, where there is a veth pair";
+const AS_FRAMES: &str = "as frames that bypass the kernel's UDP, if there is a veth pair";
 
 /// Describes the clients or the queries, in one clause.
 fn load(plan: &Plan) -> String {
@@ -251,7 +252,7 @@ fn load(plan: &Plan) -> String {
                 (false, true) => "in groups",
                 (true, false) => AS_FRAMES,
                 (true, true) =>
-                    "in groups, and answers come past UDP of the kernel, where there is a veth pair",
+                    "in groups, and answers bypass the kernel's UDP, if there is a veth pair",
             }
         )
     }
@@ -261,9 +262,9 @@ fn load(plan: &Plan) -> String {
 fn runs_method(plan: &Plan) -> Markup {
     html! {
         p {
-            "Every server was to be measured " (plan.runs.count) " times, each time from the "
-            "beginning and from a first rate of its own, so that the runs do not agree better than "
-            "they know. "
+            "The plan measures every server " (plan.runs.count) " times, each time from the "
+            "beginning and from another first rate, so that the runs do not agree only because "
+            "they tried the same rates. "
             @match plan.runs.drop {
                 DroppedRuns::BestAndWorst => {
                     "The best and the worst of the runs that count are dropped; the figure is the "
@@ -277,8 +278,8 @@ fn runs_method(plan: &Plan) -> Markup {
                 UnconfirmedRunRule::LowerBound => { "count as their lower bound: what they confirmed, or 0. " }
                 UnconfirmedRunRule::Void => { "are void. " }
             }
-            "A run is void, too, when its trials were or the time was up; void runs are shown and "
-            "enter no figure."
+            "A run is also void when its trials were void or the time was up; the report shows "
+            "void runs, but no figure includes them."
         }
         p {
             "The interval is that of Tukey and McLaughlin (Sankhyā A 25, 1963) for a mean without its "

@@ -98,8 +98,8 @@ fn doubts(profile: &Profile) -> Option<String> {
     }
     if profile.is_user_only {
         doubts.push(
-            "The kernel's part is missing, for want of privilege: it needs root, or \
-             kernel.perf_event_paranoid at 1 or less.",
+            "The kernel's part is missing: it needs root, or kernel.perf_event_paranoid at 1 or \
+             less.",
         );
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))

@@ -31,11 +31,11 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
             section class="figures" {
                 h2 { "Where messages waited" }
                 p {
-                    "What the queues really were, at the highest rate that was confirmed and at the points "
-                    "of the load curve. Receive buffers are octets of the kernel's memory, of which a short "
-                    "datagram takes 768 and more, when the trial began and when it ended. Drops are those of "
-                    "the trial; a packet at a queueing discipline may be a group of datagrams, and one "
-                    "without a queue counts nothing."
+                    "Queues as measured at the highest confirmed rate and at the points of the "
+                    "load curve. Receive buffers are bytes of the kernel's memory, of which a "
+                    "short datagram takes 768 and more, at the beginning and at the end of the "
+                    "trial. Drops are those of the trial; a packet at a queueing discipline may be "
+                    "a group of datagrams, and one without a queue counts no packets."
                 }
                 div class="scroll" { (table(summary)) }
             }

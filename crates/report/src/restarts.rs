@@ -117,7 +117,7 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
                     th.n { "first lease after" }
                     th.n { "late or lost" }
                     th.n { "as seconds of load" }
-                    th.n { "apart from it" }
+                    th.n { "outside the outage" }
                     th.n { "refused" }
                     th.n { "wrong answers" }
                     th.n { "answered again" }

@@ -205,7 +205,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
             section id="live" class="figures" data-run=(id) data-next=(progress_lines.len()) data-trials=(trials)
                 data-lines=(LINES) {
                 h2 { "So far" }
-                p id="now" { @if *is_running { (now) } @else { "It does not go on." } }
+                p id="now" { @if *is_running { (now) } @else { "This run has ended." } }
                 ol id="told" {
                     @for (at_s, words) in progress_lines.iter().rev().take(LINES).rev() {
                         li { (progress_line(*at_s, words)) }
@@ -215,7 +215,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
             }
             div id="so-far" {
                 @if *trials == 0 {
-                    p class="dim" { "No trial is over yet." }
+                    p class="dim" { "No trial has ended yet." }
                 } @else {
                     (page::headline(summary))
                     (charts(summary))

@@ -271,12 +271,12 @@ mod tests {
             // For a screen and for a phone.
             assert_eq!(drawn.matches(words).count(), 2, "{words}: {drawn}");
         }
-        assert!(drawn.contains("processor full of interrupts"), "{drawn}");
+        assert!(drawn.contains("processor busy with interrupts"), "{drawn}");
         assert!(!chart(&summary(300_000.0)).into_string().contains("Gigabit"));
         let mut on_loopback = summary(1_300_000.0);
         on_loopback.environment.topology = "loopback".to_owned();
         let drawn = chart(&on_loopback).into_string();
         assert!(drawn.contains("queries/s") && !drawn.contains("912,409"), "{drawn}");
-        assert!(table(&on_loopback).into_string().contains("full of interrupts"));
+        assert!(table(&on_loopback).into_string().contains("busy with interrupts"));
     }
 }

@@ -113,9 +113,9 @@ pub(super) fn flushes(summary: &RunSummary) -> Markup {
             section class="flushes" {
                 h2 { "The disk" }
                 p {
-                    "What it took to have a small append on the disk (fdatasync), measured before "
-                    "trials, at most a minute before each. A store that promises more than what "
-                    "survives a crash of its own process pays this for each of its commits."
+                    "Time of a small append with a flush (fdatasync), measured at most a minute "
+                    "before each trial. A store whose leases survive more than a crash of its own "
+                    "process pays this for each commit."
                 }
                 div class="scroll" {
                     table {

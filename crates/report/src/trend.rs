@@ -55,8 +55,9 @@ fn caveats(trend: &Trend) -> Markup {
         section class="notes" {
             ul {
                 li {
-                    "Runs were not measured in turn: what changed the machine between them is in the "
-                    "slope. `godwit lab compare` judges two of them, and looks for that first."
+                    "Runs were not measured in turn: the slope contains changes of the machine "
+                    "between them. `godwit lab compare` checks for such changes before it compares "
+                    "two runs."
                 }
                 @if others > 0 {
                     li {

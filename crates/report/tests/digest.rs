@@ -133,7 +133,7 @@ fn a_server_never_seen_to_fail_is_at_least() {
     let summary = digest(&lab.run(), &lab.trials);
     assert!(summary.results[0].is_at_least);
     assert_eq!(summary.limit, None);
-    assert!(summary.warnings[0].contains("at least"), "{:?}", summary.warnings);
+    assert!(summary.warnings[0].contains("lower bound"), "{:?}", summary.warnings);
 }
 
 #[test]

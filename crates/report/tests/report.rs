@@ -95,7 +95,7 @@ fn of_a_server_that_is_not_seen_the_page_claims_nothing() {
     let unseen = |row: &TrialRow| (row.server_cpu_s, row.server_load, row.server_socket_drops);
     assert!(summary.trials.iter().all(|row| unseen(row) == (None, None, None)));
     let page = render(&summary);
-    assert!(page.contains("One server was measured, which ran already"));
+    assert!(page.contains("The lab measured one running server"));
     assert!(page.contains("data-chart=\"cpu\"") && page.contains("<td class=\"n\">–</td>"));
     for claim in ["data-chart=\"memory\"", "per CPU-second</dt>", "among them"] {
         assert!(!page.contains(claim), "{claim}");

@@ -66,7 +66,7 @@ fn header(
     let address = |key: &str| -> Result<Ipv4Addr, String> {
         let Some(text) = step.with.get(key) else { return Ok(Ipv4Addr::UNSPECIFIED) };
         let text = filled(text, variables)?;
-        text.parse().map_err(|_| format!("`{text}` is no IPv4 address"))
+        text.parse().map_err(|_| format!("`{text}` is not an IPv4 address"))
     };
     let number = |key: &str, kind: &str| -> Result<u64, String> {
         let Some(text) = step.with.get(key) else { return Ok(0) };

@@ -164,7 +164,7 @@ pub fn split_words(text: &str) -> Result<Vec<String>, String> {
             (Some(q), c) if c == q => quote = None,
             (Some('\''), c) => word.get_or_insert_default().push(c),
             (_, '\\') => {
-                let next = characters.next().ok_or("it ends with a backslash")?;
+                let next = characters.next().ok_or("the command ends with a backslash")?;
                 word.get_or_insert_default().push(next);
             }
             (Some(_), c) => word.get_or_insert_default().push(c),
@@ -177,7 +177,7 @@ pub fn split_words(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if let Some(q) = quote {
-        return Err(format!("a quote ({q}) is opened and not closed"));
+        return Err(format!("a quote ({q}) is not closed"));
     }
     words.extend(word);
     Ok(words)
@@ -208,7 +208,7 @@ fn is_executable(path: &Path) -> bool {
 /// It is not installed; the error names the Debian package that contains it.
 pub fn require_program(program: &str, package: &str) -> Result<String, TestbedError> {
     find_program(program).map(|path| path.as_os_str().to_string_lossy().into_owned()).ok_or_else(
-        || TestbedError::new(program, format!("not found; it is in Debian's package {package}")),
+        || TestbedError::new(program, format!("not found; Debian package {package} contains it")),
     )
 }
 

@@ -44,5 +44,5 @@ pub fn give_away(path: &Path) -> Result<(), TestbedError> {
         return Ok(());
     }
     chown(path, Some(NOBODY), Some(NOBODY))
-        .map_err(|e| TestbedError::new(format!("cannot give {} away", path.display()), e))
+        .map_err(|e| TestbedError::new(format!("cannot change the owner of {}", path.display()), e))
 }

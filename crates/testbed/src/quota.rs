@@ -39,7 +39,7 @@ impl Quota {
         let unified = Path::new(MOUNT);
         let older = unified.join("cpu");
         let failed = |folder: &Path, e| {
-            let what = "give servers a share of a processor (control group";
+            let what = "limit the processor time of servers (control group";
             TestbedError::new(format!("cannot {what} {})", folder.display()), e)
         };
         let (folder, settings) = if has_processors(unified) {

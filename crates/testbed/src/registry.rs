@@ -198,7 +198,9 @@ impl Registry {
         };
         match self.write_backlog(original) {
             Ok(()) => {
-                cleaned.removed.push(format!("netdev_max_backlog is {original} again"));
+                cleaned
+                    .removed
+                    .push(format!("change of netdev_max_backlog, which is {original} again"));
                 let _ = fs::remove_file(&note);
             }
             Err(e) => cleaned.failed.push(e.to_string()),

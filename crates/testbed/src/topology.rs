@@ -136,12 +136,12 @@ impl MeasurementTopology {
         number: usize,
         settings: &NamespaceSettings,
     ) -> Result<Self, TestbedError> {
-        let wanted = "a network namespace for a further server";
+        let wanted = "no network namespace for another server";
         let Self::Namespaces { client, .. } = self else {
-            return Err(TestbedError::new(wanted, "there are none on loopback"));
+            return Err(TestbedError::new(wanted, "servers on loopback have no namespaces"));
         };
         let Some(&letter) = namespace::FURTHER_SIDES.get(number) else {
-            return Err(TestbedError::new(wanted, "there are too many of them"));
+            return Err(TestbedError::new(wanted, "too many servers"));
         };
         let server = namespace::namespace_name(std::process::id(), letter);
         run.register_namespace(&server)?;
@@ -302,7 +302,7 @@ pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
         let next = CHECKED_PORTS.fetch_add(1, Ordering::Relaxed);
         if next >= count {
             let what = format!("cannot find a free port on {address}");
-            return Err(TestbedError::new(what, "all were given"));
+            return Err(TestbedError::new(what, "all ports of the range are taken"));
         }
         let port = PORTS.start + (start.wrapping_add(next) % count) as u16;
         if !proc::is_port_taken(port) {

@@ -97,7 +97,10 @@ fn memfile(
     let (file, leases, _) = Memfile::open::<V4>(storage, &path, options)
         .map_err(|error| UbenchError::failed(tried(), error))?;
     if !leases.is_empty() {
-        return Err(UbenchError::failed(tried(), format!("it holds {} leases", leases.len())));
+        return Err(UbenchError::failed(
+            tried(),
+            format!("the file already has {} leases", leases.len()),
+        ));
     }
     let (table, pools) = shared_path::table(environment.records, environment.seed);
     let core = CoreOptions { durability: durability(subject.mode), lfc_interval_s: 0 };
@@ -126,7 +129,10 @@ fn database(
     LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| row_count += 1)
         .map_err(UbenchError::from_message)?;
     if row_count > 0 {
-        return Err(UbenchError::failed("begin", format!("the table holds {row_count} leases")));
+        return Err(UbenchError::failed(
+            "begin",
+            format!("the table already has {row_count} leases"),
+        ));
     }
     let (table, pools) = shared_path::table(environment.records, environment.seed);
     let options =

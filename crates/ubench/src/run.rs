@@ -115,7 +115,7 @@ pub fn measure(
 ) -> Result<UbenchReport, UbenchError> {
     request.subjects.iter().try_for_each(BenchmarkSubject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
-        return Err(UbenchError::usage(format!("{} exists already", file.display())));
+        return Err(UbenchError::usage(format!("{} already exists", file.display())));
     }
     let begin = Clock::now();
     let mut notes = Vec::new();
@@ -175,7 +175,7 @@ fn servers(
         if let Some((_, user_server)) = user_server {
             servers.push((backend, DatabaseServer::use_existing(backend, user_server)?));
         } else if let Some(reason) = DatabaseServer::missing(backend) {
-            let note = format!("{} left out: {reason}", backend.name());
+            let note = format!("{} was not measured: {reason}", backend.name());
             tell(UbenchEvent::Note(&note));
             notes.push(note);
         } else {
@@ -189,13 +189,13 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
     let has = |test: &dyn Fn(&BenchmarkSubject) -> bool| rows.iter().any(|row| test(&row.subject));
     if !request.flush_delay.is_zero() && has(&|subject| !subject.backend.is_embedded()) {
         notes.push(
-            "the flushes of mysql and pgsql cannot be made slower from outside: theirs are real"
+            "the flushes of mysql and pgsql cannot be delayed from outside and have their real cost"
                 .to_owned(),
         );
     }
     if !request.flush_delay.is_zero() && has(&|subject| subject.backend == SubjectBackend::Sqlite) {
         notes.push(
-            "SQLite's flushes are made slower by a pause after each flush of its log, and of the tables \
+            "SQLite's flushes are delayed by a pause after each flush of its log, with the tables \
              of 2012 after each commit"
                 .to_owned(),
         );
@@ -206,26 +206,28 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
             && subject.tables == Tables::Ubench2012
     }) {
         notes.push(
-            "SQLite does not count its own flushes: of the tables of 2012 transactions are counted, \
-             and with synchronous=FULL each of them is flushed"
+            "SQLite does not count its flushes: with the tables of 2012 transactions are counted \
+             instead, each of which synchronous=FULL flushes"
                 .to_owned(),
         );
     }
     if has(&|subject| subject.tables == Tables::Kea) {
         notes.push(
-            "searches of Kea's tables are answered from the lease table in memory, as the server \
-             does it"
+            "searches of Kea's tables are answered from the lease table in memory, as in the server"
                 .to_owned(),
         );
     }
     if has(&|subject| subject.tables == Tables::Ubench2012) {
         notes.push(
-            "the tables of 2012 have an index of addresses only: other searches look at all rows"
+            "the tables of 2012 have only an index of addresses, so other searches scan all rows"
                 .to_owned(),
         );
     }
     if request.servers.iter().any(|(_, user_server)| user_server.settings.host != "localhost") {
-        notes.push("the cost of a flush is that of this machine, not of the server's".to_owned());
+        notes.push(
+            "the cost of a flush was measured on this machine, not on the database server's"
+                .to_owned(),
+        );
     }
 }
 
@@ -259,7 +261,7 @@ impl SubjectMeasurement {
         let is_warm_up = run == 0;
         let records = if is_warm_up { self.records.div_ceil(WARM_UP_PART) } else { self.records };
         let own = folder.join("run");
-        std::fs::create_dir(&own).map_err(|error| UbenchError::failed("make a folder", error))?;
+        std::fs::create_dir(&own).map_err(|error| UbenchError::failed("create a folder", error))?;
         if self.subject.backend != SubjectBackend::Memory {
             let costs = flush::probe(&own, request.flush_delay)?;
             if !is_warm_up {

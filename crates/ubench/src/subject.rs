@@ -253,28 +253,28 @@ impl BenchmarkSubject {
         let refuse = |why: &str| Err(UbenchError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
         if self.concurrency == 0 || self.sharing == TransactionSharing::Fixed(0) {
-            return refuse("at least one operation at a time");
+            return refuse("must run at least one operation at a time");
         }
         if is_2012 && self.backend == SubjectBackend::Memory {
             return refuse("the program of 2012 had no store in memory");
         }
         if is_2012 && self.concurrency > 1 && self.backend.is_embedded() {
-            return refuse("one writer at a time is all that this store has without rounds");
+            return refuse("without rounds this store has only one writer at a time");
         }
         if is_2012
             && self.backend == SubjectBackend::Memfile
             && self.sharing != TransactionSharing::Adaptive
         {
-            return refuse("the file of 2012 knows no transactions");
+            return refuse("the file of 2012 has no transactions");
         }
         if !is_2012 && self.concurrency > 1 && self.sharing != TransactionSharing::Adaptive {
-            return refuse("transactions of a fixed size are done one after the other");
+            return refuse("transactions of a fixed size run one after the other");
         }
         if !is_2012 && self.engine.as_deref().is_some_and(|engine| !is_innodb(engine)) {
-            return refuse("Kea's tables are InnoDB's");
+            return refuse("Kea's tables need the engine InnoDB");
         }
         if !is_2012 && self.journal.is_some_and(|journal| journal != SqliteJournalMode::Wal) {
-            return refuse("Kea's tables are kept with the journal WAL");
+            return refuse("Kea's tables need the journal mode WAL");
         }
         Ok(())
     }

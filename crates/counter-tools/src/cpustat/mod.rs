@@ -78,7 +78,10 @@ fn selection(text: &str) -> Result<ProcessorSelection, String> {
     for word in text.split(',') {
         let number = |digits: &str| {
             digits.parse::<u32>().map_err(|_| {
-                format!("`{word}` is no processor: numbers and ranges like 0,2-3, all, ALL")
+                format!(
+                    "invalid processor `{word}`: must be numbers and ranges like 0,2-3, all, \
+                         or ALL"
+                )
             })
         };
         match word {
@@ -88,7 +91,7 @@ fn selection(text: &str) -> Result<ProcessorSelection, String> {
                 let (first, last) = word.split_once('-').unwrap_or((word, word));
                 let (first, last) = (number(first)?, number(last)?);
                 if first > last || last - first >= 65_536 {
-                    return Err(format!("`{word}` is no range"));
+                    return Err(format!("invalid range `{word}`"));
                 }
                 selection.cpus.extend(first..=last);
             }
@@ -201,7 +204,7 @@ fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, CounterError> {
         let known: Vec<String> = known.iter().map(u32::to_string).collect();
         let known = known.join(", ");
         return Err(CounterError::Usage(format!(
-            "there is no processor {missing} in use; there are {known}"
+            "processor {missing} is not in use; the processors in use are {known}"
         )));
     }
     Ok(selection)

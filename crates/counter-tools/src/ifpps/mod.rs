@@ -91,7 +91,7 @@ enum IfppsOutput {
 pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
-        return print(&format!("ifpps of godwit {version}, in the place of ifpps {REFERENCE}\n"));
+        return print(&format!("ifpps of godwit {version}, compatible with ifpps {REFERENCE}\n"));
     }
     let name = args.device.as_ref().or(args.name.as_ref()).expect("one of both is required");
     let device = InterfaceDescription::named(name);
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
 fn unknown(name: &str) -> CounterError {
     let devices = proc::read("/proc/net/dev");
     let known = parse_interface_names(&devices).join(", ");
-    CounterError::Usage(format!("there is no interface {name}; there are {known}"))
+    CounterError::Usage(format!("no such interface: {name}; interfaces are {known}"))
 }
 
 fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
@@ -175,7 +175,8 @@ fn show(
             if step.went_back && !args.no_warn {
                 let name = &view.device.name;
                 netio::stderr::print_line(format_args!(
-                    "warning: the counters of {name} went back: not counted"
+                    "warning: the counters of {name} decreased; the traffic of this interval is \
+                     not counted"
                 ));
             }
             print(&csv::row(now, step, args.interval, cpus))

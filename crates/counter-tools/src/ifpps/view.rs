@@ -87,7 +87,11 @@ impl IfppsViewContext {
         }
         if step.went_back && !self.is_unwarned {
             let name = &self.device.name;
-            let _ = writeln!(text, "\nwarning: the counters of {name} went back: not counted");
+            let _ = writeln!(
+                text,
+                "\nwarning: the counters of {name} decreased; the traffic of \
+                                    this interval is not counted"
+            );
         }
         text
     }

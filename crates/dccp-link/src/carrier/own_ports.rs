@@ -57,7 +57,7 @@ impl OwnPorts {
 
     /// Adds an open socket. Returns its UDP port.
     pub(super) fn insert(&mut self, socket: AddressFamilySocket) -> Result<u16, NetError> {
-        let port = socket.udp_port().expect("a socket of UDP");
+        let port = socket.udp_port().expect("a UDP socket");
         let free = self.sockets.iter().position(Option::is_none);
         let at = free.unwrap_or(self.sockets.len());
         socket.watch(&self.list, at as u32).map_err(NetError::on("wait for", "a socket"))?;
@@ -87,7 +87,7 @@ impl OwnPorts {
                 continue;
             }
             if own.socket.send.is_empty() {
-                let port = own.socket.udp_port().expect("a socket of UDP");
+                let port = own.socket.udp_port().expect("a UDP socket");
                 self.numbers.remove(&(own.socket.is_v4(), port));
                 *slot = None;
             } else {

@@ -96,7 +96,7 @@ impl AddressFamilySocket {
             ..UdpOptions::at(bind)
         })?;
         path_error::report(&socket, bind.is_ipv4())?;
-        let failed = |cause| NetError::new("ask for the address of", bind.to_string(), cause);
+        let failed = |cause| NetError::new("get the address of", bind.to_string(), cause);
         let bound = socket.local_address().map_err(failed)?;
         let slots = if is_large { SEND_SLOTS } else { SMALL_SLOTS };
         let send = SendBatch::new(slots, PACKET_BYTES_MAX, socket.supports_segmentation())

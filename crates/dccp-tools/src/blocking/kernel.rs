@@ -80,7 +80,7 @@ impl KernelEnd {
                 }
                 Err(error) if is_nothing_yet(&error) => {}
                 Err(error) => {
-                    return Err(ToolError::Failed(format!("cannot take a connection: {error}")));
+                    return Err(ToolError::Failed(format!("cannot accept a connection: {error}")));
                 }
             }
         }
@@ -163,7 +163,7 @@ impl KernelEnd {
             }
             if Instant::now() >= deadline {
                 let seconds = CLOSING.as_secs();
-                let text = format!("the other end has not taken all datagrams within {seconds} s");
+                let text = format!("the other end did not accept all datagrams within {seconds} s");
                 return Err(ToolError::Failed(text));
             }
             wait(PollFd::readable(signals), signals, RETRY)?;
@@ -185,7 +185,7 @@ fn is_nothing_yet(error: &std::io::Error) -> bool {
 }
 
 fn failed(cause: std::io::Error) -> DccpError {
-    DccpError::Net(NetError::new("use", "a DCCP socket of the kernel", cause))
+    DccpError::Net(NetError::new("use", "a kernel DCCP socket", cause))
 }
 
 /// Waits for a socket, a signal or `time`. Returns true if the socket is ready.

@@ -129,7 +129,9 @@ impl OwnEnd {
             }
         }
         let seconds = CLOSING.as_secs();
-        Err(ToolError::Failed(format!("the other end has not closed within {seconds} s")))
+        Err(ToolError::Failed(format!(
+            "the other end did not close the connection within {seconds} s"
+        )))
     }
 
     /// Resets the connection, without waiting for the other end.

@@ -127,7 +127,7 @@ impl fmt::Display for TargetPacket {
 /// Describes a packet in words; bytes that are no packet, in hexadecimal.
 pub(super) fn describe(octets: &[u8]) -> String {
     let Ok(packet) = DccpPacket::parse(octets, Integrity::Carrier) else {
-        return format!("{} octets: {}", octets.len(), hexadecimal(octets));
+        return format!("{} bytes: {}", octets.len(), hexadecimal(octets));
     };
     let header = &packet.header;
     let mut text = format!("{} seq {}", header.packet_type.name(), header.sequence);
@@ -150,7 +150,7 @@ pub(super) fn describe(octets: &[u8]) -> String {
         text += &format!(" options {}", hexadecimal(packet.options));
     }
     if !packet.data.is_empty() {
-        text += &format!(" with {} octets of data", packet.data.len());
+        text += &format!(" with {} bytes of data", packet.data.len());
     }
     text
 }

@@ -61,7 +61,7 @@ pub(super) fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
         }
     }
     Err(CaseStopReason::failed(
-        "a longer time before a later repetition",
-        format!("after {times:?} us"),
+        "longer intervals between later repetitions",
+        format!("repetitions after {times:?} us"),
     ))
 }

@@ -134,8 +134,8 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
     match settings.into_iter().find(|(is_set, _)| *is_set) {
         None => Ok(()),
         Some((_, flag)) => Err(ToolError::Usage(format!(
-            "{flag} is a setting of --listen: towards a --target each case makes its packets itself, with \
-             every congestion control and coverage that it is about"
+            "{flag} applies to --listen only: with --target each case chooses the congestion \
+             control and coverage of its packets"
         ))),
     }
 }
@@ -148,7 +148,8 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let kind = match link.own_carrier(CarrierName::Udp)? {
         CarrierName::Udp => CarrierKind::Udp { port: link.udp_port },
         CarrierName::Raw if args.bind.is_none() => {
-            let text = "--listen over IP needs --bind ADDRESS: it answers for all DCCP ports of it";
+            let text = "--listen over IP needs --bind ADDRESS: the listener answers on all DCCP \
+                        ports of that address";
             return Err(ToolError::Usage(text.to_owned()));
         }
         CarrierName::Raw => CarrierKind::Raw { answers_all_ports: true },
@@ -180,7 +181,7 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         (!args.link.debug.is_empty(), "--debug"),
     ];
     if let Some((_, flag)) = refused.into_iter().find(|(is_set, _)| *is_set) {
-        let text = format!("{flag} needs the own stack: --carrier kernel has the kernel's alone");
+        let text = format!("{flag} needs Godwit's own stack: --carrier kernel uses the kernel's");
         return Err(ToolError::Usage(text));
     }
     let mut responder = KernelResponder::open(&args.link, &args.link.config()?)?;
@@ -216,7 +217,9 @@ fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
         case.name == name || case.name.split_once('-').is_some_and(|(group, _)| group == name)
     };
     if let Some(unknown) = only.iter().find(|name| !cases::all().any(|c| is_named(c, name))) {
-        return Err(ToolError::Usage(format!("--only {unknown}: no such case; --list shows them")));
+        return Err(ToolError::Usage(format!(
+            "--only {unknown}: no such case; --list prints all cases"
+        )));
     }
     let is_chosen =
         |case: &&ConformanceCase| only.is_empty() || only.iter().any(|name| is_named(case, name));
@@ -265,15 +268,17 @@ pub fn run_cases(
     let bench = ConformanceContext::open(target, service_code, patience).map_err(failed)?;
     if bench.shares_host_with_target() {
         return Err(ToolError::Usage(format!(
-            "over IP {} would answer what is sent to the suite, too: both have that address; run them \
-             on two hosts or in two network namespaces (ip netns)",
+            "over IP the suite and the target cannot both have the address {}, because each would \
+             answer the packets of the other; run them on two hosts or in two network namespaces \
+             (ip netns)",
             target.scoped()
         )));
     }
     if let Err(stop) = TesterConnection::new(&bench).request(&[]) {
         return Err(ToolError::Failed(match stop {
             CaseStopReason::Failed { expected, came } => format!(
-                "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, came {came}",
+                "no connection to {}, DCCP port {}, for {service_code}: expected {expected}, \
+                 received {came}",
                 target.scoped(),
                 target.port
             ),

@@ -191,7 +191,7 @@ impl<'b> TesterConnection<'b> {
             return Ok(());
         }
         Err(CaseStopReason::not_applicable(
-            "the target keeps nothing until its Init Cookie comes back",
+            "the target keeps no state until its Init Cookie is returned",
         ))
     }
 
@@ -486,7 +486,7 @@ impl<'b> TesterConnection<'b> {
     /// Checks that the target accepts the packet without an objection.
     pub(super) fn demand_accepted(&mut self, draft: &UnsentPacket) -> Judged {
         self.send(draft);
-        self.demand_quiet("for a packet that must be taken")?;
+        self.demand_quiet("for a packet that must be accepted")?;
         self.demand_reported(self.sent_number(draft), true)
     }
 
@@ -509,7 +509,7 @@ impl<'b> TesterConnection<'b> {
         let passed = self.echoes_before(&mark)?;
         let came = passed.iter().any(|a| a.has_data() && a.data == data);
         let words = if is_delivered { "delivered" } else { "not delivered" };
-        let expected = format!("the {} octets of data {words} to the application", data.len());
+        let expected = format!("the {} bytes of data {words} to the application", data.len());
         demand(came == is_delivered, &expected, || listed(&passed))
     }
 
@@ -520,7 +520,7 @@ impl<'b> TesterConnection<'b> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {
             let (answer, before) =
-                self.wait_all("the next datagram back", TargetPacket::has_data)?;
+                self.wait_all("the next datagram echoed", TargetPacket::has_data)?;
             self.acknowledge(&[]);
             passed.extend(before);
             if answer.data == mark {
@@ -528,7 +528,7 @@ impl<'b> TesterConnection<'b> {
             }
             passed.push(answer);
         }
-        Err(CaseStopReason::failed("the next datagram back", listed(&passed)))
+        Err(CaseStopReason::failed("the next datagram echoed", listed(&passed)))
     }
 
     /// Returns a Request for a service code.

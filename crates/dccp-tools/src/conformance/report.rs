@@ -31,8 +31,10 @@ struct ConformanceDocument<'a> {
 pub(super) fn list(cases: impl Iterator<Item = ConformanceCaseEntry>) -> String {
     let mut text = String::new();
     for ConformanceCaseEntry { name, section, requirement, untestable_reason: inside } in cases {
-        let scope =
-            inside.map_or_else(|| "outside".to_owned(), |why| format!("inside only: {why}"));
+        let scope = inside.map_or_else(
+            || "outside".to_owned(),
+            |why| format!("not testable from outside: {why}"),
+        );
         text += &format!("{name:<8} {section}: {requirement} [{scope}]\n");
     }
     text
@@ -46,10 +48,12 @@ pub(super) fn line(outcome: &ConformanceCaseResult) -> String {
         ConformanceVerdict::NotApplicable { why } => format!("n/a  {case:<8} {section}: {why}\n"),
         ConformanceVerdict::Fail { expected, came } => {
             let mut text = format!("FAIL {case:<8} {section}: {requirement}\n");
-            text += &format!("       expected: {expected}\n       came: {came}\n");
+            text += &format!("       expected: {expected}\n       received: {came}\n");
             let hidden = outcome.packets.len().saturating_sub(PACKETS_MAX);
             if hidden > 0 {
-                text += &format!("       {hidden} packets before these (--json FILE has all)\n");
+                text += &format!(
+                    "       {hidden} earlier packets are not shown (--json FILE has all)\n"
+                );
             }
             for line in &outcome.packets[hidden..] {
                 let arrow = if line.from_target { '<' } else { '>' };

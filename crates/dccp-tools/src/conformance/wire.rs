@@ -81,7 +81,7 @@ impl TargetSocket {
                 };
                 let bind = SocketAddr::new(any, 0);
                 let socket = UdpSocket::open(&UdpOptions::at(bind))?;
-                let failed = NetError::on("ask for the address of", "a UDP socket");
+                let failed = NetError::on("get the address of", "a UDP socket");
                 let port = socket.local_address().map_err(failed)?.port();
                 (UdpOrRawSocket::Udp(socket), port)
             }

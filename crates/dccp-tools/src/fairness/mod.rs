@@ -121,8 +121,8 @@ impl Shares {
         let dccp: Vec<String> =
             self.dccp_bits_per_s.iter().map(|&rate| units::rate(rate)).collect();
         format!(
-            "DCCP {}; TCP ({}) {}; Jain's index {:.3} of DCCP, {:.3} of all; the least has {:.2} of an \
-             equal share\n",
+            "DCCP {}; TCP ({}) {}; Jain's index {:.3} of DCCP, {:.3} of all; the slowest flow has \
+             {:.2} of an equal share\n",
             dccp.join(", "),
             self.tcp_congestion_control,
             units::rate(self.tcp_bits_per_s),

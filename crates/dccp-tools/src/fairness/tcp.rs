@@ -29,15 +29,15 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// Returns the reason, with the algorithms that the kernel has.
 pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
     let socket = TcpListener::bind("localhost:0")
-        .map_err(|error| ToolError::Failed(format!("cannot open a socket of TCP: {error}")))?;
+        .map_err(|error| ToolError::Failed(format!("cannot open a TCP socket: {error}")))?;
     congestion::set(&socket, algorithm).map_err(|error| refused(&error))
 }
 
 /// Returns the kernel's error, with the algorithms that the kernel has.
 fn refused(error: &NetError) -> ToolError {
     let why = match error.cause().kind() {
-        ErrorKind::NotFound => "this kernel has none of that name",
-        ErrorKind::PermissionDenied => "this process may not use it",
+        ErrorKind::NotFound => "this kernel has no congestion control of that name",
+        ErrorKind::PermissionDenied => "this process may not select it",
         _ => "",
     };
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
@@ -63,7 +63,7 @@ pub(super) fn receive(
     time: Duration,
 ) -> Result<f64, ToolError> {
     enter(namespace)?;
-    let cannot = |error| ToolError::Failed(format!("cannot receive TCP: {error}"));
+    let cannot = |error| ToolError::Failed(format!("cannot receive over TCP: {error}"));
     let listener = TcpListener::bind((address, PORT)).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     tell.send(()).ok();
@@ -110,7 +110,7 @@ pub(super) fn send(
     time: Duration,
 ) -> Result<String, ToolError> {
     enter(namespace)?;
-    let cannot = |error| ToolError::Failed(format!("cannot send TCP: {error}"));
+    let cannot = |error| ToolError::Failed(format!("cannot send over TCP: {error}"));
     let mut stream = TcpStream::connect((address, PORT)).map_err(cannot)?;
     congestion::set(&stream, algorithm).map_err(|error| refused(&error))?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(cannot)?;
@@ -141,7 +141,10 @@ mod tests {
     fn what_the_kernel_lacks_is_refused_with_what_it_has() {
         check("reno").unwrap();
         let message = check("nonesuch").unwrap_err().to_string();
-        assert!(message.contains("nonesuch") && message.contains("none of that name"), "{message}");
+        assert!(
+            message.contains("nonesuch") && message.contains("no congestion control of that name"),
+            "{message}"
+        );
         assert!(message.contains("available: ") && message.contains("reno"), "{message}");
     }
 }

@@ -190,7 +190,7 @@ impl PerfFlow {
         let is_sending = self.outgoing.as_ref().is_some_and(|outgoing| !outgoing.is_over());
         if !is_sending && !self.is_plain && now_ns >= self.heard_ns + SILENCE_NS {
             let silence_s = SILENCE_NS / 1_000_000_000;
-            self.failure = Some(format!("nothing came from the other end for {silence_s} s"));
+            self.failure = Some(format!("the other end sent nothing for {silence_s} s"));
             connection.abort();
             self.has_ended = true;
         } else if !is_sending && self.may_close(now_ns) {

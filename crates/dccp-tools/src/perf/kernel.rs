@@ -129,8 +129,10 @@ pub(super) fn run(
         (!args.link.debug.is_empty(), "--debug"),
     ];
     if let Some((_, flag)) = refused.into_iter().find(|(is_set, _)| *is_set) {
-        let text =
-            format!("{flag} needs the own stack: --carrier kernel shows nothing of its inside");
+        let text = format!(
+            "{flag} needs Godwit's own stack: the kernel does not show the state of its \
+                     connections"
+        );
         return Err(ToolError::Usage(text));
     }
     match &args.client {
@@ -310,7 +312,7 @@ impl KernelSession {
                 Ok((socket, remote)) => self.add(socket, remote, None),
                 Err(error) if is_nothing_yet(&error) => return Ok(()),
                 Err(error) => {
-                    return Err(ToolError::Failed(format!("cannot take a connection: {error}")));
+                    return Err(ToolError::Failed(format!("cannot accept a connection: {error}")));
                 }
             }
         }

@@ -151,7 +151,7 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 
 fn parse_percent(text: &str) -> Result<f64, String> {
     let share: Option<f64> = text.parse().ok().filter(|share| (0.0..100.0).contains(share));
-    share.ok_or_else(|| format!("{text} is no share: percent from 0 on, below 100"))
+    share.ok_or_else(|| format!("invalid percentage {text}: must be at least 0 and below 100"))
 }
 
 /// Runs the command.
@@ -175,7 +175,8 @@ pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
     let mut config = args.link.config()?;
     if args.link.carrier() == CarrierArg::Kernel {
         if args.bind.is_some() {
-            let problem = "-B: the kernel chooses the own address of its DCCP sockets";
+            let problem = "-B: not with --carrier kernel, because the kernel chooses the local \
+                           address of its DCCP sockets";
             return Err(ToolError::Usage(problem.to_owned()));
         }
         return kernel::run(args, &config);
@@ -194,14 +195,14 @@ impl DccpPerfArgs {
     /// Refuses flags that plain UDP does not support, and names alternatives.
     fn check_udp(&self) -> Result<(), ToolError> {
         let instead = if self.bandwidth.is_some() {
-            "-u with -b: plain UDP is sent as fast as it goes; leave -u out, and DCCP sends at this \
-             rate, or leave -b out"
+            "-u with -b: plain UDP is always sent as fast as possible; leave -u out to send DCCP \
+             at this rate, or leave -b out"
         } else if self.reverse || self.bidir {
-            "-u with -R or --bidir: plain UDP is sent one way; leave -u out, or run it twice with the \
-             sides changed"
+            "-u with -R or --bidir: plain UDP is sent in one direction only; leave -u out, or run \
+             the command twice with the sides exchanged"
         } else if self.parallel > 1 {
-            "-u with -P: plain UDP has one flow; leave -P out, or start it several times with ports of \
-             their own (--udp-port)"
+            "-u with -P: plain UDP has one flow; leave -P out, or start the command several times \
+             with different ports (--udp-port)"
         } else {
             return Ok(());
         };

@@ -234,7 +234,7 @@ impl FlowEnd {
                 };
                 text += &format!("{row}  {losses}{order}  receiver, cpu {cpu:.0} %\n");
             } else {
-                let why = if self.is_plain { "is not asked" } else { "has not reported" };
+                let why = if self.is_plain { "cannot report" } else { "has not reported" };
                 text += &format!("[{:>3}]  the receiver {why} what it read\n", self.flow);
             }
         }

@@ -104,8 +104,8 @@ pub(super) fn run(
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
         print_text(&format!(
-            "Searching towards {host} ({}), {}: steps of {dwell_s} s, of them {} s to settle, at most {} % \
-             of the datagrams may be missing\n",
+            "Searching for the highest rate to {host} ({}), {}: steps of {dwell_s} s, the first {} \
+             s of each to settle; at most {} % of the datagrams may be missing\n",
             to.address(),
             args.link.describe_ports(),
             dwell_s * SETTLING,
@@ -253,12 +253,14 @@ fn show(
 const fn stop_words(outcome: Option<SearchResult>) -> &'static str {
     match outcome {
         None => "interrupted",
-        Some(SearchResult { stop: SearchStopReason::Server, .. }) => "more was missed",
-        Some(SearchResult { stop: SearchStopReason::MaxRate, .. }) => "no higher rate is tried",
-        Some(SearchResult { stop: SearchStopReason::Void | SearchStopReason::Hurried, .. }) => {
-            "an end did not tell"
+        Some(SearchResult { stop: SearchStopReason::Server, .. }) => "higher rates were missed",
+        Some(SearchResult { stop: SearchStopReason::MaxRate, .. }) => {
+            "the search has no higher rate"
         }
-        Some(SearchResult { stop: SearchStopReason::Unconfirmed, .. }) => "none was confirmed",
+        Some(SearchResult { stop: SearchStopReason::Void | SearchStopReason::Hurried, .. }) => {
+            "an end did not report its counts"
+        }
+        Some(SearchResult { stop: SearchStopReason::Unconfirmed, .. }) => "no rate was confirmed",
         Some(SearchResult { stop: SearchStopReason::EveryRate, .. }) => "every rate was missed",
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome
     let received = request_report(&socket, to, sent)?;
     let Some(received) = received else {
         return Err(ToolError::Failed(format!(
-            "no answer from {to}; is `godwit dccp perf -u -s` there?"
+            "no answer from {to}; does `godwit dccp perf -u -s` run there?"
         )));
     };
     summarize(
@@ -241,8 +241,7 @@ fn summarize(
     to: SocketAddr,
     direction: FlowDirectionResult,
 ) -> Result<(), ToolError> {
-    let local =
-        socket.local_address().map_err(|error| failed("ask for the own address", &error))?;
+    let local = socket.local_address().map_err(|error| failed("get the local address", &error))?;
     let (local, remote) = (local.to_string(), to.to_string());
     output.summary(&[FlowEnd {
         flow: 1,
@@ -277,7 +276,7 @@ fn send_data(
         }
         while batch.flush(socket).left > 0 {
             poll(&mut [PollFd::writable(socket)], Some(LOOK_NS))
-                .map_err(|error| failed("wait for room to send", &error))?;
+                .map_err(|error| failed("wait for room in the send buffer", &error))?;
         }
         now_ns = Clock::mono_ns();
     }

@@ -76,7 +76,7 @@ pub(super) fn page(lines: &[ProbeSample]) -> String {
         format!("{:.1} s", last_us.saturating_sub(first_us) as f64 / 1e6),
         format!("points of {:.0} ms", width_us as f64 / 1e3),
     ];
-    render("godwit dccp probe", "What congestion control knew", &facts, &charts(&flows, width_us))
+    render("godwit dccp probe", "State of congestion control", &facts, &charts(&flows, width_us))
 }
 
 fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<TimeChart> {
@@ -113,7 +113,7 @@ fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<Tim
         chart(
             "window",
             "Congestion window",
-            "Packets that CCID 2 lets be under way.",
+            "Packets that CCID 2 allows in flight.",
             "packets",
             of(ProbeQuantity::Window),
         ),

@@ -84,7 +84,7 @@ impl ProbeSample {
         let words: Vec<_> = text.split_whitespace().collect();
         let count = words.len();
         if count != COLUMNS && !LINUX_COLUMNS.contains(&count) {
-            return Err(format!("{count} columns; a probe's line has 4, 11 or {COLUMNS}"));
+            return Err(format!("{count} columns; a line of a probe file has 4, 11 or {COLUMNS}"));
         }
         let mut numbers = [None; COLUMNS - 4];
         for (number, word) in numbers.iter_mut().zip(&words[4..]) {
@@ -121,16 +121,16 @@ impl ProbeSample {
 }
 
 fn whole(word: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("{word} is no whole number"))
+    word.parse().map_err(|_| format!("{word} is not a whole number"))
 }
 
 /// Reads seconds with a fraction. Returns microseconds.
 fn time_us(word: &str) -> Result<u64, String> {
-    let seconds: f64 = word.parse().map_err(|_| format!("{word} is no time"))?;
+    let seconds: f64 = word.parse().map_err(|_| format!("{word} is not a time"))?;
     if (0.0..1e12).contains(&seconds) {
         Ok((seconds * 1e6).round() as u64)
     } else {
-        Err(format!("{word} is no time"))
+        Err(format!("{word} is not a time"))
     }
 }
 
@@ -209,9 +209,9 @@ mod tests {
     fn other_files_are_told_apart() {
         for (text, words) in [
             ("a b c", "3 columns"),
-            ("x 10.0.0.1:1 10.0.0.2:2 5", "x is no time"),
-            ("1.0 10.0.0.1:1 10.0.0.2:2 five", "five is no whole number"),
-            ("-1.0 10.0.0.1:1 10.0.0.2:2 5", "-1.0 is no time"),
+            ("x 10.0.0.1:1 10.0.0.2:2 5", "x is not a time"),
+            ("1.0 10.0.0.1:1 10.0.0.2:2 five", "five is not a whole number"),
+            ("-1.0 10.0.0.1:1 10.0.0.2:2 5", "-1.0 is not a time"),
         ] {
             let error = ProbeSample::read(text).unwrap_err();
             assert!(error.contains(words), "{error}");

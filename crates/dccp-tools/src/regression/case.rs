@@ -73,8 +73,8 @@ impl DatagramHeaders {
         match (self.carrier, self.is_v6) {
             (CarrierName::Raw, false) => "over IPv4",
             (CarrierName::Raw, true) => "over IPv6",
-            (CarrierName::Udp, false) => "inside of UDP over IPv4",
-            (CarrierName::Udp, true) => "inside of UDP over IPv6",
+            (CarrierName::Udp, false) => "in UDP over IPv4",
+            (CarrierName::Udp, true) => "in UDP over IPv6",
         }
     }
 }

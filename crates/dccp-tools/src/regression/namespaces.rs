@@ -90,12 +90,13 @@ impl MeasurementNamespaces {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
         }
         let cannot = |what: &str, error| ToolError::Failed(format!("cannot {what}: {error}"));
-        let godwit = std::env::current_exe().map_err(|error| cannot("find this program", error))?;
+        let godwit =
+            std::env::current_exe().map_err(|error| cannot("find its own program file", error))?;
         let mut run = Registry::open()?.begin()?;
         let pid = std::process::id();
         let folder = std::env::temp_dir().join(format!("godwit-regression-{pid}"));
         run.register_folder(&folder)?;
-        std::fs::create_dir_all(&folder).map_err(|error| cannot("make a folder", error))?;
+        std::fs::create_dir_all(&folder).map_err(|error| cannot("create a folder", error))?;
         let [sender, receiver, links, router] =
             ['c', 's', 'g', 'h'].map(|letter| namespace::namespace_name(pid, letter));
         for name in [&sender, &receiver, &links, &router] {
@@ -254,7 +255,7 @@ impl MeasurementNamespaces {
             Ok(Some(status)) if status.success() => {}
             Ok(Some(status)) => {
                 let why = read_failures(&self.folder.join("client.out"));
-                let what = format!("{} without a whole result{why}", describe(status));
+                let what = format!("{} without a complete result{why}", describe(status));
                 return Err(failed(&client, &what));
             }
             _ => return Err(failed(&client, "did not end in time")),
@@ -288,5 +289,5 @@ fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let rate = |flow: usize| document.pointer(&format!("/flows/{flow}/directions/0/bits_per_s"));
     let rates: Option<Vec<f64>> = (0..count).map(|flow| rate(flow)?.as_f64()).collect();
-    rates.ok_or_else(|| ToolError::Failed(format!("no rate in what the client printed: {text}")))
+    rates.ok_or_else(|| ToolError::Failed(format!("no rate in the output of the client: {text}")))
 }

@@ -14,7 +14,7 @@ pub(super) fn draw(
 ) -> String {
     let plural = if document.runs == 1 { "" } else { "s" };
     let mut facts = vec![
-        format!("datagrams of {} octets", document.datagram_bytes),
+        format!("datagrams of {} bytes", document.datagram_bytes),
         document.wrapping.words().to_owned(),
         format!("tx_qlen {}", document.tx_qlen),
         format!("{} run{plural} of {} s", document.runs, document.seconds),
@@ -54,7 +54,7 @@ fn chart(rows: &[RegressionRow]) -> GoalChart {
     GoalChart {
         name: first.case.clone(),
         heading: first.words.clone(),
-        caption: format!("Each way: {}.", first.link),
+        caption: format!("Link in each direction: {}.", first.link),
         unit,
         goal: first.desired_bits_per_s / bits,
         accepted: accepted.map(|[least, most]| (least / bits, most / bits, "the mean of CCID 3")),
@@ -71,31 +71,32 @@ fn notes(document: &RegressionDocument<'_>, cases: &[&[RegressionRow]]) -> Vec<F
         let bytes = document.datagram_bytes;
         lines.push(match rtt_s_and_loss {
             Some((rtt_s, loss)) => format!(
-                "{words}: s = {bytes} octets, R = {rtt_s} s, p = {loss}: X = {:.0} octets/s = \
+                "{words}: s = {bytes} bytes, R = {rtt_s} s, p = {loss}: X = {:.0} bytes/s = \
                  {desired_bits_per_s:.0} bit/s",
                 desired_bits_per_s / 8.0
             ),
             None => format!(
-                "{words}: {bytes} octets of data of each frame with what belongs to it: \
+                "{words}: {bytes} bytes of data per frame, next to headers and framing: \
                  {desired_bits_per_s:.0} bit/s"
             ),
         });
     }
     let desired = FigureNote {
-        heading: "What is desired",
+        heading: "Desired rates",
         lines,
-        text: "The equation is that of TFRC (RFC 5348 §3.1 with b = 1), where p is taken to be the packet \
-               loss. Losses within a round trip are one loss event, so a right CCID 3 comes out above it; \
-               CCID 2 does not follow it."
-            .to_owned(),
+        text:
+            "The equation is that of TFRC (RFC 5348 §3.1 with b = 1), with the packet loss as p. \
+               Losses within a round trip are one loss event, so a correct CCID 3 is above this \
+               rate; CCID 2 does not follow the equation."
+                .to_owned(),
     };
     let agreement: Vec<_> = cases.iter().flat_map(|rows| agreements(rows)).collect();
     let spread = FigureNote {
         heading: "Spread",
         lines: agreement,
-        text: "Behind ± is the standard deviation of the runs; intervals are 95 % ones of the mean (Student). \
-               Run n has seed n by both clocks, but packets do not meet the same losses: what is sent depends \
-               on when."
+        text: "The number after ± is the standard deviation of the runs; intervals are 95 % \
+               confidence intervals of the mean (Student). Run n has seed n with both clocks, but \
+               different packets are lost, because sending depends on the times of events."
             .to_owned(),
     };
     if spread.lines.is_empty() { vec![desired] } else { vec![desired, spread] }

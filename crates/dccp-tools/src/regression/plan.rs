@@ -48,7 +48,9 @@ pub fn run_plan(
         && clocks.len() > 1
     {
         clocks.retain(|&clock| clock != RegressionClock::Real);
-        let warning = "Nothing was measured in real time: network namespaces need root.".to_owned();
+        let warning = "The cases were not measured in real time, because network namespaces need \
+                       root."
+            .to_owned();
         tell(RegressionProgress::Warning(warning.clone()))?;
         warnings.push(warning);
     }

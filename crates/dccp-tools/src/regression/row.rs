@@ -96,17 +96,17 @@ pub(super) fn head(common: CommonRunSettings) -> String {
     let (bytes, words) = (wrapping.datagram_bytes(), wrapping.words());
     let plural = if runs == 1 { "" } else { "s" };
     format!(
-        "datagrams of {bytes} octets, tx_qlen {tx_qlen}, {words}, {runs} run{plural} of {seconds} s\n\
-         {:<21} ccid {:<13} {:>12} {:>12} {:>12}\n",
+        "datagrams of {bytes} bytes, tx_qlen {tx_qlen}, {words}, {runs} run{plural} of {seconds} \
+         s\n{:<21} ccid {:<13} {:>12} {:>12} {:>12}\n",
         "", "clock", "desired", "measured", "spread"
     )
 }
 
 /// Explanation of the columns.
 pub(super) const FOOT: &str = "\
-desired: what the line takes without losses; with them X = s / (R f(p)), f(p) = sqrt(2p/3) +
+desired: the capacity of the line without losses; with losses X = s / (R f(p)), f(p) = sqrt(2p/3) +
 12 sqrt(3p/8) p (1 + 32 p^2), of TFRC (RFC 5348 with b = 1), where p is the packet loss. Losses
-within a round trip are one loss event, so a right CCID 3 comes out above it; CCID 2 does not follow it.
+within a round trip are one loss event, so a correct CCID 3 is above it; CCID 2 does not follow it.
 spread: the standard deviation of the runs.
 ";
 
@@ -159,7 +159,7 @@ impl RegressionRow {
         }
         let [least, most] = self.accepted_bits_per_s?;
         Some(format!(
-            "{}: the mean of {} is outside of {} to {}",
+            "{}: the mean of {} is outside the accepted range of {} to {}",
             self.name(),
             units::rate(self.mean_bits_per_s),
             units::rate(least),
@@ -226,7 +226,8 @@ mod tests {
         assert_eq!((row(3, &[3.2e6]).shortfall(), row(2, &[1.0]).shortfall()), (None, None));
         assert_eq!(
             row(3, &[2.8e6]).shortfall().unwrap(),
-            "1 % loss, 40 ms RTT, CCID 3, real time: the mean of 2.80 Mbits/sec is outside of 2.90 Mbits/sec \
+            "1 % loss, 40 ms RTT, CCID 3, real time: the mean of 2.80 Mbits/sec is outside \
+             the accepted range of 2.90 Mbits/sec \
              to 3.70 Mbits/sec"
         );
         let row = row(3, &[3.1e6, 3.3e6]);

@@ -44,8 +44,8 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             grouped_count(each.len(), "class", "classes"),
             clients_text(clients)
         ),
-        "reserve for these clients and give the class by `client-classes` of the reservation: that \
-         is one look-up",
+        "make reservations for these clients and assign the class with `client-classes` of the \
+         reservation: that takes one look-up",
     );
     let clients: usize = few.iter().map(|test| test.metrics.clients).sum();
     let is_list = clients >= CLIENTS_OF_ALL_CLASSES;
@@ -55,11 +55,12 @@ pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             positions(&few),
             measured::classes(few.len(), 0),
             format!(
-                "{} stand for one or a few clients each, and every one is tested for each message",
+                "{} match one or a few clients each, and the server tests all of them for each \
+                 message",
                 grouped_count(few.len(), "class", "classes")
             ),
-            "reserve for these clients and give the class by `client-classes` of the reservation, \
-             or have the identity name the class with one `template-test`",
+            "make reservations for these clients and assign the class with `client-classes` of the \
+             reservation, or derive the class from the identity with one `template-test`",
         );
     }
     let is_in_list = |class: &ClassFacts<'_>| is_list && few.iter().any(|t| t.class.at == class.at);
@@ -101,7 +102,7 @@ fn many_classes(
             "{} are evaluated for each message, {tested} of them with a test",
             grouped_count(classes.len(), "class", "classes")
         ),
-        "take out classes that nothing refers to, set `only-in-additional-list` where a class only \
+        "remove classes that nothing refers to, set `only-in-additional-list` where a class only \
          adds options, and make one `template-test` of tests that compare the same field",
     );
 }
@@ -130,9 +131,12 @@ fn long_regexes(
         PerformanceFault::LongRegex,
         at,
         measured::advised(),
-        format!("a regular expression of {longest} characters is run over a field of each message"),
-        "compare a part of the field with `substring` or `split`, or have the field name the class \
-         with a `template-test`",
+        format!(
+            "the server searches a field of each message with a regular expression of \
+                 {longest} characters"
+        ),
+        "compare a part of the field with `substring` or `split`, or derive the class from the \
+         field with a `template-test`",
     );
 }
 

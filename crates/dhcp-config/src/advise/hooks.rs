@@ -17,7 +17,7 @@ const ON_THE_PATH: [(&str, &str); 9] = [
     ("legal_log", "writes a record, which may be a row of a database"),
     ("limits", "counts against limits before anything else is done"),
     ("ping_check", "holds offers back until a ping has timed out"),
-    ("radius", "asks a server of RADIUS and waits"),
+    ("radius", "queries a RADIUS server and waits"),
     ("run_script", "starts a process"),
     ("user_chk", "looks the client up in a file"),
 ];
@@ -62,8 +62,8 @@ fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             vec![at],
             measured::advised(),
             format!("`{name}` {what}, for each message or each lease"),
-            "take the library out if its work is not needed; limit it to the subnets that need it \
-             where it can be",
+            "remove the library if it is not needed; if it can be limited to subnets, name only \
+             those that need it",
         );
     }
 }
@@ -81,8 +81,8 @@ fn parked(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::ParkedPacketLimit,
         facts.global.at("parked-packet-limit").into_iter().collect(),
         measured::advised(),
-        reason + ": under overload all of them leave too late",
-        "take `parked-packet-limit` out: 256 is the default",
+        reason + ": under overload all answers leave too late",
+        "remove `parked-packet-limit`: 256 is the default",
     );
 }
 
@@ -100,8 +100,8 @@ fn relationship(
             PerformanceFault::HaLoadBalancing,
             at("mode"),
             measured::advised(),
-            "each server takes its half of the clients by a class, and pools are split by classes: a \
-             pool with a free address is found later",
+            "each server selects its half of the clients by a class, and classes divide the pools: \
+             the search for a pool with a free address takes longer",
             "use `\"mode\": \"hot-standby\"` when one server can carry the load",
         );
     }
@@ -111,7 +111,7 @@ fn relationship(
             at("heartbeat-delay"),
             measured::advised(),
             "heartbeats are sent and answered more often than every five seconds",
-            "take `heartbeat-delay` out: 10000 ms is the default",
+            "remove `heartbeat-delay`: 10000 ms is the default",
         );
     }
     let backups = relation.maps("peers").into_iter();
@@ -149,8 +149,8 @@ fn relationship(
             PerformanceFault::HaSharedDatabase,
             vec![position],
             measured::advised(),
-            "leases are in a database that both servers can reach, and are sent to the partner all \
-             the same",
+            "leases are in a database that both servers can reach, and the server still sends them \
+             to the partner",
             "if the partner uses the same database, set `\"send-lease-updates\": false` and \
              `\"sync-leases\": false`",
         );
@@ -168,7 +168,8 @@ fn threads(facts: &ConfigFacts<'_>, relation: View<'_>, report: &mut FindingColl
         PerformanceFault::HaSingleThreaded,
         off.filter_map(|key| threads.at(key)).collect(),
         measured::partner_on_one_thread(),
-        "updates from and to the partner go one after the other, past the threads of the server",
+        "the server sends and receives the partner's updates one after the other, not in its \
+         threads",
         "set `\"enable-multi-threading\": true` and `\"http-dedicated-listener\": true` in the \
          `multi-threading` of the relationship",
     );

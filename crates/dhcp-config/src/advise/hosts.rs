@@ -58,7 +58,7 @@ fn report_no_reservations(facts: &ConfigFacts<'_>, report: &mut FindingCollector
         at,
         measured::reservations_in_memory(),
         format!(
-            "there are no reservations, and each client is looked up by {} all the same",
+            "there are no reservations, but the server looks up each client by {}",
             grouped_count(facts.settings.host_identifiers.len(), "identifier", "identifiers")
         ),
         "set `\"reservations-in-subnet\": false` and `\"reservations-global\": false`",
@@ -102,8 +102,8 @@ fn database_lookups(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             facts.settings.host_identifiers.len(),
             quoted(facts.settings.host_identifiers.iter().copied())
         ),
-        "name in `host-reservation-identifiers` only what the reservations in the database go by, \
-         best one kind",
+        "list in `host-reservation-identifiers` only the kinds that the reservations in the \
+         database use, best a single one",
     );
 }
 
@@ -150,7 +150,7 @@ fn empty_scopes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::ReservationMode,
         at,
         measured::reservations_in_memory(),
-        "clients are looked up among global reservations, and there are none",
+        "the server looks up clients among global reservations, but there are none",
         change,
     );
     let empty = |subnet: &&SubnetConfigFacts<'_>| subnet.modes.in_subnet && subnet.hosts.is_empty();
@@ -161,7 +161,10 @@ fn empty_scopes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::ReservationMode,
         at,
         measured::reservations_in_memory(),
-        format!("clients are looked up among the reservations of {count}, and there are none"),
+        format!(
+            "the server looks up clients among the reservations of {count}, but there are \
+                 none"
+        ),
         "set `\"reservations-in-subnet\": false` there",
     );
 }
@@ -191,15 +194,16 @@ fn in_pools(facts: &ConfigFacts<'_>, in_database: bool, report: &mut FindingColl
         PerformanceFault::ReservationMode,
         outside,
         cost(),
-        "each address of a pool is looked up before it is given, and no reservation of this file is \
-         in a pool",
+        "the server looks up each address of a pool before it assigns it, but no reservation of \
+         this file is in a pool",
         "set `\"reservations-out-of-pool\": true`",
     );
     report.add(
         PerformanceFault::ReservationMode,
         inside,
         cost(),
-        "each address of a pool is looked up before it is given, because reservations are in pools",
+        "the server looks up each address of a pool before it assigns it, because reservations are \
+         in pools",
         "move the reserved addresses out of the pools and set `\"reservations-out-of-pool\": true`",
     );
 }

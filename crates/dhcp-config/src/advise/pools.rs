@@ -39,11 +39,12 @@ pub(super) fn judge(
             facts.networks.iter().map(|network| network.at).collect(),
             measured::advised(),
             format!(
-                "{}: a client may belong to any subnet of its network, so one after the other is \
-                 searched for its lease, its reservation and a free address",
+                "{}: a client may belong to any subnet of its network, so the server searches one \
+                 after the other for its lease, its reservation and a free address",
                 grouped_count(facts.networks.len(), "shared network", "shared networks")
             ),
-            "replace each by one subnet of the whole size; take it away where it has one subnet",
+            "replace its subnets by one of the whole size; remove a shared network that has only \
+             one subnet",
         );
     }
     if let Some(carried) = &observed.carried {
@@ -70,8 +71,8 @@ fn full_pools(facts: &ConfigFacts<'_>, leases: &LeasedResources, report: &mut Fi
         full.iter().map(|&(at, _)| at).collect(),
         measured::full_pool(),
         format!(
-            "{} by the lease file, the fullest {:.1} %: the search for a free address goes past all \
-             that are taken",
+            "{} according to the lease file, the fullest {:.1} % full: the search for a free \
+             address passes all leased ones",
             grouped_count(full.len(), "pool is nearly full", "pools are nearly full"),
             fullest * 100.0
         ),
@@ -94,8 +95,8 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             small[..1].to_vec(),
             measured::advised(),
             format!(
-                "{} subnets have at most {SMALL_SUBNET} addresses each, the first of them here: small \
-                 ones fill sooner, and the right one is searched for each message",
+                "{} subnets have at most {SMALL_SUBNET} addresses each, the first of them here: \
+                 small ones fill sooner, and the server searches the right one for each message",
                 grouped(small.len() as f64)
             ),
             "join subnets of one link to a larger one with one pool",
@@ -108,8 +109,8 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             tiny.iter().map(|subnet| subnet.pools[0].at).collect(),
             measured::advised(),
             format!(
-                "{} at most {SMALL} addresses to give: a few clients more and the pool is full, and \
-                 the search for a free address long",
+                "{} at most {SMALL} addresses: with a few more clients the pool is full, and the \
+                 search for a free address takes long",
                 match tiny.len() {
                     1 => "a subnet has".to_owned(),
                     count => format!("{} subnets have", grouped(count as f64)),

@@ -44,7 +44,7 @@ fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         let reason = if count < best {
             format!("{count} threads leave processors idle while they wait for the store")
         } else {
-            format!("{count} threads are more than gain anything: they wait for each other's locks")
+            format!("{count} threads are too many: they wait for each other's locks")
         };
         report.add(
             PerformanceFault::ThreadCount,
@@ -60,11 +60,14 @@ fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let reason = match queue {
         0 => "the queue has no limit: under overload every answer comes too late".to_owned(),
         _ if queue > longest => format!(
-            "{queue} messages wait for {threads} threads: under overload answers come late and no \
-             more of them"
+            "a queue of {queue} messages is too long for {threads} threads: under overload answers \
+             come later, and not more of them"
         ),
         _ if queue < threads => {
-            format!("{queue} messages cannot keep {threads} threads busy, the rest is dropped")
+            format!(
+                "a queue of {queue} messages cannot keep {threads} threads busy; the server \
+                     drops the rest"
+            )
         }
         _ => return,
     };
@@ -111,8 +114,9 @@ fn databases(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
                 PerformanceFault::SqlLeases,
                 vec![at],
                 measured::database(store, has_threads, false),
-                "each lease is a question to a database",
-                "keep leases in a memfile, unless others read or write them in the database",
+                "each lease takes a query to a database",
+                "keep leases in a memfile, unless other programs read or write them in the \
+                 database",
             );
         }
     }
@@ -138,8 +142,8 @@ fn log(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::DebugLogging,
         debug.map(|logger| logger.at_any(&["severity"])).collect(),
         measured::advised(),
-        "debug messages are made and written for each message that is handled",
-        "set `\"severity\": \"INFO\"`, or `\"WARN\"`, which is silent about each lease",
+        "the server writes debug messages for each DHCP message",
+        "set `\"severity\": \"INFO\"`, or `\"WARN\"`, which does not log each lease",
     );
 }
 
@@ -151,8 +155,9 @@ fn caching(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         PerformanceFault::LeaseCachingOff,
         at.into_iter().collect(),
         measured::advised(),
-        "a client that asks again at once has its lease written again, and the server reports it \
+        "when a client requests its lease again at once, the server writes it again and reports it \
          again to its partner and the name server",
-        "take `cache-threshold` out: 0.25 is the default, by which younger leases are given unchanged",
+        "remove `cache-threshold`: with the default, 0.25, the server returns younger leases \
+         unchanged",
     );
 }

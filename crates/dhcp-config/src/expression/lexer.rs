@@ -139,7 +139,7 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
         [name, word.map_or(0, str::len), number, address].into_iter().max().unwrap_or_default();
     if longest == 0 {
         let character = rest.chars().next().unwrap_or_default();
-        return Err(error(at, format!("`{character}` cannot stand here")));
+        return Err(error(at, format!("`{character}` is not allowed here")));
     }
     if longest == name {
         let trimmed = rest[..name].trim_end_matches([' ', '\t', '\n', ']']);

@@ -217,7 +217,7 @@ impl<'p> ExpressionParser<'p> {
         let (at, source) = self.string()?;
         let source = String::from_utf8_lossy(&source);
         let pattern = self.vocabulary.pattern(&source).or_else(|reason| {
-            error(at, format!("the regular expression `{source}` is of no use: {reason}"))
+            error(at, format!("the regular expression `{source}` is not valid: {reason}"))
         })?;
         self.expect(",")?;
         let text = self.text()?;

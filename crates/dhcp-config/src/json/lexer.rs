@@ -89,7 +89,7 @@ impl<'p> Lexer<'p> {
         let text: Arc<str> = if is_too_long { "".into() } else { text.into() };
         let source = sources.add(name, Arc::clone(&text));
         if is_too_long {
-            let message = format!("the text has more than {MAX_TEXT_BYTES} octets");
+            let message = format!("the text has more than {MAX_TEXT_BYTES} bytes");
             findings.error(SourcePosition::new(source, 0), message);
             return Err(ReportedParseError);
         }
@@ -155,7 +155,7 @@ impl<'p> Lexer<'p> {
                 "save the file as UTF-8 without one",
             ),
             '\'' => {
-                self.findings.error_help(at, "unexpected `'`", "strings stand in double quotes")
+                self.findings.error_help(at, "unexpected `'`", "write strings in double quotes")
             }
             _ if character.is_control() => {
                 self.findings.error(at, format!("unexpected character U+{:04X}", character as u32));
@@ -229,7 +229,7 @@ impl<'p> Lexer<'p> {
         let text = self.resolver.read(self.sources.name(at.source()), &path);
         match text {
             Ok(text) if text.len() > MAX_TEXT_BYTES => {
-                let message = format!("`{path}` has more than {MAX_TEXT_BYTES} octets");
+                let message = format!("`{path}` has more than {MAX_TEXT_BYTES} bytes");
                 self.findings.error(at, message);
                 Err(ReportedParseError)
             }
@@ -312,7 +312,7 @@ impl<'p> Lexer<'p> {
         self.findings.error_help(
             at,
             format!("unexpected word `{run}`"),
-            "strings stand in double quotes",
+            "write strings in double quotes",
         );
         JsonToken::Unusable
     }

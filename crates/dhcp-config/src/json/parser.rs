@@ -190,7 +190,7 @@ impl JsonParser<'_> {
                 self.lexer.findings.error_with_second_position(
                     comma_at,
                     message,
-                    "the open one began at",
+                    "the unclosed one begins at",
                     open,
                 );
                 return Err(ReportedParseError);
@@ -211,7 +211,7 @@ impl JsonParser<'_> {
         self.lexer.findings.warn_help(
             at,
             "extra `,`",
-            "it is harmless; a piece of the configuration may be missing here",
+            "it is harmless; a part of the configuration may be missing here",
         );
     }
 

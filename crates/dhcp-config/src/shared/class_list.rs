@@ -95,7 +95,11 @@ fn class<F: Classified>(
     }
     if let Some(only) = only_in_additional_list.filter(|only| only.value) {
         if BUILT_IN.contains(&name.value) || SPECIAL.contains(&name.value) {
-            let message = format!("`{}` cannot wait for a list of additional classes", name.value);
+            let message = format!(
+                "`{}` cannot be evaluated for lists of additional classes \
+                                   only",
+                name.value
+            );
             findings.error(only.at, message);
         } else if valid_lifetime.is_some() || F::shapes_leases(&own) {
             let message = "lifetimes of a class that is evaluated after allocation have no effect";

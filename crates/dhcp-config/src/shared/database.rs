@@ -24,7 +24,7 @@ pub(crate) fn lease_database<F: ConfigFamily>(
             ..SqlDatabase::new(SqlKind::Sqlite, path)
         });
     } else if let (Some(_), Some(at)) = (&godwit.sqlite, at) {
-        let help = "Kea would use this one; take `sqlite` out of `user-context.godwit`";
+        let help = "Kea would use this one; remove `sqlite` from `user-context.godwit`";
         findings.error_help(at, "there are two lease databases, this one and `sqlite`", help);
     }
     let is_sql = database.sql.is_some();

@@ -90,7 +90,7 @@ pub(super) enum Translation {
 /// Returns the fault, as a phrase for the operator.
 pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     if expression.len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} octets"));
+        return Err(format!("it has more than {LONGEST} bytes"));
     }
     let mut translator = Translator::default();
     let mut rest = expression;

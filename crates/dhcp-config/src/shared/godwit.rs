@@ -45,7 +45,7 @@ pub(crate) fn read(
     if let Some(setting) = fields.integer("flush-interval-ms", 1..=MAX_INTERVAL_MS, findings) {
         settings.flush_interval_ms = setting.value as u32;
         if settings.durability != Durability::Interval {
-            let help = "it counts with `\"durability\": \"interval\"` only";
+            let help = "it applies only with `\"durability\": \"interval\"`";
             findings.warn_help(setting.at, "`flush-interval-ms` has no effect here", help);
         }
     }
@@ -137,7 +137,7 @@ fn host(value: &JsonValue, findings: &mut ParseContext) -> Option<(String, Optio
     match port {
         Ok(port) if !name.is_empty() && port != Some(0) => Some((name.to_owned(), port)),
         _ => {
-            let message = format!("`{}` is no host", text.value);
+            let message = format!("`{}` is not a host", text.value);
             findings.error_help(text.at, message, "write `name` or `name:port`");
             None
         }

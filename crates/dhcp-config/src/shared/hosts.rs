@@ -148,13 +148,13 @@ const LABEL_MAX: usize = 63;
 fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
-        findings.warn(text.at, format!("`hostname`: {fault}; what does not fit is cut off"));
+        findings.warn(text.at, format!("`hostname`: {fault}; the server cuts off the rest"));
     }
     // An escape stands for fewer bytes than its text has.
     let labels = text.value.split('.').filter(|label| !label.contains('\\'));
     if let Some(octets) = labels.map(str::len).max().filter(|octets| *octets > LABEL_MAX) {
         let message = format!(
-            "`hostname`: a label has {octets} octets, of which options 39 and 81 carry {LABEL_MAX}"
+            "`hostname`: a label has {octets} bytes, of which options 39 and 81 carry {LABEL_MAX}"
         );
         findings.warn(text.at, message);
     }
@@ -186,7 +186,7 @@ fn identifier<F: ReservationFamily>(
     }
     if !has_key {
         let keys: Vec<&str> = F::IDENTIFIERS.iter().map(|(key, _)| *key).collect();
-        let help = format!("it has one of: {}", keys.join(", "));
+        let help = format!("give one of: {}", keys.join(", "));
         findings.error_help(fields.at, "a reservation needs an identifier", help);
     }
     single.map(|(_, identifier)| identifier)
@@ -210,7 +210,7 @@ fn checked(
     let (count, lengths) = (octets.len(), lengths(kind));
     if !lengths.contains(&count) {
         let (least, most) = lengths.into_inner();
-        let message = format!("`{key}` has {count} octets; it must have from {least} to {most}");
+        let message = format!("`{key}` has {count} bytes; it must have from {least} to {most}");
         findings.error(text.at, message);
         return None;
     }

@@ -60,13 +60,13 @@ impl UnsupportedFeature {
 pub(crate) static CONFIG_BACKEND: UnsupportedFeature = UnsupportedFeature::dangerous(
     "config-backend",
     "`config-control` is",
-    "the configuration would be this file only",
+    "the server would use the configuration of this file only",
 );
 /// Feature: two servers that know each other's leases.
 pub(crate) static HIGH_AVAILABILITY: UnsupportedFeature = UnsupportedFeature::dangerous(
     "high-availability",
     "high availability is",
-    "the partner server would not hear of leases given here, nor this one of the partner's",
+    "the partner server would not learn of this server's leases, nor this server of the partner's",
 );
 /// Feature: a library that is not Kea's own.
 pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangerous(
@@ -75,11 +75,8 @@ pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangero
     "its function would be missing",
 );
 /// Feature: updates of the Domain Name System.
-pub(crate) static DDNS: UnsupportedFeature = UnsupportedFeature::harmless(
-    "ddns",
-    "updating the Domain Name System is",
-    "no name is registered",
-);
+pub(crate) static DDNS: UnsupportedFeature =
+    UnsupportedFeature::harmless("ddns", "dynamic DNS is", "the server updates no DNS records");
 /// Feature: DHCPv4 over DHCPv6 (RFC 7341).
 pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
     "dhcp4o6",
@@ -91,7 +88,7 @@ pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
 pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
     "shared-flq",
     "the allocator `shared-flq` is",
-    "the allocator `flq` is used in its place",
+    "the server uses the allocator `flq` instead",
 );
 
 /// Kea's hook libraries that are not built in, by the part of the file name between `libdhcp_` and
@@ -138,12 +135,12 @@ static CB_COMMANDS: UnsupportedFeature = UnsupportedFeature::harmless(
 static CONFIG_BACKEND_LIBRARY: UnsupportedFeature = UnsupportedFeature::harmless(
     "config-backend-library",
     "the hook library for configurations in databases is",
-    "the configuration is this file only",
+    "the server uses the configuration of this file only",
 );
 static DDNS_TUNING: UnsupportedFeature = UnsupportedFeature::harmless(
     "ddns-tuning",
     "the hook library that computes host names is",
-    "no names are computed",
+    "the server computes no names",
 );
 static FLEX_OPTION: UnsupportedFeature = UnsupportedFeature::harmless(
     "flex-option",
@@ -152,13 +149,13 @@ static FLEX_OPTION: UnsupportedFeature = UnsupportedFeature::harmless(
 );
 static GSS_TSIG: UnsupportedFeature = UnsupportedFeature::harmless(
     "gss-tsig",
-    "the hook library for signed name updates is",
-    "no name is registered",
+    "the hook library for signed DNS updates is",
+    "the server updates no DNS records",
 );
 static HOST_CACHE: UnsupportedFeature = UnsupportedFeature::harmless(
     "host-cache",
     "the hook library that caches reservations is",
-    "there is nothing that would need it",
+    "the server needs no such cache",
 );
 static LEASE_QUERY: UnsupportedFeature = UnsupportedFeature::harmless(
     "lease-query",
@@ -167,7 +164,7 @@ static LEASE_QUERY: UnsupportedFeature = UnsupportedFeature::harmless(
 );
 static LEGAL_LOG: UnsupportedFeature = UnsupportedFeature::harmless(
     "legal-log",
-    "the hook library that logs leases for the record is",
+    "the hook library that keeps a legal log of leases is",
     "the lease file is the only record",
 );
 static LIMITS: UnsupportedFeature = UnsupportedFeature::harmless(

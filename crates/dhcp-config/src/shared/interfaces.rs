@@ -100,7 +100,7 @@ fn named_interface<A: Address>(
         None => None,
     };
     if name == "*" {
-        findings.error(text.at, "`*` goes without an address");
+        findings.error(text.at, "`*` takes no address");
         return None;
     }
     if let Some(group) = address.filter(|address| address.is_group()) {

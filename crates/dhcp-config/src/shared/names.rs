@@ -114,8 +114,8 @@ pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseConte
     let keys = read(fields, findings);
     for key in ["hostname-char-set", "hostname-char-replacement"] {
         if let Some(at) = fields.take(key).map(|entry| entry.value.at) {
-            let message = format!("`{key}` does not count in a pool");
-            findings.warn_help(at, message, "as in Kea, that of the pool's subnet counts");
+            let message = format!("`{key}` has no effect in a pool");
+            findings.warn_help(at, message, "as in Kea, the value of the pool's subnet applies");
         }
     }
     NameKeys { character_set: None, character_replacement: None, ..keys }
@@ -174,7 +174,7 @@ fn part_of_name<'v>(
 ) -> Option<PositionedValue<&'v str>> {
     let text = fields.text(key, findings)?;
     if let Err(fault) = HostName::check(text.value) {
-        findings.warn(text.at, format!("`{key}`: {fault}; it does not count"));
+        findings.warn(text.at, format!("`{key}`: {fault}; it has no effect"));
         return None;
     }
     Some(text)
@@ -190,8 +190,8 @@ fn characters(
         Ok(value) => Some(PositionedValue { value, at: text.at }),
         Err(reason) => {
             let message = format!("`hostname-char-set` is not a regular expression: {reason}");
-            let help = "it is an extended one and matches what is replaced in names, as \
-                        `[^A-Za-z0-9.-]` does";
+            let help = "write an extended regular expression that matches the characters to \
+                        replace in names, such as `[^A-Za-z0-9.-]`";
             findings.error_help(text.at, message, help);
             None
         }
@@ -207,7 +207,7 @@ fn replacement<'v>(
     let is_group = |pair: &[u8]| pair[0] == b'$' && matches!(pair[1], b'1'..=b'9');
     if text.value.as_bytes().windows(2).any(is_group) {
         let message = "`hostname-char-replacement` names a group of `hostname-char-set`";
-        let help = "nothing is put there; `$&` is the whole match, `$$` a dollar sign";
+        let help = "the server inserts nothing for it; `$&` is the whole match, `$$` a dollar sign";
         findings.warn_help(text.at, message, help);
     }
     Some(text)
@@ -284,14 +284,17 @@ pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut Parse
     let server = server.map_or(loopback, |server| server.value);
     let Some(sender) = sender else { return };
     if sender.value.is_ipv4() != server.is_ipv4() {
-        let message =
-            format!("`sender-ip` {} and `server-ip` {server} are of two kinds", sender.value);
+        let message = format!(
+            "`sender-ip` {} and `server-ip` {server} are of different \
+                     families",
+            sender.value
+        );
         findings.error(sender.at, message);
     }
     let port =
         |setting: Option<PositionedValue<i64>>, default| setting.map_or(default, |port| port.value);
     if sender.value == server && port(sender_port, 0) == port(server_port, 53_001) {
-        findings.error(sender.at, "`sender-ip` and `server-ip` are one address with one port");
+        findings.error(sender.at, "`sender-ip` and `server-ip` are the same address and port");
     }
 }
 

@@ -174,7 +174,7 @@ pub(crate) fn host_identifiers<F: ConfigFamily>(
             of_family().filter(|(name, _)| word == "auto" || *name == word).map(|p| p.1).collect();
         if kinds_of_word.is_empty() {
             let names: Vec<&str> = of_family().map(|(name, _)| *name).collect();
-            let help = format!("they are: auto, {}", names.join(", "));
+            let help = format!("valid values: auto, {}", names.join(", "));
             findings.error_help(at, format!("`{KEY}` cannot hold `{word}`"), help);
         }
         if kinds_of_word.iter().any(|kind| kinds.contains(kind)) {

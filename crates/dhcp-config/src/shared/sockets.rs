@@ -108,7 +108,7 @@ fn socket<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Opt
 fn unix(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option<ControlSocket> {
     for key in OF_HTTP {
         if let Some(entry) = fields.take(key) {
-            findings.error(entry.at, format!("`{key}` is nothing for a `unix` control socket"));
+            findings.error(entry.at, format!("`{key}` has no meaning for a `unix` control socket"));
         }
     }
     if fields.take("socket-name").is_none() {
@@ -229,7 +229,7 @@ fn basic<F: ConfigFamily>(
     fields.finish(findings);
     if clients.is_empty() {
         // As in Kea, an empty list permits every client.
-        let message = "`authentication` names no `clients`: everyone may give commands";
+        let message = "`authentication` names no `clients`: every client may send commands";
         findings.warn(value.at, message);
         return None;
     }

@@ -217,7 +217,7 @@ pub(super) fn read(
     [database.is_readonly, database.retries_on_startup] = flags;
     if kind == Some(DatabaseKind::Memfile) {
         for (key, at) in set_keys.into_iter().filter(|(key, _)| !refused.contains(key)) {
-            findings.warn(at, format!("`{key}` means nothing to a memfile"));
+            findings.warn(at, format!("`{key}` has no effect on a memfile"));
         }
     }
     database

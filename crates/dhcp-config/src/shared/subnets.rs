@@ -274,8 +274,8 @@ impl<'f, F: Scoped> Subnets<'f, F> {
                 1 => "this subnet has no `id`: it is numbered automatically".to_owned(),
                 _ => format!("{count} subnets have no `id`, this one first: they are numbered"),
             };
-            let help = "leases are stored under the `id`, which moves when subnets are added; \
-                        Kea 3 demands one";
+            let help = "leases are stored with the `id`, and automatic ones change when subnets \
+                        are added; Kea 3 requires an `id`";
             self.findings.warn_help(at, message, help);
         }
         pools::refuse_overlaps(&self.ranges, &self.delegated, self.findings);

@@ -28,7 +28,7 @@ impl ConfigFamily for Dhcp4Family {
     const TUPLE: Field = Field::ShortTuple;
     const VENDOR_OPTIONS: u16 = 125;
     const VENDOR_CLASS: u16 = 124;
-    const VENDOR_CLASS_HELP: &'static str = "write them as `9, 0161`: enterprise 9, one octet, `a`";
+    const VENDOR_CLASS_HELP: &'static str = "write them as `9, 0161`: enterprise 9, one byte, `a`";
     const REPEATING_SPACE: Option<&'static str> = None;
     const SUB_OPTION_WIDTH: usize = 1;
     const LISTS_MAY_BE_EMPTY: &'static [Field] = &[Field::Ipv4, Field::Ipv6, Field::Ipv6Prefix];
@@ -39,8 +39,8 @@ impl ConfigFamily for Dhcp4Family {
         calculate: false,
         t1_percent: 0.5,
         t2_percent: 0.875,
-        on_tie: "`renew-timer` is left out of replies",
-        on_late: "it is left out of replies",
+        on_tie: "`renew-timer` is not sent in replies",
+        on_late: "it is not sent in replies",
     };
     const HOST_IDENTIFIERS: &'static [IdentifierKind] = &[
         IdentifierKind::HardwareAddress,

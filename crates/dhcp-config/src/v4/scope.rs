@@ -227,7 +227,7 @@ pub(super) fn name(
     let text = fields.text(key, findings).filter(|text| !text.value.is_empty())?;
     let length = text.value.len();
     if length > most {
-        findings.error(text.at, format!("`{key}` has {length} octets; {most} is the most"));
+        findings.error(text.at, format!("`{key}` has {length} bytes; at most {most} are allowed"));
         return None;
     }
     Some(text.value.to_owned())

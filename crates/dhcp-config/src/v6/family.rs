@@ -29,7 +29,7 @@ impl ConfigFamily for Dhcp6Family {
     const VENDOR_OPTIONS: u16 = 17;
     const VENDOR_CLASS: u16 = 16;
     const VENDOR_CLASS_HELP: &'static str =
-        "write them as `9, 000161`: enterprise 9, one octet, `a`";
+        "write them as `9, 000161`: enterprise 9, one byte, `a`";
     const REPEATING_SPACE: Option<&'static str> = Some(NTP_SPACE);
     const SUB_OPTION_WIDTH: usize = 2;
     const LISTS_MAY_BE_EMPTY: &'static [Field] =
@@ -41,7 +41,7 @@ impl ConfigFamily for Dhcp6Family {
         calculate: true,
         t1_percent: 0.5,
         t2_percent: 0.8,
-        on_tie: "`renew-timer` is sent as 0, which leaves it to the client",
+        on_tie: "`renew-timer` is sent as 0: the client chooses the time",
         on_late: "leases end before their clients extend them",
     };
     const HOST_IDENTIFIERS: &'static [IdentifierKind] =

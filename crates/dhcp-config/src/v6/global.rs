@@ -148,7 +148,7 @@ fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<M
                 findings.error_help(
                     text.at,
                     message,
-                    format!("they are: any, {}", names.join(", ")),
+                    format!("valid values: any, {}", names.join(", ")),
                 );
                 continue;
             }

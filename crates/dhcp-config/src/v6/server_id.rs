@@ -39,7 +39,13 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdCo
         ("enterprise-id", enterprise, config.kind == ServerIdType::En),
     ] {
         if let Some(setting) = setting.filter(|setting| setting.value != 0 && !is_used) {
-            findings.warn(setting.at, format!("`{key}` means nothing to this type of `server-id`"));
+            findings.warn(
+                setting.at,
+                format!(
+                    "`{key}` has no effect with this type of \
+                                               `server-id`"
+                ),
+            );
         }
     }
     godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);
@@ -54,7 +60,11 @@ fn identifier(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option
     let text = fields.text("identifier", findings)?;
     match binary_field(text.value.as_bytes()) {
         Ok(octets) if octets.len() > MOST => {
-            let message = format!("`identifier` has {} octets; {MOST} is the most", octets.len());
+            let message = format!(
+                "`identifier` has {} bytes; at most {MOST} are \
+                                   allowed",
+                octets.len()
+            );
             findings.error(text.at, message);
             None
         }

@@ -53,7 +53,7 @@ fn checked(
     level: ExtendedInfoChecks,
 ) -> (Map<String, Value>, ExtendedInfo) {
     let Value::Object(mut context) = context else {
-        return (Map::new(), dropped("the user context is no map"));
+        return (Map::new(), dropped("the user context is not a map"));
     };
     if context.is_empty() {
         return (context, ExtendedInfo::Tidied);
@@ -71,7 +71,7 @@ fn checked(
             }
             outcome
         }
-        Some(_) => dropped("`ISC` is no map"),
+        Some(_) => dropped("`ISC` is not a map"),
     };
     (context, outcome)
 }
@@ -85,7 +85,7 @@ fn octets(map: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, String
     match map.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => octets_from_hex(text).map(Some),
-        Some(_) => Err(format!("`{key}` is no string")),
+        Some(_) => Err(format!("`{key}` is not a string")),
     }
 }
 
@@ -94,7 +94,7 @@ fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
     for key in ["remote-id", "relay-id"] {
         match map.get(key).map(Value::as_str) {
             None => {}
-            Some(None) => return Err(format!("`{key}` is no string")),
+            Some(None) => return Err(format!("`{key}` is not a string")),
             Some(Some("")) => return Err(format!("`{key}` is empty")),
             Some(Some(text)) if !is_hexadecimal(text) => {
                 return Err(format!("`{key}` is not hexadecimal"));

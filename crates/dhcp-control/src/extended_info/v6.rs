@@ -22,7 +22,7 @@ pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> 
         (Some(_), Some(list)) => (list, ExtendedInfo::Tidied),
     };
     let Value::Array(mut relays) = list else {
-        return dropped(format!("`{KEY}` is no list"));
+        return dropped(format!("`{KEY}` is not a list"));
     };
     if relays.is_empty() {
         return dropped(format!("`{KEY}` is empty"));
@@ -31,7 +31,7 @@ pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> 
     for (number, relay) in relays.iter_mut().enumerate() {
         let checked = match relay {
             Value::Object(map) => check_relay(map, is_upgrade, level),
-            _ => Err("it is no map".to_owned()),
+            _ => Err("it is not a map".to_owned()),
         };
         if let Err(why) = checked {
             return dropped(format!("in relay agent {number} of `{KEY}`: {why}"));
@@ -60,7 +60,7 @@ fn check_relay(
     if level == ExtendedInfoChecks::Pedantic {
         check_address(relay, "peer")?;
         if !relay.get("hop").is_some_and(|hop| hop.is_i64() || hop.is_u64()) {
-            return Err("`hop` is no number".to_owned());
+            return Err("`hop` is not a number".to_owned());
         }
         let known = ["hop", "link", "peer", "options", "remote-id", "relay-id", "comment"];
         check_keys(relay, &known)?;
@@ -71,6 +71,6 @@ fn check_relay(
 fn check_address(relay: &Map<String, Value>, key: &str) -> Result<(), String> {
     match relay.get(key).and_then(Value::as_str).map(str::parse::<Ipv6Addr>) {
         Some(Ok(_)) => Ok(()),
-        _ => Err(format!("`{key}` is no IPv6 address")),
+        _ => Err(format!("`{key}` is not an IPv6 address")),
     }
 }

@@ -406,14 +406,14 @@ fn base(text: &str) -> Result<Base, String> {
     let (kind, value) = text.split_once('=').ok_or("must be mac=..., ether=... or duid=...")?;
     match kind.to_ascii_lowercase().as_str() {
         "mac" | "ether" => {
-            mac(value).map(Base::Mac).ok_or_else(|| "six octets with colons between them".into())
+            mac(value).map(Base::Mac).ok_or_else(|| "six bytes with colons between them".into())
         }
         "duid" => {
             let duid = octets(value)?;
             if (6..=64).contains(&duid.len()) {
                 Ok(Base::Duid(duid))
             } else {
-                Err("a DUID here has 6 to 64 octets".into())
+                Err("a DUID here has 6 to 64 bytes".into())
             }
         }
         _ => Err("must be mac=..., ether=... or duid=...".into()),
@@ -437,7 +437,10 @@ fn relay_option(text: &str) -> Result<(u16, Vec<u8>), String> {
 fn letters(text: &str) -> Result<String, String> {
     match text.chars().find(|letter| !"aeilstT".contains(*letter)) {
         None => Ok(text.into()),
-        Some(letter) => Err(format!("no diagnostics '{letter}'; there are a, e, i, l, s, t, T")),
+        Some(letter) => Err(format!(
+            "unknown diagnostics '{letter}'; known are a, e, i, l, s, t, \
+                                     T"
+        )),
     }
 }
 

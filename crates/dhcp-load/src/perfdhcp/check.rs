@@ -35,7 +35,7 @@ pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
     rates(args, &mut problems);
     lifecycle(args, &mut problems);
     let takes_output = args.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    problems.when(args.live && takes_output, "--live and --json -: both want standard output");
+    problems.when(args.live && takes_output, "--live and --json -: both use standard output");
     let has_local = |host: &GeneratorHost| host.local.is_some();
     let has_locals = !args.generators.is_empty() && args.generators.iter().all(has_local);
     problems.when(
@@ -44,8 +44,11 @@ pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
     );
     problems
         .when(args.mac_list.is_some() && !args.bases.is_empty(), "-M cannot be combined with -b");
-    problems
-        .when(args.age_for_s.is_some() != args.age_from_s.is_some(), "-y and -Y need each other");
+    problems.when(
+        args.age_for_s.is_some() != args.age_from_s.is_some(),
+        "-y and -Y must be used \
+                together",
+    );
     problems.when(args.bases.len() > 4, "-b can be given 4 times at most");
     problems.when(args.counts.len() > 2, "-n can be given twice at most");
     problems.when(args.deadlines.len() > 2, "-d can be given twice at most");
@@ -86,13 +89,16 @@ fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
         {
             problems.when(
                 is_given,
-                format!("{name} is for clients on the own link: it needs --direct"),
+                format!("{name} is for clients on a link of this machine: it needs --direct"),
             );
         }
         return;
     }
-    problems
-        .when(args.v6, "--direct is for DHCPv4: without -A clients of DHCPv6 are on the own link");
+    problems.when(
+        args.v6,
+        "--direct is for DHCPv4: without -A DHCPv6 clients are on a link of this \
+                        machine anyway",
+    );
     let locals = args.generators.iter().filter_map(|host| host.local.as_ref());
     let own = args.local.iter().chain(locals);
     for address in own.filter(|local| local.parse::<IpAddr>().is_ok()) {
@@ -111,7 +117,10 @@ fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
     {
         problems.when(
             true,
-            format!("SERVER {server}: --direct clients speak to everybody: `all`, or leave it out"),
+            format!(
+                "SERVER {server}: clients with --direct send broadcasts: write `all`, or leave \
+                     it out"
+            ),
         );
     }
     let unused = [
@@ -131,8 +140,8 @@ fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
         (args.answer_arp && args.offer_only, "--answer-arp is not compatible with -i"),
         (
             args.frames.interface.is_some(),
-            "--interface has no meaning with --direct: clients on the own link always send frames, by \
-             -l",
+            "--interface has no meaning with --direct: such clients always send frames, through \
+             the interface of -l",
         ),
     ];
     for (is_given, problem) in unused {
@@ -205,7 +214,7 @@ fn templates(args: &PerfdhcpArgs, problems: &mut Problems) {
         let is_needed = count == 2 && !args.v6 && offset.is_none() && name != "-E";
         problems.when(
             is_needed,
-            format!("{name} must say where the second packet (-T) has its option"),
+            format!("{name} must give the offset of the option in the second packet (-T)"),
         );
     }
     problems.when(count > 0 && !args.options.is_empty(), "-o cannot be put into packets (-T)");
@@ -250,13 +259,13 @@ fn family(args: &PerfdhcpArgs, problems: &mut Problems) {
         let is_wide = !args.v6 && (*code > 254 || value.len() > 255);
         problems.when(
             is_wide,
-            format!("-o {code}: a DHCPv4 option has a code up to 254 and 255 octets"),
+            format!("-o {code}: a DHCPv4 option has a code up to 254 and at most 255 bytes"),
         );
     }
     let sizes = [("-o", &args.options), ("--or", &args.relay_options)];
     for (name, options) in sizes {
         let octets: usize = options.iter().map(|(_, value)| 4 + value.len()).sum();
-        problems.when(octets > 700, format!("{name}: more than 700 octets of options"));
+        problems.when(octets > 700, format!("{name}: more than 700 bytes of options"));
     }
     if args.v6 {
         problems.when(args.broadcast, "-B is not compatible with IPv6 (-6)");

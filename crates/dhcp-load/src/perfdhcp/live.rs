@@ -98,7 +98,7 @@ impl PerfdhcpLiveView {
             }
             *last = counts;
         }
-        let _ = writeln!(screen, "\nlatency from due, since the last look");
+        let _ = writeln!(screen, "\nlatency from due, since the last update");
         let all: u64 = bands.iter().sum();
         for ((_, name), count) in BANDS.iter().zip(bands) {
             let bar = "#".repeat((count * BAR_LEN).div_ceil(all.max(1)) as usize);

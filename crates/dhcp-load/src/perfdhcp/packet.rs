@@ -107,7 +107,7 @@ impl Dhcp4PacketTemplates {
         let is_discover =
             |answer: Dhcp4Reply<'_>| answer.kind == kind::DISCOVER && answer.xid == xid;
         if !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_discover) {
-            return Err("-T: with -X and -O the first packet is no DISCOVER".into());
+            return Err("-T: with -X and -O the first packet is not a DISCOVER".into());
         }
         let address = Ipv4Addr::new(192, 0, 2, 9);
         let offered = OfferedAddress { address, server: Ipv4Addr::new(192, 0, 2, 1) };
@@ -121,7 +121,7 @@ impl Dhcp4PacketTemplates {
             && !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_request)
         {
             return Err(
-                "-T: with -X, -O, -E, -S and -I the second packet is no REQUEST to the server"
+                "-T: with -X, -O, -E, -S and -I the second packet is not a REQUEST to the server"
                     .into(),
             );
         }
@@ -256,14 +256,14 @@ mod tests {
             (Dhcp4PacketOffsets { xid: 259, ..good }, "-X"),
             (Dhcp4PacketOffsets { client_end: 262, ..good }, "-O"),
             (Dhcp4PacketOffsets { client_end: 3, ..good }, "-O"),
-            (Dhcp4PacketOffsets { client_end: 243, ..good }, "no DISCOVER"),
+            (Dhcp4PacketOffsets { client_end: 243, ..good }, "not a DISCOVER"),
         ] {
             assert!(new(wrong, good).unwrap_err().contains(expected), "{wrong:?}");
         }
         for (wrong, expected) in [
             (Dhcp4PacketOffsets { server: 269, ..good }, "-S"),
-            (Dhcp4PacketOffsets { server: 54, ..good }, "no REQUEST"),
-            (Dhcp4PacketOffsets { address: 238, ..good }, "no REQUEST"),
+            (Dhcp4PacketOffsets { server: 54, ..good }, "not a REQUEST"),
+            (Dhcp4PacketOffsets { address: 238, ..good }, "not a REQUEST"),
         ] {
             assert!(new(good, wrong).unwrap_err().contains(expected), "{wrong:?}");
         }

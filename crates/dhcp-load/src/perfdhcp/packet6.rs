@@ -80,14 +80,14 @@ impl Dhcp6PacketTemplates {
         let answer = Dhcp6Reply::read(&first)
             .ok()
             .filter(|answer| answer.kind == kind::SOLICIT && answer.relay.is_none())
-            .ok_or("-T: the first packet is no bare SOLICIT")?;
+            .ok_or("-T: the first packet is not a bare SOLICIT")?;
         let id_len = answer.client_id.unwrap_or_default().len();
         if !(TAIL..=DUID_MAX).contains(&id_len) {
-            return Err(format!("-T: its client identifier must have {TAIL} to {DUID_MAX} octets"));
+            return Err(format!("-T: its client identifier must have {TAIL} to {DUID_MAX} bytes"));
         }
         let is_for_one = answer.ias().count() == 1;
         let iaid = answer.ias().next().filter(|ia| is_for_one && !ia.is_prefix).map(|ia| ia.iaid);
-        let iaid = iaid.ok_or("-T: the first packet must ask for one address")?;
+        let iaid = iaid.ok_or("-T: the first packet must request one address")?;
         let rapid_commit = answer.has_rapid_commit;
         let duid =
             options(&first).find(|option| option.0 == code::CLIENT_ID).map(|option| option.1);
@@ -113,7 +113,7 @@ impl Dhcp6PacketTemplates {
             Dhcp6Reply::read(octets).is_ok_and(|got| (got.kind, got.xid) == (kind, xid))
         };
         if !is_good(&buffer[..len], kind::SOLICIT) {
-            return Err("-T: with -X and -O the first packet is no SOLICIT".into());
+            return Err("-T: with -X and -O the first packet is not a SOLICIT".into());
         }
         let Some(packet) = &self.second else { return Ok(()) };
         if second.xid + 3 > packet.len() {
@@ -128,7 +128,7 @@ impl Dhcp6PacketTemplates {
             let Some(at) = at else { continue };
             if !options(packet).any(|(option_code, range)| (option_code, range.start) == (code, at))
             {
-                return Err(format!("-T: {switch}: the second packet has no {name} at octet {at}"));
+                return Err(format!("-T: {switch}: the second packet has no {name} at byte {at}"));
             }
         }
         let advertise = [&[kind::ADVERTISE, 0, 0, 0, 0, 2, 0, 3, 1, 2, 3][..]].concat();
@@ -136,7 +136,7 @@ impl Dhcp6PacketTemplates {
             Dhcp6Reply::read(&advertise).expect("a server identifier alone is a message");
         let len = self.second(&mut buffer, xid, &client, &advertise, 0).unwrap_or(0);
         if !is_good(&buffer[..len], kind::REQUEST) {
-            return Err("-T: with -X the second packet is no bare REQUEST".into());
+            return Err("-T: with -X the second packet is not a bare REQUEST".into());
         }
         Ok(())
     }

@@ -256,8 +256,8 @@ pub(crate) fn rules(
     let most = (1 << (number_bits - 1).min(22)) / u64::from(args.part.of);
     if capacity > most {
         return Err(usage(format!(
-            "{capacity} requests would have to be watched at a time, {most} can be; lower -r, -d, -R \
-             or -P"
+            "the run would have to watch {capacity} requests at a time, but can watch {most}; \
+             lower -r, -d, -R or -P"
         )));
     }
     let lease_rate = args.renew_rate.unwrap_or(0).max(args.release_rate.unwrap_or(0));

@@ -35,7 +35,7 @@ impl RelayAddresses {
 
     /// Returns a warning when answers go to addresses that this machine does not have.
     pub(crate) fn warning(&self) -> Option<String> {
-        let verb = if self.foreign.len() == 1 { "is no address" } else { "are no addresses" };
+        let verb = if self.foreign.len() == 1 { "is not an address" } else { "are not addresses" };
         (!self.foreign.is_empty()).then(|| {
             format!(
                 "-J: {} {verb} of this machine: answers to such an address arrive only if the server answers \

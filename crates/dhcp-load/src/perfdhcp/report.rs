@@ -216,8 +216,8 @@ impl PerfdhcpReport {
             ));
         } else if self.is_unanswered() {
             self.note_silence(format!(
-                "no answer at all to any generator: is SERVER up, and has it a subnet for each of \
-                 {locals}?"
+                "no answer at all to any generator: is SERVER up, and does it have a subnet for \
+                 each of {locals}?"
             ));
         }
     }

@@ -81,7 +81,9 @@ impl RunAddresses {
             (Some(ScopedAddress { address, .. }), _) => address,
             (None, Some(interface)) => own_address(interface, &server)?,
             (None, None) if is_broadcast => {
-                return Err(usage("SERVER `all` needs -l: an interface or an own address"));
+                return Err(usage(
+                    "SERVER `all` needs -l: an interface or address of this machine",
+                ));
             }
             (None, None) => route::to(server)?.local,
         };
@@ -96,7 +98,7 @@ impl RunAddresses {
         let interface =
             with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
         if interface.is_loopback || interface.mac.is_none() {
-            return Err(usage(format!("-l {name}: --direct needs an interface of Ethernet")));
+            return Err(usage(format!("-l {name}: --direct needs an Ethernet interface")));
         }
         if !interface.is_up {
             let problem = format!("interface {name} is down, or has no link");
@@ -130,7 +132,7 @@ impl RunAddresses {
                     "is {server} up? A server drops what a client sends to its address (RFC 9915, \
                      section 16): write -A 1 to be a relay, or `all -l INTERFACE` for the link"
                 ),
-                (true, _) => format!("is {server} up, and has it a subnet for the {relay}?"),
+                (true, _) => format!("is {server} up, and does it have a subnet for the {relay}?"),
                 (false, true) => {
                     format!("is a server on the link of {from}, with a subnet for it?")
                 }
@@ -175,7 +177,7 @@ impl RunAddresses {
         };
         connect().map_err(|error: io::Error| {
             PerfdhcpFailure::Environment(format!(
-                "the kernel sends nothing from {own} to {server}: {error}; {}",
+                "cannot send from {own} to {server}: {error}; {}",
                 if error.kind() == io::ErrorKind::PermissionDenied {
                     "broadcast addresses need -B"
                 } else {
@@ -376,7 +378,7 @@ mod tests {
         let Err(PerfdhcpFailure::Environment(problem)) = addresses.open(&args, 500) else {
             panic!("the generator opened a socket that sends nothing")
         };
-        assert!(problem.contains("sends nothing from 127.0.0.1 to 192.0.2.1: "), "{problem}");
+        assert!(problem.contains("cannot send from 127.0.0.1 to 192.0.2.1: "), "{problem}");
         assert!(problem.contains("-l must be an address or interface"), "{problem}");
         let reason = addresses.refusal_reason(20);
         let expected = "refused all 20 messages from 127.0.0.1:67 to 192.0.2.1:67: ";
@@ -398,7 +400,10 @@ mod tests {
         ));
         fs::remove_file(&file).unwrap();
         let warning = addresses.warning().unwrap();
-        assert!(warning.starts_with("-J: 192.0.2.9 is no address of this machine"), "{warning}");
+        assert!(
+            warning.starts_with("-J: 192.0.2.9 is not an address of this machine"),
+            "{warning}"
+        );
         let reason = addresses.no_reply_reason(&args);
         assert!(reason.contains("relays 127.0.0.1, 127.0.3.61, 192.0.2.9 (-J)"), "{reason}");
         let socket = addresses.open_socket(&args).unwrap();

@@ -206,7 +206,7 @@ fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, text: &mut String) {
         ("orphans", account.unmatched, true),
         ("malformed", account.malformed, account.malformed > 0),
         ("sent again", account.resent, account.resent > 0),
-        ("no lease at hand", account.without_lease, account.without_lease > 0),
+        ("no lease available", account.without_lease, account.without_lease > 0),
         ("non unique addresses", conflicts.conflicts, true),
     ]);
     for (name, count, _) in rows.into_iter().filter(|row| row.2) {
@@ -277,7 +277,8 @@ pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     text.push_str("***Generator***\n");
     let _ = writeln!(
         text,
-        "late sends: {}, own socket drops: {}, refused by the kernel: {}, not sent for want of room: {}",
+        "late sends: {}, own socket drops: {}, refused by the kernel: {}, not sent for lack of \
+         buffer space: {}",
         report.late_sends(),
         done.socket_drops,
         done.sends.refused,

@@ -55,7 +55,7 @@ pub struct Dhcp4LoadArgs {
 fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
     match netio::resolve::endpoint(text, Some(SERVER_PORT), |ip| ip.is_ipv4())? {
         SocketAddr::V4(address) => Ok(address),
-        SocketAddr::V6(_) => Err(format!("{text}: not an address of IPv4")),
+        SocketAddr::V6(_) => Err(format!("{text}: not an IPv4 address")),
     }
 }
 

@@ -82,7 +82,7 @@ pub struct Dhcp6LoadArgs {
 fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
     match netio::resolve::endpoint(text, Some(SERVER_PORT), |ip| ip.is_ipv6())? {
         SocketAddr::V6(address) => Ok(address),
-        SocketAddr::V4(_) => Err(format!("{text}: not an address of IPv6")),
+        SocketAddr::V4(_) => Err(format!("{text}: not an IPv6 address")),
     }
 }
 

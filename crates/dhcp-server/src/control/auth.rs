@@ -35,7 +35,7 @@ impl HttpCredentials {
             let pair = if is_whole { password } else { format!("{user}:{password}") };
             match pair.len() {
                 ..=CREDENTIALS_MAX_BYTES => Ok(pair.into_bytes()),
-                len => Err(format!("a user and password of {len} octets are too long")),
+                len => Err(format!("a user and password of {len} bytes are too long")),
             }
         });
         Ok(Self {

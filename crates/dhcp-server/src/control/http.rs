@@ -58,10 +58,13 @@ impl HttpSocketSettings {
     pub(super) fn open(config: &HttpSocket) -> Result<Self, String> {
         if config.headers.len() > HEADERS_MAX {
             let count = config.headers.len();
-            return Err(format!("{count} HTTP headers are too many, {HEADERS_MAX} is the most"));
+            return Err(format!(
+                "{count} HTTP headers are too many; at most {HEADERS_MAX} are \
+                                allowed"
+            ));
         }
         let headers = config.headers.iter().map(|(name, value)| {
-            let wrong = |_| format!("`{name}: {value}` is no HTTP header");
+            let wrong = |_| format!("`{name}: {value}` is not an HTTP header");
             let value = HeaderValue::from_str(value).map_err(|cause| wrong(cause.to_string()))?;
             let name = HeaderName::from_bytes(name.as_bytes());
             Ok((name.map_err(|cause| wrong(cause.to_string()))?, value))
@@ -131,7 +134,7 @@ pub(super) async fn serve(
         Err(cause) => tracing::info!(
             target: "http",
             id = "HTTP_CONNECTION_HANDSHAKE_FAILED",
-            "a client and the control socket do not agree on TLS: {cause}"
+            "the TLS handshake with a client of the control socket failed: {cause}"
         ),
     }
 }
@@ -230,7 +233,7 @@ fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <title>Godwit DHCP server</title>\n<h1>Godwit DHCP server</h1>\n\
          <p><a href=\"/metrics\">Counters for Prometheus</a></p>\n\
-         <p>Commands are JSON and come by POST. This one lists all that there are:</p>\n\
+         <p>Send commands as JSON by POST. This command lists all commands:</p>\n\
          <pre>curl -s -H 'Content-Type: application/json' \\\n     \
          -d '{{ \"command\": \"list-commands\" }}' {scheme}://{host}/</pre>\n</html>\n"
     )
@@ -372,7 +375,7 @@ async fn command(
         IncomingCommand::new(&control.budget)
     };
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| HttpRefusal::bad_request("the body is not whole"))?;
+        let frame = frame.map_err(|_| HttpRefusal::bad_request("the body is incomplete"))?;
         if let Some(octets) = frame.data_ref() {
             command.put(octets).map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
         }

@@ -105,7 +105,7 @@ impl ControlSocketSet {
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_ACCEPTOR_STOPPED",
-                    "no longer taking commands at {}", open.address
+                    "no longer accepting commands at {}", open.address
                 );
             }
             is_configured
@@ -117,7 +117,8 @@ impl ControlSocketSet {
         }
         for open in &fresh {
             tracing::info!(
-                target: "commands", id = "COMMAND_ACCEPTOR_START", "taking commands at {}", open.address
+                target: "commands", id = "COMMAND_ACCEPTOR_START",
+                "accepting commands at {}", open.address
             );
         }
         self.open.append(&mut fresh);
@@ -168,7 +169,7 @@ impl ControlSocketSet {
             }
             ControlSocketAddress::Tcp(address) => {
                 let listener = listen(*address)
-                    .map_err(|cause| format!("cannot take commands at {address}: {cause}"))?;
+                    .map_err(|cause| format!("cannot accept commands at {address}: {cause}"))?;
                 (spawn_local(accept_http(listener, accepted_connections, control)), None)
             }
         };

@@ -121,7 +121,7 @@ fn a_unix_socket_answers_one_command_and_closes() {
     assert_eq!(answer, r#"{"result":1,"text":"a command is a JSON map"}"#);
     let answer = exchange(UnixStream::connect(&first).unwrap(), br#"{"command":}"#);
     assert!(
-        answer.starts_with(r#"{"result":1,"text":"the command is no sound JSON: "#),
+        answer.starts_with(r#"{"result":1,"text":"the command is not valid JSON: "#),
         "{answer}"
     );
     // The command comes byte by byte; each byte may arrive alone.
@@ -160,7 +160,7 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
     let (file, socket) = fixture.unix("file");
     fs::write(&file, "precious").unwrap();
     let problems = other.configure(vec![socket]).unwrap_err();
-    assert!(problems[0].contains("no socket"), "{problems:?}");
+    assert!(problems[0].contains("not a socket"), "{problems:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     other.stop();
     assert!(alive.exists() && path.exists());
@@ -195,7 +195,7 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
             }],
         });
         let problems = fixture.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
-        assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
+        assert!(problems[0].ends_with("it is not a regular file"), "{problems:?}");
         let files = TlsFiles {
             trust_anchor: name.into(),
             certificate: name.into(),
@@ -204,7 +204,7 @@ fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
         };
         let socket = HttpSocket { tls: Some(files), ..http(free_port()) };
         let problems = fixture.configure(vec![ControlSocket::Http(socket)]).unwrap_err();
-        assert!(problems[0].ends_with("it is no regular file"), "{problems:?}");
+        assert!(problems[0].ends_with("it is not a regular file"), "{problems:?}");
     }
 }
 
@@ -227,7 +227,7 @@ fn a_failed_change_leaves_every_socket_as_it_was() {
     let mut long = http(free_port());
     long.headers = vec![("X".into(), "x".into()); 40_000];
     let problems = fixture.configure(vec![ControlSocket::Http(long)]).unwrap_err();
-    assert_eq!(problems, ["40000 HTTP headers are too many, 1000 is the most"]);
+    assert_eq!(problems, ["40000 HTTP headers are too many; at most 1000 are allowed"]);
     assert!(!other.exists(), "what was opened is closed again");
     assert!(exchange(UnixStream::connect(&path).unwrap(), b"{}").contains("result"));
 }
@@ -649,7 +649,7 @@ fn a_file_that_only_has_the_name_of_a_lock_stays() {
     let lock = fixture.folder.join("victim.lock");
     fs::write(&lock, "precious").unwrap();
     let refused = fixture.configure(vec![unix.clone()]).unwrap_err();
-    assert!(refused[0].contains("the existing file is no lock"), "{refused:?}");
+    assert!(refused[0].contains("the existing file is not a lock"), "{refused:?}");
     fs::rename(&lock, fixture.folder.join("precious")).unwrap();
     std::os::unix::fs::symlink(fixture.folder.join("precious"), &lock).unwrap();
     fixture.configure(vec![unix]).unwrap_err();

@@ -28,7 +28,7 @@ pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     let (chain, key) =
         certificates::identity(Path::new(&files.certificate), Path::new(&files.key))?;
     let config = builder.with_single_cert(chain, key).map_err(|cause| {
-        format!("{} and {} do not serve together: {cause}", files.certificate, files.key)
+        format!("{} and {} cannot be used together: {cause}", files.certificate, files.key)
     })?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
@@ -40,5 +40,5 @@ fn verifier(
     let roots = certificates::authorities(Path::new(&files.trust_anchor))?;
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
-        .map_err(|cause| format!("{} does not serve: {cause}", files.trust_anchor))
+        .map_err(|cause| format!("{} cannot be used: {cause}", files.trust_anchor))
 }

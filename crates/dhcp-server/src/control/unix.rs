@@ -90,7 +90,7 @@ fn lock(path: &Path) -> Result<File, String> {
         // The file is removed with the socket, so it must be ours: no server writes into a lock
         // file.
         if !own.is_file() || own.len() > 0 {
-            return Err("the existing file is no lock".to_owned());
+            return Err("the existing file is not a lock".to_owned());
         }
         if fs::metadata(path)
             .is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
@@ -98,7 +98,7 @@ fn lock(path: &Path) -> Result<File, String> {
             return Ok(file);
         }
     }
-    Err("others create and remove it".to_owned())
+    Err("other servers create and remove it".to_owned())
 }
 
 /// Removes a socket that has no listener, and nothing else.
@@ -107,7 +107,7 @@ fn remove_stale(path: &Path) -> Result<(), String> {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(cause.to_string()),
         Ok(there) if !there.file_type().is_socket() => {
-            return Err("the existing file is no socket".to_owned());
+            return Err("the existing file is not a socket".to_owned());
         }
         Ok(_) => {}
     }
@@ -170,8 +170,8 @@ fn timed_out(octets: u64) -> String {
 /// Returns the error for a client whose answer has no room in the budget.
 pub(super) fn no_room(len: usize) -> String {
     format!(
-        "answers that clients have not read yet leave no room for this one of {len} octets; ask for \
-         less, as lease4-get-page does, or try again"
+        "answers that clients have not read yet leave no room for this one of {len} bytes; request \
+         less, for example with lease4-get-page, or try again"
     )
 }
 
@@ -262,7 +262,7 @@ async fn command(
         }
         if is_complete {
             let parsed = parse(command.octets());
-            return Ok(parsed.map_err(|cause| format!("the command is no sound JSON: {cause}")));
+            return Ok(parsed.map_err(|cause| format!("the command is not valid JSON: {cause}")));
         }
         count = receive(stream, progress, &mut read).await?;
     }

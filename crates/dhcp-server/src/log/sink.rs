@@ -131,7 +131,7 @@ impl LogSink {
             let file = options.open(path)?;
             let metadata = file.metadata()?;
             if !metadata.is_file() {
-                return Err(io::Error::other("it is no regular file"));
+                return Err(io::Error::other("it is not a regular file"));
             }
             let len = metadata.len();
             *state = LogSinkState::File { file: BufWriter::new(file), len };

@@ -131,7 +131,7 @@ fn log_datagram(writer: MessageLogWriter<'_>, len: usize, path: (IpAddr, u16, Ip
     let (source, port, local, interface) = path;
     writer.write_line(BUFFER_RECEIVED, || {
         let interface = writer.interface(interface);
-        format!("{len} octets from {source} port {port} to {local} on interface {interface}")
+        format!("{len} bytes from {source} port {port} to {local} on interface {interface}")
     });
 }
 

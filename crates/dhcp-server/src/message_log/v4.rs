@@ -52,7 +52,7 @@ pub(crate) fn log_notice(
             writer.write_line(PARSE_FAILED, || {
                 let reason = V4::MALFORMED.get(index).copied().unwrap_or_default();
                 let interface = writer.interface(ingress.interface);
-                format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
+                format!("{} bytes from {source} on interface {interface}: {reason}", octets.len())
             });
         }
         (Notice::Dropped(reason), message) => {
@@ -119,7 +119,7 @@ fn log_reply(writer: MessageLogWriter<'_>, destination: Destination, reply: &Mes
             Destination::Relay(to) => format!("relay agent {to}"),
             Destination::Client(to) | Destination::PastRelay(to) => to.to_string(),
             Destination::Hardware { mac, address } => format!("{address} at {}", ColonHex(&mac)),
-            Destination::Broadcast => "everybody on the link".to_owned(),
+            Destination::Broadcast => "all clients on the link".to_owned(),
         };
         format!("{}: {} to {to}", label(reply), kind(reply))
     });

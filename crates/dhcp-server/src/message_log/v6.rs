@@ -65,7 +65,7 @@ pub(crate) fn log_notice(
             writer.write_line(PARSE_FAILED, || {
                 let reason = V6::MALFORMED.get(index).copied().unwrap_or_default();
                 let interface = writer.interface(ingress.interface);
-                format!("{} octets from {source} on interface {interface}: {reason}", octets.len())
+                format!("{} bytes from {source} on interface {interface}: {reason}", octets.len())
             });
         }
         (Notice::Dropped(reason), packet) => writer.write_line(dropped(reason), || {

@@ -145,8 +145,8 @@ impl<P: DaemonFamily> Supervisor<P> {
             tracing::warn!(
                 target: DAEMON,
                 id = "DHCPX_CONFIG_RESTART_NEEDED",
-                "changes of lease database, hosts databases, threads and godwit settings wait for a \
-                 restart"
+                "changes of lease database, hosts databases, threads and godwit settings take \
+                 effect after a restart"
             );
         }
         let has_other_loggers = new.loggers != old.loggers;

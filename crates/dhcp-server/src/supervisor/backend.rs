@@ -169,7 +169,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
         let mut document = self.parts.in_force.document.clone();
         let listed = &mut document[P::VERSION.root()]["interfaces-config"]["interfaces"];
         let Some(listed) = listed.as_array_mut() else {
-            return Err("`interfaces` is no list".to_owned());
+            return Err("`interfaces` is not a list".to_owned());
         };
         listed.extend(names.iter().map(|name| Value::from(name.as_str())));
         self.use_document(&document).map_err(|failure| match failure {

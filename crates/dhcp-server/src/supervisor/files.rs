@@ -19,7 +19,7 @@ pub(super) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
     let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
     match name.parent() {
         Some(parent) if parent != none && parent != folder => Err(format!(
-            "`{}` does not lie in the folder `{}`, where such files are written",
+            "`{}` is not in the folder `{}`, where the server writes such files",
             name.display(),
             folder.display()
         )),

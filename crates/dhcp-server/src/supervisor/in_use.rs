@@ -93,7 +93,7 @@ impl FilesInUse {
         }
         let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
         if !metadata.is_file() {
-            return Err(format!("{path_text} is no regular file"));
+            return Err(format!("{path_text} is not a regular file"));
         }
         let is_same = |used_path: &&PathBuf| {
             fs::metadata(used_path)

@@ -76,7 +76,7 @@ impl<P: DaemonFamily> Administration<P> {
         let changes = std::mem::take(&mut self.unsettled);
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
         if !self.wait_for(newest) {
-            return Err("the change could not be made safe in time");
+            return Err("the change was not on the disk in time");
         }
         let is_refused = |(epoch, (octets, len)): &(u64, KeyOctets)| {
             self.store.is_refused(*epoch, &octets[..*len])

@@ -298,7 +298,11 @@ impl<P: DaemonFamily> Supervisor<P> {
     /// Aborts if a panic has left a change of leases incomplete.
     fn abort_unless_sound(&self) {
         let is_sound = self.parts.table.is_sound();
-        assert!(is_sound, "a mistake was made while leases were being changed");
+        assert!(
+            is_sound,
+            "an internal error occurred while leases were being \
+                                        changed"
+        );
     }
 
     /// Answers a command that is done, once its changes are durable.
@@ -345,8 +349,8 @@ impl<P: DaemonFamily> Supervisor<P> {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_LEASES_RECLAMATION_SLOW",
-                "more than {cycles} cycles in a row have left leases over that have ended: \
-                 max-reclaim-leases or max-reclaim-time is too small"
+                "lease reclamation is too slow: more than {cycles} cycles in a row left expired \
+                 leases over; raise max-reclaim-leases or max-reclaim-time"
             );
         }
     }

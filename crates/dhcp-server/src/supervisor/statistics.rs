@@ -29,9 +29,10 @@ use crate::service::{DaemonFamily, SubnetSummary};
 const SAMPLE_NS: u64 = NS_PER_S;
 
 /// Warning when the first reply lacks options.
-const SHORTENED: &str = "a reply lacks options: all of them are longer than the client's maximum \
-                         message size (option 57) or a frame of Ethernet. Shorten what is configured, \
-                         long lists first; `options-left-out` counts such replies";
+const SHORTENED: &str = "a reply lacks options: with all of them it would exceed the client's \
+                         maximum message size (option 57) or an Ethernet frame. Shorten the \
+                         configured options, long lists first; `options-left-out` counts such \
+                         replies";
 
 /// Work of the thread.
 pub(super) enum StatisticsTask {

@@ -225,7 +225,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
             return Err(DatabaseError {
                 fault: DatabaseFault::Conflict,
                 operation: "add leases",
-                cause: "another server has given some of the addresses".to_owned(),
+                cause: "another server has assigned some of the addresses".to_owned(),
             });
         }
         if !changes.updates.is_empty() {

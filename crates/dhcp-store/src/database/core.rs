@@ -216,7 +216,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
         match self.reconnect(now) {
             Ok(notes) => {
-                let ended = "the database ended the connection, and there is another one";
+                let ended = "the database closed the connection; the server has opened a new one";
                 self.note(format!("{ended}: {error}"));
                 notes.into_iter().for_each(|note| self.note(note));
                 RoundEnd::Done
@@ -293,7 +293,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     ) -> Result<RoundResults<F>, DatabaseError> {
         let mut outcome = match self.run_whole(&round.lookups(), now) {
             Err(error) if is_of_a_row(&error) => {
-                self.reject(format!("clients were not looked for: {error}"));
+                self.reject(format!("the leases of clients were not looked up: {error}"));
                 RoundResults::default()
             }
             result => result?,

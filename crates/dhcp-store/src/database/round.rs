@@ -245,8 +245,8 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
 /// Returns the message to the operator about a row that cannot be read.
 pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String {
     format!(
-        "the row of {address} in the lease database is no lease, and its address is left alone until \
-         the row is deleted or replaced by command"
+        "the row of {address} in the lease database is not a valid lease; the server does not \
+         assign its address until a command deletes or replaces the row"
     )
 }
 

@@ -92,7 +92,7 @@ impl LookupThreadState {
             }
             LookupTurnResult::Answered(_) if problem_state.is_failing => {
                 problem_state.is_failing = false;
-                problem_state.problem = Some("reservations are looked up again".to_owned());
+                problem_state.problem = Some("reservations can be looked up again".to_owned());
             }
             LookupTurnResult::Failed(_)
             | LookupTurnResult::Answered(_)

@@ -341,7 +341,7 @@ impl LogThreadState {
         }
         match core.restart(now, &mut |sink| snapshot(sink)) {
             Ok(()) => self.report(WRITTEN_ANEW.to_owned()),
-            Err(failed) => core.give_up(&format!("lease file not written anew: {failed}")),
+            Err(failed) => core.give_up(&format!("lease file not rewritten: {failed}")),
         }
     }
 
@@ -375,13 +375,13 @@ impl LogThreadState {
                 restart.is_reported = false;
                 self.report(WRITTEN_ANEW.to_owned());
             }
-            Err(failed) => self.report(format!("lease file not written anew: {failed}")),
+            Err(failed) => self.report(format!("lease file not rewritten: {failed}")),
         }
     }
 }
 
 /// Report of a table that was written into new files.
-const WRITTEN_ANEW: &str = "lease file written anew from memory";
+const WRITTEN_ANEW: &str = "lease file rewritten from memory";
 
 struct LogRestartState {
     on_fail: LogFailureReaction,

@@ -26,8 +26,8 @@ pub enum RowFault {
 impl fmt::Display for RowFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rubbish => f.write_str("rubbish, as a power failure leaves it"),
-            Self::ValueCount => f.write_str("number of values does not go with the header"),
+            Self::Rubbish => f.write_str("garbage, as a power failure leaves it"),
+            Self::ValueCount => f.write_str("number of values does not match the header"),
             Self::Value(column) => write!(f, "cannot read {column}"),
             Self::NoClient => f.write_str("no client, and not declined"),
         }

@@ -51,7 +51,7 @@ impl fmt::Display for Disturbance {
             ),
             Self::Closed => f.write_str("cannot be opened any more: its mode was changed"),
             Self::Companion(path) => {
-                write!(f, "is not whole: another program has changed {}", path.display())
+                write!(f, "is incomplete: another program has changed {}", path.display())
             }
             Self::Moved => f.write_str("has times from before the clock was set"),
         }

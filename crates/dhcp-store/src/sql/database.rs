@@ -105,10 +105,13 @@ impl Database {
         let stored_version = self.version()?;
         let refused = |why: String| SqlError::new(format!("use {}", self.description), why);
         let version = stored_version.ok_or_else(|| {
-            refused("it has no tables of leases; `godwit db init` makes them".to_owned())
+            refused("it has no lease tables; `godwit db init` creates them".to_owned())
         })?;
         let schema = Schema::for_version(self.backend, version).ok_or_else(|| {
-            refused(format!("the version of its tables is {version}, which is not known here"))
+            refused(format!(
+                "the version of its tables is {version}, which this version of godwit \
+                             does not know"
+            ))
         })?;
         Ok(RowLayout { backend: self.backend, schema })
     }
@@ -121,13 +124,13 @@ impl Database {
     /// database, or if the database fails: then MySQL keeps the tables created so far, the others
     /// undo them.
     pub fn install(&mut self, schema: Schema) -> Result<(), SqlError> {
-        let refused = |why| SqlError::new(format!("make tables in {}", self.description), why);
+        let refused = |why| SqlError::new(format!("create tables in {}", self.description), why);
         let statements = schema
             .statements(self.backend)
             .ok_or_else(|| refused("there are no such tables for this kind of database"))?;
         if self.count_tables(None)? > 0 {
             return Err(SqlError::new(
-                format!("make tables in {}", self.description),
+                format!("create tables in {}", self.description),
                 "it is not empty",
             ));
         }

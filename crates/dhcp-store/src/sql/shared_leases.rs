@@ -162,7 +162,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
                         let address = F::address(&lease);
                         note(format!(
                             "the row of {address} in {table} has lifetime 0 and has not ended: it \
-                             counts until it ends"
+                             is valid until it ends"
                         ));
                     }
                     visit(lease);

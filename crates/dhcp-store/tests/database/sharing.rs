@@ -249,7 +249,7 @@ fn a_session_that_the_database_has_ended_costs_no_client_its_lease() {
     }
     let problems = server.core.take_problems();
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[0].starts_with("the database ended the connection"), "{problems:?}");
+    assert!(problems[0].starts_with("the database closed the connection"), "{problems:?}");
 }
 
 #[test]

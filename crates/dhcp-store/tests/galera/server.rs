@@ -101,7 +101,7 @@ impl GaleraLeaseServer {
     /// Returns true if a connection ended during a round since the last call, and was replaced.
     pub(crate) fn has_replaced(&self) -> bool {
         let problems = self.writer.take_problems();
-        problems.iter().any(|problem| problem.contains("and there is another one"))
+        problems.iter().any(|problem| problem.contains("the server has opened a new one"))
     }
 
     /// Ends the server; all writes must have succeeded.

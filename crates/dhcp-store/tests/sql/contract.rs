@@ -307,7 +307,7 @@ fn a_row_that_is_no_lease_is_left_alone(backend: SqlDatabaseKind) {
     let mut keep = |lease| blocked.push(lease);
     let notes = LeaseDatabaseConnection::<V4>::load(backend_of.core.database(), &mut keep).unwrap();
     let [note] = &notes[..] else { panic!("{notes:?}") };
-    assert!(note.contains("10.0.0.1") && note.contains("left alone"), "{note}");
+    assert!(note.contains("10.0.0.1") && note.contains("does not assign"), "{note}");
     let [lease_of_nobody] = &blocked[..] else { panic!("{blocked:?}") };
     assert_eq!(
         (lease_of_nobody.address.octets(), lease_of_nobody.state),

@@ -70,7 +70,7 @@ fn a_read_only_mariadb_is_passed_over() {
     };
     let mut leases = together(&[&one, &two]);
     let notes = connect(&mut leases).unwrap().join("\n");
-    assert!(notes.contains("passed over: ") && notes.contains("read-only (read_only)"), "{notes}");
+    assert!(notes.contains("skipped: ") && notes.contains("read-only (read_only)"), "{notes}");
     write(&mut leases, 1).unwrap();
     assert_eq!(count(&writable), "1");
     // No host remains: the error has the reason for each.

@@ -178,7 +178,7 @@ fn the_wrong_ones_are_refused(fixture: &mut SqlTlsFixture) {
     let missing = SqlSettings { trust_anchor: Some("/no/such.pem".into()), ..strict.clone() };
     assert!(SqlTlsFixture::refusal(&missing).contains("/no/such.pem"));
     let alone = SqlSettings { cert_file: Some("/my.pem".into()), ..strict.clone() };
-    assert!(SqlTlsFixture::refusal(&alone).contains("/my.pem does not serve alone"));
+    assert!(SqlTlsFixture::refusal(&alone).contains("/my.pem cannot be used alone"));
     // The server is the same, with a certificate that has expired.
     fixture.databases.server_mut().stop().unwrap();
     fixture.own.issue("server", "localhost", -1);
@@ -204,7 +204,7 @@ fn a_client_shows_itself(fixture: &SqlTlsFixture) {
     let (certificate, _) = fixture.own.issue("another", "another", 2);
     let mixed = SqlSettings { cert_file: Some(certificate), ..known };
     let text = SqlTlsFixture::refusal(&mixed);
-    assert!(text.contains("do not serve together"), "{text}");
+    assert!(text.contains("cannot be used together"), "{text}");
 }
 
 /// Checks that the list of ciphers has an effect.

@@ -93,9 +93,9 @@ fn capacity(text: &str) -> Result<f64, String> {
 fn rcode(text: &str) -> Result<(Rcode, QueryShare), String> {
     with_share(text, |word| match word.parse() {
         Ok(rcode @ Rcode(..=15)) => Ok(rcode),
-        Ok(rcode) => {
-            Err(format!("{rcode} is above 15 and needs EDNS, which is sent back as it came"))
-        }
+        Ok(rcode) => Err(format!(
+            "{rcode} is above 15 and needs EDNS, which the responder returns unchanged"
+        )),
         Err(why) => Err(why.to_owned()),
     })
 }
@@ -128,7 +128,7 @@ impl DnsEchoArgs {
         if self.interface.is_some()
             && (self.listen.ip().is_unspecified() || self.listen.port() == 0)
         {
-            let message = "--interface answers for one address and port: say which by --listen";
+            let message = "--interface answers for one address and port: name them with --listen";
             return failed(message, 2);
         }
         match self.try_run().and_then(|report| self.print(&report)) {

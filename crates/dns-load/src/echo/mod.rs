@@ -116,7 +116,7 @@ impl EchoResponder {
             let socket = UdpSocket::open(&options)?;
             options.bind = socket
                 .local_address()
-                .map_err(NetError::on("ask for the address of", settings.listen.to_string()))?;
+                .map_err(NetError::on("get the address of", settings.listen.to_string()))?;
             sockets.push(socket);
         }
         let failed = |error| NetError::new("listen for TCP at", options.bind.to_string(), error);

@@ -43,7 +43,8 @@ impl FromStr for ZoneOrigin {
         if is_name && text.bytes().all(is_plain) && text.len() <= ORIGIN_BYTES_MAX {
             Ok(Self(text.to_owned()))
         } else {
-            Err("no name of a zone: letters, digits, - and _ between dots, 200 octets at most")
+            Err("invalid zone name: must be letters, digits, - and _ between dots, at most 200 \
+                 bytes")
         }
     }
 }

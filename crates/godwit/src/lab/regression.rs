@@ -61,7 +61,11 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     let shortfalls = table.shortfalls();
     let mut warnings = table.warnings.clone();
     if table.is_interrupted {
-        warnings.push("Interrupted by the user: what was done until then is here.".to_owned());
+        warnings.push(
+            "Interrupted by the user: this result has the measurements done until \
+                       then."
+                .to_owned(),
+        );
     }
     let record = RegressionRecord {
         schema: SCHEMA,

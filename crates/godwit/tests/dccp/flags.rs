@@ -60,7 +60,7 @@ fn every_command_takes_them() {
         let is_bind = output_text.contains("needs --bind");
         assert_eq!(output.status.code(), Some(2), "{command:?}: {output_text}");
         assert!(
-            output_text.contains("tx_qlen=none: the value is no number") || is_bind,
+            output_text.contains("tx_qlen=none: the value is not a number") || is_bind,
             "{output_text}"
         );
     }
@@ -71,7 +71,7 @@ fn a_target_is_not_set_by_flags() {
     let words = ["conformance", "--target", "127.0.0.1", "--ccid", "3", "--udp-port", &free_port()];
     let output = godwit(&words).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--ccid is a setting of --listen"));
+    assert!(text(&output.stderr).contains("--ccid applies to --listen only"));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn where_nobody_listens_all_flows_end_with_the_reason() {
         let output_text = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{flows}: {output_text}");
         assert!(
-            output_text.contains("nothing takes DCCP packets at 127.0.0.1"),
+            output_text.contains("no program accepts DCCP packets at 127.0.0.1"),
             "{flows}: {output_text}"
         );
     }
@@ -137,7 +137,10 @@ fn a_kernel_without_dccp_is_named_and_other_commands_refuse_it() {
             &["perf", "-c", "127.0.0.1"],
         ] {
             let output_text = failed(&[words, &["--carrier", "kernel"]].concat(), 1);
-            assert!(output_text.contains("Linux has DCCP up to 6.15"), "{words:?}: {output_text}");
+            assert!(
+                output_text.contains("Linux has DCCP up to version 6.15"),
+                "{words:?}: {output_text}"
+            );
         }
     }
     for words in [

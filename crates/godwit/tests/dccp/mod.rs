@@ -254,7 +254,7 @@ fn a_pipe_goes_through() {
     sender.stdin.take().expect("it is piped").write_all(&input).expect("it is read");
     let sent = sender.wait_with_output().expect("it was started here");
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
-    assert!(text(&sent.stderr).contains("sent 200000 octets"), "{}", text(&sent.stderr));
+    assert!(text(&sent.stderr).contains("sent 200000 bytes"), "{}", text(&sent.stderr));
     let mut output_text = String::new();
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
@@ -473,5 +473,5 @@ fn a_probe_tells_what_congestion_control_knew() {
     std::fs::write(&no_probe, "this is no probe\nat all\n").expect("it can be written");
     let refused = godwit(&["probe", &no_probe]).output().expect("it runs");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("line 1: this is no time"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("1: this is not a time"), "{}", text(&refused.stderr));
 }

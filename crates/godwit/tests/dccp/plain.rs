@@ -104,7 +104,7 @@ fn plain_ends_meet_send_and_recv() {
     let output = receiver.meet(&words);
     let output_text = text(&output.stdout);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{output_text}{}", text(&output.stderr));
-    assert!(output_text.contains("the receiver is not asked what it read"), "{output_text}");
+    assert!(output_text.contains("the receiver cannot report what it read"), "{output_text}");
     let mut told = String::new();
     let mut stderr = receiver.child.stderr.take().expect("it is piped");
     let (code, output) = receiver.end();
@@ -113,7 +113,7 @@ fn plain_ends_meet_send_and_recv() {
     let count = output.len() / 100;
     assert!(code == Some(0) && (1..=100).contains(&count), "{told}");
     assert!(
-        told.contains(&format!("received {} octets in {count} datagrams", count * 100)),
+        told.contains(&format!("received {} bytes in {count} datagrams", count * 100)),
         "{told}"
     );
     assert!(output_text.contains(&format!("  {count} datagrams")), "{count} of {output_text}");

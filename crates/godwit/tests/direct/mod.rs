@@ -239,7 +239,11 @@ fn what_makes_no_sense_for_clients_on_the_link_is_told_at_once_and_nothing_sent(
     };
     told(
         &["--broadcast-flag", "--answer-arp", "127.0.0.1"],
-        &["--broadcast-flag is for clients on the own link", "--answer-arp is for clients"],
+        &[
+            "--broadcast-flag is for clients on a link of this \
+           machine",
+            "--answer-arp is for clients",
+        ],
     );
     told(&["--direct"], &["--direct needs -l"]);
     told(
@@ -256,7 +260,7 @@ fn what_makes_no_sense_for_clients_on_the_link_is_told_at_once_and_nothing_sent(
     );
     told(&["-6", "--direct", "-l", "x0"], &["--direct is for DHCPv4"]);
     told(&["--direct", "-l", "no-such-if0"], &["-l no-such-if0: no interface"]);
-    told(&["--direct", "-l", "lo"], &["-l lo: --direct needs an interface of Ethernet"]);
+    told(&["--direct", "-l", "lo"], &["-l lo: --direct needs an Ethernet interface"]);
     told(
         &["--direct", "--generators", "a=10.0.0.9,b", "-R", "9"],
         &["-l 10.0.0.9: --direct", "--direct needs -l"],

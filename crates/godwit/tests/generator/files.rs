@@ -99,7 +99,7 @@ fn packets_of_dhcpv6_are_sent_with_their_clients_and_the_servers_options() {
     assert_eq!(responder.clients().len(), 100);
     let other = packet("other", &format!("03000000 {id} {association} {server} {asks}"));
     for (line, told) in [
-        (format!("-6 -n 1 -T {request}"), "no bare SOLICIT"),
+        (format!("-6 -n 1 -T {request}"), "not a bare SOLICIT"),
         (format!("-6 -n 1 -T {solicit} -O 4"), "-O lies outside"),
         (format!("-6 -n 1 -T {solicit} -T {other}"), "-S: the second packet has no server"),
         (format!("-6 -n 1 -T {solicit} -T {solicit}"), "-S: the second packet has no server"),
@@ -136,7 +136,7 @@ fn arrival_times_come_from_a_lease_file_or_the_capture_of_another_run() {
     // The capture has the responder's port, not that of DHCP: it has nothing to replay.
     let output = godwit(&format!("--shape replay:{}", capture.display()), &responder);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to be replayed"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no messages to replay"));
     let (json, code) = measured("-r 100 -p 2 -R 50 -d 60 --shape ramp:0%..100%", &responder);
     assert_eq!((code, figures(&json, 0, ["due", "on_time"])), (0, [100, 100]), "{json}");
     let (json, code) = measured("-r 100 -p 1 -R 50 -d 60 --shape burst:25", &responder);

@@ -131,7 +131,7 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
     let limited = summary(&run_with(&test_folder, &path));
     let told = notes(&limited);
     assert_eq!(told.len(), 1, "{told:?}");
-    let begins = "Nothing was profiled: perf may not look into the server: run as root, or own";
+    let begins = "Nothing was profiled: no permission to profile the server: run as root, or as";
     assert!(
         told[0].starts_with(begins) && told[0].contains("kernel.perf_event_paranoid"),
         "{told:?}"

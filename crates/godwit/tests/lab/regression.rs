@@ -42,10 +42,7 @@ fn a_small_plan_gives_a_table_a_record_and_a_page() {
     let output = test_folder.lab(&["run", "mine", "--quick"]);
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{printed}{}", output_text(&output));
-    assert!(
-        printed.starts_with("A small link\n\ndatagrams of 1424 octets, tx_qlen 5"),
-        "{printed}"
-    );
+    assert!(printed.starts_with("A small link\n\ndatagrams of 1424 bytes, tx_qlen 5"), "{printed}");
     assert!(
         printed.contains("over IPv4, 1 run of 1 s") && printed.contains("2 % loss"),
         "{printed}"
@@ -145,7 +142,8 @@ fn without_root_the_real_clock_is_left_out_and_that_is_said() {
     let output = lab_as_nobody(&test_folder, &["run", "both", "--quick"]);
     let message = output_text(&output);
     assert_eq!(output.status.code(), Some(0), "{message}");
-    let warning = "Nothing was measured in real time: network namespaces need root.";
+    let warning = "The cases were not measured in real time, because network namespaces need \
+                       root.";
     assert!(message.contains(&format!("warning: {warning}")), "{message}");
     let (run, page) = stored_result(&test_folder, "both");
     assert_eq!(run["warnings"][0], warning);

@@ -60,7 +60,7 @@ fn is_silent_about_the_server(summary: &Value, page: &str, target: &str) {
     let of_generator = |point: &&Value| point["generator_cpus_busy"].as_f64() > Some(0.0);
     assert!(seen.iter().any(|point| of_generator(&point)), "the generator's processor is seen");
     assert!(seen.iter().all(|point| point["server_cpus_busy"].is_null()));
-    assert!(page.contains(&format!("The server at {target} ran already")), "{page}");
+    assert!(page.contains(&format!("The lab measured the running server at {target}")), "{page}");
     assert!(page.contains("data-chart=\"load-curve\"") && page.contains("data-chart=\"latency\""));
     assert!(page.contains("data-chart=\"cpu\"") && !page.contains("data-chart=\"memory\""));
 }
@@ -196,7 +196,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     assert_eq!(child.wait().expect("it ends").code(), Some(3), "{output_lines:?}");
     let sentence = format!("target ({target}) does not answer any more");
     assert!(output_lines.iter().any(|line| line.ends_with(&sentence)), "{output_lines:?}");
-    assert!(!output_lines.iter().any(|line| line.contains("started again")), "{output_lines:?}");
+    assert!(!output_lines.iter().any(|line| line.contains("starts it again")), "{output_lines:?}");
 }
 
 #[test]

@@ -144,9 +144,9 @@ fn what_cannot_be_segmented_is_refused_in_one_line() {
     let Some(link) = link() else { return };
     for (words, packet, complaint) in [
         ("", "{ udp(sp=drnd()), 1 }", "--segmentation: packet 1 changes its UDP source port"),
-        ("", "{ tcp() }", "--segmentation: packet 1 is no UDP datagram"),
+        ("", "{ tcp() }", "--segmentation: packet 1 is not a UDP datagram"),
         ("", "{ udp(dp=1), 1 } { udp(dp=2), 1 }", "1 and 2 differ in their UDP destination port"),
-        ("--path xdp", "{ udp(), 1 }", "--segmentation goes by sendmmsg"),
+        ("--path xdp", "{ udp(), 1 }", "--segmentation works only with --path sendmmsg"),
     ] {
         let words = format!(
             "netns exec {} {GODWIT} trafgen --segmentation -o out0 -n 1 {words}",
@@ -160,5 +160,5 @@ fn what_cannot_be_segmented_is_refused_in_one_line() {
     }
     let (text, code) =
         outcome(&trafgen(&["--segmentation", "-o", "x.pcap", "-n", "1", "{ udp(), 1 }"]));
-    assert!(text.contains("--segmentation sends by an interface") && code == Some(2), "{text}");
+    assert!(text.contains("--segmentation needs an interface") && code == Some(2), "{text}");
 }

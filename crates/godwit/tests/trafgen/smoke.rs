@@ -80,14 +80,14 @@ fn the_last_frame_before_the_silence_is_told() {
         compile(text.as_bytes(), &PacketParserSettings::default()).expect("it is of the language");
     assert_eq!(program.packets[0].octets, *last);
     let (error, code) = outcome(&output);
-    assert!(error.contains("127.0.0.1 answers no ping any more since packet"), "{error}");
+    assert!(error.contains("127.0.0.1 stopped answering pings after packet"), "{error}");
     assert_eq!(code, Some(1));
 
     // A host that is silent from the start is not silenced by a frame.
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &link.0[0], GODWIT, "trafgen", "-o", "out0", "-s", "127.0.0.1"]);
     let (error, code) = outcome(&command.arg(PACKET).output().expect("ip starts"));
-    assert!(error.contains("answers no ping, and nothing was sent yet"), "{error}");
+    assert!(error.contains("does not answer pings before the first packet"), "{error}");
     assert_eq!(code, Some(1));
     assert_eq!(take(&mut receiver, 0, |_| panic!("a frame was sent")), 0);
 }
@@ -102,7 +102,7 @@ fn line_before_last(text: &[u8]) -> usize {
 fn what_cannot_be_pinged_after_each_frame_is_refused() {
     for (words, complaint) in [
         (&["-o", "x.pcap", "-s", "127.0.0.1", "{ 1 }"][..], "-o is a file"),
-        (&["-o", "lo", "-s", "127.0.0.1", "-P", "2", "{ 1 }"], "from one processor"),
+        (&["-o", "lo", "-s", "127.0.0.1", "-P", "2", "{ 1 }"], "needs one processor"),
         (&["-o", "lo", "-s", "nobody", "{ 1 }"], "an address is expected"),
         (&["--dry-run", "-s", "127.0.0.1", "{ 1 }"], "cannot be used with"),
     ] {

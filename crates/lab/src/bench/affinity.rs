@@ -20,8 +20,8 @@ impl ProcessBench<'_> {
             return;
         }
         let note = format!(
-            "{} binds threads to processors by itself; they were brought back to the one that servers \
-             have ({cpu}).",
+            "{} binds its threads to processors itself; the lab moved them back to the servers' \
+             processor ({cpu}).",
             service.subject.label()
         );
         if !self.warnings.contains(&note) {

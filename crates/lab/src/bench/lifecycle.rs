@@ -86,7 +86,7 @@ impl ProcessBench<'_> {
     fn start_process_anew(&mut self, position: usize) -> Result<(), LabError> {
         let service = &self.services[position];
         let subject = service.subject.clone();
-        self.progress.step(&format!("starting {} anew", subject.label()));
+        self.progress.step(&format!("starting {} again", subject.label()));
         let (address, topology) = (service.address, service.topology.clone());
         let (pool_size, store) = (service.terms.pool_size, service.store.clone());
         let deployment = self.deployment(&subject, pool_size, address, &topology, store);

@@ -413,7 +413,7 @@ impl ProcessBench<'_> {
         let service = &mut self.services[subject];
         let label = service.subject.label();
         let how = match service.exit_status().ok().flatten() {
-            Some(status) => format!("{label} ended by itself: {}", service.describe_end(status)),
+            Some(status) => format!("{label} ended unexpectedly: {}", service.describe_end(status)),
             None if service.started.is_none() => format!("{label} does not answer any more"),
             None => format!("{label} does not answer any more, not even when started again"),
         };

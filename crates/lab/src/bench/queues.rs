@@ -93,7 +93,7 @@ impl ProcessBench<'_> {
         };
         let label = subject.label();
         let note = if queues.sockets == 0 {
-            format!("{label}: what receive buffers its sockets have could not be seen.")
+            format!("{label}: the lab could not read the sizes of its sockets' receive buffers.")
         } else if queues.receive_buffer_least_bytes == expected_bytes
             && queues.receive_buffer_most_bytes == expected_bytes
         {

@@ -79,7 +79,11 @@ impl<'a> ProcessBench<'a> {
             (running.topology(), running.relay, running.relay.ip())
         } else {
             if plan.protocol.is_dhcp() && plan.server.pool_size > family.largest_pool {
-                warnings.push(format!("The pool is cut to {} addresses.", family.largest_pool));
+                warnings.push(format!(
+                    "The lab reduced the pool to {} addresses, the most that it \
+                                       can configure.",
+                    family.largest_pool
+                ));
             }
             let topology = choose_topology(plan, subjects, processors, &mut run, &mut warnings)?;
             let relay = relay_in(&topology, family)?;
@@ -254,7 +258,7 @@ impl<'a> ProcessBench<'a> {
         }
         if position == 0 {
             self.warnings.push(format!(
-                "Every server has {:.0} % of a processor only, by a control group.",
+                "A control group limits every server to {:.0} % of a processor.",
                 share * 100.0
             ));
         }
@@ -303,8 +307,8 @@ impl<'a> ProcessBench<'a> {
         }
         if self.topology == MeasurementTopology::Loopback {
             return Err(LabError::Failed(format!(
-                "{} cannot be measured on loopback: it takes the messages of a whole interface and \
-                 answers relays on port {} only; run as root, with --topology veth",
+                "{} cannot be measured on loopback: it receives all messages of an interface and \
+                 answers relays at port {} only; run as root, with --topology veth",
                 subject.label(),
                 self.family.port
             )));
@@ -383,8 +387,8 @@ fn choose_processors(
         pinned = Some(pin_self(if cpus.len() > 2 || !has_server { cpus[1] } else { first })?);
     } else if has_server {
         warnings.push(
-            "One processor only: server and generator share it, so neither rates nor processor \
-             seconds are the server's alone."
+            "Server and generator share the only processor, so neither rates nor processor seconds \
+             are the server's alone."
                 .to_owned(),
         );
     }
@@ -463,9 +467,9 @@ fn choose_topology(
 /// Returns the warning about a server that reads frames while the generator sends datagrams.
 fn note_of_frames(subject: &MeasurementSubject) -> String {
     format!(
-        "{} reads raw frames, so messages to it left one by one (segmentation off), and to the \
-         other servers in groups where the kernel can: per message, its side of the link has more \
-         work, and its ratios contain that.",
+        "{} reads raw frames, so the generator sent its messages one by one (segmentation off), \
+         and those to the other servers in groups if the kernel can: its side of the link has more \
+         work per message, which its ratios contain.",
         subject.label()
     )
 }

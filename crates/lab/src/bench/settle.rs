@@ -53,15 +53,18 @@ impl ServerWaits {
             return None;
         }
         let waits = format!(
-            "{label}: before {} of its trials it was waited for, up to {:.1} s, until it had worked \
-             off what an earlier one had left.",
+            "{label}: before {} of its trials the lab waited, up to {:.1} s, until the server had \
+             worked off the messages of an earlier trial.",
             self.count, self.longest_s
         );
         if self.restarts == 0 {
             return Some(waits);
         }
         let (count, patience_s) = (self.restarts, SETTLE_TIMEOUT.as_secs());
-        Some(format!("{waits} {count} × it had not after {patience_s} s and was started again."))
+        Some(format!(
+            "{waits} {count} × it had not after {patience_s} s, and the lab started it \
+                      again."
+        ))
     }
 }
 
@@ -100,7 +103,7 @@ impl ProcessBench<'_> {
                 patience.as_secs(),
                 match service.last_lines(1) {
                     words if words.is_empty() => ", and wrote nothing".to_owned(),
-                    words => format!("; its last words: {words}"),
+                    words => format!("; the end of its output: {words}"),
                 }
             ),
         }))
@@ -130,7 +133,7 @@ impl ProcessBench<'_> {
     fn restart(&mut self, position: usize) -> Result<(), LabError> {
         let service = &mut self.services[position];
         self.progress.print(&format!(
-            "note: {} does not answer {} s after its last trial and is started again",
+            "note: {} does not answer {} s after its last trial; the lab starts it again",
             service.subject.label(),
             SETTLE_TIMEOUT.as_secs()
         ));
@@ -209,8 +212,8 @@ mod tests {
             waits.note(waited_s);
         }
         let words = waits.words("x").expect("two were long");
-        assert!(words.contains("x: before 2 of its trials it was waited for, up to 2.0 s"));
-        assert!(!words.contains("started again"));
+        assert!(words.contains("x: before 2 of its trials the lab waited, up to 2.0 s"));
+        assert!(!words.contains("started it again"));
         waits.restarts = 3;
         assert!(waits.words("x").is_some_and(|words| words.contains("3 × it had not")));
     }

@@ -137,7 +137,7 @@ impl ProcessBench<'_> {
             let is_over = process.exit_status().is_ok_and(|exit_status| exit_status.is_some());
             if is_over || began.elapsed() > DISTANCE_LIMIT {
                 let words = process.last_error_lines(3);
-                return Err(LabError::Failed(format!("{command} does not begin: {words}")));
+                return Err(LabError::Failed(format!("{command} does not start: {words}")));
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -195,7 +195,7 @@ impl ProcessBench<'_> {
             let counted = database.query(name, &format!("SELECT COUNT(*) FROM {table}"))?;
             if !output.starts_with(&format!("wrote {} leases", counted.trim())) {
                 return Err(LabError::Failed(format!(
-                    "the database counts {} leases, but: {}",
+                    "the database has {} leases, but `godwit db dump` printed: {}",
                     counted.trim(),
                     output.trim()
                 )));

@@ -48,7 +48,7 @@ pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
     debian.ok_or_else(|| {
         LabError::Failed(
             "there is no root folder of Debian 13 with Kea 3: `cargo xtask test setup` makes it as \
-             target/debian-13, GODWIT_DEBIAN_13 names it elsewhere"
+             target/debian-13; the variable GODWIT_DEBIAN_13 can name another folder"
                 .to_owned(),
         )
     })

@@ -41,10 +41,10 @@ pub fn run_agent(orders: impl BufRead, mut answers: impl Write) -> Result<(), La
     };
     say(&RemoteAnswer::Hello(hello(&folder.0)?))?;
     for line in orders.lines() {
-        let line = line.map_err(|e| LabError::cannot("read what the lab says", e))?;
+        let line = line.map_err(|e| LabError::cannot("read the lab's commands", e))?;
         say(&match serde_json::from_str(&line) {
             Ok(order) => carry_out(order, &folder.0),
-            Err(e) => RemoteAnswer::Failed(format!("`{line}` is no order: {e}")),
+            Err(e) => RemoteAnswer::Failed(format!("`{line}` is not a command: {e}")),
         })?;
     }
     Ok(())

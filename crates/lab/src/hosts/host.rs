@@ -78,7 +78,7 @@ impl RemoteSession {
         match serde_json::from_str(&line) {
             Ok(RemoteAnswer::Failed(problem)) => Err(problem),
             Ok(answer) => Ok((answer, at_ns)),
-            Err(_) => Err(format!("wrote `{line}`, which is no answer of godwit's")),
+            Err(_) => Err(format!("wrote `{line}`, which is not an answer of godwit")),
         }
     }
 
@@ -206,7 +206,11 @@ impl RemoteHost {
         let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
         let name = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
         name.ok_or_else(|| {
-            LabError::Failed(format!("host {}: no interface of it has {address}", self.name))
+            LabError::Failed(format!(
+                "host {}: none of its interfaces has the address \
+                                      {address}",
+                self.name
+            ))
         })
     }
 
@@ -301,7 +305,7 @@ fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
                 sent_ns: there_ns,
                 answered_ns,
             }),
-            _ => return Err("did not say what time it is".to_owned()),
+            _ => return Err("did not send its time".to_owned()),
         }
     }
     Ok(Offset::from_round_trips(&trips).expect("there were questions"))

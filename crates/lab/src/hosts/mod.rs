@@ -66,7 +66,7 @@ impl Machines {
         let problems = unsupported_settings(plan, subjects);
         let address = |text: &String| {
             let parsed = text.parse::<IpAddr>();
-            parsed.map_err(|_| LabError::Usage(format!("hosts: `{text}` is no address")))
+            parsed.map_err(|_| LabError::Usage(format!("hosts: `{text}` is not an address")))
         };
         if !problems.is_empty() {
             return Err(LabError::Usage(format!(
@@ -117,8 +117,9 @@ impl Machines {
         if !self.generators.is_empty() {
             let names: Vec<&str> = self.generators.iter().map(|(host, _)| host.name()).collect();
             notes.push(format!(
-                "The load came from {}, in equal parts that began at one time. Their processors are numbered \
-                 from {GENERATOR_CPUS} on, {GENERATOR_CPUS} for each machine.",
+                "The load came from {}, in equal parts that began at the same time. The report \
+                 numbers their processors from {GENERATOR_CPUS} on, {GENERATOR_CPUS} for each \
+                 machine.",
                 names.join(", ")
             ));
         }
@@ -126,7 +127,8 @@ impl Machines {
         let all = std::iter::once(&self.server).chain(generators);
         for host in all.filter(|host| host.clock().uncertainty_ns > UNCERTAINTY_MAX_NS) {
             notes.push(format!(
-                "The clock of {} could be compared to {:.1} ms only: samples of it may stand so far off.",
+                "The lab knows the clock of {} to {:.1} ms only: the times of its samples may be \
+                 off by that much.",
                 host.name(),
                 host.clock().uncertainty_ns as f64 / 1e6
             ));
@@ -154,8 +156,10 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
     }
     if server.processor_share < 1.0 {
         let share = server.processor_share;
-        problems
-            .push(format!("server.processor_share ({share}): control groups are the lab's own"));
+        problems.push(format!(
+            "server.processor_share ({share}): control groups exist on the lab's \
+                           machine only"
+        ));
     }
     let is_here = |of: &ServerFeature| {
         let is_queue = of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
@@ -168,7 +172,7 @@ fn unsupported_settings(plan: &Plan, subjects: &[MeasurementSubject]) -> Vec<Str
         ));
     }
     if plan.curve.avalanche_s > 0.0 {
-        problems.push("curve.avalanche_s: an avalanche comes from this machine only".to_owned());
+        problems.push("curve.avalanche_s: only this machine can send an avalanche".to_owned());
     }
     if !plan.profile.fractions.is_empty() {
         problems.push("profile.fractions: perf samples this machine only".to_owned());

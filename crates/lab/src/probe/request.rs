@@ -76,7 +76,7 @@ fn query() -> Vec<u8> {
 pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
     let message = match DnsMessage::parse(answer) {
         Ok(message) => message,
-        Err(malformed) => return Some(format!("what is no DNS message ({malformed})")),
+        Err(malformed) => return Some(format!("something other than a DNS message ({malformed})")),
     };
     let (header, rcode) = (message.header(), message.rcode());
     if rcode != Rcode::NOERROR {
@@ -144,6 +144,6 @@ mod tests {
         let mut echo = ProbeRequest::Dns.message(XID);
         echo[2] |= 0x80;
         assert!(answer_fault(&echo).is_some_and(|words| words.starts_with("0 records")));
-        assert!(answer_fault(&[1, 2]).is_some_and(|words| words.starts_with("what is no DNS")));
+        assert!(answer_fault(&[1, 2]).is_some_and(|words| words.starts_with("something other")));
     }
 }

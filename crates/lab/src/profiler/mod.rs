@@ -128,9 +128,9 @@ fn explain_failure(complaint: &str, paranoid: &str) -> String {
     if is_refused.iter().any(|words| complaint.contains(words)) {
         let paranoid = paranoid.trim();
         return format!(
-            "perf may not look into the server: run as root, or own the server's process and lower \
-             the setting kernel.perf_event_paranoid, which is {paranoid} (1 or less shows the \
-             kernel's part as well)"
+            "no permission to profile the server: run as root, or as the owner of the server's \
+             process after lowering the setting kernel.perf_event_paranoid, which is {paranoid} (1 \
+             or less also shows the kernel's part)"
         );
     }
     let lines = complaint.lines().map(str::trim);
@@ -139,7 +139,7 @@ fn explain_failure(complaint: &str, paranoid: &str) -> String {
         .take(2)
         .collect();
     if reasons.is_empty() {
-        return "perf ended without a word".to_owned();
+        return "perf ended without a message".to_owned();
     }
     format!("perf failed: {}", reasons.join(" ").trim_end_matches('.'))
 }
@@ -180,7 +180,7 @@ mod tests {
         );
         let unknown = "Error:\nThe cycles event is not supported.\n";
         assert_eq!(explain_failure(unknown, "2"), "perf failed: The cycles event is not supported");
-        assert_eq!(explain_failure("Events disabled\n", "2"), "perf ended without a word");
+        assert_eq!(explain_failure("Events disabled\n", "2"), "perf ended without a message");
     }
 
     #[test]

@@ -120,9 +120,11 @@ impl PerfRecording {
         });
         match self.acknowledgments.recv_timeout(PATIENCE) {
             Ok(()) if is_written => Ok(()),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("perf did not obey the order `{word}` within {} s", PATIENCE.as_secs()))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(format!(
+                "perf did not carry out the command `{word}` within {} \
+                             s",
+                PATIENCE.as_secs()
+            )),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(self.failure_reason()),
         }
     }

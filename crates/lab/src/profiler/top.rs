@@ -59,13 +59,13 @@ impl ProfiledServer {
         match above[..] {
             [pid] => Ok(Self { name: name.to_owned(), pid }),
             [] => Err(LabError::Usage(format!(
-                "no process is called {name}; --pid takes the number of any"
+                "no process is called {name}; --pid selects a process by its number"
             ))),
             _ => {
                 let line = |pid: &u32| format!("\n  {pid}  {}", command_line(*pid).join(" "));
                 let lines: String = above.iter().map(line).collect();
                 Err(LabError::Usage(format!(
-                    "{name} runs several times; say which by --pid:{lines}"
+                    "several processes are called {name}; choose one with --pid:{lines}"
                 )))
             }
         }
@@ -168,7 +168,7 @@ impl ShortProfile {
             self.server, self.pid, self.cpus_busy, self.samples, self.seconds, self.lost
         );
         if self.samples == 0 {
-            return text + "\nIt did not run.\n";
+            return text + "\nThe server used no processor time.\n";
         }
         let kernel = if self.is_user_only { ", without the kernel's part" } else { "" };
         let _ = writeln!(text, "; {} at {} Hz{kernel}", self.event, self.frequency_hz);
@@ -316,7 +316,10 @@ mod tests {
         assert_eq!(alone, Some(first.id()));
         let message = several.unwrap().to_string();
         assert!(
-            message.contains("runs several times") && message.contains(&second.id().to_string()),
+            message.contains(
+                "several processes are \
+                              called"
+            ) && message.contains(&second.id().to_string()),
             "{message}"
         );
         assert!(pid_of("godwit-no-such-server").unwrap_err().to_string().contains("--pid"));
@@ -338,6 +341,6 @@ mod tests {
         let row = text.lines().last().unwrap();
         assert!(row.starts_with("   50.0    50.0  ffff") && row.ends_with("fff… b"), "{row}");
         let idle = make_profile("", SamplingSettings::from(&ProfilePlan::default()), 1.0);
-        assert!(ShortProfile::new(&server, idle, 1).text().contains("It did not run."));
+        assert!(ShortProfile::new(&server, idle, 1).text().contains("used no processor time."));
     }
 }

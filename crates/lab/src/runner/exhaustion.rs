@@ -32,7 +32,7 @@ impl RunExecution<'_> {
                 Some(_) if !of.is_limit() => {
                     let label = of.label();
                     let note =
-                        "its pool is not the lab's, so there is no trial in which it runs out.";
+                        "no trial with an exhausted pool: the lab does not control its pool.";
                     self.out.warnings.push(format!("{label}: {note}"));
                 }
                 _ => {}

@@ -154,7 +154,7 @@ async fn respond(
         Some(browser_request) => server.answer(&browser_request),
         None => BrowserResponse::refusal(
             StatusCode::BAD_REQUEST,
-            "This is no request that is understood.",
+            "The server does not understand this request.",
         ),
     };
     Ok(response(answer))

@@ -72,14 +72,14 @@ impl ResultsServer {
     /// Returns the answer to a request.
     pub(super) fn answer(&self, request: &BrowserRequest) -> BrowserResponse {
         if !self.hosts.contains(&request.host) {
-            let words = format!("This is {}, not {}.", self.hosts[0], request.host);
+            let words = format!("This server is {}, not {}.", self.hosts[0], request.host);
             return BrowserResponse::refusal(StatusCode::MISDIRECTED_REQUEST, &words);
         }
         let answered = match request.method {
             Method::GET | Method::HEAD => self.get_page(request),
             Method::POST => self.apply_change(request),
             _ => {
-                let words = "Only GET and POST are understood.";
+                let words = "This server accepts only GET and POST.";
                 return BrowserResponse::refusal(StatusCode::METHOD_NOT_ALLOWED, words);
             }
         };
@@ -109,7 +109,7 @@ impl ResultsServer {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
         let is_same_token = request.form.get("token") == Some(self.token.as_str());
         if !is_same_token || !request.origin.as_ref().is_none_or(is_ours) {
-            let words = "This form is not from a page of this server. Load the list anew.";
+            let words = "This form does not come from a page of this server. Reload the list.";
             return Ok(BrowserResponse::refusal(StatusCode::FORBIDDEN, words));
         }
         match request.path.as_str() {
@@ -235,11 +235,11 @@ impl ResultsServer {
 }
 
 fn required_field<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
-    fields.get(field).ok_or_else(|| LabError::Usage(format!("`{field}` is not named")))
+    fields.get(field).ok_or_else(|| LabError::Usage(format!("the form lacks `{field}`")))
 }
 
 fn not_found() -> BrowserResponse {
-    BrowserResponse::refusal(StatusCode::NOT_FOUND, "There is nothing here.")
+    BrowserResponse::refusal(StatusCode::NOT_FOUND, "This page does not exist.")
 }
 
 /// Returns the words of a run's last entry.

@@ -138,7 +138,7 @@ fn runs_are_compared_and_drawn() {
     assert!(judged.contains("data-gate="), "{judged}");
     for (target, words) in [
         ("/compare?b=b", "no run of mine is pinned"),
-        ("/compare?a=a", "`b` is not named"),
+        ("/compare?a=a", "the form lacks `b`"),
         ("/compare?a=a&b=none", "there is no run none"),
         ("/compare?a=a&b=../b", "there is no run ../b"),
         ("/compare?a=a&b=b&margin=100", "the margin is not from 0 to below 100"),
@@ -189,7 +189,7 @@ fn a_run_that_goes_on_tells_what_it_does() {
     assert_eq!((&more["next"], &more["now"]), (&2.into(), &"second".into()));
     assert_eq!((&more["is_running"], &more["has_report"]), (&true.into(), &false.into()));
     let page = text(&fixture.get("/live?run=running"));
-    assert!(page.contains("No trial is over yet") && page.contains("&lt;b&gt;mine"), "{page}");
+    assert!(page.contains("No trial has ended yet") && page.contains("&lt;b&gt;mine"), "{page}");
     assert!(text(&fixture.get("/?q=running")).contains("/live?run=running"));
     drop(journal);
     // A process that another test starts at this moment has the journal's lock until it executes

@@ -82,7 +82,7 @@ pub fn find_baseline(results: &Path, run: &Path) -> Result<PathBuf, LabError> {
 fn no_baseline(results: &Path, plan: &str) -> LabError {
     LabError::Usage(format!(
         "no run of {plan} is pinned in {}; `godwit lab pin RUN` makes one the baseline, \
-         `godwit lab list {plan}` shows which there are",
+         `godwit lab list {plan}` lists the runs",
         results.display()
     ))
 }
@@ -98,6 +98,6 @@ fn id(results: &Path, run: &Path) -> Result<String, LabError> {
     let below = run.strip_prefix(&results).ok().filter(is_plain).and_then(Path::to_str);
     below.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| {
         let (run, results) = (run.display(), results.display());
-        LabError::Usage(format!("{run} does not lie below the results folder {results}"))
+        LabError::Usage(format!("{run} is not in the results folder {results}"))
     })
 }

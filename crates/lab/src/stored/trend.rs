@@ -29,7 +29,7 @@ pub fn trend(
         };
         let results = results.display();
         LabError::Usage(format!(
-            "there is no run of {plan}{with} in {results}; `godwit lab list` shows which there are"
+            "there is no run of {plan}{with} in {results}; `godwit lab list` lists all runs"
         ))
     })?;
     let surplus = most.map_or(0, |most| trend.runs.len().saturating_sub(most));

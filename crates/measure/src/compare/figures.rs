@@ -181,7 +181,7 @@ pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     };
     if method.resolution > 1.0 {
         words.push_str(&format!(
-            ", widened for rates by what the search does not tell apart ({:.0} %)",
+            ", widened for rates by the resolution of the search ({:.0} %)",
             (method.resolution - 1.0) * 100.0
         ));
     }

@@ -202,7 +202,7 @@ fn servers(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary)
     let (of_a, of_b) = (&a.environment.commit, &b.environment.commit);
     if of_a != of_b {
         let (a, b) = (commit(of_a), commit(of_b));
-        findings.notes.push(format!("Godwit is of {a} in A, of {b} in B"));
+        findings.notes.push(format!("Godwit is built from {a} in A, from {b} in B"));
     }
     let (of_a, of_b) = (&a.environment.profile, &b.environment.profile);
     if of_a != of_b {

@@ -65,14 +65,18 @@ impl HostsPlan {
         if !is_address(&self.server_address) {
             problems.push((
                 "hosts.server_address",
-                format!("`hosts.server_address` is `{}`, which is no address", self.server_address),
+                format!(
+                    "`hosts.server_address` is `{}`, which is not an \
+                         address",
+                    self.server_address
+                ),
                 "the address to which the generators send, as 192.0.2.1 or 2001:db8::1",
             ));
         }
         if let Some(wrong) = self.generator_addresses.iter().find(|text| !is_address(text)) {
             problems.push((
                 "hosts.generator_addresses",
-                format!("`hosts.generator_addresses` has `{wrong}`, which is no address"),
+                format!("`hosts.generator_addresses` has `{wrong}`, which is not an address"),
                 "the address of each generator towards the server",
             ));
         }

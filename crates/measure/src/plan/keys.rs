@@ -80,12 +80,12 @@ const HEADLINES: &[&str] = &{
 /// All keys, in the order of the manual.
 pub const KEYS: &[PlanKey] = &[
     key("name", KeyValueSet::Name, "", "Short name; part of the result folder's name."),
-    key("title", KeyValueSet::Text, "", "One line for people; the report's title."),
+    key("title", KeyValueSet::Text, "", "Title of the report, one line."),
     key(
         "protocol",
         KeyValueSet::Choice(&["dhcp4", "dhcp6", "dns"]),
         "\"dhcp4\"",
-        "What is spoken.",
+        "Protocol under test.",
     ),
     key(
         "headline",
@@ -116,13 +116,13 @@ pub const KEYS: &[PlanKey] = &[
         "time_budget_s",
         KeyValueSet::Number(0.0, 86_400.0),
         "0.0",
-        "Wall time of the whole run at most; where it is short there are fewer rounds; 0 for as long as all takes.",
+        "Longest wall time of the whole run; if it is short there are fewer rounds; 0 is no limit.",
     ),
     key(
         "sampling_interval_ms",
         KeyValueSet::Whole(10, 10_000),
         "100",
-        "How often processors, memory and drop counters are read during a trial.",
+        "Interval between two readings of processors, memory and drop counters during a trial.",
     ),
     key(
         "search.loss_percent",
@@ -134,7 +134,7 @@ pub const KEYS: &[PlanKey] = &[
         "search.deadline_s",
         KeyValueSet::Number(0.001, 60.0),
         "2.0",
-        "When an exchange is late, counted from when it was due.",
+        "Time after which an exchange is late, counted from its due time.",
     ),
     key(
         "search.start_per_s",
@@ -146,20 +146,20 @@ pub const KEYS: &[PlanKey] = &[
         "search.max_per_s",
         KeyValueSet::Number(1.0, 1e8),
         "1000000.0",
-        "Rate never exceeded, exchanges per second.",
+        "Highest rate tried, exchanges per second.",
     ),
     key("search.growth", KeyValueSet::Number(1.1, 16.0), "2.0", "Factor between coarse steps."),
     key(
         "search.bisections",
         KeyValueSet::Whole(0, 30),
         "6",
-        "Most steps between the highest rate met and the lowest missed.",
+        "Largest number of steps between the highest rate met and the lowest missed.",
     ),
     key(
         "search.width_percent",
         KeyValueSet::Number(0.1, 50.0),
         "5.0",
-        "Bisection ends when that interval is this narrow.",
+        "Width of that interval at which bisection ends.",
     ),
     key("search.dwell_s", KeyValueSet::Number(0.1, 3_600.0), "1.0", "Length of a search trial."),
     key(
@@ -172,61 +172,66 @@ pub const KEYS: &[PlanKey] = &[
         "search.confirmations",
         KeyValueSet::Whole(1, 20),
         "5",
-        "Confirming trials tried at most, each at a lower rate than the one before. When one is met after others were missed, up to three more halve the gap.",
+        "Largest number of confirming trials, each at a lower rate than the one before. When one \
+         is met after others were missed, up to three more halve the gap.",
     ),
     key(
         "search.quiet_s",
         KeyValueSet::Number(0.0, 60.0),
         "0.0",
-        "Trials other than confirming ones stop waiting when no answer came for so long; 0 waits for the deadline.",
+        "Seconds without an answer after which a trial, other than a confirming one, stops \
+         waiting; 0 waits for the deadline.",
     ),
     key(
         "search.void_repeats",
         KeyValueSet::Whole(0, 20),
         "2",
-        "How often a void trial is repeated before its rate counts as out of reach.",
+        "Number of repetitions of a void trial before its rate counts as out of reach.",
     ),
     key(
         "blocks.rounds",
         KeyValueSet::Whole(1, 100),
         "4",
-        "How many times every server's highest rate is found; each round gives one pair.",
+        "Number of times that every server's highest rate is found; each round gives one pair.",
     ),
     key(
         "blocks.order",
         KeyValueSet::Choice(&["abba", "abab", "random"]),
         "\"abba\"",
-        "Order of turns; abba runs every second turn backwards, which cancels steady drift; random draws each two turns, one backwards.",
+        "Order of the servers in a turn; abba reverses every second turn, which cancels steady \
+         drift; random draws an order for every two turns and reverses it for the second.",
     ),
     key(
         "blocks.limit",
         KeyValueSet::Flag,
         "true",
-        "Whether the limit responder takes its turn between the servers.",
+        "Let the limit responder take its turn between the servers.",
     ),
     key(
         "blocks.dwell_s",
         KeyValueSet::Number(0.0, 3_600.0),
         "1.0",
-        "Length of a block at a fixed rate, taken in turn; 0 leaves these blocks out.",
+        "Length of a block at a fixed rate, in turn; 0 leaves these blocks out.",
     ),
     key(
         "runs.count",
         KeyValueSet::Whole(0, 100),
         "0",
-        "Whole measurements of every server, each from the beginning and without leases; takes the place of blocks.rounds.",
+        "Whole measurements of every server, each from the beginning and without leases; replaces \
+         blocks.rounds.",
     ),
     key(
         "runs.drop",
         KeyValueSet::Choice(&["none", "best-and-worst"]),
         "\"best-and-worst\"",
-        "Which runs are dropped before the mean over runs is taken.",
+        "Runs that are dropped before the mean over runs.",
     ),
     key(
         "runs.unconfirmed",
         KeyValueSet::Choice(&["lower-bound", "void"]),
         "\"lower-bound\"",
-        "What a run counts as whose highest rate could not be confirmed as the highest; its lower bound is what it confirmed, 0 when that is nothing.",
+        "Value of a run whose highest rate could not be confirmed as the highest; lower-bound is \
+         the rate that it confirmed, 0 without one.",
     ),
     key(
         "curve.fractions",
@@ -238,7 +243,7 @@ pub const KEYS: &[PlanKey] = &[
         "curve.same_rate",
         KeyValueSet::Flag,
         "false",
-        "One more point for every server: half of the highest rate of the slowest.",
+        "Add one more point for every server: half of the highest rate of the slowest.",
     ),
     key(
         "curve.avalanche_s",
@@ -251,19 +256,19 @@ pub const KEYS: &[PlanKey] = &[
         "ramp.first_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "25.0",
-        "First step of a ramp, Mbit/s of the query's frame of 85 octets (DNS).",
+        "First step of a ramp, Mbit/s of the query's frame of 85 bytes (DNS).",
     ),
     key(
         "ramp.step_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "25.0",
-        "From a step of the ramp to the next.",
+        "Difference between two steps of the ramp.",
     ),
     key(
         "ramp.last_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "750.0",
-        "No step of the ramp is above this.",
+        "Upper limit of the steps of the ramp.",
     ),
     key(
         "ramp.dwell_s",
@@ -275,37 +280,41 @@ pub const KEYS: &[PlanKey] = &[
         "profile.fractions",
         KeyValueSet::Numbers(0.01, 100.0),
         "[]",
-        "Where perf samples the functions of each server, in a trial of its own, as fractions of the highest rate found; empty for no profiles.",
+        "Loads, as fractions of the highest rate found, at which perf samples the functions of \
+         each server, in a separate trial; empty for no profiles.",
     ),
     key(
         "profile.seconds",
         KeyValueSet::Number(0.1, 600.0),
         "3.0",
-        "How long samples are taken in each such trial.",
+        "Sampling time in each such trial.",
     ),
     key(
         "profile.frequency_hz",
         KeyValueSet::Whole(1, 50_000),
         "997",
-        "Samples per second of each thread that runs.",
+        "Samples per second of each running thread.",
     ),
     key(
         "profile.event",
         KeyValueSet::Choice(&["auto", "cycles", "cpu-clock"]),
         "\"auto\"",
-        "What makes the kernel take a sample; auto is cycles, or cpu-clock where the machine has no hardware counters.",
+        "Event of the kernel that triggers a sample; auto is cycles, or cpu-clock on a machine \
+         without hardware counters.",
     ),
     key(
         "profile.call_graph",
         KeyValueSet::Choice(&["dwarf", "frame-pointer"]),
         "\"dwarf\"",
-        "How callers are found; frame pointers cost less, and end at the first function that was built without, as those of most packages are.",
+        "Method to find callers; frame pointers cost less, and end at the first function that was \
+         built without them, as most packages are.",
     ),
     key(
         "restart.database",
         KeyValueSet::Choice(&["none", "stop", "kill", "both"]),
         "\"none\"",
-        "How databases are ended and started again in the middle of a trial of their own: not at all, in order, killed, or one trial for each.",
+        "End and restart of databases in the middle of a separate trial: not at all, in order, \
+         killed, or one trial for each.",
     ),
     key(
         "restart.fraction",
@@ -318,13 +327,14 @@ pub const KEYS: &[PlanKey] = &[
         "restart.at_s",
         KeyValueSet::Number(0.1, 3_600.0),
         "6.0",
-        "When the database is ended, counted from the beginning of that trial.",
+        "Time at which the database is ended, from the beginning of that trial.",
     ),
     key(
         "exhaustion.dwell_s",
         KeyValueSet::Number(0.0, 3_600.0),
         "0.0",
-        "Length of a trial of its own in whose middle the pool runs out, drawn second by second; 0 for none (DHCP).",
+        "Length of a separate trial in which the pool runs out, shown second by second; 0 for none \
+         (DHCP).",
     ),
     key(
         "exhaustion.fraction",
@@ -336,7 +346,7 @@ pub const KEYS: &[PlanKey] = &[
         "exhaustion.at_s",
         KeyValueSet::Number(0.1, 3_600.0),
         "15.0",
-        "When the last address is given, counted from the beginning of that trial.",
+        "Time at which the server assigns the last address, from the beginning of that trial.",
     ),
     key(
         "clients.count",
@@ -348,15 +358,15 @@ pub const KEYS: &[PlanKey] = &[
         "clients.frames",
         KeyValueSet::Flag,
         "false",
-        "Whether messages leave as frames by AF_XDP, past UDP of the kernel, where there is a veth pair, instead of in \
-         groups.",
+        "Send messages as frames by AF_XDP, past the kernel's UDP, instead of in groups; needs a \
+         veth pair.",
     ),
     key(
         "clients.turn_us",
         KeyValueSet::Whole(0, 10_000),
         "0",
-        "How far apart the generator's turns are at least: more leaves and is read in one, which spares it, and latencies are \
-         up to that much longer.",
+        "Shortest time between two turns of the generator. A longer time sends and reads more \
+         messages at once, which saves processor time; latencies are up to that much longer.",
     ),
     key("server.pool_size", KeyValueSet::Whole(1, 16_777_216), "262144", "Addresses in the pool."),
     key(
@@ -375,13 +385,14 @@ pub const KEYS: &[PlanKey] = &[
         "server.stores",
         KeyValueSet::Choices(STORES),
         "[\"memfile\"]",
-        "Where servers keep their leases, by Kea's names; each is a line of every server that has it.",
+        "Lease backends, by Kea's names; each is a line of every server that has it.",
     ),
     key(
         "server.sharing",
         KeyValueSet::Choices(SHARINGS),
         "[\"open\"]",
-        "How servers use a database: open to other writers, exclusive (Godwit only), two servers on one with the load split between them, or a round trip away; each is a line.",
+        "Use of a database: open to other writers, exclusive (Godwit only), two servers on one \
+         with the load split between them, or a round trip away; each is a line.",
     ),
     key(
         "dns.threads",
@@ -393,97 +404,102 @@ pub const KEYS: &[PlanKey] = &[
         "dns.ports",
         KeyValueSet::Whole(1, 1_024),
         "64",
-        "Ports that queries leave from; servers divide their load among threads by these.",
+        "Source ports of queries; servers divide their load among threads by these.",
     ),
     key(
         "dns.segmentation",
         KeyValueSet::Flag,
         "false",
-        "Whether queries of one port leave in groups (UDP_SEGMENT), which spares the generator.",
+        "Send the queries of one port in groups (UDP_SEGMENT), which saves the generator's \
+         processor time.",
     ),
     key(
         "dns.frames",
         KeyValueSet::Flag,
         "false",
-        "Whether queries leave as frames by AF_XDP, or in groups by sockets, and answers come from a ring, past UDP of \
-         the kernel, where there is a veth pair: it spares the generator.",
+        "Send queries as frames by AF_XDP, or in groups by sockets, and read answers from a ring, \
+         past the kernel's UDP; needs a veth pair, saves the generator's processor time.",
     ),
     key(
         "hosts.server",
         KeyValueSet::AnyText,
         "\"\"",
-        "What SSH knows the servers' machine by; without it this machine has every part.",
+        "SSH name of the servers' machine; without it everything runs on this machine.",
     ),
     key(
         "hosts.server_address",
         KeyValueSet::AnyText,
         "\"\"",
-        "The servers' address towards the generators; needed as soon as another machine has a part.",
+        "The servers' address towards the generators; needed if any part runs on another machine.",
     ),
     key(
         "hosts.generators",
         KeyValueSet::Texts,
         "[]",
-        "What SSH knows the generators' machines by, which divide the load between them; without any this one sends.",
+        "SSH names of the generators' machines, which divide the load; without any, this machine \
+         sends.",
     ),
     key(
         "hosts.generator_addresses",
         KeyValueSet::Texts,
         "[]",
-        "The address of each generator towards the server, in the same order; for DHCP that of the relay that it plays.",
+        "The address of each generator towards the server, in the same order; for DHCP it is the \
+         relay's address.",
     ),
     key(
         "hosts.godwit",
         KeyValueSet::Text,
         "\"godwit\"",
-        "The program on those machines; its version must be this one's.",
+        "Path of the program on those machines; its version must be this one's.",
     ),
     key(
         "hosts.ssh",
         KeyValueSet::Text,
         "\"ssh -o BatchMode=yes\"",
-        "The command that reaches a machine, with everything before its name.",
+        "Command that reaches a machine, with everything before the machine's name.",
     ),
     key(
         "hosts.first_port",
         KeyValueSet::Whole(1_024, 65_000),
         "16700",
-        "The UDP port of the generators; the servers have those that follow.",
+        "UDP port of the generators; the servers have the following ones.",
     ),
     key(
         "server.processor_share",
         KeyValueSet::Number(0.01, 1.0),
         "1.0",
-        "Share of a processor that each server gets, so that it can be overloaded by far; below 1 it needs control groups, and root.",
+        "Share of a processor that each server gets, for overloads beyond the generator's \
+         capacity; below 1 it needs control groups, and root.",
     ),
     key(
         "server.features",
         KeyValueSet::Choices(FEATURES),
         "[\"plain\"]",
-        "What configurations have beyond one subnet with one pool; each is a separate line, compared with plain, or with pool-50 where clients release leases.",
+        "Configurations other than one subnet with one pool; each is a line, compared with plain, \
+         or with pool-50 where clients release leases.",
     ),
     key(
         "void.late_sends_percent",
         KeyValueSet::Number(0.0, 100.0),
         "1.0",
-        "A trial is void when more of its exchanges were begun late by the generator.",
+        "Share of exchanges begun late by the generator above which a trial is void.",
     ),
     key(
         "void.socket_drops_percent",
         KeyValueSet::Number(0.0, 100.0),
         "0.0",
-        "A trial is void when more of its messages were dropped at the generator's socket.",
+        "Share of messages dropped at the generator's socket above which a trial is void.",
     ),
     key(
         "void.softnet_drops_percent",
         KeyValueSet::Number(0.0, 100.0),
         "0.0",
-        "A trial is void when more of its messages were dropped at a processor's backlog.",
+        "Share of messages dropped at a processor's backlog above which a trial is void.",
     ),
     key(
         "void.steal_percent",
         KeyValueSet::Number(0.0, 100.0),
         "25.0",
-        "A trial is void when the hypervisor took more of the processors' time.",
+        "Share of the processors' time withheld by the hypervisor above which a trial is void.",
     ),
 ];

@@ -277,7 +277,7 @@ impl KeyChecker<'_> {
         }
         if plan.names_features() {
             let message = "pools run out in plans without features only".to_owned();
-            let help = "features have pools of their own; leave one of the two out";
+            let help = "features have their own pools; leave one of the two out";
             self.add_problem(
                 self.value_position("exhaustion.dwell_s"),
                 message,
@@ -307,13 +307,13 @@ impl KeyChecker<'_> {
             if dropped > 0 && (plan.runs.count as usize) < LEAST_TO_DROP {
                 let message =
                     format!("{} runs are too few to drop the best and the worst", plan.runs.count);
-                let help = "two must be left to have a spread; nine is what ISC does";
+                let help = "a spread needs at least two runs after dropping; ISC uses nine runs";
                 problems.push(("runs.count", message, help));
             }
         } else {
             for path in ["runs.drop", "runs.unconfirmed"].into_iter().filter(|p| is_given(p)) {
-                let message = format!("`{path}` means nothing without `runs.count`");
-                problems.push((path, message, "say how many runs there are"));
+                let message = format!("`{path}` has no effect without `runs.count`");
+                problems.push((path, message, "set `runs.count` to the number of runs"));
             }
         }
         for (path, message, help) in problems {
@@ -556,8 +556,8 @@ mod tests {
         assert_eq!(
             with("[runs]\ndrop = 'none'\nunconfirmed = 'void'\n"),
             [
-                "4:8: `runs.drop` means nothing without `runs.count`",
-                "5:15: `runs.unconfirmed` means nothing without `runs.count`",
+                "4:8: `runs.drop` has no effect without `runs.count`",
+                "5:15: `runs.unconfirmed` has no effect without `runs.count`",
             ]
         );
         let plan = Plan::parse("p", &format!("{head}[runs]\ncount = 3\ndrop = 'none'\n")).unwrap();

@@ -13,19 +13,19 @@ pub(super) const PROTOCOL: &str = "dccp";
 
 /// Keys of a plan, without those of its cases.
 const KEYS: &[PlanKey] = &[
-    key("name", KeyValueSet::Name, "", "Becomes part of the result folder's name."),
-    key("title", KeyValueSet::Text, "", "One line for people."),
+    key("name", KeyValueSet::Name, "", "Short name; part of the result folder's name."),
+    key("title", KeyValueSet::Text, "", "Title of the report, one line."),
     key(
         "protocol",
         KeyValueSet::Choice(&[PROTOCOL]),
         "",
-        "Tells such plans from those of servers.",
+        "Distinguishes such plans from plans with servers.",
     ),
     key(
         "clocks",
         KeyValueSet::Choices(&["virtual", "real"]),
         "[\"virtual\", \"real\"]",
-        "By which clocks every case is measured.",
+        "Clocks with which every case is measured.",
     ),
     key(
         "ccids",
@@ -33,59 +33,59 @@ const KEYS: &[PlanKey] = &[
         "[3, 2]",
         "Congestion controls, each of 3 and 2 at most once.",
     ),
-    key("carrier", KeyValueSet::Choice(&["raw", "udp"]), "\"raw\"", "What packets travel in."),
+    key("carrier", KeyValueSet::Choice(&["raw", "udp"]), "\"raw\"", "Carrier of DCCP packets."),
     key(
         "datagram_bytes",
         KeyValueSet::Whole(16, 1_424),
         "1424",
-        "Octets of a datagram; with 1424 packets fill a frame of Ethernet.",
+        "Bytes of a datagram; with 1424 each packet fills an Ethernet frame.",
     ),
     key("tx_qlen", KeyValueSet::Whole(1, 65_535), "5", "Datagrams that the send queue holds."),
     key("seconds", KeyValueSet::Number(0.1, 86_400.0), "60.0", "Seconds of a run."),
-    key("runs", KeyValueSet::Whole(1, 1_000), "3", "Runs of each."),
+    key("runs", KeyValueSet::Whole(1, 1_000), "3", "Number of runs of each case."),
     key(
         "quick_seconds",
         KeyValueSet::Number(0.1, 86_400.0),
         "10.0",
-        "Seconds of a run of a quick look.",
+        "Seconds of a run with --quick.",
     ),
 ];
 
 /// Keys of a case.
 const CASE_KEYS: &[PlanKey] = &[
-    key("case.name", KeyValueSet::Name, "", "Names the case."),
-    key("case.title", KeyValueSet::Text, "", "What it is, for people."),
+    key("case.name", KeyValueSet::Name, "", "Name of the case."),
+    key("case.title", KeyValueSet::Text, "", "Description of the case, one line."),
     key(
         "case.delay",
         KeyValueSet::Text,
         "",
-        "How long a packet takes each way over a link, like 75ms.",
+        "Delay of a packet each way over a link, such as 75ms.",
     ),
-    key("case.rate", KeyValueSet::Text, "none", "What the line takes, like 100mbit."),
+    key("case.rate", KeyValueSet::Text, "none", "Rate of the link, such as 100mbit."),
     key(
         "case.overhead_bytes",
         KeyValueSet::Whole(0, 1_000),
         "0",
-        "What a frame takes of the line beyond its header and content.",
+        "Bytes of the link that a frame takes beyond its header and content.",
     ),
     key(
         "case.loss_percent",
         KeyValueSet::Number(0.001, 90.0),
         "none",
-        "Packets that are lost each way.",
+        "Percentage of packets lost each way.",
     ),
-    key("case.routed", KeyValueSet::Flag, "false", "Two links with a router between."),
+    key("case.routed", KeyValueSet::Flag, "false", "Two links with a router between them."),
     key(
         "case.linux_2007_mbps",
         KeyValueSet::Numbers(1e-3, 1e6),
         "[]",
-        "What Linux reached in 2007.",
+        "Rates that Linux reached in 2007.",
     ),
     key(
         "case.accepted_mbps",
         KeyValueSet::Numbers(0.0, 1e6),
         "none",
-        "The least and the most that the mean of CCID 3 may be.",
+        "Lowest and highest accepted mean of CCID 3.",
     ),
 ];
 
@@ -106,7 +106,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
         written => {
             let span = written.map_or(0..0, |(span, _)| span);
             let help = "each case is a table under [[case]]".to_owned();
-            check.add_problem(span, "at least one case is wanted".to_owned(), Some(help));
+            check.add_problem(span, "at least one case is needed".to_owned(), Some(help));
             Vec::new()
         }
     };
@@ -159,7 +159,12 @@ fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> 
         value.get_ref().as_array().is_some_and(|list| list.len() != 2)
     };
     let range = range.filter(is_no_pair).map(|value| {
-        (value.span(), "`case.accepted_mbps` must be the least and the most".to_owned())
+        (
+            value.span(),
+            "`case.accepted_mbps` must be the lowest and the highest accepted \
+                        mean"
+                .to_owned(),
+        )
     });
     for (span, message) in quantities.into_iter().chain([range]).flatten() {
         check.add_problem(span, message, None);
@@ -185,12 +190,12 @@ fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
         return Some(("case.name", "nothing limits this case: `case.rate` or `case.loss_percent`"));
     }
     if case.loss_percent.is_some() && case.delay.seconds() == 0.0 {
-        return Some(("case.delay", "with losses a round trip must take time"));
+        return Some(("case.delay", "`case.loss_percent` needs a delay above 0"));
     }
     if case.rate.is_none() && case.overhead_bytes > 0 {
         return Some((
             "case.overhead_bytes",
-            "`case.overhead_bytes` means nothing without `case.rate`",
+            "`case.overhead_bytes` has no effect without `case.rate`",
         ));
     }
     match case.accepted_mbps {
@@ -299,11 +304,11 @@ mod tests {
                 "11:8: two cases have this name",
                 "15:17: `case.accepted_mbps` has a minimum above its maximum",
                 "17:8: nothing limits this case: `case.rate` or `case.loss_percent`",
-                "23:9: with losses a round trip must take time",
+                "23:9: `case.loss_percent` needs a delay above 0",
             ]
         );
         let without = format!("{HEAD}{CASE}overhead_bytes = 3\n");
-        assert!(problems(&without)[0].contains("means nothing without"), "{without}");
+        assert!(problems(&without)[0].contains("has no effect without"), "{without}");
         assert!(problems(HEAD)[0].contains("at least one case"));
         assert!(problems(&format!("{HEAD}case = 3\n"))[0].starts_with("4:8: at least one case"));
         let halves = format!("{HEAD}ccids = [2.5]\n{CASE}");

@@ -336,7 +336,7 @@ impl Suite {
             return wrong("a ratio is `of` one line `to` another; other figures have no `to`");
         }
         if (row.figure == FigureKind::Goodput) != (row.fraction > 0.0) {
-            return wrong("`fraction` is the load of the figure goodput");
+            return wrong("`fraction` belongs to the figure goodput");
         }
         if (row.figure == FigureKind::BytesPerLease) != (row.leases > 0.0) {
             return wrong("`leases` belongs to the figure bytes-per-lease");
@@ -373,7 +373,7 @@ mod tests {
             Suite::parse("s.toml", &text).unwrap_err(),
             "s.toml: row \"a\": must have one of at_least, at_most and is_stated\n\
              s.toml: row \"b\": no part runs the plan \"x\"\n\
-             s.toml: row \"c\": `fraction` is the load of the figure goodput\n\
+             s.toml: row \"c\": `fraction` belongs to the figure goodput\n\
              s.toml: row \"e\": `leases` belongs to the figure bytes-per-lease"
         );
         assert!(Suite::parse("s.toml", "nam = 's'").unwrap_err().contains("s.toml"));

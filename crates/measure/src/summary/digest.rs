@@ -286,7 +286,7 @@ fn warnings(summary: &RunSummary) -> Vec<String> {
         if let Some(least) = result.loses_at_every_rate {
             warnings.push(format!(
                 "{name}: never meets {} %: it misses {:.1} % or more at every rate, also far below \
-                 what it answers, so load is not why.",
+                 the rate that it answers, so load is not the cause.",
                 summary.plan.search.loss_percent,
                 least * 100.0
             ));
@@ -294,22 +294,22 @@ fn warnings(summary: &RunSummary) -> Vec<String> {
             warnings.push(format!("{name}: no rate could be confirmed."));
         } else if result.runs.is_empty() && result.is_at_least {
             warnings.push(format!(
-                "{name}: never seen to miss the criterion, so its rate is at least what is shown; \
-                 the plan, the generator or the time ended the search."
+                "{name}: lower bound: the plan, the generator or the time ended the search before \
+                 the server missed the criterion."
             ));
         }
         runs::warnings(name, &result.runs, &mut warnings);
         if result.voids > 0 {
             warnings.push(format!(
-                "{name}: {} of {} trials void; void trials enter no figure.",
+                "{name}: {} of {} trials void; no figure includes void trials.",
                 result.voids, result.trials
             ));
         }
         notes::warnings(&summary.trials, result, &mut warnings);
         if result.share_of_limit.is_some_and(|share| share > LIMIT_WARNING_SHARE) {
             warnings.push(format!(
-                "{name}: within reach of the limit responder, so kernel and generator bound its \
-                 rate as much as the server does."
+                "{name}: close to the limit responder's rate, so kernel and generator may limit \
+                 its rate as much as the server does."
             ));
         }
     }

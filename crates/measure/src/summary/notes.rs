@@ -94,14 +94,14 @@ impl TrialNote {
             Self::GeneratorSocketFull => "answers dropped at the generator's full sockets",
             Self::NoPort => "datagrams to ports without a socket",
             Self::Refused => "answers with another response code",
-            Self::Wrong => "answers to something else",
+            Self::Wrong => "answers to another query",
             Self::AnsweredTwice => "queries answered twice",
             Self::SharedProcessor => "server and generator on the same processor",
             Self::Stolen => "processor time stolen",
-            Self::InterruptBound => "the server's processor full of interrupts",
+            Self::InterruptBound => "the server's processor busy with interrupts",
             Self::AlwaysBusy => "busy at a low rate: it polls, or was disturbed",
             Self::Segmented => "queries sent in groups, which interfaces count as one",
-            Self::CountersDiffer => "the interface's count is not the generator's",
+            Self::CountersDiffer => "interface and generator counted different numbers of queries",
             Self::BeyondGigabit => "more than Gigabit Ethernet carries",
         }
     }

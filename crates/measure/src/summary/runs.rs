@@ -33,7 +33,7 @@ impl RunState {
             Self::Confirmed => "confirmed",
             Self::AtLeast => "at least: not seen to fail above",
             Self::Failed => "failed: no rate could be confirmed",
-            Self::Void => "void: nothing is known",
+            Self::Void => "void: no result",
         }
     }
 }

@@ -156,5 +156,5 @@ fn an_interface_that_is_gone_ends_the_link_and_says_so() {
     let error = bridge.stop().unwrap_err();
     assert_eq!(error.exit_code(), 1);
     let text = error.to_string();
-    assert!(text.starts_with("cannot go on receiving on ") && text.contains(":m1"), "{text}");
+    assert!(text.starts_with("cannot continue to receive on ") && text.contains(":m1"), "{text}");
 }

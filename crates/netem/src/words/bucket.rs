@@ -38,9 +38,9 @@ pub(super) fn read(reader: &mut WordReader<'_>, tbf: SettingsWord<'_>) -> Option
     let mut parts = BucketWordValues::default();
     while let Some(word) = reader.take() {
         let Some(name) = full_name(word.text) else {
-            let message = format!("`{}` is no word of tbf", word.text);
-            let help = "there are rate, burst, limit, latency, peakrate, mtu, mpu, overhead and \
-                        linklayer; the words of netem stand before `tbf`";
+            let message = format!("unknown keyword `{}` of tbf", word.text);
+            let help = "keywords are rate, burst, limit, latency, peakrate, mtu, mpu, overhead and \
+                        linklayer; keywords of netem come before `tbf`";
             reader.problem_at(word, message, help);
             continue;
         };
@@ -101,23 +101,23 @@ fn check(
             reader.problem_at(tbf, format!("`{name}` of tbf is missing"), help);
         }
     };
-    missing("rate", "give how fast tokens come, such as `rate 100mbit`");
-    missing("burst", "give how many tokens there are at most, such as `burst 5kb`");
+    missing("rate", "give the rate of tokens, such as `rate 100mbit`");
+    missing("burst", "give the size of the bucket, such as `burst 5kb`");
     if parts.peak_rate.is_some() {
-        missing("mtu", "a `peakrate` needs the depth of its bucket, such as `mtu 2kb`");
+        missing("mtu", "a `peakrate` needs the size of its bucket, such as `mtu 2kb`");
     }
     if !reader.has_seen("limit") {
         missing_room(reader, tbf);
     }
     if let (Some((word, _)), Some(_)) = (parts.latency_ns, parts.limit) {
-        let message = "`latency` and `limit` both say how much may wait".to_owned();
+        let message = "`latency` and `limit` both set the size of the queue".to_owned();
         reader.problem_at(word, message, "leave one of them out");
     }
     if let (Some((word, peak_rate)), Some(rate)) = (parts.peak_rate, parts.rate)
         && peak_rate <= rate
     {
-        let message = "`peakrate` is no higher than `rate`".to_owned();
-        reader.problem_at(word, message, "give a higher one, or leave it out");
+        let message = "`peakrate` is not above `rate`".to_owned();
+        reader.problem_at(word, message, "give a higher `peakrate`, or leave it out");
     }
     let room = match (parts.limit, parts.latency_ns) {
         (Some((_, bytes)), _) => BucketLimit::Bytes(bytes),
@@ -139,6 +139,6 @@ fn check(
 fn missing_room(reader: &mut WordReader<'_>, tbf: SettingsWord<'_>) {
     if !reader.has_seen("latency") {
         let message = "`latency` or `limit` of tbf is missing".to_owned();
-        reader.problem_at(tbf, message, "give how much may wait, such as `latency 50ms`");
+        reader.problem_at(tbf, message, "give the size of the queue, such as `latency 50ms`");
     }
 }

@@ -45,9 +45,10 @@ pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
             Some("drop") => "loss",
             Some(name) if name != "tbf" => name,
             _ => {
-                let message = format!("`{}` is no word of netem", word.text);
-                let help = "there are limit, delay, distribution, loss, ecn, corrupt, duplicate, \
-                            reorder, gap, rate, slot, seed and, for a token bucket after it, tbf";
+                let message = format!("unknown keyword `{}`", word.text);
+                let help = "keywords are limit, delay, distribution, loss, ecn, corrupt, \
+                            duplicate, reorder, gap, rate, slot, seed and, for a token bucket \
+                            after them, tbf";
                 reader.problem_at(word, message, help);
                 continue;
             }
@@ -163,8 +164,12 @@ fn read_state(reader: &mut WordReader<'_>) -> Loss {
     let p14 = further(UnitShare::NONE);
     for (first, second, names) in [(p13, p14, "p13 and p14"), (p31, p32, "p31 and p32")] {
         if first.rest() < second {
-            let message = format!("{names} of `loss state` are more than 100 % together");
-            reader.problem_at(word, message, "what leaves a state is no more than all");
+            let message = format!("{names} of `loss state` add up to more than 100 %");
+            reader.problem_at(
+                word,
+                message,
+                "the transitions from one state add up to at most 100 %",
+            );
         }
     }
     Loss::State { p13, p31, p32, p23, p14 }
@@ -227,13 +232,13 @@ fn read_between(reader: &mut WordReader<'_>) -> Option<SlotInterval> {
         match units::time_ns(word.text) {
             Ok(ns) if min_ns.is_none_or(|min_ns| ns >= min_ns) => max_ns = Some(ns),
             Ok(_) => {
-                let message = format!("`{}` is before the least time of `slot`", word.text);
-                reader.problem_at(word, message, "the greatest time comes second");
+                let message = format!("`{}` is below the minimum of `slot`", word.text);
+                reader.problem_at(word, message, "give the minimum first, then the maximum");
             }
             Err(unfit) => {
                 reader.problem_at(
                     word,
-                    format!("`{}` does not fit `slot`", word.text),
+                    format!("invalid value `{}` of `slot`", word.text),
                     unfit.help(),
                 );
             }
@@ -247,25 +252,25 @@ fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, auxiliary: &A
     let reorders = auxiliary.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {
         if settings.delay.base_ns == 0 {
-            let message = "`reorder` without a delay changes no order".to_owned();
+            let message = "`reorder` has no effect without `delay`".to_owned();
             reader.problem_at(word, message, "give a `delay` too");
         }
         let gap = auxiliary.gap.map_or(1, |(_, gap)| gap.max(1));
         settings.reorder = Some(Reorder { often, gap });
     } else if let Some((word, _)) = auxiliary.gap.filter(|&(_, gap)| gap > 0) {
-        let message = "`gap` says how far apart reordered packets are, and none is".to_owned();
+        let message = "`gap` has no effect without `reorder`".to_owned();
         reader.problem_at(word, message, "give `reorder` with a percentage too");
     }
     if let Some(word) = auxiliary.distribution
         && (settings.delay.base_ns == 0 || settings.delay.jitter_ns == 0)
     {
-        let message = "`distribution` says how delays vary, and none does".to_owned();
+        let message = "`distribution` has no effect without jitter".to_owned();
         reader.problem_at(word, message, "give `delay` with a jitter too");
     }
     if let Some(word) = auxiliary.marks
         && settings.loss == Loss::None
     {
-        let message = "`ecn` marks what would be lost, and nothing is".to_owned();
+        let message = "`ecn` has no effect without `loss`".to_owned();
         reader.problem_at(word, message, "give `loss` too");
     }
 }

@@ -113,7 +113,7 @@ impl<'a> WordReader<'a> {
         match read(word.text) {
             Ok(value) => Some(value),
             Err(unfit) => {
-                let message = format!("`{}` does not fit `{name}`", word.text);
+                let message = format!("invalid value `{}` of `{name}`", word.text);
                 self.problem_at(word, message, unfit.help());
                 None
             }

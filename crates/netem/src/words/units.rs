@@ -29,15 +29,16 @@ impl WordValueError {
                  after it, or Kibit and so on for powers of 1024, and is not 0"
             }
             Self::RateOfDevice => {
-                "this link has no speed to take a part of: give a rate such as 20mbit"
+                "the interface has no speed for a percentage to refer to: give a rate such as \
+                 20mbit"
             }
-            Self::Size => "a size is a number with b, kb, mb or gb, where kb is 1024 octets",
+            Self::Size => "a size is a number with b, kb, mb or gb, where kb is 1024 bytes",
             Self::Percent => "a percentage is a number from 0 to 100, with or without %",
-            Self::Whole => "a whole number is wanted",
-            Self::Signed => "a whole number is wanted, which may be negative",
-            Self::Distribution => "there are uniform, normal, pareto and paretonormal",
-            Self::LinkLayer => "there are ethernet, atm and adsl",
-            Self::Range => "the number is too great",
+            Self::Whole => "the value must be a whole number",
+            Self::Signed => "the value must be a whole number, which may be negative",
+            Self::Distribution => "distributions are uniform, normal, pareto and paretonormal",
+            Self::LinkLayer => "link layers are ethernet, atm and adsl",
+            Self::Range => "the number is too large",
         }
     }
 }

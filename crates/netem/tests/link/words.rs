@@ -172,17 +172,18 @@ fn problems(words: &str) -> Vec<(usize, String)> {
 fn everything_wrong_is_said_at_once_and_where() {
     let words = "delay 75mx loss 101% rate 0bit bogus limit";
     let expected = [
-        (6, "`75mx` does not fit `delay`"),
-        (16, "`101%` does not fit `loss`"),
-        (26, "`0bit` does not fit `rate`"),
-        (31, "`bogus` is no word of netem"),
+        (6, "invalid value `75mx` of `delay`"),
+        (16, "invalid value `101%` of `loss`"),
+        (26, "invalid value `0bit` of `rate`"),
+        (31, "unknown keyword `bogus`"),
         (42, "the value of `limit` is missing"),
     ];
     assert_eq!(problems(words), expected.map(|(at, message)| (at, message.to_owned())));
     let first: &WordProblem = &LinkSettings::parse(words).unwrap_err()[0];
     assert_eq!(
         first.to_string(),
-        "column 7: `75mx` does not fit `delay`; a time is a number with s, ms, us or ns, such as 75ms \
+        "column 7: invalid value `75mx` of `delay`; a time is a number with s, ms, us or \
+         ns, such as 75ms \
          or 1.5s"
     );
 }
@@ -190,44 +191,40 @@ fn everything_wrong_is_said_at_once_and_where() {
 #[test]
 fn what_must_be_together_is_asked_for() {
     for (words, at, message) in [
-        ("reorder 5%", 0, "`reorder` without a delay changes no order"),
-        ("delay 1ms gap 5", 10, "`gap` says how far apart reordered packets are, and none is"),
-        ("delay 1ms distribution normal", 10, "`distribution` says how delays vary, and none does"),
-        ("ecn", 0, "`ecn` marks what would be lost, and nothing is"),
+        ("reorder 5%", 0, "`reorder` has no effect without `delay`"),
+        ("delay 1ms gap 5", 10, "`gap` has no effect without `reorder`"),
+        ("delay 1ms distribution normal", 10, "`distribution` has no effect without jitter"),
+        ("ecn", 0, "`ecn` has no effect without `loss`"),
         ("loss 1% loss 2%", 8, "`loss` is given twice"),
         ("delay 1ms latency 2ms", 10, "`delay` is given twice"),
-        ("loss state 60% 60% 50%", 5, "p31 and p32 of `loss state` are more than 100 % together"),
-        (
-            "loss state 60% 1% 1% 1% 41%",
-            5,
-            "p13 and p14 of `loss state` are more than 100 % together",
-        ),
-        ("slot 5ms 4ms", 9, "`4ms` is before the least time of `slot`"),
+        ("loss state 60% 60% 50%", 5, "p31 and p32 of `loss state` add up to more than 100 %"),
+        ("loss state 60% 1% 1% 1% 41%", 5, "p13 and p14 of `loss state` add up to more than 100 %"),
+        ("slot 5ms 4ms", 9, "`4ms` is below the minimum of `slot`"),
         ("slot", 4, "the value of `slot` is missing"),
-        ("slot often", 5, "`often` does not fit `slot`"),
-        ("loss sometimes", 5, "`sometimes` does not fit `loss`"),
+        ("slot often", 5, "invalid value `often` of `slot`"),
+        ("loss sometimes", 5, "invalid value `sometimes` of `loss`"),
         (
             "delay 1ms 1us distribution experimental",
             27,
-            "`experimental` does not fit `distribution`",
+            "invalid value `experimental` of `distribution`",
         ),
-        ("rate 10%", 5, "`10%` does not fit `rate`"),
-        ("limit 5000000000", 6, "`5000000000` does not fit `limit`"),
-        ("delay -1ms", 6, "`-1ms` does not fit `delay`"),
-        ("delay 1.2.3ms", 6, "`1.2.3ms` does not fit `delay`"),
+        ("rate 10%", 5, "invalid value `10%` of `rate`"),
+        ("limit 5000000000", 6, "invalid value `5000000000` of `limit`"),
+        ("delay -1ms", 6, "invalid value `-1ms` of `delay`"),
+        ("delay 1.2.3ms", 6, "invalid value `1.2.3ms` of `delay`"),
         (
             "tbf rate 1mbit burst 5kb latency 1ms limit 5",
             25,
-            "`latency` and `limit` both say how much may wait",
+            "`latency` and `limit` both set the size of the queue",
         ),
-        ("tbf rate 1mbit burst 0 limit 5", 21, "`0` does not fit `burst`"),
+        ("tbf rate 1mbit burst 0 limit 5", 21, "invalid value `0` of `burst`"),
         (
             "tbf rate 1mbit burst 5kb limit 5 peakrate 1mbit mtu 1",
             33,
-            "`peakrate` is no higher than `rate`",
+            "`peakrate` is not above `rate`",
         ),
         ("tbf rate 1mbit burst 5kb limit 5 peakrate 2mbit", 0, "`mtu` of tbf is missing"),
-        ("tbf rate 1mbit burst 5kb limit 5 delay 5ms", 33, "`delay` is no word of tbf"),
+        ("tbf rate 1mbit burst 5kb limit 5 delay 5ms", 33, "unknown keyword `delay` of tbf"),
     ] {
         let parsed = problems(words);
         assert_eq!(parsed[0], (at, message.to_owned()), "{words}");

@@ -35,13 +35,13 @@ pub(crate) fn octet(
         let word = parser.cursor.word();
         let message = match super::source::number(word, parser.settings.quirks) {
             Some(Err(message)) => message,
-            _ => format!("`{word}` is neither a number nor a function: known are {KNOWN}"),
+            _ => format!("`{word}` is neither a number nor a function; functions are {KNOWN}"),
         };
         parser.cursor.take_word();
         return fault(at, message);
     };
     if number > 0xff {
-        parser.warn(at, format!("{number} is more than an octet holds: {} is sent", number & 0xff));
+        parser.warn(at, format!("{number} does not fit into a byte: {} is sent", number & 0xff));
     }
     builder.append(&[number as u8], at)
 }
@@ -128,7 +128,7 @@ pub(crate) fn function(
         "dinc" | "ddec" => counter(parser, builder, name, at),
         _ => match checksum_of(name) {
             Some(kind) => checksum(parser, builder, name, kind, at),
-            None => fault(at, format!("there is no function `{name}`: known are {KNOWN}")),
+            None => fault(at, format!("unknown function `{name}`; functions are {KNOWN}")),
         },
     }
 }
@@ -168,11 +168,11 @@ fn exactly<const N: usize>(
     usage: &str,
 ) -> Result<[u64; N], PacketTextFault> {
     let numbers = arguments(parser, at)?;
-    numbers.try_into().map_or_else(|_| fault(at, format!("it is {usage}")), Ok)
+    numbers.try_into().map_or_else(|_| fault(at, format!("the form is {usage}")), Ok)
 }
 
 fn not_empty(count: u64, at: usize) -> Result<(), PacketTextFault> {
-    if count == 0 { fault(at, "a count of 0") } else { Ok(()) }
+    if count == 0 { fault(at, "the count must not be 0") } else { Ok(()) }
 }
 
 fn repeat(
@@ -197,13 +197,14 @@ fn constant(
     let value = expression::read(&mut parser.cursor, parser.settings.quirks)?;
     parser.cursor.expect(b')')?;
     if value.is_surprising {
-        let message = "operators bind alike, from the left; parentheses would say what is meant";
+        let message = "all operators have the same precedence, from left to right; parentheses \
+                       make the order clear";
         parser.warn(at, message);
     }
     let bits = 8 * len as u32;
     let fits = bits == 64 || (-1_i64 << (bits - 1)..1_i64 << bits).contains(&value.bits);
     if !fits {
-        parser.warn(at, format!("{} is more than {bits} bits hold", value.bits));
+        parser.warn(at, format!("{} does not fit into {bits} bits", value.bits));
     }
     builder.append(&value.bits.to_be_bytes()[8 - len..], at)
 }
@@ -216,7 +217,7 @@ fn random(
     let count = match arguments(parser, at)?[..] {
         [] => 1,
         [count] => count,
-        _ => return fault(at, "it is drnd() or drnd(count)"),
+        _ => return fault(at, "the form is drnd() or drnd(count)"),
     };
     not_empty(count, at)?;
     builder.check_room(count, at)?;
@@ -236,21 +237,26 @@ fn counter(
     let (min, max, step) = match numbers[..] {
         [min, max] => (min, max, 1),
         [min, max, step] => (min, max, step),
-        _ => return fault(at, format!("it is {name}(min, max[, step]), of one octet")),
+        _ => {
+            return fault(
+                at,
+                format!("the form is {name}(min, max[, step]), with numbers of one byte"),
+            );
+        }
     };
     let quirks = parser.settings.quirks;
     if !quirks {
         if min > max {
-            return fault(at, format!("{min} to {max} is no range"));
+            return fault(at, format!("{min} to {max} is not a valid range"));
         }
         if max > 0xff || step > 0xff {
-            return fault(at, "the counter is one octet, 0 to 255");
+            return fault(at, "the counter is one byte, 0 to 255");
         }
     }
     let (min, max, step) = (min as u8, max as u8, step as u8);
     let range = i32::from(max) - i32::from(min) + 1;
     if range == 0 {
-        return fault(at, format!("{min} to {max} is no range"));
+        return fault(at, format!("{min} to {max} is not a valid range"));
     }
     let is_down = name == "ddec";
     let value = if is_down { (range - 1) as u8 } else { 0 };
@@ -295,7 +301,7 @@ fn checksum(
     }
     let (from, to) = (first.min(second), first.max(second));
     if to > super::FRAME_BYTES_MAX as u64 && kind != Checksum::Range {
-        return fault(at, format!("octet {to} is beyond the end of any frame"));
+        return fault(at, format!("byte {to} is beyond the end of any frame"));
     }
     let (from, to) = (from.min(1 << 30) as usize, to.min(1 << 30) as usize);
     let offset = builder.packet.octets.len();
@@ -343,7 +349,10 @@ pub(crate) fn settle(
 ) -> Result<ChecksumUpdate, String> {
     let (first, second) = (sum.from, sum.to);
     let beyond = |octet: usize| {
-        Err(format!("octet {octet} is not in the packet, which has {total}, counted from 0"))
+        Err(format!(
+            "byte {octet}, counted from 0, is beyond the end of the packet, which has \
+                     {total} bytes"
+        ))
     };
     let (ip, header_bytes) = match sum.pseudo {
         PseudoHeader::None => {
@@ -360,7 +369,7 @@ pub(crate) fn settle(
         return beyond(second);
     }
     if ip + header_bytes > total {
-        return Err(format!("the IP header at {ip} does not end in the packet of {total} octets"));
+        return Err(format!("the IP header at {ip} extends beyond the packet of {total} bytes"));
     }
     let pseudo = match sum.pseudo {
         PseudoHeader::V4 { protocol, .. } => PseudoHeader::V4 { ip, protocol },

@@ -83,7 +83,7 @@ fn operand(
     cursor.skip_blanks();
     let at = cursor.at;
     if depth > DEPTH_MAX {
-        return fault(at, "too many expressions inside of one another");
+        return fault(at, "expressions are nested too deeply");
     }
     if cursor.take(b'(') {
         let value = read_at(cursor, quirks, depth + 1)?;
@@ -149,13 +149,13 @@ fn apply(left: i64, sign: u8, right: i64, quirks: bool) -> Result<i64, String> {
     let shift = || match u32::try_from(right) {
         Ok(bits @ 0..64) => Ok(bits),
         _ if quirks => Ok((right & 63) as u32),
-        _ => Err(format!("a shift by {right} bits of 64")),
+        _ => Err(format!("cannot shift 64 bits by {right}")),
     };
     Ok(match sign {
         b'+' => left.wrapping_add(right),
         b'-' => left.wrapping_sub(right),
         b'*' => left.wrapping_mul(right),
-        b'/' | b'%' if right == 0 => return Err("a division by zero".to_owned()),
+        b'/' | b'%' if right == 0 => return Err("division by zero".to_owned()),
         b'/' => left.wrapping_div(right),
         b'%' => left.wrapping_rem(right),
         b'&' => left & right,
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn what_has_no_value_is_refused_where_it_is() {
-        assert_eq!(value("1/0"), Err("1: a division by zero".to_owned()));
-        assert_eq!(value("1<<64"), Err("1: a shift by 64 bits of 64".to_owned()));
+        assert_eq!(value("1/0"), Err("1: division by zero".to_owned()));
+        assert_eq!(value("1<<64"), Err("1: cannot shift 64 bits by 64".to_owned()));
         assert_eq!(value("1+"), Err("2: a number expected, found the end of the text".to_owned()));
-        assert!(value(&"(".repeat(10_000)).unwrap_err().contains("inside of one another"));
+        assert!(value(&"(".repeat(10_000)).unwrap_err().contains("nested too deeply"));
     }
 }

@@ -80,7 +80,8 @@ fn argument(
         let known = known.join(" ");
         let described =
             if name.is_empty() { parser.cursor.describe_next() } else { format!("`{name}`") };
-        let message = format!("{}() has no field {described}: it has {known}", protocol.name());
+        let message =
+            format!("{}() has no field {described}; its fields are {known}", protocol.name());
         return fault(at, message);
     };
     let mut field = *field;
@@ -103,7 +104,12 @@ fn priority_field(
     let (at_octet, shift, mask) = match name {
         "prio" | "pri" => (2, number, 1),
         "time" => (4 + 2 * number as isize, 0, 0xffff),
-        _ => return fault(at, format!("pfc() has no field `{name}(...)`: it has prio and time")),
+        _ => {
+            return fault(
+                at,
+                format!("pfc() has no field `{name}(...)`; such fields are prio and time"),
+            );
+        }
     };
     Ok(HeaderField { names: &[], at: at_octet, len: 2, shift, mask, kind: HeaderFieldKind::Number })
 }
@@ -137,7 +143,7 @@ fn assign(
         return Ok(());
     }
     if part.is_some() {
-        return fault(value_at, "a part of a field takes dinc() or drnd() only");
+        return fault(value_at, "a part of a field accepts only dinc() or drnd()");
     }
     header.note(field, false, parser.settings.quirks);
     let value = value(parser, field)?;
@@ -146,7 +152,7 @@ fn assign(
         return Ok(());
     };
     if number > u64::from(whole.max()) {
-        let message = format!("{number} is more than the field holds, {} at most", whole.max());
+        let message = format!("{number} does not fit into the field: {} at most", whole.max());
         parser.warn(value_at, message);
     }
     whole.write(octets, number as u32);
@@ -172,12 +178,12 @@ fn part(parser: &mut Parser<'_>, whole: &BitField) -> Result<Option<BitField>, P
         1 => 0xff,
         2 => 0xffff,
         4 => u32::MAX,
-        _ => return fault(at, "a part of a field has 1, 2 or 4 octets"),
+        _ => return fault(at, "a part of a field has 1, 2 or 4 bytes"),
     };
     // The reference checks the first byte only.
     let behind = if parser.settings.quirks { index + 1 } else { index.saturating_add(len) };
     if index >= whole.len as u64 || behind > whole.len as u64 {
-        return fault(at, format!("the field has octets 0 to {} only", whole.len - 1));
+        return fault(at, format!("the field has only bytes 0 to {}", whole.len - 1));
     }
     Ok(Some(BitField { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
 }
@@ -202,8 +208,8 @@ pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Pack
     let numbers = elements::arguments(parser, at)?;
     let usage = match (is_random, numbers.len()) {
         (false, 0..=3) | (true, 0 | 2) => return Ok(Some(Function { is_random, numbers })),
-        (false, _) => "it is dinc(), dinc(step), dinc(min, max) or dinc(min, max, step)",
-        (true, _) => "it is drnd() or drnd(min, max)",
+        (false, _) => "the form is dinc(), dinc(step), dinc(min, max) or dinc(min, max, step)",
+        (true, _) => "the form is drnd() or drnd(min, max)",
     };
     fault(at, usage)
 }
@@ -224,11 +230,11 @@ impl Function {
         };
         if let Some((min, max)) = range {
             if min >= max {
-                return fault(at, format!("{min} to {max} is no range"));
+                return fault(at, format!("{min} to {max} is not a valid range"));
             }
             let most = if quirks { u64::from(u32::MAX) - 1 } else { u64::from(field_max) };
             if max > most {
-                return fault(at, format!("{max} is more than the field holds, {most} at most"));
+                return fault(at, format!("{max} does not fit into the field: {most} at most"));
             }
         }
         if self.is_random {
@@ -244,7 +250,7 @@ impl Function {
             _ => 1,
         };
         if step > u64::from(u32::MAX) {
-            return fault(at, format!("a step of {step}"));
+            return fault(at, format!("the step {step} is too large"));
         }
         let (min, modulus) = match range {
             Some((min, max)) => (min, max + 1),
@@ -327,7 +333,7 @@ pub(crate) fn address(
     }
     if !text.contains(':') {
         let Ok(address) = text.parse::<Ipv4Addr>() else {
-            return fault(at, format!("`{text}` is no IPv4 address"));
+            return fault(at, format!("`{text}` is not an IPv4 address"));
         };
         return Ok(Some(HeaderFieldValue::Ip4(address.octets())));
     }

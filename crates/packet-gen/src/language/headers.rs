@@ -103,7 +103,7 @@ impl PacketBuilder {
     pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), PacketTextFault> {
         let len = self.packet.octets.len() as u64;
         if len.saturating_add(count) > FRAME_BYTES_MAX as u64 {
-            return fault(at, format!("a frame has at most {FRAME_BYTES_MAX} octets"));
+            return fault(at, format!("a frame has at most {FRAME_BYTES_MAX} bytes"));
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl PacketBuilder {
             self.packet.sums.push(settled.map_or_else(|message| fault(at, message), Ok)?);
         }
         if self.packet.fields.iter().any(|field| field.slot.at + field.slot.len > total) {
-            return fault(at, "a part of a field that changes reaches beyond the packet");
+            return fault(at, "a changing part of a field extends beyond the packet");
         }
         for header in &self.headers {
             let Some((field, left_out)) = header.protocol.length() else { continue };
@@ -266,7 +266,10 @@ impl PacketBuilder {
             let len = total.saturating_sub(header.at + left_out);
             if len > 0xffff && !self.quirks {
                 let name = header.protocol.name();
-                return fault(at, format!("{len} octets are more than the length of {name} holds"));
+                return fault(
+                    at,
+                    format!("{len} bytes do not fit into the length field of {name}"),
+                );
             }
             header.slot(&field).write(&mut self.packet.octets, len as u32);
         }

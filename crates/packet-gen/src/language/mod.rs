@@ -148,7 +148,7 @@ pub fn compile_with(
     let mut problems: Vec<PacketTextProblem> = faults.iter().map(show).collect();
     problems.dedup();
     if problems.is_empty() && parser.packets.is_empty() {
-        problems.push(sources.problem(0, "no packet: packets stand in braces, `{ ... }`"));
+        problems.push(sources.problem(0, "no packet: a packet is written in braces, `{ ... }`"));
     }
     if !problems.is_empty() {
         return Err(problems);

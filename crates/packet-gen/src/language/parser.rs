@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
                     self.cursor.at += 1;
                     is_separated = true;
                 }
-                Some(b'{') => return fault(at, "a `{` inside of a packet"),
+                Some(b'{') => return fault(at, "a `{` inside a packet"),
                 Some(_) => {
                     if let Err(fault) = self.element(builder) {
                         self.faults.push(fault);
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
             Some(b'\\') => {
                 let Some(octet) = expression::escape(&mut self.cursor) else {
                     self.cursor.at = at + 1;
-                    return fault(at, "an octet is written as `\\xHH`");
+                    return fault(at, "a byte is written as `\\xHH`");
                 };
                 return builder.append(&[octet], at);
             }

@@ -158,7 +158,7 @@ impl DnsRecordFields {
                 } else {
                     "name, type, class, ttl, len, data, addr(), ns(), cname() and ptr()"
                 };
-                return fault(at, format!("there is no `{name}` here, only {known}"));
+                return fault(at, format!("unknown field `{name}`; fields are {known}"));
             }
         };
         parser.cursor.expect(b'=')?;
@@ -172,7 +172,7 @@ impl DnsRecordFields {
         let number = expression::plain(&mut parser.cursor, parser.settings.quirks)?;
         let most = if index == 2 { u64::from(u32::MAX) } else { 0xffff };
         if number > most {
-            parser.warn(value_at, format!("{number} is more than the field holds, {most} at most"));
+            parser.warn(value_at, format!("{number} does not fit into the field: {most} at most"));
         }
         self.has_number[index] = true;
         match index {
@@ -284,11 +284,11 @@ fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFa
         return fault(at, "a name with an empty label");
     }
     if labels.any(|label| label.len() > LABEL_BYTES_MAX) {
-        return fault(at, format!("a label has at most {LABEL_BYTES_MAX} octets (RFC 1035)"));
+        return fault(at, format!("a label has at most {LABEL_BYTES_MAX} bytes (RFC 1035)"));
     }
     let octets = encode(name);
     if octets.len() > NAME_BYTES_MAX {
-        return fault(at, format!("a name has at most {NAME_BYTES_MAX} octets (RFC 1035)"));
+        return fault(at, format!("a name has at most {NAME_BYTES_MAX} bytes (RFC 1035)"));
     }
     Ok(octets)
 }

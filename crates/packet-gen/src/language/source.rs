@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         let rest = &self.text.octets[begin..];
         // As in trafgen, a string may go on in further lines.
         let Some(len) = rest.iter().position(|&octet| octet == b'"') else {
-            return fault(self.at, "a string without an end");
+            return fault(self.at, "a string without its closing quote");
         };
         if len == 0 {
             return fault(self.at, "an empty string");
@@ -249,7 +249,7 @@ pub(crate) fn number(word: &str, quirks: bool) -> Option<Result<u64, String>> {
     } else {
         lower.parse()
     };
-    Some(read.map_err(|_| format!("`{word}` is more than 64 bits hold")))
+    Some(read.map_err(|_| format!("`{word}` does not fit into 64 bits")))
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Cluster {
         let library = if Path::new(PROVIDER).exists() {
             None
         } else {
-            Some(format!("{PROVIDER}: not found; it is in Debian's package galera-4"))
+            Some(format!("{PROVIDER}: not found; Debian package galera-4 contains it"))
         };
         let copying = || require_program("rsync", "rsync").err().map(|error| error.to_string());
         DatabaseEngine::MariaDb.missing().or(library).or_else(copying)
@@ -122,7 +122,7 @@ impl Cluster {
         if wait_until(READY_LIMIT, is_synced) {
             return Ok(());
         }
-        Err(TestbedError::new(node.display(), "does not become synced"))
+        Err(TestbedError::new(node.display(), "the node did not become synced"))
     }
 }
 
@@ -161,7 +161,7 @@ fn recovered_position(node: &PrivateDatabase) -> Result<String, TestbedError> {
         .map_err(|e| TestbedError::new(format!("cannot read {}", log.display()), e))?;
     let mark = "Recovered position: ";
     let position = text.lines().rev().find_map(|line| Some(line.split_once(mark)?.1.trim()));
-    position
-        .map(str::to_owned)
-        .ok_or_else(|| TestbedError::new(node.display(), "does not say how far it had come"))
+    position.map(str::to_owned).ok_or_else(|| {
+        TestbedError::new(node.display(), "the log of the node has no recovered position")
+    })
 }

@@ -161,7 +161,7 @@ impl PrivateDatabase {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("godwit-database-{}-{count}", std::process::id());
         let folder = reachable_folder().join(name);
-        let failed = |e| TestbedError::new(format!("cannot make {}", folder.display()), e);
+        let failed = |e| TestbedError::new(format!("cannot create {}", folder.display()), e);
         fs::create_dir_all(&folder).map_err(failed)?;
         let port = if settings.on_loopback { Some(free_port()?) } else { None };
         let (through, options) = (Vec::new(), Vec::new());
@@ -286,7 +286,10 @@ impl PrivateDatabase {
         if !matches!(ended, Ok(Some(_))) {
             let words = process.last_error_lines(1);
             self.kill();
-            return Err(TestbedError::new(self.display(), format!("does not end: {words}")));
+            return Err(TestbedError::new(
+                self.display(),
+                format!("the server did not end: {words}"),
+            ));
         }
         self.process = None;
         Ok(())
@@ -336,7 +339,9 @@ impl PrivateDatabase {
                 command.to_string(),
                 format!("{}: {}", describe(status), process.last_error_lines(3)),
             )),
-            None if !is_up => Err(TestbedError::new(command.to_string(), "does not answer")),
+            None if !is_up => {
+                Err(TestbedError::new(command.to_string(), "the server does not answer"))
+            }
             None => Ok(()),
         }
     }

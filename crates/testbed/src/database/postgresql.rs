@@ -39,7 +39,7 @@ impl PostgreSqlPrograms {
             .and_then(|path| path.parent().map(Path::to_owned))
             .map(|folder| Self { folder })
             .ok_or_else(|| {
-                TestbedError::new("postgres", "not found; it is in Debian's package postgresql-15")
+                TestbedError::new("postgres", "not found; Debian package postgresql-15 contains it")
             })
     }
 

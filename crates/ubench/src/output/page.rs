@@ -56,9 +56,11 @@ fn notes(report: &UbenchReport) -> Markup {
             h2 { "Before comparing" }
             ul {
                 li {
-                    "The figures of 2012 come from an i7-2600K at 3.40 GHz with a disk of 7,200 turns "
-                    "a minute, ext4, MySQL 5.5.24 and SQLite 3.7.9, those of now from the machine "
-                    "above: each is a figure of its place. PostgreSQL was not measured then."
+                    "The figures of 2012 come from an i7-2600K at 3.40 GHz with a disk of 7,200 \
+                     rotations "
+                    "per minute, ext4, MySQL 5.5.24 and SQLite 3.7.9, the new ones from the \
+                     machine "
+                    "above: they differ by the machines, too. PostgreSQL was not measured in 2012."
                 }
                 li {
                     "In 2012 plain and compiled statements also differed in how the program was "
@@ -66,7 +68,7 @@ fn notes(report: &UbenchReport) -> Markup {
                 }
                 @if report.injected_flush_ms > 0.0 {
                     li {
-                        "Flushes of memfile and SQLite were made to take "
+                        "Each flush of memfile and SQLite was made to take "
                         (format::trimmed(report.injected_flush_ms, 3)) " ms longer."
                     }
                 }
@@ -96,7 +98,8 @@ fn group_commit(report: &UbenchReport) -> Markup {
             section class="figures" {
                 h2 { "Group commit" }
                 p class="dim" {
-                    "Ratios of rates inside this run, with 95 % intervals of the runs. 64 operations in "
+                    "Ratios of rates within this run, with 95 % intervals over the runs. 64 \
+                     operations in "
                     "flight wait for flushes; at most 64 can share one."
                 }
                 div class="scroll" {
@@ -104,11 +107,11 @@ fn group_commit(report: &UbenchReport) -> Markup {
                         thead {
                             tr {
                                 th { "store" } th { "step" }
-                                th class="n" { "of its rate without durability" }
-                                th class="n" { "times one at a time" }
-                                th class="n" { "of 64 per flush" }
+                                th class="n" { "ratio to the rate without durability" }
+                                th class="n" { "ratio to one operation at a time" }
+                                th class="n" { "share of 64 changes per flush" }
                                 th class="n" { "changes per flush" }
-                                th class="n" { "a flush costs" }
+                                th class="n" { "cost of a flush" }
                             }
                         }
                         tbody {
@@ -142,7 +145,7 @@ fn rows(rows: &[SubjectResult]) -> Markup {
                     thead {
                         tr {
                             th { "store" } th { "setting" } th class="n" { "records" } th { "step" }
-                            th class="n" { "per second" } th class="n" { "95 % of runs" }
+                            th class="n" { "per second" } th class="n" { "95 % interval" }
                             th class="n" { "p50" } th class="n" { "p99" } th class="n" { "p99.9" }
                             th class="n" { "misses" } th class="n" { "flushes" } th class="n" { "a flush" }
                         }
@@ -190,20 +193,24 @@ fn method(report: &UbenchReport) -> Markup {
         section class="method" {
             h2 { "How it was measured" }
             p {
-                "Rows take turns, run after run; a shorter run that does not count may come first. "
-                "Every run begins with an empty store. A rate is all operations over all time. The "
+                "Rows are measured in turn, run after run; a shorter warm-up run, which does not \
+                 count, may come first. "
+                "Every run begins with an empty store. A rate is all operations divided by the \
+                 total time. The "
                 "order of updates and searches comes from seed " (report.seed)
                 "; one search in ten looks for a missing record."
             }
             p {
                 "Kea's tables are used as the DHCP server uses them: the lease table in memory, and "
-                "behind it a thread that writes what all have in common at once. An operation is "
-                "done when what it wrote is as safe as the setting promises. The tables of 2012 get "
+                "a thread that writes the rows of many operations at once. An operation is "
+                "complete when its row is as durable as the setting promises. The tables of 2012 \
+                 get "
                 "one statement for each operation."
             }
             p {
-                "Before each run the cost of a flush is measured where the files are. Flushes of "
-                "files are counted when they are requested, those of databases by the databases."
+                "Before each run the cost of a flush is measured in the folder of the files. \
+                 Flushes of "
+                "files are counted when they are requested; databases count their own flushes."
             }
         }
     }

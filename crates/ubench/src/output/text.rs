@@ -28,7 +28,7 @@ pub fn text(report: &UbenchReport) -> String {
         add_row(&mut out, row);
     }
     if !report.group_commit.is_empty() {
-        out.push_str("\nGroup commit: ratios of rates inside this run\n");
+        out.push_str("\nGroup commit: ratios of rates within this run\n");
         for line in &report.group_commit {
             add_group(&mut out, line);
         }
@@ -44,7 +44,7 @@ fn add_row(out: &mut String, row: &SubjectResult) {
     let _ = writeln!(
         out,
         "  {:NAME_WIDTH$}{:>12} {:>25} {:>9} {:>9} {:>9} {:>9} {:>8}",
-        "", "per second", "95 % of runs", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "misses"
+        "", "per second", "95 % interval", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "misses"
     );
     for step in &row.steps {
         add_step(out, step);
@@ -102,13 +102,13 @@ fn add_group(out: &mut String, group: &GroupCommit) {
         text
     };
     if let Some(interval) = group.of_async {
-        let _ = write!(line, " {} of its rate without durability;", ratio(interval));
+        let _ = write!(line, " {} of the rate without durability;", ratio(interval));
     }
     if let Some(interval) = group.of_single {
-        let _ = write!(line, " {} times one at a time;", ratio(interval));
+        let _ = write!(line, " {} times the rate of one operation at a time;", ratio(interval));
     }
     if let Some(share) = group.of_bound {
-        let _ = write!(line, " {} of 64 per flush;", format::ratio(share));
+        let _ = write!(line, " {} of 64 changes per flush;", format::ratio(share));
     }
     if let Some(changes) = group.changes_per_flush {
         let _ = write!(line, " {} changes per flush;", format::ratio(changes));

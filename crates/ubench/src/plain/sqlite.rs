@@ -45,7 +45,7 @@ impl SqliteDriver {
             connection.execute_batch(&create_table(subject.backend, "", true))?;
             Ok(connection)
         };
-        let tried = format!("make a table in {}", path.display());
+        let tried = format!("create a table in {}", path.display());
         let connection = open().map_err(failed(&tried))?;
         let delay =
             if subject.mode == ChangeSafety::Sync { environment.delay } else { Duration::ZERO };

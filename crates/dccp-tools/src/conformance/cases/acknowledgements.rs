@@ -15,63 +15,78 @@ use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[ConformanceCase] = &[
     outside("ACK-01", "§11.4", "an Ack Vector reports what arrived and what did not", vector),
-    outside("ACK-02", "§11.4.1", "what comes late becomes received", late_arrival),
-    outside("ACK-03", "§11.4.2", "an acknowledged Ack Vector is not repeated", shortened),
+    outside(
+        "ACK-02",
+        "§11.4.1",
+        "a packet that arrives late is then reported as received",
+        late_arrival,
+    ),
+    outside(
+        "ACK-03",
+        "§11.4.2",
+        "the target does not repeat an acknowledged Ack Vector",
+        shortened,
+    ),
     outside(
         "ACK-04",
         "§11.4",
-        "a vector that reaches before the first packet: ignored, or Reset 5",
+        "an Ack Vector that extends before the first packet: ignored, or Reset 5",
         before_the_first,
     ),
-    outside(
-        "ACK-05",
-        "RFC 4341 §6.1.2",
-        "one acknowledgement for each Ack Ratio of packets",
-        ack_ratio,
-    ),
+    outside("ACK-05", "RFC 4341 §6.1.2", "one acknowledgement per Ack Ratio packets", ack_ratio),
     inside(
         "ACK-06",
         "RFC 4341 §6.1",
-        "a hole is reported at once",
-        "only its time distinguishes it from a delayed acknowledgement",
+        "a missing packet is reported at once",
+        "only its time distinguishes this report from a delayed acknowledgement",
     ),
-    outside("ACK-07", "RFC 4341 §5", "the first window is no more than four packets", first_window),
-    inside("ACK-08", "RFC 4341 §5", "one halving in a window", "the congestion window is not seen"),
+    outside(
+        "ACK-07",
+        "RFC 4341 §5",
+        "the initial congestion window is at most four packets",
+        first_window,
+    ),
+    inside(
+        "ACK-08",
+        "RFC 4341 §5",
+        "the congestion window is halved at most once per window",
+        "the suite cannot observe the congestion window",
+    ),
     inside(
         "ACK-09",
         "RFC 4341 §5",
-        "a timeout leaves one packet",
-        "it takes longer than a case may",
+        "after a timeout the congestion window is one packet",
+        "the timeout takes longer than a case may take",
     ),
     inside(
         "ACK-10",
         "RFC 4341 §6.1.2",
         "the Ack Ratio doubles when acknowledgements are lost",
-        "it needs a window's worth of a path",
+        "this needs a path that holds a whole window of packets",
     ),
     inside(
         "ACK-11",
         "RFC 4341 §6.2",
-        "acknowledgements are acknowledged once in a window",
-        "it needs data one way, without an application's answer",
+        "the sender acknowledges acknowledgements once per window",
+        "this needs data in one direction, and the target's application answers each datagram",
     ),
     outside(
         "ACK-12",
         "§11.7.2",
-        "no data is sent to an application that has closed",
+        "no data is sent to an application that has closed the connection",
         nobody_listens,
     ),
     inside(
         "ACK-13",
         "§11.6",
-        "Slow Receiver stops growth for a round trip",
-        "the congestion window is not seen",
+        "Slow Receiver stops the growth of the window for a round trip",
+        "the suite cannot observe the congestion window",
     ),
     inside(
         "ACK-14",
         "§12.2",
-        "a mark is reported, and halves the window",
-        "the suite does not mark packets",
+        "an ECN mark is reported, and halves the window",
+        "the suite sends no packets with ECN marks",
     ),
     outside(
         "ACK-15",
@@ -135,12 +150,12 @@ fn shortened(bench: &ConformanceContext) -> Judged {
         peer.send_data(b"alternating");
     }
     let long = vector_len(&peer.report()?);
-    demand(long >= 30, "an octet for each change of state, 30", || format!("{long}"))?;
+    demand(long >= 30, "one byte per change of state, 30 bytes or more", || format!("{long}"))?;
     peer.acknowledge(&[]);
     peer.barrier()?;
     let short = vector_len(&peer.report()?);
     demand(short < long / 2, "a short Ack Vector, since the long one was acknowledged", || {
-        format!("{long} octets, then {short}")
+        format!("{long} bytes, then {short}")
     })
 }
 
@@ -162,7 +177,7 @@ fn ack_ratio(bench: &ConformanceContext) -> Judged {
     for (ratio, packets, least, most) in [(1_u8, 4, 4, 8), (4, 8, 2, 5)] {
         let mut peer = TesterConnection::open(bench)?;
         let value = peer.negotiate(FeatureOption::ChangeL, ACK_RATIO, &[0, ratio])?;
-        demand(value == [0, ratio], "the Ack Ratio confirmed", || format!("{value:?}"))?;
+        demand(value == [0, ratio], "a Confirm of the Ack Ratio", || format!("{value:?}"))?;
         let first = peer.sent.next().value();
         let mut answers = Vec::new();
         let mut last = first;
@@ -184,7 +199,7 @@ fn ack_ratio(bench: &ConformanceContext) -> Judged {
         // A datagram that comes back may acknowledge at any time.
         let bare = answers.iter().filter(|a| acknowledges(a) && a.is(PacketType::Ack)).count();
         let expected =
-            format!("{least} to {most} acknowledgements of {packets} at Ack Ratio {ratio}");
+            format!("{least} to {most} acknowledgements of {packets} packets at Ack Ratio {ratio}");
         demand(least <= count && bare <= most, &expected, || listed(&answers))?;
     }
     Ok(())
@@ -196,17 +211,17 @@ fn first_window(bench: &ConformanceContext) -> Judged {
     for _ in 0..12 {
         peer.send_data(b"a window of them");
     }
-    peer.wait("a datagram back", TargetPacket::has_data)?;
+    peer.wait("an echoed datagram", TargetPacket::has_data)?;
     let more = peer.collect(SHORT)?;
     let count = more.iter().filter(|answer| answer.has_data()).count() + 1;
-    demand(count <= 4, "no more than four packets before an acknowledgement", || listed(&more))
+    demand(count <= 4, "at most four packets before an acknowledgement", || listed(&more))
 }
 
 fn nobody_listens(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let mut peer = TesterConnection::open(bench)?;
     peer.send_data(b"before");
-    let back = peer.wait("the datagram back", TargetPacket::has_data)?;
+    let back = peer.wait("the echoed datagram", TargetPacket::has_data)?;
     // Code 1 for the packet that is acknowledged, which has the data.
     peer.received = back.sequence();
     let draft = peer.next(PacketType::Ack).options(&[number::DATA_DROPPED, 3, 0x90]);
@@ -230,5 +245,5 @@ fn no_data_before_vectors(bench: &ConformanceContext) -> Judged {
     let has_data = answers.iter().any(TargetPacket::has_data);
     demand(!has_data, "no data before the Confirm of Send Ack Vector", || listed(&answers))?;
     peer.is_agreeing = true;
-    peer.wait("the datagram back, once it is confirmed", TargetPacket::has_data).map(drop)
+    peer.wait("the echoed datagram, after the Confirm", TargetPacket::has_data).map(drop)
 }

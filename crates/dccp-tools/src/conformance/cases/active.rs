@@ -65,17 +65,19 @@ fn part_open_with<'b>(
 pub(super) fn next_number(bench: &ConformanceContext) -> Judged {
     let (mut peer, request) = await_request(bench)?;
     let is_request = |a: &TargetPacket| a.is(PacketType::Request);
-    let (again, _) = peer.wait_repeated("the Request again", is_request)?;
+    let (again, _) = peer.wait_repeated("a repeated Request", is_request)?;
     let is_next = again.sequence() == request.sequence().next();
     let is_same = again.header.service_code == request.header.service_code;
-    demand(is_next && is_same, "the next number and the same service code", || again.to_string())
+    demand(is_next && is_same, "the next sequence number and the same service code", || {
+        again.to_string()
+    })
 }
 
 pub(super) fn backs_off(bench: &ConformanceContext) -> Judged {
     let (mut peer, _) = await_request(bench)?;
     let is_request = |a: &TargetPacket| a.is(PacketType::Request);
-    demand_growing_times(|| peer.wait_repeated("the Request again", is_request).map(drop))?;
-    let expected = "Reset 2 that acknowledges 0, when it gives up";
+    demand_growing_times(|| peer.wait_repeated("a repeated Request", is_request).map(drop))?;
+    let expected = "Reset 2 that acknowledges 0, when the client gives up";
     let (reset, _) = peer.wait_within(GIVES_UP_WITHIN, expected, |a| a.is(PacketType::Reset))?;
     let is_right = reset.reset_code() == Some(ResetCode::Aborted.number())
         && reset.header.acknowledgement == Some(0);
@@ -90,7 +92,7 @@ pub(super) fn no_answer(bench: &ConformanceContext) -> Judged {
         let words = format!("for {} to a client in REQUEST", packet_type.name());
         let reset = peer.wait_reset(ResetCode::PacketError, &words)?;
         let is_named = reset.header.reset.is_some_and(|r| r.data == [packet_type.number(), 0, 0]);
-        demand(is_named, "Data 1 with the type", || reset.to_string())?;
+        demand(is_named, "the packet type in Data 1", || reset.to_string())?;
     }
     Ok(())
 }
@@ -109,11 +111,12 @@ pub(super) fn other_response(bench: &ConformanceContext) -> Judged {
 
 pub(super) fn part_open(bench: &ConformanceContext) -> Judged {
     let (mut peer, _, first) = part_open_with(bench, &[])?;
-    let (again, passed) = peer.wait_repeated("the Ack again, while nothing comes", is_ack)?;
+    let (again, passed) =
+        peer.wait_repeated("a repeated Ack, while the client receives nothing", is_ack)?;
     let has_data = passed.iter().any(|answer| answer.is(PacketType::Data));
     demand(!has_data, "no Data in PARTOPEN", || listed(&passed))?;
     let is_same = again.header.acknowledgement == first.header.acknowledgement;
-    demand(is_same, "the Response acknowledged again", || again.to_string())
+    demand(is_same, "another acknowledgement of the Response", || again.to_string())
 }
 
 pub(super) fn second_response(bench: &ConformanceContext) -> Judged {
@@ -127,7 +130,7 @@ pub(super) fn second_response(bench: &ConformanceContext) -> Judged {
 pub(super) fn sync_in_part_open(bench: &ConformanceContext) -> Judged {
     let (mut peer, ..) = part_open_with(bench, &[])?;
     peer.barrier()?;
-    peer.wait_repeated("the Ack again: a Sync does not end PARTOPEN", is_ack)?;
+    peer.wait_repeated("a repeated Ack: a Sync does not end PARTOPEN", is_ack)?;
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
     peer.demand_quiet("for the Ack")
@@ -145,14 +148,16 @@ pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
         demand(cookies_of(ack) == both.concat(), words, || ack.to_string())
     };
     has_both(&first)?;
-    has_both(&peer.wait_repeated("the Ack again", is_ack)?.0)?;
+    has_both(&peer.wait_repeated("a repeated Ack", is_ack)?.0)?;
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
     let sync = peer.next(PacketType::Sync);
     peer.send(&sync);
     let answer =
         peer.wait("a SyncAck", |a| a.acknowledges(PacketType::SyncAck, sync.header.sequence))?;
-    demand(cookies_of(&answer).is_empty(), "no Init Cookie once it is open", || answer.to_string())
+    demand(cookies_of(&answer).is_empty(), "no Init Cookie once the connection is open", || {
+        answer.to_string()
+    })
 }
 
 /// Refuses one of the features that the Request has a Change of.
@@ -163,7 +168,7 @@ fn refuse<'b>(
     let (mut peer, request) = await_request(bench)?;
     let changes = request.changes();
     let Some((kind, ..)) = changes.iter().find(|(_, changed, _)| *changed == feature) else {
-        let why = format!("the target does not ask for feature {feature}");
+        let why = format!("the target sends no Change of feature {feature}");
         return Err(CaseStopReason::not_applicable(why));
     };
     let others = confirms_for(&request, |other| other != feature);

@@ -13,45 +13,45 @@ pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "PMTU-01",
         "§14.1",
-        "Datagram Too Big is believed for a number that was sent",
+        "Datagram Too Big is accepted if it quotes a sequence number that was sent",
         "the suite is not a router on the path",
     ),
     inside(
         "PMTU-02",
         "§14.1",
-        "eight quoted octets are not believed",
+        "an ICMP message that quotes only eight bytes is ignored",
         "the suite is not a router on the path",
     ),
     outside("PMTU-03", "§14.2", "a padded Sync draws a SyncAck", padded_sync),
     outside(
         "ENC-01",
         "RFC 6773 §3.3",
-        "ports of UDP and of DCCP tell connections apart",
+        "UDP ports and DCCP ports together identify a connection",
         six_numbers,
     ),
     outside(
         "ENC-02",
         "RFC 6773 §3.3",
-        "what comes from another UDP port does not touch a connection",
+        "packets from another UDP port do not affect a connection",
         another_udp_port,
     ),
     inside(
         "ENC-03",
         "RFC 6773 §3.5",
-        "ECN of the outer header counts",
-        "the suite does not mark packets",
+        "the ECN field of the outer header is used",
+        "the suite sends no packets with ECN marks",
     ),
     inside(
         "DOS-01",
         "§8.1.4",
-        "a flood of Requests leaves no state with cookies",
-        "what a target keeps is not seen",
+        "with Init Cookies a flood of Requests leaves no state",
+        "the suite cannot observe the target's state",
     ),
     inside(
         "DOS-02",
         "§8.3.1",
-        "Resets without a connection are limited",
-        "a target's limit is its own choice; SEQ-10 asks about Syncs",
+        "the rate of Resets without a connection is limited",
+        "each target chooses its limit; SEQ-10 tests the limit of Syncs",
     ),
 ];
 
@@ -67,7 +67,11 @@ fn padded_sync(bench: &ConformanceContext) -> Judged {
 }
 
 fn needs_udp(bench: &ConformanceContext) -> Judged {
-    if bench.is_udp() { Ok(()) } else { Err(CaseStopReason::not_applicable("only inside of UDP")) }
+    if bench.is_udp() {
+        Ok(())
+    } else {
+        Err(CaseStopReason::not_applicable("this case needs DCCP over UDP"))
+    }
 }
 
 fn six_numbers(bench: &ConformanceContext) -> Judged {

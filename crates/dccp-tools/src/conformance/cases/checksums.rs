@@ -12,23 +12,43 @@ use crate::conformance::peer::{TesterConnection, VECTORS, option};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
 pub(super) const CASES: &[ConformanceCase] = &[
-    outside("CSUM-01", "§9.1", "a wrong checksum: dropped in silence", wrong_checksum),
-    outside("CSUM-02", "§9.1", "data of odd lengths is taken", odd_lengths),
-    outside("CSUM-03", "§9.1", "the pseudo-header of IPv6", over_ipv6),
-    outside("CSUM-04", "§9.2", "CsCov 1, once agreed: changed data is taken", changed_data),
+    outside(
+        "CSUM-01",
+        "§9.1",
+        "a packet with a wrong checksum is dropped silently",
+        wrong_checksum,
+    ),
+    outside("CSUM-02", "§9.1", "data of odd length is accepted", odd_lengths),
+    outside("CSUM-03", "§9.1", "the checksum covers the pseudo-header of IPv6", over_ipv6),
+    outside(
+        "CSUM-04",
+        "§9.2",
+        "CsCov 1, once negotiated: corrupted data is accepted",
+        changed_data,
+    ),
     outside("CSUM-05", "§9.2", "CsCov 15 with short data: dropped", coverage_past_the_end),
     outside(
         "CSUM-06",
         "§9.2.1",
-        "CsCov 1, not agreed: acknowledged, data delivered or reported dropped",
+        "CsCov 1, not negotiated: acknowledged, data delivered or reported as dropped",
         not_agreed,
     ),
-    outside("CSUM-07", "§9.2.1", "a minimum of 4 takes CsCov 4 and 0 but not 3", minimum_of_4),
-    outside("CSUM-08", "§9.2.1", "what is sent covers no less than was agreed", covers_enough),
+    outside(
+        "CSUM-07",
+        "§9.2.1",
+        "a minimum coverage of 4 accepts CsCov 4 and 0 but not 3",
+        minimum_of_4,
+    ),
+    outside(
+        "CSUM-08",
+        "§9.2.1",
+        "sent packets have at least the negotiated coverage",
+        covers_enough,
+    ),
     outside(
         "CSUM-09",
         "§9.3",
-        "Data Checksum: right taken, wrong reported, of another length ignored",
+        "Data Checksum: correct accepted, wrong reported, of another length ignored",
         data_checksums,
     ),
     outside(
@@ -40,7 +60,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "CSUM-11",
         "RFC 6773 §3.1",
-        "inside of UDP the checksum field does not matter",
+        "over UDP the DCCP checksum field is ignored",
         field_in_udp,
     ),
 ];
@@ -55,9 +75,7 @@ const DROPPED: u8 = 0x80;
 
 fn needs_ip(bench: &ConformanceContext) -> Judged {
     if bench.is_udp() {
-        return Err(CaseStopReason::not_applicable(
-            "inside of UDP the checksum of DCCP is not used",
-        ));
+        return Err(CaseStopReason::not_applicable("over UDP the DCCP checksum is not used"));
     }
     Ok(())
 }
@@ -106,7 +124,7 @@ fn covering<'b>(
     let change = FeatureChange { kind, feature, value: &[minimum] };
     let (peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, change)?;
     if agreed.first() != Some(&minimum) {
-        let why = format!("the target does not take a Minimum Checksum Coverage of {minimum}");
+        let why = format!("the target does not accept a Minimum Checksum Coverage of {minimum}");
         return Err(CaseStopReason::not_applicable(why));
     }
     Ok(peer)
@@ -191,7 +209,7 @@ fn covers_enough(bench: &ConformanceContext) -> Judged {
         FeatureChange { kind, feature, value: &[4] },
     )?;
     peer.send_data(&[7; 40]);
-    let answer = peer.wait("the datagram back", TargetPacket::has_data)?;
+    let answer = peer.wait("the echoed datagram", TargetPacket::has_data)?;
     let coverage = answer.header.coverage;
     demand(coverage == 0 || coverage >= 4, "CsCov 0, or 4 and more", || answer.to_string())
 }
@@ -237,7 +255,7 @@ fn ask_for_checking(bench: &ConformanceContext) -> Judged {
 
 fn field_in_udp(bench: &ConformanceContext) -> Judged {
     if !bench.is_udp() {
-        return Err(CaseStopReason::not_applicable("only inside of UDP"));
+        return Err(CaseStopReason::not_applicable("this case needs DCCP over UDP"));
     }
     let mut peer = TesterConnection::open(bench)?;
     let draft = peer.next(PacketType::Data).data(b"any checksum");

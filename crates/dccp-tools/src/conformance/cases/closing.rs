@@ -18,17 +18,22 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "a client closes with Close and remembers the connection",
         active::client_closes,
     ),
-    outside("CLS-02", "§8.3", "a server closes with CloseReq; Close, Reset 1", server_closes),
+    outside(
+        "CLS-02",
+        "§8.3",
+        "a server closes with CloseReq, and answers Close with Reset 1",
+        server_closes,
+    ),
     inside(
         "CLS-03",
         "§8.3",
-        "a server that holds TIMEWAIT sends Close",
-        "a setting of the target's application decides",
+        "a server that holds TIMEWAIT state sends Close",
+        "this depends on a setting of the target's application",
     ),
     outside(
         "CLS-04",
         "§8.3",
-        "CloseReq is repeated, ever more seldom, until it is answered",
+        "CloseReq is repeated at growing intervals until it is answered",
         repeated_close,
     ),
     outside("CLS-05", "§8.5", "CloseReq to a server: Sync", close_req_to_server),
@@ -39,12 +44,12 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "CLS-09",
         "§8.3",
         "queued data is sent before the Close",
-        "how much was queued is not seen",
+        "the suite cannot observe the target's send queue",
     ),
     outside(
         "CLS-10",
         "§8.3.1",
-        "the Reset for short numbers has zeros above them",
+        "the Reset for short sequence numbers has zeros above their 24 bits",
         short_without_connection,
     ),
 ];
@@ -52,7 +57,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
 fn demand_close_req(answer: &crate::conformance::answer::TargetPacket) -> Judged {
     if answer.is(PacketType::Close) {
         return Err(CaseStopReason::not_applicable(
-            "the target holds TIMEWAIT itself and sends Close",
+            "the target holds TIMEWAIT state itself and sends Close",
         ));
     }
     demand(answer.is(PacketType::CloseReq), "CloseReq", || answer.to_string())
@@ -70,7 +75,7 @@ fn server_closes(bench: &ConformanceContext) -> Judged {
     end(&mut peer)?;
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
-    peer.wait_reset(ResetCode::NoConnection, "since the server remembers nothing").map(drop)
+    peer.wait_reset(ResetCode::NoConnection, "because the server keeps no state").map(drop)
 }
 
 fn repeated_close(bench: &ConformanceContext) -> Judged {
@@ -78,7 +83,7 @@ fn repeated_close(bench: &ConformanceContext) -> Judged {
     let first = bench.close_from_target(&mut peer)?;
     let packet_type = first.header.packet_type;
     demand_growing_times(|| {
-        let expected = "the same again, until it is answered";
+        let expected = "the same packet repeated until it is answered";
         peer.wait_repeated(expected, |a| a.is(packet_type)).map(drop)
     })?;
     end(&mut peer)
@@ -107,9 +112,12 @@ fn reset_in_open(bench: &ConformanceContext) -> Judged {
     peer.is_open = false;
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
-    let answer = peer.wait_reset(ResetCode::NoConnection, "after a Reset, and nothing for it")?;
+    let answer = peer.wait_reset(
+        ResetCode::NoConnection,
+        "for an Ack after a Reset, and no answer to the Reset",
+    )?;
     let is_its = answer.header.acknowledgement == Some(ack.header.sequence);
-    demand(is_its, "nothing for the Reset itself", || answer.to_string())
+    demand(is_its, "no answer to the Reset itself", || answer.to_string())
 }
 
 fn data_while_closing(bench: &ConformanceContext) -> Judged {
@@ -130,7 +138,8 @@ fn short_without_connection(bench: &ConformanceContext) -> Judged {
     draft.header.sequence = 0x12_3456;
     draft.header.acknowledgement = Some(0xab_cdef);
     peer.send(&draft);
-    let reset = peer.wait_reset(ResetCode::NoConnection, "for short numbers of no connection")?;
+    let reset = peer
+        .wait_reset(ResetCode::NoConnection, "for short sequence numbers without a connection")?;
     let numbers = (reset.header.sequence, reset.header.acknowledgement);
     demand(numbers == (0xab_cdf0, Some(0x12_3456)), "zeros above 24 bits", || reset.to_string())
 }

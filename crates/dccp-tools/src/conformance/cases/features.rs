@@ -19,7 +19,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-01",
         "§6.3.1",
-        "the first of the server's list that the client has wins",
+        "the first value of the server's list that the client also has is chosen",
         reconciliation,
     ),
     outside(
@@ -28,7 +28,12 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "the two lists share no value: the old value is confirmed",
         nothing_in_common,
     ),
-    outside("FEAT-03", "§6.3.1", "the same with Mandatory: Reset 6", nothing_in_common_mandatory),
+    outside(
+        "FEAT-03",
+        "§6.3.1",
+        "the two lists share no value, with Mandatory: Reset 6",
+        nothing_in_common_mandatory,
+    ),
     outside("FEAT-04", "§6.6.7", "an unknown feature: empty Confirm", unknown_feature),
     outside("FEAT-05", "§6.6.9", "an unknown feature with Mandatory: Reset 6", unknown_mandatory),
     outside(
@@ -62,16 +67,16 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-14",
         "§6.6.7",
-        "an empty Confirm for Send NDP Count: it goes on",
+        "an empty Confirm for Send NDP Count: the connection continues",
         active::empty_confirm_of_ndp,
     ),
     outside(
         "FEAT-15",
         "§6.6.3",
-        "a Change without an answer is repeated, the same, ever more seldom",
+        "an unanswered Change is repeated unchanged at growing intervals",
         repeated_change,
     ),
-    outside("FEAT-16", "§6.6.4", "an older Change that comes late is ignored", late_change),
+    outside("FEAT-16", "§6.6.4", "an older Change that arrives late is ignored", late_change),
     outside(
         "FEAT-17",
         "§6.6.4",
@@ -87,13 +92,13 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-19",
         "§6.6.3",
-        "two Changes of one feature in one packet count in order",
+        "two Changes of one feature in one packet take effect in order",
         two_in_one,
     ),
     outside(
         "FEAT-20",
         "§6.6.3",
-        "Confirms come on packets that acknowledge, and not on Data",
+        "Confirms are sent on packets with an acknowledgement, and not on Data",
         confirms_on_acks,
     ),
     outside(
@@ -111,7 +116,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "FEAT-23",
         "§12.1",
-        "to an end that is ECN Incapable nothing is sent that can be marked",
+        "packets to an ECN Incapable end are not ECN-capable",
         ecn_incapable,
     ),
 ];
@@ -165,7 +170,8 @@ fn reconciliation(bench: &ConformanceContext) -> Judged {
             let (agreed, theirs) =
                 value.split_first().map_or((None, &[][..]), |(a, t)| (Some(a), t));
             let right = theirs.iter().find(|value| ours.contains(value));
-            let expected = "the first of the server's list that is in ours, then that list";
+            let expected = "the first of the server's list that the suite's list also has, then \
+                            that list";
             demand(agreed.is_some() && agreed == right, expected, || {
                 format!("{value:?} for {ours:?}")
             })?;
@@ -263,7 +269,7 @@ fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReas
         }
     }
     let Some((at, (kind, feature, value))) = last else {
-        return Err(CaseStopReason::not_applicable("the target asks for no feature"));
+        return Err(CaseStopReason::not_applicable("the target sends no Change of a feature"));
     };
     Ok(PendingChange { peer, kind, feature, value, answer: answers.swap_remove(at) })
 }
@@ -304,9 +310,9 @@ fn repeated_change(bench: &ConformanceContext) -> Judged {
     let mut open = pending(bench)?;
     let has_again = open.has_again();
     demand_growing_times(|| {
-        let (again, _) = open.peer.wait_repeated("the same Change again", &has_again)?;
+        let (again, _) = open.peer.wait_repeated("the same Change repeated", &has_again)?;
         let value = again.features(open.kind, open.feature).swap_remove(0);
-        demand(value == open.value, "the same Change again", || again.to_string())
+        demand(value == open.value, "the same Change repeated", || again.to_string())
     })
 }
 
@@ -326,7 +332,7 @@ fn old_confirm(bench: &ConformanceContext) -> Judged {
     let before = SequenceNumber::new(open.answer.header.sequence).minus(1);
     let ack = open.peer.next(PacketType::Ack).options(&agreement).acknowledging(before);
     open.peer.send(&ack);
-    open.peer.wait_repeated("the Change again, since the Confirm is too old", &has_again)?;
+    open.peer.wait_repeated("the Change repeated, because the Confirm is too old", &has_again)?;
     let ack = open.peer.next(PacketType::Ack).options(&agreement);
     open.peer.send(&ack);
     open.peer.demand_quiet("for the Confirm")
@@ -335,10 +341,10 @@ fn old_confirm(bench: &ConformanceContext) -> Judged {
 fn crossing_changes(bench: &ConformanceContext) -> Judged {
     let PendingChange { mut peer, kind, feature, value, .. } = pending(bench)?;
     if feature != SEND_ACK_VECTOR || kind != ChangeR {
-        return Err(CaseStopReason::not_applicable("the target does not ask for Ack Vectors"));
+        return Err(CaseStopReason::not_applicable("the target does not request Ack Vectors"));
     }
     let confirmed = peer.negotiate(ChangeL, feature, &value)?;
-    let expected = "the value that both asked for";
+    let expected = "the value that both ends requested";
     demand(confirmed.first() == value.first(), expected, || format!("{confirmed:?} for {value:?}"))
 }
 
@@ -363,7 +369,9 @@ fn confirms_on_acks(bench: &ConformanceContext) -> Judged {
     let (answer, passed) = peer.wait_all("a Confirm of the last Change", last)?;
     for answer in passed.iter().chain([&answer]).filter(|answer| has_confirm(answer)) {
         let is_right = answer.header.acknowledgement.is_some() && !answer.is(PacketType::Data);
-        demand(is_right, "Confirms on packets that acknowledge only", || answer.to_string())?;
+        demand(is_right, "Confirms only on packets with an acknowledgement", || {
+            answer.to_string()
+        })?;
     }
     Ok(())
 }
@@ -380,7 +388,7 @@ fn of_half_connections(bench: &ConformanceContext) -> Judged {
     let agreed = [confirm(&answer, ConfirmR, CCID)?, confirm(&answer, ConfirmL, CCID)?];
     if agreed.map(|value| value.first().copied()) != [Some(3), Some(2)] {
         return Err(CaseStopReason::not_applicable(
-            "the target does not take CCID 3 one way and 2 the other",
+            "the target does not accept CCID 3 in one direction and CCID 2 in the other",
         ));
     }
     peer.complete()?;
@@ -404,7 +412,9 @@ fn ccid_in_open(bench: &ConformanceContext) -> Judged {
 
 fn ecn_incapable(bench: &ConformanceContext) -> Judged {
     if bench.is_udp() || !bench.target().address.is_ipv4() {
-        return Err(CaseStopReason::not_applicable("ECN bits are seen over IPv4 without UDP only"));
+        return Err(CaseStopReason::not_applicable(
+            "the suite can read ECN bits only over IPv4 without UDP",
+        ));
     }
     let incapable = FeatureChange { kind: ChangeL, feature: ECN_INCAPABLE, value: &[1] };
     let (mut peer, _) = TesterConnection::open_asking(bench, &VECTORS, incapable)?;

@@ -11,11 +11,11 @@ use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
 pub(super) const CASES: &[ConformanceCase] = &[
-    outside("CON-01", "§8.1", "Request, Response, Ack: open", handshake),
+    outside("CON-01", "§8.1", "Request, Response and Ack open a connection", handshake),
     outside(
         "CON-02",
         "§8.1.3",
-        "a closed port: Reset 7 or 3 (§8.5 step 2), with numbers by §8.3.1",
+        "a closed port: Reset 7 or 3 (§8.5 step 2), with sequence numbers as in §8.3.1",
         closed_port,
     ),
     outside("CON-03", "§8.1.2", "another service code, and 4294967295: Reset 8", other_service),
@@ -23,39 +23,39 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "CON-04",
         "§8.1.3",
         "a full backlog: Reset 9",
-        "the target would be of no use for some time",
+        "the target would refuse all connections for some time",
     ),
     outside(
         "CON-05",
         "§8.1.3",
-        "a repeated Request: another Response with the next number",
+        "a repeated Request: another Response with the next sequence number",
         repeated_request,
     ),
     outside("CON-06", "§8.5", "Data before the Ack: Sync", data_too_early),
-    outside("CON-07", "§8.1.5", "after the Ack Data is taken", data_follows),
+    outside("CON-07", "§8.1.5", "Data after the Ack is accepted", data_follows),
     outside(
         "CON-08",
         "§8.1.4",
-        "a client gives Init Cookies back in order until it is open",
+        "a client returns Init Cookies in order until the connection is open",
         active::cookies,
     ),
     outside("CON-09", "§8.1.4", "a changed Init Cookie: Reset 10", changed_cookie),
     outside(
         "CON-10",
         "§8.1.1",
-        "a client repeats its Request ever more seldom, then gives up with Reset 2",
+        "a client repeats its Request at growing intervals, then gives up with Reset 2",
         active::backs_off,
     ),
     outside(
         "CON-11",
         "§8.5",
-        "to a client that waits, Data, Ack or Sync: Reset 4 that names the type",
+        "Data, Ack or Sync to a client in REQUEST: Reset 4 with the packet type",
         active::no_answer,
     ),
     outside(
         "CON-12",
         "§8.5",
-        "a Response to another Request: Reset 4, and it still waits",
+        "a Response to another Request: Reset 4, and the client still waits",
         active::other_response,
     ),
     outside(
@@ -70,7 +70,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "CON-17",
         "§8.1.1",
-        "data on a Request is delivered once at most, however often it is repeated",
+        "data on a Request is delivered at most once, even if the Request is repeated",
         request_data,
     ),
     inside(
@@ -82,10 +82,10 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "CON-19",
         "§8.5",
-        "to a listener: Reset 3 for all but Request and Reset, nothing for a Reset",
+        "a listener answers Reset 3 to all packets but Request and Reset, and nothing to a Reset",
         not_a_request,
     ),
-    outside("CON-20", "§8.5", "in TIMEWAIT: Reset 3, for a Request too", time_wait),
+    outside("CON-20", "§8.5", "in TIMEWAIT any packet draws Reset 3, also a Request", time_wait),
 ];
 
 fn handshake(bench: &ConformanceContext) -> Judged {
@@ -101,7 +101,7 @@ fn closed_port(bench: &ConformanceContext) -> Judged {
     let codes = [ResetCode::ConnectionRefused, ResetCode::NoConnection];
     let reset = peer.wait_reset_of(&codes, "for a port without a listener")?;
     let numbers = (reset.header.sequence, reset.header.acknowledgement);
-    let expected = "sequence number 0, and the Request's acknowledged";
+    let expected = "sequence number 0, and the Request acknowledged";
     demand(numbers == (0, Some(request.header.sequence)), expected, || reset.to_string())?;
     let is_swapped = reset.header.source_port == peer.remote_port;
     demand(is_swapped, "the ports of the Request, swapped", || reset.to_string())
@@ -188,7 +188,7 @@ fn request_data(bench: &ConformanceContext) -> Judged {
     peer.is_open = true;
     peer.send_data(b"later");
     let is_later = |a: &TargetPacket| a.has_data() && a.data == b"later";
-    let (_, passed) = peer.wait_all("the later datagram back", is_later)?;
+    let (_, passed) = peer.wait_all("the later datagram echoed", is_later)?;
     let count = passed.iter().filter(|a| a.has_data() && a.data == b"early").count();
     // A target may refuse the data (§8.1.3).
     demand(count <= 1, "the data of the Request delivered once at most", || {

@@ -10,9 +10,19 @@ use crate::conformance::peer::{TesterConnection, VECTORS};
 use crate::conformance::verdict::{Judged, demand};
 
 pub(super) const CASES: &[ConformanceCase] = &[
-    outside("HDR-01", "§5.1", "11 octets draw nothing", eleven_octets),
-    outside("HDR-02", "§5.1", "Data Offset inside of the header: ignored", offset_too_small),
-    outside("HDR-03", "§5.1", "Data Offset beyond the packet: ignored", offset_too_large),
+    outside("HDR-01", "§5.1", "a packet of 11 bytes gets no answer", eleven_octets),
+    outside(
+        "HDR-02",
+        "§5.1",
+        "a packet with a Data Offset within the header is ignored",
+        offset_too_small,
+    ),
+    outside(
+        "HDR-03",
+        "§5.1",
+        "a packet with a Data Offset beyond its end is ignored",
+        offset_too_large,
+    ),
     outside(
         "HDR-04",
         "§5.1",
@@ -22,20 +32,20 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "HDR-05",
         "§5.1",
-        "24-bit numbers on a type that must not have them: ignored",
+        "24-bit sequence numbers on a packet type that must not have them: ignored",
         short_types,
     ),
-    outside("HDR-06", "§5.1", "reserved bits that are set do not matter", reserved_bits),
-    outside("HDR-07", "§5.1", "CCVal means nothing to CCID 2", ccval),
-    outside("HDR-08", "§5.4", "data on an Ack is padding: not delivered", data_on_ack),
+    outside("HDR-06", "§5.1", "reserved bits that are set are ignored", reserved_bits),
+    outside("HDR-07", "§5.1", "CCID 2 ignores CCVal", ccval),
+    outside("HDR-08", "§5.4", "data on an Ack is padding and not delivered", data_on_ack),
     outside("HDR-09", "§5.4", "an empty Data is delivered as an empty datagram", empty_data),
     outside(
         "HDR-10",
         "§5.1",
-        "packets have a whole header, zeros where reserved, X where needed",
+        "packets have a complete header, zeros in reserved bits, X where required",
         forms,
     ),
-    outside("HDR-11", "§5.6", "Data 1 to 3 of a Reset are those of its code", reset_data),
+    outside("HDR-11", "§5.6", "Data 1 to 3 of a Reset are as its code requires", reset_data),
     outside(
         "HDR-12",
         "§5.3",
@@ -75,7 +85,7 @@ fn offset_too_small(bench: &ConformanceContext) -> Judged {
             a.acknowledges(PacketType::Response, number)
         })?
     };
-    demand(passed.is_empty(), "nothing for the Request before", || passed[0].to_string())
+    demand(passed.is_empty(), "nothing for the previous Request", || passed[0].to_string())
 }
 
 fn offset_too_large(bench: &ConformanceContext) -> Judged {
@@ -145,7 +155,7 @@ fn empty_data(bench: &ConformanceContext) -> Judged {
 /// Checks the rules of §5.1 for every packet that the parser has accepted already.
 fn demand_form(answer: &TargetPacket) -> Judged {
     let octets = &answer.octets;
-    let expected = "zeros in the reserved bits and octets";
+    let expected = "zeros in the reserved bits and bytes";
     let has_zeros = octets[TYPE_AT] & 0xe0 == 0
         && (!answer.header.is_extended || octets[RESERVED_AT] == 0)
         && (!answer.header.is_extended
@@ -183,7 +193,7 @@ fn forms(bench: &ConformanceContext) -> Judged {
     if bench.needs_echo().is_ok() {
         let mut peer = TesterConnection::open(bench)?;
         peer.send_data(b"form");
-        demand_form(&peer.wait("the datagram back", TargetPacket::has_data)?)?;
+        demand_form(&peer.wait("the echoed datagram", TargetPacket::has_data)?)?;
         demand_form(&bench.close_from_target(&mut peer)?)?;
     }
     Ok(())

@@ -15,12 +15,12 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "OPT-02",
         "§5.8.2",
-        "Mandatory and an unknown option: Reset 6 that names it",
+        "Mandatory and an unknown option: Reset 6 with the option's number",
         mandatory_unknown,
     ),
     outside("OPT-03", "§5.8.2", "Mandatory at the end: Reset 5", mandatory_last),
     outside("OPT-04", "§5.8.2", "Mandatory twice: Reset 5", mandatory_twice),
-    outside("OPT-05", "§5.8.2", "Mandatory before Padding is fine", mandatory_padding),
+    outside("OPT-05", "§5.8.2", "Mandatory before Padding is accepted", mandatory_padding),
     outside(
         "OPT-06",
         "§5.8",
@@ -28,12 +28,27 @@ pub(super) const CASES: &[ConformanceCase] = &[
         impossible_lengths,
     ),
     outside("OPT-07", "§5.8.2", "Mandatory on Data is ignored", mandatory_on_data),
-    outside("OPT-08", "§5.8", "options that are not for Data are ignored there", not_for_data),
+    outside(
+        "OPT-08",
+        "§5.8",
+        "options that are not allowed on Data are ignored there",
+        not_for_data,
+    ),
     outside("OPT-09", "§11.4", "an Ack Vector on a Request is ignored", vector_on_request),
-    outside("OPT-10", "§5.8", "options stand at any octet, with padding between", unaligned),
+    outside(
+        "OPT-10",
+        "§5.8",
+        "options may begin at any byte, with padding between them",
+        unaligned,
+    ),
     outside("OPT-11", "§13.1", "a Timestamp of another length is ignored", short_timestamp),
-    outside("OPT-12", "§5.8", "the options of a Reset count: Reset 6, once", options_of_reset),
-    outside("OPT-13", "§5.8", "a thousand octets of options are taken", many_options),
+    outside(
+        "OPT-12",
+        "§5.8",
+        "the options of a Reset are processed: Reset 6, once",
+        options_of_reset,
+    ),
+    outside("OPT-13", "§5.8", "a thousand bytes of options are accepted", many_options),
 ];
 
 /// Value of a Timestamp, to be found in its Echo.
@@ -92,7 +107,7 @@ fn demand_stamp(bench: &ConformanceContext, options: &[u8]) -> Judged {
         peer.send(&draft);
     }
     peer.wait("a Timestamp Echo of 01020304", has_stamp)?;
-    peer.demand_quiet("for what follows the Timestamp")
+    peer.demand_quiet("for the options after the Timestamp")
 }
 
 fn impossible_lengths(bench: &ConformanceContext) -> Judged {
@@ -155,7 +170,7 @@ fn options_of_reset(bench: &ConformanceContext) -> Judged {
     // Any other answer to the Reset comes before the answer to this Ack.
     let ack = peer.next(PacketType::Ack);
     peer.send(&ack);
-    peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)
+    peer.wait_reset(ResetCode::NoConnection, "because the connection has ended").map(drop)
 }
 
 fn many_options(bench: &ConformanceContext) -> Judged {

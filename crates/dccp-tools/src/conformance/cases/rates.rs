@@ -20,14 +20,14 @@ pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "TFRC-02",
         "RFC 4342 §8.6",
-        "the example of Loss Intervals",
-        "it is an example of one connection's past",
+        "Loss Intervals are as in the example of the RFC",
+        "the example needs the history of one particular connection",
     ),
     inside(
         "TFRC-03",
         "RFC 4342 §8.6.1",
-        "Skip Length is 3 at most",
-        "what a sender believes is not seen",
+        "Skip Length is at most 3",
+        "the suite cannot observe the sender's state",
     ),
     outside(
         "TFRC-04",
@@ -38,73 +38,73 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "TFRC-05",
         "RFC 4342 §8.1",
-        "CCVal moves on by five at most between neighbours",
+        "CCVal increases by at most five between consecutive packets",
         window_counter,
     ),
     outside(
         "TFRC-06",
         "RFC 4342 §6.1",
-        "feedback follows four steps of CCVal, and a new loss event",
+        "feedback is sent after four steps of CCVal, and after a new loss event",
         when_feedback,
     ),
     outside(
         "TFRC-07",
         "RFC 4342 §10.2",
-        "losses within a round trip of CCVal are one event, later ones another",
+        "losses within a round trip by CCVal are one loss event, later ones another",
         loss_events,
     ),
     inside(
         "TFRC-08",
         "RFC 5348 §4.3",
-        "the rate doubles in a round trip at most",
-        "the allowed rate is not seen",
+        "the rate at most doubles per round trip",
+        "the suite cannot observe the allowed rate",
     ),
     inside(
         "TFRC-09",
         "RFC 5348 §4.4",
         "without feedback the rate halves",
-        "the allowed rate is not seen",
+        "the suite cannot observe the allowed rate",
     ),
     inside(
         "TFRC-10",
         "RFC 5348 §4.4",
         "an idle sender keeps its initial rate",
-        "the allowed rate is not seen",
+        "the suite cannot observe the allowed rate",
     ),
     inside(
         "TFRC-11",
         "RFC 5348 §6.3.1",
-        "the first interval is what the rate would have needed",
-        "it depends on the target's round-trip time",
+        "the first loss interval follows from the receive rate",
+        "this depends on the target's round-trip time",
     ),
     inside(
         "TFRC-12",
         "RFC 5348 §6.3.1",
-        "a lost first packet means half a packet in a round trip",
-        "it depends on the target's round-trip time",
+        "if the first packet is lost, the rate is half a packet per round trip",
+        "this depends on the target's round-trip time",
     ),
     outside(
         "TFRC-13",
         "RFC 5348 §5.1",
-        "packets that overtake by one or two are no loss",
+        "packets reordered by one or two positions do not count as lost",
         reordered,
     ),
     inside(
         "TFRC-14",
         "RFC 4342 §6.1.1",
-        "NDP Count keeps lost Acks out of the losses",
-        "Loss Intervals show it only in lengths that the target may choose",
+        "with NDP Count lost Acks do not count as losses",
+        "Loss Intervals show this only in lengths that the target may choose",
     ),
     inside(
         "TFRC-15",
         "RFC 5348 §4.6",
-        "unused time is worth a round trip",
-        "it depends on the target's round-trip time",
+        "a sender catches up on at most one round trip of unused time",
+        "this depends on the target's round-trip time",
     ),
     outside(
         "TFRC-16",
         "RFC 4342 §8",
-        "feedback without Loss Intervals counts, as Linux sends it",
+        "feedback without Loss Intervals, as Linux sends it, is accepted",
         linux_feedback,
     ),
     outside("TFRC-17", "RFC 4342 §8", "feedback options on Data are ignored", feedback_on_data),
@@ -138,7 +138,7 @@ fn open_with<'b>(
     let response = peer.request(&[&VECTORS, changes].concat())?;
     let agreed = response.features(confirm_of(kind), CCID);
     if agreed.first().and_then(|value| value.first()) != Some(&3) {
-        return Err(CaseStopReason::not_applicable("the target does not take CCID 3"));
+        return Err(CaseStopReason::not_applicable("the target does not accept CCID 3"));
     }
     peer.complete()?;
     Ok((peer, response))
@@ -190,10 +190,12 @@ fn feedback(bench: &ConformanceContext) -> Judged {
             || answer.option(number::TIMESTAMP_ECHO).is_some();
         demand(has_time, "Elapsed Time or Timestamp Echo", || answer.to_string())?;
         let rate = answer.option(number::RECEIVE_RATE).map_or(0, <[u8]>::len);
-        demand(rate == 4, "a Receive Rate of four octets", || answer.to_string())?;
+        demand(rate == 4, "a Receive Rate of four bytes", || answer.to_string())?;
         let intervals = answer.option(number::LOSS_INTERVALS).map_or(0, <[u8]>::len);
         let is_whole = intervals > INTERVAL_LEN && intervals % INTERVAL_LEN == 1;
-        demand(is_whole, "Loss Intervals: an octet and nine for each", || answer.to_string())?;
+        demand(is_whole, "Loss Intervals: one byte, and nine bytes per interval", || {
+            answer.to_string()
+        })?;
     }
     Ok(())
 }
@@ -215,10 +217,10 @@ fn window_counter(bench: &ConformanceContext) -> Judged {
     for round in 0..8_u32 {
         let data = round.to_be_bytes();
         peer.send_data(&data);
-        let answer = peer.wait("the datagram back", |a| a.has_data() && a.data == data)?;
+        let answer = peer.wait("the echoed datagram", |a| a.has_data() && a.data == data)?;
         let counter = answer.header.ccval;
         let step = last.map_or(0, |last| counter.wrapping_sub(last) & 0xf);
-        demand(step <= 5, "a step of five at most", || format!("{last:?}, then {counter}"))?;
+        demand(step <= 5, "a step of at most five", || format!("{last:?}, then {counter}"))?;
         last = Some(counter);
         peer.acknowledge(&receive_rate(1_000_000));
     }
@@ -281,7 +283,7 @@ fn loss_events(bench: &ConformanceContext) -> Judged {
     let three = intervals(&send_for_feedback(&mut peer, 7)?)?;
     let lengths = [one, two, three];
     let is_right = two == one + 1 && three == two + 1;
-    demand(is_right, "one interval more for each event, of one loss or two", || {
+    demand(is_right, "one more interval per loss event, of one loss or two", || {
         format!("{lengths:?}")
     })
 }
@@ -311,7 +313,7 @@ fn linux_feedback(bench: &ConformanceContext) -> Judged {
     for round in 0..20_u32 {
         let data = round.to_be_bytes();
         peer.send_data(&data);
-        peer.wait("the datagram back", |a| a.has_data() && a.data == data)?;
+        peer.wait("the echoed datagram", |a| a.has_data() && a.data == data)?;
         peer.acknowledge(&receive_rate(1_000_000));
     }
     peer.demand_quiet("for feedback without Loss Intervals")

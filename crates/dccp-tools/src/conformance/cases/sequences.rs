@@ -18,7 +18,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "SEQ-01",
         "§7.5.1",
-        "numbers from SWL to SWH are valid, others draw a Sync",
+        "sequence numbers from SWL to SWH are valid, others draw a Sync",
         sequence_window,
     ),
     outside(
@@ -33,8 +33,8 @@ pub(super) const CASES: &[ConformanceCase] = &[
         "an old Close, CloseReq or Reset draws a Sync; for a Reset it acknowledges GSR",
         old_ends,
     ),
-    outside("SEQ-04", "§7.5.1", "numbers before the first are invalid", before_the_first),
-    outside("SEQ-05", "§7.1", "numbers go around at 2^48", around),
+    outside("SEQ-04", "§7.5.1", "sequence numbers before the first are invalid", before_the_first),
+    outside("SEQ-05", "§7.1", "sequence numbers wrap around at 2^48", around),
     outside(
         "SEQ-06",
         "§7.5.4",
@@ -51,19 +51,20 @@ pub(super) const CASES: &[ConformanceCase] = &[
     inside(
         "SEQ-09",
         "§7.5.3",
-        "an active connection judges Syncs strictly",
-        "activity lasts three round trips, microseconds on a short path, and judging loosely is allowed",
+        "an active connection checks Syncs strictly",
+        "a connection is active for three round trips, microseconds on a short path, and may check \
+         loosely afterwards",
     ),
     outside(
         "SEQ-10",
         "§7.5.4",
-        "no more than eight Syncs in a second, the rest is rejected all the same",
+        "at most eight Syncs per second; invalid packets without a Sync are still rejected",
         sync_limit,
     ),
     outside(
         "SEQ-11",
         "§7.5.6",
-        "after a burst of losses Sync and SyncAck find each other again",
+        "after a burst of losses Sync and SyncAck resynchronize both ends",
         burst,
     ),
     outside("SEQ-12", "§7.5.6", "a blind attack with Data changes nothing", blind_attack),
@@ -76,21 +77,31 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside(
         "SEQ-14",
         "§7.6.1",
-        "short numbers that were not allowed: dropped in silence",
+        "short sequence numbers that were not negotiated: dropped silently",
         short_not_allowed,
     ),
     outside(
         "SEQ-15",
         "§7.6",
-        "short numbers, once allowed, extend across their end",
+        "short sequence numbers, once negotiated, are extended across their wraparound",
         short_allowed,
     ),
-    outside("SEQ-16", "§7.5.2", "a wider Sequence Window counts from its Confirm on", wider_window),
-    outside("SEQ-17", "§8.1.1", "a repeated Request has the next number", active::next_number),
+    outside(
+        "SEQ-16",
+        "§7.5.2",
+        "a wider Sequence Window applies from its Confirm on",
+        wider_window,
+    ),
+    outside(
+        "SEQ-17",
+        "§8.1.1",
+        "a repeated Request has the next sequence number",
+        active::next_number,
+    ),
     outside(
         "SEQ-18",
         "§7.7",
-        "NDP Count is the length of the run without data, in as many octets as it takes",
+        "NDP Count is the number of packets without data in a row, in as many bytes as needed",
         ndp_count,
     ),
 ];
@@ -236,14 +247,19 @@ fn old_ends(bench: &ConformanceContext) -> Judged {
         let answers = answers_at(&mut peer, &old, false)?;
         // A Sync for a Reset names GSR, which the Reset's sender needs (§7.5.4); here they are
         // equal.
-        demand_sync(&answers, greatest.value(), true, "a number that came already")?;
+        demand_sync(
+            &answers,
+            greatest.value(),
+            true,
+            "a sequence number that was received before",
+        )?;
         peer.demand_quiet("afterwards")?;
     }
     let mut peer = settled(bench)?;
     let greatest = peer.sent;
     let ahead = peer.at(Reset, greatest.plus(ABOVE + 7));
     let answers = answers_at(&mut peer, &ahead, false)?;
-    demand_sync(&answers, greatest.value(), true, "Reset ahead of the window, so GSR")?;
+    demand_sync(&answers, greatest.value(), true, "Reset ahead of the window (GSR)")?;
     let mut peer = settled(bench)?;
     let acknowledged = peer.received;
     let ack = peer.next(PacketType::Ack);
@@ -269,7 +285,9 @@ fn around(bench: &ConformanceContext) -> Judged {
         let draft = peer.next(PacketType::Data).data(b"around");
         peer.demand_accepted(&draft)?;
     }
-    demand(peer.sent.value() < 1 << 20, "numbers that went around", || peer.sent.to_string())
+    demand(peer.sent.value() < 1 << 20, "sequence numbers that wrapped around", || {
+        peer.sent.to_string()
+    })
 }
 
 fn sync_for_data(bench: &ConformanceContext) -> Judged {
@@ -365,7 +383,7 @@ fn half_open(bench: &ConformanceContext) -> Judged {
     let first = bench.first_number();
     let request = peer.at(PacketType::Request, first);
     peer.send(&request);
-    let mut sync = peer.wait("a Sync for a Request of another time", |a| {
+    let mut sync = peer.wait("a Sync for a Request on a half-open connection", |a| {
         a.acknowledges(PacketType::Sync, first.value())
     })?;
     // It answers each Sync as §8.3.1 says: the first Reset is out of the window and draws GSR.
@@ -383,7 +401,7 @@ fn half_open(bench: &ConformanceContext) -> Judged {
     }
     let ack = peer.at(PacketType::Ack, first.plus(9));
     peer.send(&ack);
-    peer.wait_reset(ResetCode::NoConnection, "since the connection is over").map(drop)
+    peer.wait_reset(ResetCode::NoConnection, "because the connection has ended").map(drop)
 }
 
 fn short_not_allowed(bench: &ConformanceContext) -> Judged {
@@ -417,12 +435,22 @@ fn wider_window(bench: &ConformanceContext) -> Judged {
     let mut peer = settled(bench)?;
     let ahead = peer.at(PacketType::Data, peer.sent.plus(600));
     let answers = answers_at(&mut peer, &ahead, false)?;
-    demand_sync(&answers, ahead.header.sequence, true, "a number ahead, before the Confirm")?;
+    demand_sync(
+        &answers,
+        ahead.header.sequence,
+        true,
+        "a sequence number ahead, before the Confirm",
+    )?;
     peer.negotiate(FeatureOption::ChangeL, SEQUENCE_WINDOW, &wide(1_000))?;
     peer.collect(SYNC_PERIOD)?;
     let ahead = peer.at(PacketType::Data, peer.sent.plus(600));
     let answers = answers_at(&mut peer, &ahead, true)?;
-    demand_sync(&answers, ahead.header.sequence, false, "a number ahead, after the Confirm")
+    demand_sync(
+        &answers,
+        ahead.header.sequence,
+        false,
+        "a sequence number ahead, after the Confirm",
+    )
 }
 
 fn ndp_count(bench: &ConformanceContext) -> Judged {
@@ -437,13 +465,13 @@ fn ndp_count(bench: &ConformanceContext) -> Judged {
         return Err(CaseStopReason::not_applicable("the target does not send NDP Counts"));
     }
     peer.send_data(b"before");
-    let mut last = peer.wait("the datagram back", TargetPacket::has_data)?.sequence();
+    let mut last = peer.wait("the echoed datagram", TargetPacket::has_data)?.sequence();
     for syncs in [0, 3, 300] {
         for _ in 0..syncs {
             peer.barrier()?;
         }
         peer.send_data(b"count");
-        let answer = peer.wait("the datagram back", TargetPacket::has_data)?;
+        let answer = peer.wait("the echoed datagram", TargetPacket::has_data)?;
         let run = answer.sequence().distance_from(last) as u64 - 1;
         let expected = (run > 0).then_some(run);
         let count = DccpOptionIterator::new(&answer.options).find_map(|raw| match raw.option {
@@ -453,7 +481,7 @@ fn ndp_count(bench: &ConformanceContext) -> Judged {
         let words = format!("NDP Count {expected:?} after {run} packets without data");
         demand(count == expected || (run == 0 && count == Some(0)), &words, || answer.to_string())?;
         let octets = answer.option(number::NDP_COUNT).map_or(0, <[u8]>::len);
-        demand(run <= 255 || octets == 2, "two octets above 255", || format!("{octets}"))?;
+        demand(run <= 255 || octets == 2, "two bytes above 255", || format!("{octets}"))?;
         last = answer.sequence();
         peer.acknowledge(&[]);
     }

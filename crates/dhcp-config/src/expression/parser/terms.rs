@@ -105,7 +105,7 @@ impl ExpressionParser<'_> {
             return Ok(field);
         }
         let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-        error(at, format!("{} is none of: {}", token.name(), names.join(", ")))
+        error(at, format!("{} is not one of: {}", token.name(), names.join(", ")))
     }
 
     /// Parses `[code]`, or `[name]` where names are known.
@@ -120,7 +120,7 @@ impl ExpressionParser<'_> {
                 }
             }
             (at, ExpressionToken::OptionName(name)) => {
-                return error(at, format!("`{name}`: sub-options are given by their codes"));
+                return error(at, format!("`{name}`: name sub-options by their codes"));
             }
             _ => {
                 let most = if self.vocabulary.is_v6() { i64::from(u16::MAX) } else { 255 };
@@ -148,7 +148,7 @@ impl ExpressionParser<'_> {
                 (_, ExpressionToken::Word("text")) => break OptionAccessor::Text,
                 (at, token) => {
                     let name = token.name();
-                    return error(at, format!("{name} is none of: hex, text, exists, option"));
+                    return error(at, format!("{name} is not one of: hex, text, exists, option"));
                 }
             }
         };
@@ -206,7 +206,7 @@ impl ExpressionParser<'_> {
                 Ok(value(Term::RelayAddress { level, peer: false }))
             }
             (at, token) => {
-                error(at, format!("{} is none of: option, peeraddr, linkaddr", token.name()))
+                error(at, format!("{} is not one of: option, peeraddr, linkaddr", token.name()))
             }
         }
     }
@@ -239,7 +239,7 @@ impl ExpressionParser<'_> {
                 // The first code is not one of the family's own options.
                 self.vendor_chain(vec![code], enterprise)
             }
-            (at, token) => error(at, format!("{} is none of: option, exists", token.name())),
+            (at, token) => error(at, format!("{} is not one of: option, exists", token.name())),
         }
     }
 
@@ -278,7 +278,7 @@ impl ExpressionParser<'_> {
                 let index = u8::try_from(index).expect("checked against the range");
                 Ok(value(Term::VendorClassData { enterprise, index }))
             }
-            (at, token) => error(at, format!("{} is none of: data, exists", token.name())),
+            (at, token) => error(at, format!("{} is not one of: data, exists", token.name())),
         }
     }
 }

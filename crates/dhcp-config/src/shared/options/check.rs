@@ -114,7 +114,7 @@ pub(super) fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
                 return if target < start {
                     Ok(at + 2)
                 } else {
-                    Err(format!("a domain name in it points forward, to octet {target}"))
+                    Err(format!("a domain name in it points forward, to byte {target}"))
                 };
             }
             _ => return Err(format!("label length {length} is above 63")),

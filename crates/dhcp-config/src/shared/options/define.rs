@@ -78,7 +78,7 @@ fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseContext
     if let Some(key) = standard_key {
         let message = format!("{} of space `{space}` is a standard option", described(key));
         if space.starts_with("vendor-") {
-            findings.warn_help(*at, message, "this definition of it does not count");
+            findings.warn_help(*at, message, "this definition of it has no effect");
         } else {
             findings.error_help(*at, message, "standard options cannot be defined again");
         }
@@ -87,7 +87,7 @@ fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseContext
     let is_standard = standard.is_some_and(|space| space.by_code(definition.code).is_some());
     if is_standard && !F::CLASS_CODES.iter().any(|codes| codes.contains(&definition.code)) {
         let message = format!("option {} of space `{space}` is standard in Kea 3", definition.code);
-        findings.warn_help(*at, message, "this definition of it counts, as in Kea 2.2");
+        findings.warn_help(*at, message, "this definition of it applies, as in Kea 2.2");
     }
     findings.definitions.push(custom);
 }
@@ -209,7 +209,7 @@ fn kind<F: ConfigFamily>(
     let kind = kinds.iter().find(|(name, _)| *name == text.value);
     if kind.is_none() {
         let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
-        let message = format!("`{}` is not a type of options", text.value);
+        let message = format!("`{}` is not an option type", text.value);
         findings.error_help(text.at, message, format!("types are: {}", names.join(", ")));
     }
     kind.map(|&(_, value)| PositionedValue { value, at: text.at })
@@ -229,7 +229,7 @@ fn fields<F: ConfigFamily>(
         }
         (OptionType::Record, Some(records)) => record::<F>(records, findings),
         (_, Some(records)) => {
-            findings.error(records.at, "`record-types` goes with type `record` only");
+            findings.error(records.at, "`record-types` is for type `record` only");
             None
         }
         (OptionType::Empty, None) => Some(Vec::new()),
@@ -239,7 +239,7 @@ fn fields<F: ConfigFamily>(
     let last_is_bounded = types.last().is_some_and(|last| !last.is_greedy());
     if !last_is_bounded && let Some(array) = array {
         let message = "an array needs elements with a known end";
-        findings.error_help(array.at, message, "`binary`, `string` and `empty` are no such");
+        findings.error_help(array.at, message, "`binary`, `string` and `empty` have no known end");
         return None;
     }
     Some(types)

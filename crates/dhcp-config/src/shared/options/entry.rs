@@ -86,7 +86,7 @@ pub(super) fn read<F: ConfigFamily>(
         return None;
     }
     if F::SUB_OPTION_WIDTH == 2 && octets.len() > usize::from(u16::MAX) {
-        findings.error(item.at, format!("option {number} has more than 65535 octets"));
+        findings.error(item.at, format!("option {number} has more than 65535 bytes"));
         return None;
     }
     if space.value == F::SPACE && number == F::VENDOR_CLASS && !is_vendor_class::<F>(&octets) {

@@ -36,8 +36,8 @@ pub(super) fn octets<'e, F: ConfigFamily>(
         return octets;
     }
     let mut options = split::<F>(&octets[entry.fields_len..]).unwrap_or_else(|| {
-        let message = "the octets after the option's fields are no list of sub-options";
-        let help = format!("options of space `{space}` are sent in place of them");
+        let message = "the bytes after the option's fields are not a list of sub-options";
+        let help = format!("options of space `{space}` are sent instead of them");
         findings.warn_help(entry.at, message, help);
         Vec::new()
     });
@@ -56,7 +56,7 @@ pub(super) fn octets<'e, F: ConfigFamily>(
         }
         if !inner.tags.is_empty() {
             let message = "class tags of sub-options have no effect";
-            findings.warn_help(inner.at, message, "those of the option around them count");
+            findings.warn_help(inner.at, message, "the class tags of the option around them apply");
         }
     }
     path.pop();

@@ -133,7 +133,7 @@ fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
     let length = value.len().to_be_bytes();
     let (high, low) = length.split_at(length.len() - width);
     if high.iter().any(|&octet| octet != 0) {
-        return Err(format!("a part of {} octets is too long", value.len()));
+        return Err(format!("a part of {} bytes is too long", value.len()));
     }
     octets.extend(low);
     octets.extend(value);
@@ -162,8 +162,8 @@ fn resolver(shape: ResolverFormat, text: &[u8]) -> Result<Vec<u8>, String> {
         }
         _ => {
             return Err(format!(
-                "it takes a priority, a name, addresses and parameters, the last two as wanted, not \
-                 {} values; a comma inside of one is written `\\\\,`",
+                "it takes a priority, a name, and if wanted addresses and parameters, not \
+                 {} values; write a comma inside of a value as `\\\\,`",
                 values.len()
             ));
         }
@@ -180,7 +180,7 @@ fn resolver(shape: ResolverFormat, text: &[u8]) -> Result<Vec<u8>, String> {
         let addresses = words(addresses, b' ').map(|text| (shape.address)(text.trim_ascii()));
         let addresses = addresses.collect::<Result<Vec<_>, _>>()?.concat();
         if addresses.is_empty() {
-            return Err("it needs an address where it has an empty place for one".to_owned());
+            return Err("its value for addresses is empty".to_owned());
         }
         put(&mut octets, shape.width, &addresses)?;
     }
@@ -204,7 +204,10 @@ fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
         let index = PARAMETERS.iter().position(|(name, _)| name.as_bytes() == key);
         let index = index.ok_or_else(|| {
             let key = quoted(key);
-            format!("`{key}` is no parameter of this option: `alpn`, `port` and `dohpath` are")
+            format!(
+                "`{key}` is not a parameter of this option; it has `alpn`, `port` and \
+                     `dohpath`"
+            )
         })?;
         if values[index].is_some() {
             return Err(format!("parameter `{}` is given twice", quoted(key)));
@@ -274,7 +277,7 @@ fn checked(shape: ResolverFormat, value: &[u8]) -> Result<Vec<u8>, String> {
     let addresses = take(&mut rest, shape.width)?;
     if addresses.is_empty() || !addresses.len().is_multiple_of(shape.address_len) {
         let (length, of_one) = (addresses.len(), shape.address_len);
-        return Err(format!("{length} octets are not addresses of {of_one} octets each"));
+        return Err(format!("{length} bytes are not addresses of {of_one} bytes each"));
     }
     let mut last = 0;
     while !rest.is_empty() {
@@ -285,10 +288,13 @@ fn checked(shape: ResolverFormat, value: &[u8]) -> Result<Vec<u8>, String> {
         rest = tail;
         take(&mut rest, 2)?;
         if !PARAMETERS.iter().any(|&(_, number)| number == key) {
-            return Err(format!("{key} is no parameter of this option: 1, 3 and 7 are"));
+            return Err(format!("{key} is not a parameter of this option; it has 1, 3 and 7"));
         }
         if key <= last {
-            return Err(format!("parameter {key} is after {last}: the numbers must rise"));
+            return Err(format!(
+                "parameter {key} is after {last}: write parameters in ascending \
+                                order"
+            ));
         }
         last = key;
     }

@@ -81,7 +81,7 @@ pub(super) fn octets(
         } else if fields.is_empty() && definition.encapsulates.is_none() {
             Err("it takes no value".to_owned())
         } else {
-            let message = "it takes no text; give octets, with `\"csv-format\": false`";
+            let message = "it takes no text; give bytes, with `\"csv-format\": false`";
             Err(message.to_owned())
         };
     }
@@ -181,13 +181,13 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
         Field::Text => octets.extend(trim_zeros(value, octets.is_empty())?),
         Field::Tuple => {
             let length = u16::try_from(value.len())
-                .map_err(|_| "a value is longer than 65535 octets".to_owned())?;
+                .map_err(|_| "a value is longer than 65535 bytes".to_owned())?;
             octets.extend(length.to_be_bytes());
             octets.extend(value);
         }
         Field::ShortTuple => {
             let length = u8::try_from(value.len())
-                .map_err(|_| "a value is longer than 255 octets".to_owned())?;
+                .map_err(|_| "a value is longer than 255 bytes".to_owned())?;
             octets.push(length);
             octets.extend(value);
         }
@@ -271,7 +271,7 @@ pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
                 return bad("a label is empty");
             }
             if label.len() > MAX_LABEL {
-                return bad("a label has more than 63 octets");
+                return bad("a label has more than 63 bytes");
             }
             if !label.iter().all(u8::is_ascii_graphic) {
                 return bad("blanks and characters beyond ASCII do not occur in one");
@@ -282,7 +282,7 @@ pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     }
     octets.push(0);
     if octets.len() - start > MAX_NAME {
-        return bad("it has more than 255 octets");
+        return bad("it has more than 255 bytes");
     }
     Ok(())
 }

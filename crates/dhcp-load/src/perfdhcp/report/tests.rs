@@ -56,7 +56,12 @@ fn a_silence_is_explained_once_in_the_same_words() {
 fn a_silence_of_several_generators_is_explained() {
     let args = parsed("perfdhcp --generators a,b -R 5 192.0.2.1");
     for (sent, refused, expected) in [
-        (20, 0, "no answer at all to any generator: is SERVER up, and has it a subnet for each of"),
+        (
+            20,
+            0,
+            "no answer at all to any generator: is SERVER up, and does it have a subnet for \
+                 each of",
+        ),
         (0, 20, "the kernels of the generators refused all messages: does each of"),
     ] {
         let mut whole = report(&args, sent, refused);

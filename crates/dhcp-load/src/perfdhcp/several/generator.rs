@@ -48,8 +48,9 @@ impl GeneratorResult {
         let uncertain_ns = self.clock.uncertainty_ns;
         if uncertain_ns > UNCERTAINTY_MAX_NS {
             warnings.push(format!(
-                "the clock of {host} is known to {:.3} ms only, more than {bound} ms: so far its \
-                 requests may have been due from where they belong between those of the others",
+                "the clock of {host} is known to {:.3} ms only, more than {bound} ms: its requests \
+                 may have been due that much earlier or later than planned between those of the \
+                 others",
                 ms(uncertain_ns)
             ));
         }
@@ -118,8 +119,9 @@ impl GeneratorResult {
             counts.map(|count| count.to_string()).collect::<Vec<_>>().join("/")
         };
         let mut line = format!(
-            "{} ({}): sent {}, on time {}, late sends {}, own socket drops {}, refused by the kernel \
-             {}, not sent for want of room {}, {:.3} CPU s, clock {:+.3} ms to {:.3} ms",
+            "{} ({}): sent {}, on time {}, late sends {}, own socket drops {}, refused by the \
+             kernel {}, not sent for lack of buffer space {}, {:.3} CPU s, clock {:+.3} ms to \
+             {:.3} ms",
             self.host,
             self.local,
             counts(ExchangeAccount::sent),

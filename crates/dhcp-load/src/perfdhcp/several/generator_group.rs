@@ -70,7 +70,7 @@ impl<'a> GeneratorGroup<'a> {
         seed: u64,
     ) -> Result<Vec<String>, PerfdhcpFailure> {
         let files = files::pack(args).map_err(|error| {
-            PerfdhcpFailure::Environment(format!("the files of the run: {error}"))
+            PerfdhcpFailure::Environment(format!("cannot read the files of the run: {error}"))
         })?;
         let of = self.links.len() as u32;
         for ((link, host), index) in self.links.iter().zip(&args.generators).zip(0..) {
@@ -79,7 +79,7 @@ impl<'a> GeneratorGroup<'a> {
             let prepare = Prepare { words, files, part, seed, local: host.local.clone() };
             link.send_order(&GeneratorOrder::Prepare(Box::new(prepare)));
         }
-        self.each(READY_NS, "that it is ready", |answer| match answer {
+        self.each(READY_NS, "the report that it is ready", |answer| match answer {
             GeneratorAnswer::Ready { local } => Some(local),
             _ => None,
         })
@@ -129,7 +129,9 @@ impl<'a> GeneratorGroup<'a> {
         while let Some(missing) = values.iter().position(Option::is_none) {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = within_ns / NS_PER_S;
-                return Err(self.links[missing].failed(&format!("did not say {what} within {s} s")));
+                return Err(
+                    self.links[missing].failed(&format!("did not send {what} within {s} s"))
+                );
             };
             let (answer, _) = self.answer_in(index, event)?;
             let name = answer.name();
@@ -151,7 +153,7 @@ impl<'a> GeneratorGroup<'a> {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = PONG_NS / NS_PER_S;
                 return Err(
-                    self.links[generator].failed(&format!("did not say the time within {s} s"))
+                    self.links[generator].failed(&format!("did not send its time within {s} s"))
                 );
             };
             let answer = self.answer_in(index, event)?;
@@ -202,7 +204,7 @@ impl<'a> GeneratorGroup<'a> {
             }
             GeneratorEvent::Answer(answer, at_ns) => Ok((answer, at_ns)),
             GeneratorEvent::Babbled(line) => {
-                Err(link.failed(&format!("wrote `{line}`, which is no answer of godwit's")))
+                Err(link.failed(&format!("wrote `{line}`, which is not an answer of godwit")))
             }
             GeneratorEvent::Ended => Err(link.early_end_failure()),
         }

@@ -107,8 +107,8 @@ pub(crate) fn check_version(protocol: u32, version: &str) -> Result<(), String> 
         return Ok(());
     }
     Err(format!(
-        "it has godwit {version} (protocol {protocol}), this is godwit {own} (protocol {PROTOCOL}); \
-         results of different versions are not added up: install the same one"
+        "it has godwit {version} (protocol {protocol}), this is godwit {own} (protocol \
+         {PROTOCOL}); results of different versions cannot be combined: install the same version"
     ))
 }
 

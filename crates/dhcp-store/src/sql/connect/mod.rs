@@ -40,7 +40,7 @@ pub(super) fn reach(settings: &SqlSettings, first: usize) -> Result<ReachedHost,
     for number in (first..first + count).map(|number| number % count) {
         match reach_host(&settings.at_host(number)) {
             Ok((database, weaknesses)) => {
-                let passed = passed.iter().map(|error| format!("passed over: {error}"));
+                let passed = passed.iter().map(|error| format!("skipped: {error}"));
                 let notes = passed.chain(weaknesses).collect();
                 return Ok(ReachedHost { database, number, notes });
             }

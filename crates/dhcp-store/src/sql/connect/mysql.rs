@@ -79,13 +79,13 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     // The driver's own messages are names of its types.
     let text = match error {
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => {
-            format!("nothing answers there ({cause})")
+            format!("no server answers there ({cause})")
         }
         mysql::Error::DriverError(DriverError::CouldNotConnect(None)) => {
-            "nothing answers there".to_owned()
+            "no server answers there".to_owned()
         }
         mysql::Error::DriverError(DriverError::ConnectTimeout) => {
-            "nothing answers there in time".to_owned()
+            "no server answers there in time".to_owned()
         }
         mysql::Error::DriverError(error) => error.to_string(),
         mysql::Error::IoError(error) => error.to_string(),
@@ -107,7 +107,7 @@ fn ssl(settings: &SqlSettings) -> Result<Option<SslOpts>, String> {
     tls::client_config(settings)?;
     if let Some(folder) = settings.trust_anchor.as_ref().filter(|anchor| anchor.is_dir()) {
         let folder = folder.display();
-        return Err(format!("{folder} is a folder: the trust-anchor of MySQL is a file here"));
+        return Err(format!("{folder} is a folder: with MySQL the trust-anchor must be a file"));
     }
     let identity = settings.cert_file.clone().zip(settings.key_file.clone());
     let options = SslOpts::default()

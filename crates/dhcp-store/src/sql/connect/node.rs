@@ -116,13 +116,13 @@ pub(in crate::sql) fn weaknesses(facts: &Facts) -> Vec<String> {
         let (name, value) = (name.trim(), value.trim());
         if SPLITTING.contains(&name) && matches!(value, "true" | "yes" | "1" | "on") {
             notes.push(format!(
-                "{name} is {value}: a cluster that falls apart may give an address twice"
+                "{name} is {value}: a cluster that splits may assign an address twice"
             ));
         }
     }
     if is(facts, "wsrep_dirty_reads", "ON") {
         notes.push(
-            "wsrep_dirty_reads is ON: a node that lost the others answers with old leases"
+            "wsrep_dirty_reads is ON: a node without connection to the others returns old leases"
                 .to_owned(),
         );
     }

@@ -80,7 +80,7 @@ where
     runtime.block_on(async {
         let attempt = tokio::time::timeout(limit, config.connect(tls)).await;
         let attempt = attempt.map_err(|_| {
-            let why = format!("there is no answer within {} s", limit.as_secs());
+            let why = format!("no answer came within {} s", limit.as_secs());
             SqlError::new(format!("open {settings}"), why).with(DatabaseFault::ConnectionLost)
         })?;
         Ok(attempt.map(|(client, connection)| {

@@ -42,7 +42,7 @@ pub(super) fn client_config(settings: &SqlSettings) -> Result<Arc<ClientConfig>,
     let (Some(certificate), Some(key)) = (&settings.cert_file, &settings.key_file) else {
         if let Some(alone) = settings.cert_file.as_ref().or(settings.key_file.as_ref()) {
             return Err(format!(
-                "{} does not serve alone: a certificate goes with its key (cert-file, key-file)",
+                "{} cannot be used alone: a certificate needs its key (cert-file and key-file)",
                 alone.display()
             ));
         }
@@ -51,7 +51,7 @@ pub(super) fn client_config(settings: &SqlSettings) -> Result<Arc<ClientConfig>,
     let (chain, read) = certificates::identity(certificate, key)?;
     let config = builder.with_client_auth_cert(chain, read).map_err(|cause| {
         let (certificate, key) = (certificate.display(), key.display());
-        format!("{certificate} and {key} do not serve together: {cause}")
+        format!("{certificate} and {key} cannot be used together: {cause}")
     })?;
     Ok(Arc::new(config))
 }
@@ -95,10 +95,10 @@ fn error_message(settings: &SqlSettings, error: &rustls::Error) -> String {
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 format!(
-                    "the server's certificate has run out ({error}); it was checked by {anchor}"
+                    "the server's certificate has expired ({error}); it was checked with {anchor}"
                 )
             }
-            other => format!("the server's certificate does not serve: {other} ({anchor})"),
+            other => format!("the server's certificate cannot be used: {other} ({anchor})"),
         },
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server demands a certificate (cert-file, key-file)".to_owned()

@@ -28,7 +28,7 @@ pub(super) fn for_mode(
     };
     let strict = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
-        .map_err(|cause| format!("the trust-anchor does not serve: {cause}"))?;
+        .map_err(|cause| format!("the trust-anchor cannot be used: {cause}"))?;
     Ok(match mode {
         DatabaseSslMode::VerifyFull => strict,
         _ => Arc::new(AnyName { strict }),

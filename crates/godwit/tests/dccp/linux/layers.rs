@@ -64,7 +64,8 @@ impl fmt::Display for LayerDrops {
 
 /// Returns the number of drops that `godwit dccp recv` prints.
 pub(super) fn unread_drops(output_text: &str) -> u64 {
-    let line = output_text.lines().find(|line| line.contains(" more came and were dropped here"));
+    let line =
+        output_text.lines().find(|line| line.contains(" more datagrams arrived and were dropped"));
     line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
@@ -73,7 +74,8 @@ fn drops_are_read_where_they_are_told() {
     let text = " Sent 1 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n\
                  Sent 2 bytes 2 pkt (dropped 24, overlimits 0 requeues 0)\n";
     assert_eq!(dropped_by_queues(text), 27);
-    let output_text = "received 1 octets in 1 datagrams\n\
-                10 more came and were dropped here: those before them were not written in time\n";
+    let output_text = "received 1 bytes in 1 datagrams\n\
+                10 more datagrams arrived and were dropped, because the earlier ones were not \
+                written in time\n";
     assert_eq!((unread_drops(output_text), unread_drops("received")), (10, 0));
 }

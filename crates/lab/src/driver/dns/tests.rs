@@ -101,7 +101,7 @@ fn servers_themselves_accept_their_configurations() {
             assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{e}");
             assert_eq!(
                 e.to_string(),
-                format!("{program}: not found; it is in Debian's package {package}")
+                format!("{program}: not found; Debian package {package} contains it")
             );
             eprintln!("skipped: {e}");
         } else {

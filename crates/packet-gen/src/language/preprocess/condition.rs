@@ -39,7 +39,7 @@ pub(super) fn is_true(
     if reader.rest.is_empty() {
         return Ok(value.is_true());
     }
-    Err(format!("`{}` is not understood in a condition", reader.rest))
+    Err(format!("unexpected `{}` in a condition", reader.rest))
 }
 
 /// Replaces `defined NAME` and `defined(NAME)`.
@@ -118,7 +118,7 @@ impl ConditionEvaluator<'_> {
     fn choice(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err("the condition nests too deep".to_owned());
+            return Err("the condition is nested too deeply".to_owned());
         }
         let condition = self.level(0)?;
         let mut value = condition;
@@ -180,7 +180,7 @@ impl ConditionEvaluator<'_> {
     fn operand(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err("the condition nests too deep".to_owned());
+            return Err("the condition is nested too deeply".to_owned());
         }
         let value = if self.take("!") {
             ConditionValue::signed(i64::from(!self.operand()?.is_true()))
@@ -234,7 +234,7 @@ impl ConditionEvaluator<'_> {
         } else {
             digits.parse()
         };
-        let read = read.map_err(|_| format!("`{word}` is no number"))?;
+        let read = read.map_err(|_| format!("`{word}` is not a number"))?;
         // A number that does not fit a signed one is unsigned, as are those with a `u`.
         let is_unsigned = lower[digits.len()..].contains('u') || i64::try_from(read).is_err();
         Ok(ConditionValue { number: read.cast_signed(), is_unsigned })

@@ -137,7 +137,7 @@ impl<'m> Expander<'m> {
             self.replacements += 1;
             if self.replacements > REPLACEMENTS_MAX {
                 self.waiting.clear();
-                return Err(error(&token, format!("`{name}` becomes too long")));
+                return Err(error(&token, format!("the expansion of `{name}` is too long")));
             }
             let mut hidden = (*token.hidden).clone();
             hidden.insert(Rc::from(name.as_str()));
@@ -288,7 +288,7 @@ impl<'m> Expander<'m> {
     ) -> Result<Vec<PreprocessorToken>, MacroError> {
         if self.depth == DEPTH_MAX {
             let origin = argument.first().map_or(0, |token| token.origin);
-            return Err(MacroError { origin, message: "macros nest too deep".to_owned() });
+            return Err(MacroError { origin, message: "macros are nested too deeply".to_owned() });
         }
         let mut inner = Expander {
             macros: self.macros,

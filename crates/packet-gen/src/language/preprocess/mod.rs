@@ -242,7 +242,10 @@ impl Preprocessor<'_> {
                 Err(MacroError { origin, message }) => self.fault_with_gap(origin, message),
             }
             if self.text.octets.len() > TEXT_BYTES_MAX {
-                self.fault(lines.base + lines.at, "macros and includes make the text too long");
+                self.fault(
+                    lines.base + lines.at,
+                    "the text is too long with its macros and includes",
+                );
                 lines.at = lines.octets.len();
                 break;
             }
@@ -384,7 +387,7 @@ impl Preprocessor<'_> {
         let rest = self.expanded(origin, rest);
         match line_number(rest.trim()) {
             Some((line, file)) => self.location.set_line(next_line, line, file),
-            None => self.fault(origin, "#line takes a number, and a file in quotes if need be"),
+            None => self.fault(origin, "#line takes a number, and optionally a file in quotes"),
         }
     }
 
@@ -432,14 +435,14 @@ impl Preprocessor<'_> {
             return;
         };
         if self.depth == DEPTH_MAX {
-            let message = format!("{rest}: files include one another more than {DEPTH_MAX} deep");
+            let message = format!("{rest}: includes are nested more than {DEPTH_MAX} levels deep");
             self.fault(origin, message);
             return;
         }
         match self.find(name, is_system) {
             Ok(IncludedFile { path, octets }) => {
                 if self.sources.bytes() + octets.len() > TEXT_BYTES_MAX {
-                    self.fault(origin, "the files that are included are too long");
+                    self.fault(origin, "the included files are too long");
                     return;
                 }
                 let included = self.sources.add(path, octets);

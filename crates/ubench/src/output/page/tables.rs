@@ -85,11 +85,12 @@ pub(super) fn comparison(table: &HistoricalTable, rows: &[SubjectResult]) -> Mar
                 p {
                     @if !table.has_rates {
                         "For " (format::whole(f64::from(seeds::operations(table.modes[0]))))
-                        " operations of each step; those of now are scaled to as many. Less is better."
+                        " operations of each step; the new times are scaled to this number. Less \
+                         is better."
                     } @else {
                         "More is better."
                     }
-                    " The axis is logarithmic. Pale: 2012."
+                    " The axis is logarithmic. Pale bars: 2012."
                 }
             }
             (drawing(table, &pairs))
@@ -196,10 +197,10 @@ fn figures(table: &HistoricalTable, pairs: &[Pair<'_>]) -> Markup {
                 tr {
                     th { "store" } th { "when" }
                     @for step in WorkloadStep::FOUR { th class="n" { (step.name()) } }
-                    th class="n" title="the mean of the four; of rates it misleads" {
+                    th class="n" title="mean of the four steps; misleading for rates" {
                         "average as printed"
                     }
-                    th class="n" { "all operations over all time, per second" }
+                    th class="n" { "all operations divided by the total time, per second" }
                 }
             }
             tbody {
