@@ -65,9 +65,8 @@ fn hosts_are_found_as_in_a_model() {
             let key = (scope, identifier.kind, identifier.octets.clone());
             let found = hosts.find(scope, identifier.kind, &identifier.octets);
             let found = found.map(|index| hosts.get(index));
-            let found_host =
-                found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
-            assert_eq!(found_host, model.get(&key).copied(), "seed {seed}, {key:?}");
+            let terms = found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
+            assert_eq!(terms, model.get(&key).copied(), "seed {seed}, {key:?}");
             let identifiers = Identifiers::new(&KINDS, |kind| {
                 (kind == identifier.kind).then_some(&identifier.octets[..])
             });

@@ -139,15 +139,7 @@ where
         stopwatch,
         &mut thread.recorder,
     );
-    let mut fds: Vec<PollFd<'_>> =
-        shard_listeners.iter().map(|listener| PollFd::readable(&listener.socket)).collect();
-    fds.extend(
-        shard_listeners
-            .iter()
-            .filter_map(|listener| listener.express.as_ref())
-            .map(PollFd::readable),
-    );
-    fds.push(PollFd::readable(&*thread.waker));
+    let mut fds = poll_fds(shard_listeners, &thread.waker);
     let fixed = thread.has_fixed_room.then_some(SocketQueueState::FIXED);
     let mut rooms: Vec<SocketQueueState> = shard_listeners
         .iter()
@@ -188,6 +180,16 @@ where
         }
     }
     true
+}
+
+/// Returns what a shard waits for: datagrams at each of its sockets, and its waker.
+fn poll_fds<'l>(listeners: &'l [Arc<ShardListener>], waker: &'l Waker) -> Vec<PollFd<'l>> {
+    let express = listeners.iter().filter_map(|listener| listener.express.as_ref());
+    let mut fds: Vec<PollFd<'l>> =
+        listeners.iter().map(|listener| PollFd::readable(&listener.socket)).collect();
+    fds.extend(express.map(PollFd::readable));
+    fds.push(PollFd::readable(waker));
+    fds
 }
 
 /// Returns the state of the queue at the socket that has room for bursts.

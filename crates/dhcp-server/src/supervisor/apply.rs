@@ -132,11 +132,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
         admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
         let new = P::global(&checked.config);
-        let sockets = new.control_sockets.clone();
-        self.parts
-            .control
-            .configure(sockets)
-            .map_err(|reasons| refused(ServerError::Control(reasons)))?;
+        let configured = self.parts.control.configure(new.control_sockets.clone());
+        configured.map_err(|reasons| refused(ServerError::Control(reasons)))?;
         let old = P::global(&self.parts.in_force.config);
         if new.lease_database != old.lease_database
             || new.hosts_databases != old.hosts_databases

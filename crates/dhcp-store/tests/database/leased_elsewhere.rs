@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
 use base::Now;
-use dhcp_config::IncludeResolver;
+use dhcp_config::NoIncludes;
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_engine::{InFlight, Protocol, ReplySink, Shard};
 use dhcp_lease::LeaseTable;
@@ -29,14 +29,6 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": { "interfaces-config": { "interfaces":
 enum RequestedAssociationKind {
     Address,
     Prefix,
-}
-
-struct NoIncludes;
-
-impl IncludeResolver for NoIncludes {
-    fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
-        Err(format!("no file {path}"))
-    }
 }
 
 #[derive(Default)]

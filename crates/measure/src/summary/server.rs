@@ -6,7 +6,7 @@ use super::{
     Bottleneck, LatencyAt, LinkTraffic, RoundResult, RunFigure, ServerResult, VariantResult, curve,
     runs,
 };
-use crate::record::{LoadRecord, Purpose, RunRecord, SearchEnd, TrialRecord};
+use crate::record::{LoadRecord, Purpose, RunRecord, SearchEnd, TrialRecord, VoidReason};
 use crate::search::SearchStopReason;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
@@ -48,10 +48,6 @@ pub(super) fn server_result(
     let undisturbed: Vec<&TrialRecord> =
         best.trials.iter().copied().filter(|trial| !trial.purpose.ends_database()).collect();
     let load_curve = curve::curve(&undisturbed);
-    let mut void_reasons = BTreeMap::new();
-    for reason in trials.iter().flat_map(|trial| &trial.void) {
-        *void_reasons.entry(*reason).or_insert(0) += 1;
-    }
     ServerResult {
         server: server.to_owned(),
         variant: best.name.to_owned(),
@@ -92,8 +88,17 @@ pub(super) fn server_result(
         rounds: best.rounds.clone(),
         trials: trials.len() as u32,
         voids: trials.iter().filter(|trial| trial.is_void()).count() as u32,
-        void_reasons,
+        void_reasons: void_reasons(trials),
     }
+}
+
+/// Returns the number of trials that are void for each reason.
+fn void_reasons(trials: &[&TrialRecord]) -> BTreeMap<VoidReason, u32> {
+    let mut counts = BTreeMap::new();
+    for reason in trials.iter().flat_map(|trial| &trial.void) {
+        *counts.entry(*reason).or_insert(0) += 1;
+    }
+    counts
 }
 
 fn variant<'t>(
