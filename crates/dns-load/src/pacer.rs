@@ -42,7 +42,7 @@ impl QueryPacer {
             Some(count) => count,
             None => u64::MAX,
         };
-        Self { kind, remaining: remaining, ran_out_ns: None }
+        Self { kind, remaining, ran_out_ns: None }
     }
 
     /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` queries
