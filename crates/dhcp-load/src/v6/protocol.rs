@@ -404,8 +404,8 @@ impl DhcpLoadProtocol for Dhcp6ClientMessages {
             _ if is_of_renewal != is_granted => {
                 match (self.check_addressing(answer, to), accepted_offer) {
                     (Err(judgment), _) => judgment,
-                    // The exchange is past its offer and its first grant, so any further reply to them
-                    // is a repetition.
+                    // The exchange is past its offer and its first grant, so any further reply to
+                    // them is a repetition.
                     (Ok(()), Some(accepted_offer)) if is_granted => Judgment::Offer(accepted_offer),
                     (Ok(()), _) => Judgment::Unmatched,
                 }

@@ -96,9 +96,9 @@ impl HeldState {
         self.has_left |= name.starts_with("lease4-add") || name.starts_with("lease4-update");
     }
 
-    /// Returns the end of the signature of a difference in the replies to `client_message`, in which
-    /// Kea gives `leased`. If the servers `rested` after each message, no difference comes from a
-    /// second.
+    /// Returns the end of the signature of a difference in the replies to `client_message`, in
+    /// which Kea gives `leased`. If the servers `rested` after each message, no difference comes
+    /// from a second.
     pub(super) fn end(
         &self,
         client_message: &ClientMessage,
