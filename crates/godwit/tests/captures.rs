@@ -137,7 +137,7 @@ fn repeated(file: &Path) -> u64 {
         .output()
         .expect("the binary starts");
     let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    if err.contains("has no messages to replay") {
+    if err.contains("has nothing to be replayed") {
         return 0;
     }
     let sent = out.lines().find_map(|line| line.strip_prefix("sent packets:"));
@@ -174,8 +174,7 @@ fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
     (names, records.len() as u64, output_text)
 }
 
-/// Returns the number of used packets of a capture in the sentence of `output_text`, and that of
-/// all.
+/// Returns the numbers of used packets and of all packets of a capture, which `output_text` states.
 fn counted(output_text: &str) -> Option<(u64, u64)> {
     let (before, behind) = output_text.split_once(" packets are used")?;
     let (used, all) = before.rsplit(": ").next()?.split_once(" of ")?;
