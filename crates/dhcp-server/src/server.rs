@@ -21,7 +21,7 @@ use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::LeaseBackend;
-use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
+use crate::listeners::{ListenerManager, ListenerSocketOptions, STANDING_BYTES};
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
 use crate::message_log::{self, MessageLog, NoticeRecorder};
@@ -186,7 +186,7 @@ where
         receive_buffer_bytes: (common.godwit.receive_buffer_bytes)
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
-    let listener_keeper = ListenerKeeper::start(common.listening, sockets, Clock::mono_ns())?;
+    let listener_manager = ListenerManager::start(common.listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -201,14 +201,14 @@ where
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
-        listeners: listener_keeper.published(),
+        listeners: listener_manager.published(),
         table: Arc::clone(&table),
     });
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
     let mut message_log = MessageLog::new(wakers.len());
     message_log.start_if_enabled()?;
     let parts = SupervisedParts {
-        listener_keeper,
+        listener_manager,
         table,
         leases,
         hosts,
