@@ -203,8 +203,8 @@ impl InFlight {
         self.stripes.iter().map(|stripe| lock(stripe).len()).sum()
     }
 
-    /// Runs `body` with the tables that hold the keys, locked in order, and the place (table, key)
-    /// of each distinct key.
+    /// Runs `body` with the tables that hold the keys, locked in order, and the position
+    /// (table, key) of each distinct key.
     fn with_tables<R>(
         &self,
         keys: ClientKeys,

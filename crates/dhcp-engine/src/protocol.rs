@@ -122,8 +122,8 @@ pub struct LookupGuess {
     pub pool: Option<PoolIndex>,
 }
 
-/// Expands to the names of the values in a list of `$len` places, as counters have them; places
-/// after the list are named `$rest`.
+/// Expands to the names of the values in a list of `$len` places, as counters have them; names
+/// after the list are `$rest`.
 macro_rules! names {
     ($values:expr, $len:expr, $rest:literal) => {
         &{

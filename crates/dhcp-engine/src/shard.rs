@@ -466,11 +466,13 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let EnteredMessage { keys, ingress, request, since_ns } = entered;
         let held_message = HeldMessage { keys, ingress, request, waits_for, since_ns };
         let is_in_vain = matches!(waits_for, WaitsFor::Hosts(_)) && self.hosts.is_failing();
-        let reason = match is_in_vain {
+        let reason = if is_in_vain {
             // The shard requested the hosts nevertheless: the client's next message may find them.
-            true => DropReason::HostsUnavailable,
-            false if self.held_messages.push(held_message, octets) => return,
-            false => DropReason::HeldFull,
+            DropReason::HostsUnavailable
+        } else if self.held_messages.push(held_message, octets) {
+            return;
+        } else {
+            DropReason::HeldFull
         };
         self.finish_dropped(keys, reason);
         report(transmit, Notice::Dropped(reason), octets, ingress);

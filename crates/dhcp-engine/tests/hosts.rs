@@ -63,9 +63,10 @@ fn hosts_are_found_as_in_a_model() {
         for _ in 0..2000 {
             let (scope, identifier) = (scope(&mut random), identifier(&mut random));
             let key = (scope, identifier.kind, identifier.octets.clone());
-            let found = hosts.find(scope, identifier.kind, &identifier.octets);
-            let found = found.map(|index| hosts.get(index));
-            let terms = found.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
+            let stored_host = hosts.find(scope, identifier.kind, &identifier.octets);
+            let stored_host = stored_host.map(|index| hosts.get(index));
+            let terms =
+                stored_host.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
             assert_eq!(terms, model.get(&key).copied(), "seed {seed}, {key:?}");
             let identifiers = Identifiers::new(&KINDS, |kind| {
                 (kind == identifier.kind).then_some(&identifier.octets[..])
@@ -76,9 +77,9 @@ fn hosts_are_found_as_in_a_model() {
             };
             let modes = ReservationModes { global, in_subnet: !global, out_of_pool: false };
             let host_hashes = HostHashes::new(&hosts, id, modes, &identifiers);
-            let reserved = found.as_ref().and_then(|host| host.addresses().next());
+            let reserved = stored_host.as_ref().and_then(|host| host.addresses().next());
             assert_eq!(host_hashes.reserved(&hosts), reserved, "seed {seed}, {key:?}");
-            if let Some(host) = found {
+            if let Some(host) = stored_host {
                 assert_eq!((host.scope, host.kind), (scope, identifier.kind));
                 assert_eq!(host.identifier, identifier.octets);
                 assert!(hosts.kinds(scope).contains(host.kind));

@@ -21,7 +21,7 @@ use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::leases::LeaseBackend;
-use crate::listeners::{ListenerKeeper, ListenerSocketOptions, STANDING_BYTES};
+use crate::listeners::{ListenerManager, ListenerSocketOptions, STANDING_BYTES};
 use crate::loading::LeaseTableIntake;
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
@@ -188,7 +188,7 @@ where
             .map_or(STANDING_BYTES, |bytes| bytes as usize),
     };
     let listening = P::listening(&checked.config);
-    let listener_keeper = ListenerKeeper::start(listening, sockets, Clock::mono_ns())?;
+    let listener_manager = ListenerManager::start(listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
     let table = Arc::new(LeaseTable::new(unpredictable_seed()));
     table.begin(Clock::now());
@@ -203,14 +203,14 @@ where
         stop: AtomicBool::new(false),
         is_disabled: AtomicBool::new(settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
-        listeners: listener_keeper.published(),
+        listeners: listener_manager.published(),
         table: Arc::clone(&table),
     });
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
     let mut message_log = MessageLog::new(wakers.len());
     message_log.start_if_enabled()?;
     let parts = SupervisedParts {
-        listener_keeper,
+        listener_manager,
         table,
         leases,
         hosts,

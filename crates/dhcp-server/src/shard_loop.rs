@@ -141,7 +141,7 @@ where
     );
     let mut fds = poll_fds(shard_listeners, &thread.waker);
     let fixed = thread.has_fixed_room.then_some(SocketQueueState::FIXED);
-    let mut rooms: Vec<SocketQueueState> = shard_listeners
+    let mut queue_states: Vec<SocketQueueState> = shard_listeners
         .iter()
         .map(|listener| fixed.unwrap_or_else(|| enlarge_burst_queue(listener)))
         .collect();
@@ -154,10 +154,10 @@ where
         }
         let mut received = 0;
         if state.drain_until_ns.is_none() {
-            for (listener, room) in shard_listeners.iter().zip(&mut rooms) {
+            for (listener, queue_state) in shard_listeners.iter().zip(&mut queue_states) {
                 let frame_counters = &thread.frame_counters;
                 let context = ListenerContext { listeners: &listeners.value, frame_counters };
-                received += state.receive(listener, room, context, shard, &mut replies);
+                received += state.receive(listener, queue_state, context, shard, &mut replies);
             }
         }
         if received == 0 {
@@ -222,7 +222,7 @@ impl ShardLoopState {
     fn receive<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         listener: &ShardListener,
-        room: &mut SocketQueueState,
+        queue_state: &mut SocketQueueState,
         context: ListenerContext<'_>,
         shard: &mut Shard<P, S>,
         replies: &mut ReplyTransmitter<'_>,
@@ -233,20 +233,20 @@ impl ShardLoopState {
         let mut received = 0;
         for role in [ListenerSocketRole::Express, ListenerSocketRole::First] {
             let Some(socket) = listener.socket_of(role) else { continue };
-            let has_room = role == listener.burst_socket_role();
-            let patience_ns = if has_room { room.max_age_ns() } else { None };
+            let has_burst_queue = role == listener.burst_socket_role();
+            let patience_ns = if has_burst_queue { queue_state.max_age_ns() } else { None };
             let read = match socket {
                 ListenerSocket::Udp(socket) => {
-                    let at = ReadableSocket { socket, listener, role };
-                    self.receive_udp(at, context.listeners, patience_ns, shard, replies)
+                    let readable = ReadableSocket { socket, listener, role };
+                    self.receive_udp(readable, context.listeners, patience_ns, shard, replies)
                 }
                 ListenerSocket::Packet(socket) => {
-                    let at = ReadableSocket { socket, listener, role };
-                    self.receive_packets(at, context, patience_ns, shard, replies)
+                    let readable = ReadableSocket { socket, listener, role };
+                    self.receive_packets(readable, context, patience_ns, shard, replies)
                 }
             };
-            if has_room {
-                let bytes = room.after_read(read, self.now.mono_ns, || socket.queue());
+            if has_burst_queue {
+                let bytes = queue_state.after_read(read, self.now.mono_ns, || socket.queue());
                 bytes.into_iter().for_each(|bytes| socket.set_receive_buffer(bytes));
             }
             received += read.messages;
@@ -258,7 +258,7 @@ impl ShardLoopState {
     /// that waited for longer than `patience_ns`.
     fn receive_packets<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        at: ReadableSocket<'_, PacketSocket>,
+        readable: ReadableSocket<'_, PacketSocket>,
         context: ListenerContext<'_>,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
@@ -268,13 +268,13 @@ impl ShardLoopState {
         for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns the interface (it went down, for instance); the next call continues.
-        let messages = self.packets.receive(at.socket).unwrap_or(0);
+        let messages = self.packets.receive(readable.socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.packets.iter().filter_map(|packet| {
                 let since_ns = since_ns(now, packet.kernel_wall_ns);
                 let ListenerContext { listeners, frame_counters } = context;
-                let opened = P::open(&packet, listeners, at.listener.id, frame_counters);
+                let opened = P::open(&packet, listeners, readable.listener.id, frame_counters);
                 opened.map(|(octets, ingress)| ArrivedDatagram { since_ns, octets, ingress })
             });
             shard.handle_all(now, arrived, replies);
@@ -286,7 +286,7 @@ impl ShardLoopState {
     /// waited for longer than `patience_ns`.
     fn receive_udp<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
-        at: ReadableSocket<'_, UdpSocket>,
+        readable: ReadableSocket<'_, UdpSocket>,
         listeners: &ListenerSet,
         patience_ns: Option<u64>,
         shard: &mut Shard<P, S>,
@@ -296,12 +296,12 @@ impl ShardLoopState {
         for<'d> ReplyTransmitter<'d>: ReplySink<P>,
     {
         // An error concerns one datagram (an ICMP error, for instance); the next call continues.
-        let messages = self.datagrams.receive(at.socket).unwrap_or(0);
+        let messages = self.datagrams.receive(readable.socket).unwrap_or(0);
         if messages > 0 {
             let now = self.begin_batch(patience_ns, shard, replies);
             let arrived = self.datagrams.iter().filter_map(|datagram| {
                 let since_ns = since_ns(now, datagram.kernel_wall_ns);
-                let ingress = P::ingress(&datagram, listeners, at.listener, at.role)?;
+                let ingress = P::ingress(&datagram, listeners, readable.listener, readable.role)?;
                 Some(ArrivedDatagram { since_ns, octets: datagram.octets, ingress })
             });
             shard.handle_all(now, arrived, replies);

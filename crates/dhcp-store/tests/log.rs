@@ -294,7 +294,7 @@ fn chunks_on_several_threads_load_as_one_does() {
     }
 }
 
-/// Bell on which the shards of a test sleep.
+/// Wake-up on which the shards of a test sleep.
 #[derive(Default)]
 pub(crate) struct ShardWakeup {
     rings: Mutex<u64>,

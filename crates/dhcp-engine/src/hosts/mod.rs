@@ -64,7 +64,7 @@ pub trait ReservationProtocol: Family {
     /// Returns the reserved address or prefix in the form of a lease.
     fn address(reserved: Self::Reserved) -> Self::Address;
 
-    /// Returns the place of an address.
+    /// Returns the part of `address` that reservations of different hosts must not share.
     fn address_key(address: Self::Address) -> Self::Place;
 }
 

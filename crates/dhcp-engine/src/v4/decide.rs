@@ -376,9 +376,10 @@ impl LeaseDecider<'_, '_> {
     /// Returns the address of a further reservation of the client, once no other address is left.
     fn further(&self) -> Option<(SlotView, AddressLocation)> {
         let transaction = self.transaction;
-        let looks = transaction.wants_further_reserved();
-        let mut all = looks.then(|| transaction.further_reserved()).into_iter().flatten();
-        all.find_map(|address| {
+        if !transaction.wants_further_reserved() {
+            return None;
+        }
+        transaction.further_reserved().find_map(|address| {
             let slot = self.slot(address).filter(|slot| self.is_claimable(*slot))?;
             Some((slot, transaction.location_in_pool(address)?))
         })

@@ -62,9 +62,9 @@ pub(super) struct ClientName {
     /// each.
     raw: Vec<u8>,
     /// Name that the client sends, after its characters were replaced by the rules of the last
-    /// place.
+    /// location.
     cleaned_text: String,
-    /// Name of the client in the last place.
+    /// Name of the client in the last location.
     text: String,
     fqdn: Option<FqdnAnswerFields>,
     /// True if the reply has an option for the name.
@@ -235,8 +235,8 @@ impl ClientName {
         self.chosen_for == Some((location, address))
     }
 
-    /// Returns the name of the client in the place of the last [`Self::choose`]; empty when it has
-    /// none.
+    /// Returns the name of the client in the location of the last [`Self::choose`]; empty when it
+    /// has none.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

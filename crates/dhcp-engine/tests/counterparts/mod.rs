@@ -135,8 +135,9 @@ fn counterparts_are_equal<P: ComparableProtocol>() -> ComparisonCounts {
                 difference::<P>(seed, &text, &checked.config, &counterpart_text, &mut tally);
             assert!(
                 difference_text.is_none(),
-                "{}\n{text}\nis shown as\n{counterpart_text}\nseed {seed}; repeat with: GODWIT_SIM_SEED={seed} \
-                 GODWIT_FUZZ_CASES=1 cargo test -p dhcp-engine --test main counterparts::{}",
+                "{}\n{text}\nis shown as\n{counterpart_text}\nseed {seed}; \
+                 repeat with: GODWIT_SIM_SEED={seed} GODWIT_FUZZ_CASES=1 \
+                 cargo test -p dhcp-engine --test main counterparts::{}",
                 difference_text.unwrap_or_default(),
                 P::NAME,
             );

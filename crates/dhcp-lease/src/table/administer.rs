@@ -70,7 +70,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.cover(address);
                 self.slot_numbers.make(address, true)
             }
-            (found, _) => found,
+            (existing, _) => existing,
         }
     }
 

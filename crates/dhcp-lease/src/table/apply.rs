@@ -92,9 +92,9 @@ impl<F: TableFamily> LeaseTable<F> {
             "a commit changes a slot once"
         );
         let mut slot_numbers = [0; CHANGES_MAX];
-        let found = changes.iter().map_while(|change| self.slot_number_for(change));
+        let numbers = changes.iter().map_while(|change| self.slot_number_for(change));
         let count =
-            slot_numbers.iter_mut().zip(found).map(|(target, number)| *target = number).count();
+            slot_numbers.iter_mut().zip(numbers).map(|(target, number)| *target = number).count();
         let slot_numbers = &slot_numbers[..count];
         let mut guards = Guards::lock(self, slot_numbers);
         for (&slot_number, change) in slot_numbers.iter().zip(changes) {

@@ -48,9 +48,9 @@ impl<F: TableFamily> LeaseTable<F> {
         if !is_deletion {
             self.guard(address);
         }
-        let found = self.slot_numbers.find(address);
-        if found.is_some() || is_deletion {
-            return found;
+        let existing = self.slot_numbers.find(address);
+        if existing.is_some() || is_deletion {
+            return existing;
         }
         self.cover(address);
         self.slot_numbers.make(address, true)

@@ -36,8 +36,8 @@ impl<F: TableFamily> LeaseTable<F> {
                 self.unreserve(entry.0, entry.1);
             }
         }
-        let is_gone = |slot_number: &&u32| new.others.binary_search(slot_number).is_err();
-        for &slot_number in old.others.iter().filter(is_gone) {
+        let is_removed = |slot_number: &&u32| new.others.binary_search(slot_number).is_err();
+        for &slot_number in old.others.iter().filter(is_removed) {
             self.lock_of(slot_number).reserve_outside(slot_number, false);
             if new.pooled.binary_search_by_key(&slot_number, |&(bit, _)| bit).is_err() {
                 self.map.unreserve(slot_number);

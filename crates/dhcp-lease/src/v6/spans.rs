@@ -97,8 +97,7 @@ impl<T> Spans<T> {
             let around = Resource { kind, len, address: Ipv6Addr::from_bits(first) };
             let (start, _) = around.span();
             // A resource that begins with `first` is inside.
-            let key = (start < first).then_some((start, kind, len))?;
-            self.by_first.get_key_value(&key)
+            if start < first { self.by_first.get_key_value(&(start, kind, len)) } else { None }
         });
         around.chain(inside).map(|(key, value)| (resource(key), value))
     }

@@ -33,13 +33,13 @@ pub(super) fn open<P: DaemonFamily>(
     loading: LeaseTableIntake<'_, P>,
 ) -> Result<SharedLeases, ServerError> {
     let settings = settings(config, database)?;
-    let database_text = settings.to_string();
+    let source = settings.to_string();
     let id = match database.kind {
         SqlKind::Mysql => "DHCPSRV_MYSQL_DB",
         SqlKind::Postgresql => "DHCPSRV_PGSQL_DB",
         SqlKind::Sqlite => "DHCPSRV_SQLITE_DB",
     };
-    tracing::info!(target: DHCPSRV, id, "opening the {database_text} for leases");
+    tracing::info!(target: DHCPSRV, id, "opening the {source} for leases");
     let mut leases = SharedLeases::new(settings);
     let mut tries_left = if database.retries_on_startup { database.max_reconnect_tries } else { 0 };
     let notes = loop {
@@ -59,7 +59,7 @@ pub(super) fn open<P: DaemonFamily>(
         }
     };
     for note in notes {
-        tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_DATABASE_NOTE", "{database_text}: {note}");
+        tracing::warn!(target: DHCPSRV, id = "DHCPSRV_LEASE_DATABASE_NOTE", "{source}: {note}");
     }
     let notes =
         LeaseDatabaseConnection::<P>::load(&mut leases, &mut |lease| loading.take_one(lease))
@@ -69,7 +69,7 @@ pub(super) fn open<P: DaemonFamily>(
     }
     let count = counted(loading.finish(), "lease");
     let id = "DHCPSRV_LEASE_DATABASE_LOAD";
-    tracing::info!(target: DHCPSRV, id, "loaded {count} from the {database_text}");
+    tracing::info!(target: DHCPSRV, id, "loaded {count} from the {source}");
     Ok(leases)
 }
 

@@ -1,12 +1,13 @@
 //! Listeners, which receive messages and send replies. A listener has the sockets of one shard at
-//! one endpoint. `plan` decides which listeners are needed, `keeper` opens and closes them while
-//! shards run, `tending` decides when to check again, and `room` limits the queue of one socket.
+//! one endpoint. `plan` decides which listeners are needed, `registry` opens and closes them while
+//! shards run, `manager` decides when to check again, and `receive_queue` limits the queue of one
+//! socket.
 
-mod keeper;
+mod manager;
 mod plan;
 mod receive_queue;
+mod registry;
 mod settings;
-mod tending;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -19,10 +20,10 @@ use netio::{PacketSocket, UdpSocket, interface};
 
 use crate::ServerError;
 
-pub(crate) use keeper::{ListenerSocketOptions, Steering};
+pub(crate) use manager::ListenerManager;
 pub(crate) use receive_queue::{BURST_BYTES, STANDING_BYTES, SocketQueueState, SocketReadResult};
+pub(crate) use registry::{ListenerSocketOptions, Steering};
 pub(crate) use settings::ListenerSettings;
-pub(crate) use tending::ListenerKeeper;
 
 /// Returns one sentence for each interface or address that a DHCPv4 server's `interfaces-config`
 /// names and this machine lacks. A running server waits for them.

@@ -75,13 +75,13 @@ fn log_until_end(mailboxes: &[Arc<Mailbox>], signal: &NoticeSignal) {
             sleep(GATHERING);
         }
         for (mailbox, pending_requests) in mailboxes.iter().zip(&mut pending_requests) {
-            let lost_count = mailbox.take(&mut notes);
+            let count = mailbox.take(&mut notes);
             log_notices(&notes, pending_requests);
-            if lost_count > 0 {
+            if count > 0 {
                 tracing::warn!(
                     target: DAEMON,
                     id = "LOG_MESSAGES_DROPPED",
-                    "{lost_count} messages about single packets were lost: the log is too slow for them"
+                    "{count} messages about single packets were lost: the log is too slow for them"
                 );
             }
         }

@@ -18,7 +18,7 @@ use crate::free_port::free_port;
 use crate::reload::ConfigurationReadOptions;
 use crate::server::{DaemonSettings, run_dhcp4};
 
-/// Environment variable with the places in which a process is to panic once, separated by commas.
+/// Environment variable with the points at which a process is to panic once, separated by commas.
 pub(super) const PLANTED: &str = "GODWIT_PLANTED_PANICS";
 /// Environment variable with the folder of the server that a process is to run.
 const FOLDER: &str = "GODWIT_PLANTED_FOLDER";
@@ -58,7 +58,7 @@ fn planted_server() {
     run_dhcp4(&DaemonSettings { port: port.parse().unwrap(), ..settings }).unwrap();
 }
 
-/// A server of which some places panic once.
+/// A server of which some points panic once.
 struct PanickingServer {
     child: Child,
     folder: PathBuf,

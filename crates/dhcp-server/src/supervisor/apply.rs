@@ -182,7 +182,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();
         if let Err(error) =
-            self.parts.listener_keeper.reconfigure(listening, now_ns, &|| wake(wakers))
+            self.parts.listener_manager.reconfigure(listening, now_ns, &|| wake(wakers))
         {
             // All sockets are required, and not all are open: the server ends.
             let text = error.to_string();

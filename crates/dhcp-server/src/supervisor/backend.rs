@@ -133,8 +133,8 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             threads: self.counters.shards.len() as u32,
             queue_size: QUEUE_SIZE,
             queue_means: [0.0; 3],
-            socket_errors: self.parts.listener_keeper.problems().to_vec(),
-            retries_sockets: self.parts.listener_keeper.is_retrying(),
+            socket_errors: self.parts.listener_manager.problems().to_vec(),
+            retries_sockets: self.parts.listener_manager.is_retrying(),
             lease_file: self.lease_file(),
             lease_file_bytes: self.counters.lease_file_bytes(),
         }
@@ -151,16 +151,16 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             is_running: interface.is_up,
             has_multicast: interface.is_multicast,
             has_broadcast: !interface.is_loopback,
-            is_used: self.parts.listener_keeper.serves(interface.index),
+            is_used: self.parts.listener_manager.serves(interface.index),
             addresses: interface.addresses.clone(),
         };
-        self.parts.listener_keeper.machine().iter().map(interface_facts).collect()
+        self.parts.listener_manager.machine().iter().map(interface_facts).collect()
     }
 
     fn detect_interfaces(&mut self) -> Result<(), String> {
         let wakers = &self.parts.wakers;
         self.parts
-            .listener_keeper
+            .listener_manager
             .detect(Clock::mono_ns(), &|| wake(wakers))
             .map_err(|error| error.to_string())
     }

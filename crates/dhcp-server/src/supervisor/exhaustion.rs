@@ -93,7 +93,7 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
     for ExhaustedSubnet { outline, failures } in subnets.iter().take(NAMED_MAX) {
         let Failures { searched, no_pools } = *failures;
         let facts = &outline.facts;
-        let subnet_text =
+        let location =
             format!("in the subnet {}/{}, subnet-id {}", facts.prefix, facts.length, facts.id);
         let messages = searched + no_pools;
         match &outline.network {
@@ -101,12 +101,12 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SHARED_NETWORK",
                 "{messages} messages: failed to allocate an IPv{family} address in the shared \
-                 network {network}, {subnet_text}"
+                 network {network}, {location}"
             ),
             None => tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_SUBNET",
-                "{messages} messages: failed to allocate an IPv{family} lease {subnet_text}, shared \
+                "{messages} messages: failed to allocate an IPv{family} lease {location}, shared \
                  network (none)"
             ),
         }
@@ -114,14 +114,14 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL",
-                "{searched} messages: nothing is left in the pools {subnet_text}"
+                "{searched} messages: nothing is left in the pools {location}"
             );
         }
         if no_pools > 0 {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL_NO_POOLS",
-                "{no_pools} messages: no pools were available for the address allocation {subnet_text}"
+                "{no_pools} messages: no pools were available for the address allocation {location}"
             );
         }
     }

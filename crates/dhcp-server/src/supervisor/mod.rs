@@ -36,7 +36,7 @@ use crate::frames::FrameCounters;
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::leases::LeaseBackend;
-use crate::listeners::ListenerKeeper;
+use crate::listeners::ListenerManager;
 use crate::loggers::DAEMON;
 use crate::message_log::{Mailbox, MessageLog};
 use crate::panics::INTERNAL_ERROR;
@@ -91,7 +91,7 @@ pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
 
 /// Running parts of the server that the supervisor maintains.
 pub(crate) struct SupervisedParts<P: DaemonFamily> {
-    pub(crate) listener_keeper: ListenerKeeper,
+    pub(crate) listener_manager: ListenerManager,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: LeaseBackend<P>,
     /// Reservations in databases, if there are any.
@@ -215,7 +215,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
         loop {
             let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
-            fds.extend(self.parts.listener_keeper.poll_fd(now_ns));
+            fds.extend(self.parts.listener_manager.poll_fd(now_ns));
             // A failed wait only means that the next iteration comes early.
             netio::poll(&mut fds, Some(SUPERVISE_NS)).ok();
             signals.drain();
@@ -228,7 +228,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             }
             self.answer_requests(inbox);
             now_ns = Clock::mono_ns();
-            self.parts.listener_keeper.tend(now_ns, &|| wake(&self.parts.wakers))?;
+            self.parts.listener_manager.check_if_due(now_ns, &|| wake(&self.parts.wakers))?;
             if now_ns >= look_due_ns {
                 self.warn_of_slow_reclamation();
                 look_due_ns = now_ns + LOOK_NS;

@@ -325,17 +325,15 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
         let looked =
             self.database.read_unlocked(&[], &[address], &mut client_leases, &mut address_leases);
-        match looked {
-            Err(error) => {
-                self.database.roll_back();
-                let is_unreadable = error.fault == DatabaseFault::Data;
-                if is_unreadable { Ok(Some(F::blocked(address))) } else { Err(error) }
-            }
-            Ok(()) if self.database.take_unreadable().contains(&F::octets_of(address)) => {
-                Ok(Some(F::blocked(address)))
-            }
-            Ok(()) => Ok(address_leases.into_iter().find(|lease| F::address(lease) == address)),
+        if let Err(error) = looked {
+            self.database.roll_back();
+            let is_unreadable = error.fault == DatabaseFault::Data;
+            return if is_unreadable { Ok(Some(F::blocked(address))) } else { Err(error) };
         }
+        if self.database.take_unreadable().contains(&F::octets_of(address)) {
+            return Ok(Some(F::blocked(address)));
+        }
+        Ok(address_leases.into_iter().find(|lease| F::address(lease) == address))
     }
 
     /// Counts a request that was not carried out, and keeps the message for the operator.

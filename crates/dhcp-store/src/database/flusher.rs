@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::contract::DatabaseError;
 use super::flushes::Flushes;
-use crate::log::{Clock, Doorbell, ThreadWakeup};
+use crate::log::{Clock, ThreadWakeup, WriterWakeup};
 
 /// Number of changes that are worth a transaction of their own.
 const CHANGES_MIN: u64 = 32;
@@ -42,7 +42,8 @@ impl Flusher {
         }
     }
 
-    /// Flushes whenever the bell rings, until it is stopped, and rings `writer` when a flush fails.
+    /// Flushes whenever the thread is woken, until it is stopped, and wakes `writer` when a flush
+    /// fails.
     pub(super) fn run(&self, writer: &ThreadWakeup, clock: &Clock) {
         self.wakeup.register_thread();
         while !self.stops.load(Ordering::SeqCst) {

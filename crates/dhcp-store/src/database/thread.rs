@@ -130,8 +130,11 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
     #[must_use]
     pub fn store(&self, shard: usize) -> DatabaseStore<F> {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
-        let log =
-            ShardLog::with_doorbell(self.state.shards.clone(), shard, self.state.wakeup.clone());
+        let log = ShardLog::with_writer_wakeup(
+            self.state.shards.clone(),
+            shard,
+            self.state.wakeup.clone(),
+        );
         let journal = SharedJournal::new(self.refusals.clone(), self.is_shared);
         DatabaseStore::with_journal(self.table.clone(), log, journal)
     }
@@ -320,7 +323,7 @@ impl DatabaseThreadState {
         }
     }
 
-    /// Parks until the bell rings or it is time to connect again.
+    /// Parks until a shard wakes the thread or it is time to connect again.
     fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
         if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.wakeup.is_pending()) {
             return;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::Now;
 
 use crate::database::DatabaseError;
-use crate::log::{Doorbell, ThreadWakeup, Wake};
+use crate::log::{ThreadWakeup, Wake, WriterWakeup};
 
 /// Directory that returns values for keys.
 pub trait Directory<K, V>: Send {

@@ -22,7 +22,7 @@ mod thread;
 mod thread_wakeup;
 
 pub use core::{CoreOptions, LogCore, LogFailure};
-pub(crate) use shard::{Doorbell, PARTS_MAX, UNPARTED};
+pub(crate) use shard::{PARTS_MAX, UNPARTED, WriterWakeup};
 pub(crate) use thread_wakeup::ThreadWakeup;
 
 pub use shard::{RowBuffer, ShardLog, SharedLogState, Wake};

@@ -197,8 +197,8 @@ impl SharedLogState {
     }
 }
 
-/// Doorbell that wakes the writer.
-pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
+/// Wake-up of the thread that writes.
+pub(crate) trait WriterWakeup: Send + Sync + fmt::Debug {
     /// Has the writer do a round soon.
     fn wake(&self);
 }
@@ -208,8 +208,8 @@ pub(crate) trait Doorbell: Send + Sync + fmt::Debug {
 pub struct ShardLog {
     pub(super) shards: Arc<SharedLogState>,
     pub(super) shard: usize,
-    /// Doorbell of the thread that does the rounds; `None` if the owner of this value does them.
-    pub(super) doorbell: Option<Arc<dyn Doorbell>>,
+    /// Wake-up of the thread that does the rounds; `None` if the owner of this value does them.
+    pub(super) writer_wakeup: Option<Arc<dyn WriterWakeup>>,
     /// Core, if this shard may do rounds itself.
     pub(super) core: Option<Arc<Mutex<LogCore>>>,
 }
@@ -218,17 +218,17 @@ impl ShardLog {
     /// Creates the part of shard number `shard`, whose caller does the rounds elsewhere.
     #[must_use]
     pub const fn new(shards: Arc<SharedLogState>, shard: usize) -> Self {
-        Self { shards, shard, doorbell: None, core: None }
+        Self { shards, shard, writer_wakeup: None, core: None }
     }
 
-    /// Creates the part of shard number `shard`, with the doorbell of the thread that does the
+    /// Creates the part of shard number `shard`, with the wake-up of the thread that does the
     /// rounds.
-    pub(crate) const fn with_doorbell(
+    pub(crate) const fn with_writer_wakeup(
         shards: Arc<SharedLogState>,
         shard: usize,
-        doorbell: Arc<dyn Doorbell>,
+        writer_wakeup: Arc<dyn WriterWakeup>,
     ) -> Self {
-        Self { shards, shard, doorbell: Some(doorbell), core: None }
+        Self { shards, shard, writer_wakeup: Some(writer_wakeup), core: None }
     }
 
     /// Returns the buffer to append rows to. No round takes it while the caller holds it: hold it
@@ -261,8 +261,8 @@ impl ShardLog {
                 return;
             }
         }
-        if let Some(doorbell) = &self.doorbell {
-            doorbell.wake();
+        if let Some(writer_wakeup) = &self.writer_wakeup {
+            writer_wakeup.wake();
         }
     }
 

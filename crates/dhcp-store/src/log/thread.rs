@@ -10,7 +10,7 @@ use std::{fmt, io};
 use base::Now;
 use base::time::NS_PER_MS;
 
-use super::shard::Doorbell;
+use super::shard::WriterWakeup;
 use super::thread_wakeup::ThreadWakeup;
 use super::{CoreOptions, LogCore, LogFailure, RowDurability, ShardLog, SharedLogState};
 use crate::memfile::{Cleanup, CleanupError, CleanupOutcome, Disturbance, Memfile};
@@ -118,7 +118,7 @@ impl LogThread {
         ShardLog {
             shards: self.state.shards.clone(),
             shard,
-            doorbell: Some(self.state.wakeup.clone()),
+            writer_wakeup: Some(self.state.wakeup.clone()),
             core: self.state.does_rounds_inline.then(|| self.state.core.clone()),
         }
     }
@@ -238,7 +238,7 @@ impl LogThreadState {
         self.finish_cleaner(cleaner);
     }
 
-    /// Parks until the bell rings or a task is due.
+    /// Parks until a shard wakes the thread or a task is due.
     fn sleep(&self, clock: &Clock, restart: &LogRestartState) {
         let core = self.core();
         let watch_ns = if restart.repairs() { core.next_watch_ns() } else { None };

@@ -1,12 +1,12 @@
-//! Bell that wakes a sleeping writer.
+//! Wake-up of a sleeping writer.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
-use super::shard::Doorbell;
+use super::shard::WriterWakeup;
 
-/// Bell that wakes the thread, at most once for each time that the thread checks it.
+/// Wake-up of the thread, at most once for each time that the thread checks it.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadWakeup {
     is_pending: AtomicBool,
@@ -19,19 +19,19 @@ impl ThreadWakeup {
         self.thread.get_or_init(std::thread::current);
     }
 
-    /// Begins a check, and returns true if the bell has rung since the last one: a thread may wake
-    /// without a ring, and it must not take rows that shards have not handed over yet.
+    /// Begins a check, and returns true if the thread was woken since the last one: a thread may wake
+    /// by itself, and it must not take rows that shards have not handed over yet.
     pub(crate) fn take_pending(&self) -> bool {
         self.is_pending.swap(false, Ordering::SeqCst)
     }
 
-    /// Returns true if the bell has rung since the last check.
+    /// Returns true if the thread was woken since the last check.
     pub(crate) fn is_pending(&self) -> bool {
         self.is_pending.load(Ordering::SeqCst)
     }
 }
 
-impl Doorbell for ThreadWakeup {
+impl WriterWakeup for ThreadWakeup {
     fn wake(&self) {
         if !self.is_pending.swap(true, Ordering::SeqCst)
             && let Some(thread) = self.thread.get()

@@ -45,7 +45,7 @@ fn fixture_of(
     fixture_with(database, connection, tries_max, addresses, is_shared)
 }
 
-/// Returns a scene whose commits are flushed by `flush`.
+/// Returns a fixture whose commits are flushed by `flush`.
 fn flushed_fixture(flush: Arc<dyn Flush>, tries_max: u32) -> DatabaseThreadFixture {
     let database = Arc::<FakeDatabase<V4>>::default();
     let connection = FakeConnection::new(database.clone(), FakeFaults::default(), 3);

@@ -37,45 +37,45 @@ pub(crate) fn leases<F: SqlFamily + SampleFamily>(
 }
 
 fn all<F: SqlFamily>(database: &mut Database, layout: RowLayout) -> Vec<F::Lease> {
-    let mut found = Vec::new();
+    let mut leases = Vec::new();
     let loaded = database.load_all::<F>(layout, |lease| {
-        found.push(lease);
+        leases.push(lease);
         Ok(())
     });
     let loaded = loaded.unwrap();
-    assert_eq!((loaded.leases, loaded.bad_rows), (found.len() as u64, 0));
+    assert_eq!((loaded.leases, loaded.bad_rows), (leases.len() as u64, 0));
     // Tables that keep addresses as text sort them as text.
-    found.sort_by_key(|lease| F::address(lease));
-    found
+    leases.sort_by_key(|lease| F::address(lease));
+    leases
 }
 
 /// Writes, reads, replaces and deletes leases; there are more than one page and one statement hold.
 fn come_and_go<F: SqlFamily + SampleFamily>(database: &mut Database) {
     let layout = database.layout().unwrap();
     let mut random = Random::from_seed(8);
-    let mut kept = leases::<F>(&mut random, 11_001, layout.schema);
+    let mut stored = leases::<F>(&mut random, 11_001, layout.schema);
     database.begin().unwrap();
-    database.upsert_many::<F>(layout, &kept).unwrap();
+    database.upsert_many::<F>(layout, &stored).unwrap();
     database.commit().unwrap();
-    assert_eq!(all::<F>(database, layout), kept);
+    assert_eq!(all::<F>(database, layout), stored);
 
     // Half of them change, and the first one changes twice.
     let changed = leases::<F>(&mut random, 5000, layout.schema);
-    let twice = [changed.as_slice(), &kept[..1]].concat();
+    let twice = [changed.as_slice(), &stored[..1]].concat();
     database.upsert_many::<F>(layout, &twice).unwrap();
-    kept[1..5000].clone_from_slice(&changed[1..]);
-    assert_eq!(all::<F>(database, layout), kept);
+    stored[1..5000].clone_from_slice(&changed[1..]);
+    assert_eq!(all::<F>(database, layout), stored);
 
     // Leases that were rolled back never existed; missing leases are not deleted.
-    let gone: Vec<F::Address> =
-        kept.drain(100..4200).map(|lease| <F as LeaseFileFamily>::address(&lease)).collect();
+    let deleted: Vec<F::Address> =
+        stored.drain(100..4200).map(|lease| <F as LeaseFileFamily>::address(&lease)).collect();
     database.begin().unwrap();
-    database.delete_many::<F>(layout, &gone).unwrap();
+    database.delete_many::<F>(layout, &deleted).unwrap();
     database.roll_back().unwrap();
     assert_eq!(all::<F>(database, layout).len(), 11_001);
-    database.delete_many::<F>(layout, &gone).unwrap();
-    database.delete_many::<F>(layout, &gone).unwrap();
-    assert_eq!(all::<F>(database, layout), kept);
+    database.delete_many::<F>(layout, &deleted).unwrap();
+    database.delete_many::<F>(layout, &deleted).unwrap();
+    assert_eq!(all::<F>(database, layout), stored);
     database.upsert_many::<F>(layout, &[]).unwrap();
     database.delete_many::<F>(layout, &[]).unwrap();
 }
@@ -134,9 +134,9 @@ fn a_refused_lease_is_left_out(
     let path = databases.folder().join("refused.csv");
     transfer::dump::<V6>(one, &path).unwrap();
 
-    let gone: Vec<_> = all::<V6>(two, to).iter().map(<V6 as LeaseFileFamily>::address).collect();
+    let deleted: Vec<_> = all::<V6>(two, to).iter().map(<V6 as LeaseFileFamily>::address).collect();
     two.begin().unwrap();
-    two.delete_many::<V6>(to, &gone).unwrap();
+    two.delete_many::<V6>(to, &deleted).unwrap();
     two.commit().unwrap();
     refuse_subnet_77(databases, name);
     let uploaded = transfer::upload::<V6>(two, &path).unwrap();
@@ -183,8 +183,8 @@ fn prefixes_are_kept(database: &mut Database) {
         .map(|&resource| dhcp_lease::v6::Lease { resource, ..sample.clone() })
         .collect();
     database.upsert_many::<V6>(layout, &prefixes).unwrap();
-    let found = all::<V6>(database, layout);
-    assert!(prefixes.iter().all(|prefix| found.contains(prefix)));
+    let stored = all::<V6>(database, layout);
+    assert!(prefixes.iter().all(|prefix| stored.contains(prefix)));
 }
 
 #[test]

@@ -71,14 +71,14 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
                 continue;
             }
             let lease = self.lease(address, cltt_s);
-            let Some(found) = self.leases.get(&address).cloned() else {
+            let Some(stored) = self.leases.get(&address).cloned() else {
                 changes.inserts.push(lease.clone());
                 self.leases.insert(address, lease);
                 continue;
             };
             match self.random.below(3) {
                 0 => {
-                    changes.deletions.push(<F as LeaseFileFamily>::address(&found));
+                    changes.deletions.push(<F as LeaseFileFamily>::address(&stored));
                     self.leases.remove(&address);
                 }
                 _ => {
@@ -87,18 +87,18 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
                 }
             }
         }
-        let (mut known, mut found) = (Vec::new(), Vec::new());
+        let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
         let addresses: Vec<F::Address> =
             changes.updates.iter().map(<F as LeaseFileFamily>::address).collect();
         LeaseDatabaseConnection::<F>::begin_and_lock(
             &mut self.shared,
             &[],
             &addresses,
-            &mut known,
-            &mut found,
+            &mut client_leases,
+            &mut address_leases,
         )
         .unwrap();
-        assert_eq!(found.len(), addresses.len());
+        assert_eq!(address_leases.len(), addresses.len());
         LeaseDatabaseConnection::<F>::write_and_commit(&mut self.shared, &changes).unwrap();
     }
 

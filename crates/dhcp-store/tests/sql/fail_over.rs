@@ -65,7 +65,8 @@ fn count(databases: &SqlTestDatabases) -> String {
 #[test]
 fn a_read_only_mariadb_is_passed_over() {
     let Some((writable, two)) = with_tables(SqlDatabaseKind::Mysql, "writable") else { return };
-    let Some((_place, one)) = server(SqlDatabaseKind::Mysql, "readonly", &["read-only=ON"]) else {
+    let Some((_databases, one)) = server(SqlDatabaseKind::Mysql, "readonly", &["read-only=ON"])
+    else {
         return;
     };
     let mut leases = together(&[&one, &two]);
@@ -145,11 +146,11 @@ fn a_server_that_ends_is_left_for_the_next_and_for_the_first_again() {
         assert_eq!(count(&second), "1");
         first.server_mut().launch().unwrap();
         // The server may have forgotten data that its settings do not protect.
-        let kept: u32 = count(&first).parse().unwrap();
+        let row_count: u32 = count(&first).parse().unwrap();
         // As after a loss, the connection begins after the host that was used.
         connect(&mut leases).unwrap();
         write(&mut leases, 3).unwrap();
-        assert_eq!((count(&first), count(&second)), ((kept + 1).to_string(), "1".to_owned()));
+        assert_eq!((count(&first), count(&second)), ((row_count + 1).to_string(), "1".to_owned()));
     }
 }
 
@@ -190,7 +191,7 @@ fn settings_by_which_a_server_forgets_are_told() {
             &["fsync is off", "synchronous_commit is off", "full_page_writes is off"],
         ),
     ] {
-        let Some((_place, settings)) = server(backend, "flushing", options) else { continue };
+        let Some((_databases, settings)) = server(backend, "flushing", options) else { continue };
         open(&settings).install(Schema::Current).unwrap();
         let notes = connect(&mut SharedLeases::new(settings)).unwrap();
         assert_eq!(notes.len(), weak.len(), "{notes:?}");

@@ -89,11 +89,11 @@ fn find(
     layout: RowLayout,
     queries: &[HostQuery],
 ) -> Vec<HostTableRow> {
-    let (mut found, mut faults) = (Vec::new(), Vec::new());
-    database.find_hosts(family, layout, queries, &mut found, &mut faults).unwrap();
+    let (mut rows, mut faults) = (Vec::new(), Vec::new());
+    database.find_hosts(family, layout, queries, &mut rows, &mut faults).unwrap();
     assert_eq!(faults, []);
-    found.iter_mut().for_each(|host| host.host_id = 0);
-    found
+    rows.iter_mut().for_each(|host| host.host_id = 0);
+    rows
 }
 
 fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRow]) {
@@ -113,10 +113,10 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRo
     assert_eq!(find(database, family, layout, &[]), []);
     for host in hosts {
         let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
-        let found = find(database, family, layout, std::slice::from_ref(&query));
-        let of_subnet: Vec<_> = found
+        let rows = find(database, family, layout, std::slice::from_ref(&query));
+        let of_subnet: Vec<_> = rows
             .iter()
-            .filter(|found| found.subnet_id == host.subnet_id && found.answers(&query))
+            .filter(|row| row.subnet_id == host.subnet_id && row.answers(&query))
             .collect();
         assert_eq!(of_subnet, [host]);
         let addresses = host.address.map(IpAddr::V4).into_iter();
@@ -134,10 +134,10 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRo
     database.delete_host(numbers[0]).unwrap();
     database.delete_host(numbers[0]).unwrap();
     assert_eq!(find(database, family, layout, &by_identifier), hosts[1..]);
-    let gone = hosts[0].address.map(IpAddr::V4).into_iter();
-    let gone = gone.chain(hosts[0].resources.iter().map(|one| IpAddr::V6(one.address)));
-    let gone: Vec<HostQuery> = gone.map(HostQuery::Address).collect();
-    assert_eq!(find(database, family, layout, &gone), []);
+    let released = hosts[0].address.map(IpAddr::V4).into_iter();
+    let released = released.chain(hosts[0].resources.iter().map(|one| IpAddr::V6(one.address)));
+    let released: Vec<HostQuery> = released.map(HostQuery::Address).collect();
+    assert_eq!(find(database, family, layout, &released), []);
     for &number in &numbers[1..] {
         database.delete_host(number).unwrap();
     }
@@ -160,13 +160,13 @@ fn rows_of_others_are_found(databases: &SqlTestDatabases, name: &str, database: 
     );
     databases.server().query(name, &statement).unwrap();
     let query = HostQuery::Identifier(0, vec![2, 0, 0xde, 0xad, 0xbe, 0xef]);
-    let found = find(database, HostFamily::V4, layout, std::slice::from_ref(&query));
-    let [found] = &found[..] else { panic!("{found:?}") };
-    assert_eq!(found.address, Some(Ipv4Addr::from_bits(3_221_225_988)));
-    assert_eq!((found.subnet_id, &*found.hostname), (5, "by-hand"));
-    assert_eq!((found.options[0].code, found.options[0].is_persistent), (15, true));
-    assert_eq!(found.options[0].formatted_value, "example.net");
-    assert_eq!(found.options[0].client_classes, "");
+    let rows = find(database, HostFamily::V4, layout, std::slice::from_ref(&query));
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!(row.address, Some(Ipv4Addr::from_bits(3_221_225_988)));
+    assert_eq!((row.subnet_id, &*row.hostname), (5, "by-hand"));
+    assert_eq!((row.options[0].code, row.options[0].is_persistent), (15, true));
+    assert_eq!(row.options[0].formatted_value, "example.net");
+    assert_eq!(row.options[0].client_classes, "");
     // The row is no host of DHCPv6.
     assert_eq!(find(database, HostFamily::V6, layout, &[query]), []);
 }

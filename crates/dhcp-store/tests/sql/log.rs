@@ -56,9 +56,10 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
         assert!(length(&settings.name) < 1 << 20, "{}", length(&settings.name));
         let mut database = SharedLeases::new(settings);
         LeaseDatabaseConnection::<V4>::connect(&mut database).unwrap();
-        let mut found = Vec::new();
-        LeaseDatabaseConnection::<V4>::load(&mut database, &mut |lease| found.push(lease)).unwrap();
-        assert!(found == leases, "{durability:?}: {} of {}", found.len(), leases.len());
+        let mut loaded = Vec::new();
+        LeaseDatabaseConnection::<V4>::load(&mut database, &mut |lease| loaded.push(lease))
+            .unwrap();
+        assert!(loaded == leases, "{durability:?}: {} of {}", loaded.len(), leases.len());
     }
 }
 

@@ -24,9 +24,9 @@ use std::time::Duration;
 use dhcp_store::sql::{Database, SqlDatabaseKind, SqlSettings};
 use testbed::database::{self, DatabaseEngine, PASSWORD, USER};
 
-/// Number of places that were made: tests of both families may have one of the same label at the
-/// same time.
-static PLACES: AtomicU32 = AtomicU32::new(0);
+/// Number of sets of test databases that were made: tests of both families may have one of the same
+/// label at the same time.
+static SETS_MADE: AtomicU32 = AtomicU32::new(0);
 
 /// Place for databases of one kind, which are removed with the value.
 pub(crate) struct SqlTestDatabases {
@@ -62,7 +62,7 @@ impl SqlTestDatabases {
             on_loopback: true,
             ..database::PrivateDatabaseSettings::default()
         };
-        let (pid, number) = (std::process::id(), PLACES.fetch_add(1, Ordering::Relaxed));
+        let (pid, number) = (std::process::id(), SETS_MADE.fetch_add(1, Ordering::Relaxed));
         let name = format!("godwit-sql-{label}-{}-{pid}-{number}", backend.name());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();

@@ -30,19 +30,19 @@ fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     let mut servers = [0; 2].map(|_| SharedLeases::new(settings.clone()));
     let leases = [lease::<F>(7, 1), lease::<F>(7, 2), lease::<F>(8, 2)];
     let addresses = [&leases[0], &leases[2]].map(<F as LeaseFileFamily>::address);
-    let (mut known, mut found) = (Vec::new(), Vec::new());
+    let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
     for server in &mut servers {
         LeaseDatabaseConnection::<F>::connect(server).unwrap();
         LeaseDatabaseConnection::<F>::begin_and_lock(
             server,
             &[],
             &addresses,
-            &mut known,
-            &mut found,
+            &mut client_leases,
+            &mut address_leases,
         )
         .unwrap();
     }
-    assert!(known.is_empty() && found.is_empty());
+    assert!(client_leases.is_empty() && address_leases.is_empty());
     let [faster, slower] = &mut servers;
     let changes = RoundChanges::<F> { inserts: leases[..1].to_vec(), ..RoundChanges::default() };
     faster.write_and_commit(&changes).unwrap();
@@ -52,9 +52,15 @@ fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     LeaseDatabaseConnection::<F>::roll_back(slower);
 
     // The database has done none of the slower one's changes, and the server can read again.
-    LeaseDatabaseConnection::<F>::begin_and_lock(slower, &[], &addresses, &mut known, &mut found)
-        .unwrap();
-    assert!(found == leases[..1]);
+    LeaseDatabaseConnection::<F>::begin_and_lock(
+        slower,
+        &[],
+        &addresses,
+        &mut client_leases,
+        &mut address_leases,
+    )
+    .unwrap();
+    assert!(address_leases == leases[..1]);
     let changes = RoundChanges::<F> { inserts: leases[2..].to_vec(), ..RoundChanges::default() };
     slower.write_and_commit(&changes).unwrap();
     let mut there = Vec::new();

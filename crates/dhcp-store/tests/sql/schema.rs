@@ -82,16 +82,17 @@ fn is_like_keas(backend: SqlDatabaseKind) {
     let mut database = open(&ours);
     assert_eq!(database.version().unwrap(), None);
     database.install(Schema::Kea22).unwrap();
-    let (expected, found) = (described(&databases, "theirs"), described(&databases, "ours"));
-    let differing = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
+    let (expected, actual) = (described(&databases, "theirs"), described(&databases, "ours"));
+    let differing =
+        expected.lines().zip(actual.lines()).find(|(expected, actual)| expected != actual);
     assert_eq!(differing, None);
-    assert_eq!(expected.lines().count(), found.lines().count());
+    assert_eq!(expected.lines().count(), actual.lines().count());
     // Both programs read the version of both databases.
     let version = Schema::Kea22.version(backend);
     assert_eq!(database.version().unwrap(), Some(version));
     assert_eq!(open(&theirs).version().unwrap(), Some(version));
-    let told = kea_admin(&["db-version", backend.name()], &ours).unwrap();
-    assert!(told.contains(&version.to_string()), "{told}");
+    let answer = kea_admin(&["db-version", backend.name()], &ours).unwrap();
+    assert!(answer.contains(&version.to_string()), "{answer}");
     // The program refuses a second installation, and an upgrade that only kea-admin can do.
     assert!(database.install(Schema::Kea22).unwrap_err().to_string().contains("not empty"));
     let refusal = open(&theirs).upgrade().unwrap_err().to_string();
@@ -152,14 +153,14 @@ fn survives_upgrade(backend: SqlDatabaseKind) {
     assert_eq!(database.version().unwrap(), Some(Schema::Current.version(backend)));
     let layout = database.layout().unwrap();
     assert_eq!(layout.schema, Schema::Current);
-    let mut found = Vec::new();
+    let mut loaded = Vec::new();
     database
         .load_all::<V6>(layout, |lease| {
-            found.push(lease);
+            loaded.push(lease);
             Ok(())
         })
         .unwrap();
-    assert_eq!(found, leases6);
+    assert_eq!(loaded, leases6);
     let counts6 = "SELECT subnet_id, pool_id, lease_type, state, leases FROM lease6_pool_stat";
     assert_eq!(ask(counts6), "7\t0\t0\t0\t1\n");
     // The new triggers count changes from now on.

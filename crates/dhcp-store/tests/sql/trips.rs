@@ -83,7 +83,7 @@ impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
 
     /// Returns the traffic of a round that looks up a hundred clients, `after_s` seconds from the
     /// start: the result of a lookup is valid for one second.
-    fn questions(&mut self, after_s: u64) -> WireCounts {
+    fn look_up_clients(&mut self, after_s: u64) -> WireCounts {
         let now = NOW.after_ns(after_s * 1_000_000_000);
         let mut facts = Facts::default();
         for client in 1..=100 {
@@ -118,7 +118,7 @@ fn trips<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     // The first rounds prepare PostgreSQL's statements, one of each kind.
     fixture.leases(1_700_000_000, 1);
     fixture.leases(1_700_000_001, 1);
-    fixture.questions(0);
+    fixture.look_up_clients(0);
     // The server in between counts one turn too many if the database answers the beginning of data
     // that the client still sends. A client that waits for an answer makes one turn each time.
     let mut fewest = [u64::MAX; 4];
@@ -128,11 +128,11 @@ fn trips<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
         let some_renewed = fixture.leases(cltt_s + 1, 12);
         let changed = fixture.leases(cltt_s + 2, 1);
         let renewed = fixture.leases(cltt_s + 3, 1);
-        let asked = fixture.questions(2 + 2 * attempt);
+        let lookups = fixture.look_up_clients(2 + 2 * attempt);
         // A renewed lease travels as its address, not as a row.
         assert!(renewed.sent * 2 < changed.sent && some_renewed.sent < changed.sent);
         assert!(renewed.received > u64::from(LEASES) * 16);
-        let turns = [some_renewed, changed, renewed, asked].map(|counts| counts.turns);
+        let turns = [some_renewed, changed, renewed, lookups].map(|counts| counts.turns);
         fewest = std::array::from_fn(|index| fewest[index].min(turns[index]));
         if fewest == FEWEST {
             break;

@@ -55,14 +55,14 @@ pub(super) struct ListenerOpeningResult {
 
 /// Registry of all open listeners.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct ListenerRegistry {
     sockets: ListenerSocketOptions,
     /// For each open endpoint, the listeners of all shards.
     open: Vec<(ListenerEndpoint, Vec<Arc<ShardListener>>)>,
     next_id: u16,
 }
 
-impl Keeper {
+impl ListenerRegistry {
     pub(super) const fn new(sockets: ListenerSocketOptions) -> Self {
         Self { sockets, open: Vec::new(), next_id: 0 }
     }

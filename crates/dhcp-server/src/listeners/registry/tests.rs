@@ -1,4 +1,4 @@
-//! Delivery of messages to a keeper's sockets, over loopback and over a link that the test makes.
+//! Delivery of messages to a registry's sockets, over loopback and over a link that the test makes.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
@@ -28,18 +28,18 @@ fn received_by_role(
         let free = std::net::UdpSocket::bind((address, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let keeper = Keeper::new(ListenerSocketOptions {
+        let registry = ListenerRegistry::new(ListenerSocketOptions {
             port,
             shards: 2,
             steering,
             coalesce: false,
             receive_buffer_bytes: STANDING_BYTES,
         });
-        let pairs = keeper.open_one(&endpoint).ok()?;
-        Some((port, keeper, pairs))
+        let pairs = registry.open_one(&endpoint).ok()?;
+        Some((port, registry, pairs))
     });
-    let (port, keeper, pairs) = opened.unwrap();
-    assert!(keeper.open_one(&endpoint).is_err(), "the port is somebody's");
+    let (port, registry, pairs) = opened.unwrap();
+    assert!(registry.open_one(&endpoint).is_err(), "the port is somebody's");
     let sender = std::net::UdpSocket::bind((address, 0)).unwrap();
     for message in messages {
         sender.send_to(message, (address, port)).unwrap();
@@ -227,19 +227,19 @@ fn each_message_comes_once_where_the_kernel_has_no_room_for_filters() {
         // until it runs.
         for (port, bytes) in (1_000_u16..).zip((1_000..8_000).step_by(250)) {
             fs::write(limit, bytes.to_string()).unwrap();
-            let mut keeper = Keeper::new(ListenerSocketOptions {
+            let mut registry = ListenerRegistry::new(ListenerSocketOptions {
                 port,
                 shards: 3,
                 steering: V4::STEERING,
                 coalesce: false,
                 receive_buffer_bytes: STANDING_BYTES,
             });
-            let opening = keeper.open(&plan);
+            let opening = registry.open(&plan);
             if opening.opened.len() < 2 {
                 continue;
             }
             refused.push(!opening.problems.is_empty());
-            let listeners = keeper.listener_set(&plan, &[]);
+            let listeners = registry.listener_set(&plan, &[]);
             for to in [addresses[0], Ipv4Addr::BROADCAST] {
                 let copies = copies(&sender, &listeners, SocketAddrV4::new(to, port));
                 assert!(copies.iter().all(|&count| count <= 1), "{bytes}, {to}: {copies:?}");

@@ -7,8 +7,8 @@ use base::time::NS_PER_MS;
 use netio::interface::Interface;
 use netio::{InterfaceWatch, PollFd};
 
-use super::keeper::{Keeper, ListenerOpeningResult, ListenerSocketOptions};
 use super::plan::{ListenerPlan, plan};
+use super::registry::{ListenerOpeningResult, ListenerRegistry, ListenerSocketOptions};
 use super::settings::ListenerSettings;
 use super::{ListenerEndpoint, ListenerSet, list};
 use crate::ServerError;
@@ -18,11 +18,11 @@ use crate::published::PublishedValue;
 /// Least time between two checks after a change.
 const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 
-/// Keeper of the listeners that the configuration requires while the machine changes.
+/// Manager of the listeners that the configuration requires while the machine changes.
 #[derive(Debug)]
-pub(crate) struct ListenerKeeper {
+pub(crate) struct ListenerManager {
     settings: ListenerSettings,
-    keeper: Keeper,
+    registry: ListenerRegistry,
     machine: Vec<Interface>,
     /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
     watch: Option<InterfaceWatch>,
@@ -53,7 +53,7 @@ impl ListenerCheckResult {
     }
 }
 
-impl ListenerKeeper {
+impl ListenerManager {
     /// Opens the configured listeners, before the shards run.
     ///
     /// # Errors
@@ -69,10 +69,10 @@ impl ListenerKeeper {
             return Err(ServerError::NoInterfaces);
         }
         let nothing = PublishedValue::new(Arc::default(), sockets.shards.into());
-        let mut listener_keeper = Self {
+        let mut listener_manager = Self {
             retries_left: settings.max_retries,
             settings,
-            keeper: Keeper::new(sockets),
+            registry: ListenerRegistry::new(sockets),
             machine: Vec::new(),
             watch: None,
             published: Arc::new(nothing),
@@ -81,24 +81,25 @@ impl ListenerKeeper {
             looked_ns: 0,
         };
         // The watch starts before the first check, so that no change falls between the two.
-        listener_keeper.configure_watch();
-        listener_keeper.machine = list()?;
-        let plan = plan(&listener_keeper.settings, &listener_keeper.machine);
-        let opening = listener_keeper.keeper.open(&plan);
+        listener_manager.configure_watch();
+        listener_manager.machine = list()?;
+        let plan = plan(&listener_manager.settings, &listener_manager.machine);
+        let opening = listener_manager.registry.open(&plan);
         let listeners =
-            Arc::new(listener_keeper.keeper.listener_set(&plan, &listener_keeper.machine));
-        listener_keeper.published = Arc::new(PublishedValue::new(listeners, sockets.shards.into()));
+            Arc::new(listener_manager.registry.listener_set(&plan, &listener_manager.machine));
+        listener_manager.published =
+            Arc::new(PublishedValue::new(listeners, sockets.shards.into()));
         let findings = ListenerCheckResult::new(&opening, plan.missing);
-        let is_hopeless = listener_keeper.retries_left == 0
+        let is_hopeless = listener_manager.retries_left == 0
             && findings.awaited.is_empty()
             && findings.wrong.len() == opening.problems.len();
-        if listener_keeper.keeper.is_mute() && is_hopeless {
+        if listener_manager.registry.is_mute() && is_hopeless {
             let first = opening.problems.into_iter().next();
             return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
         }
         log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
-        listener_keeper.settle(findings, now_ns)?;
-        Ok(listener_keeper)
+        listener_manager.settle(findings, now_ns)?;
+        Ok(listener_manager)
     }
 
     /// Returns the published listeners, for the shards to follow.
@@ -124,14 +125,14 @@ impl ListenerKeeper {
 
     /// Returns true if a listener reaches interface `index`.
     pub(crate) fn serves(&self, index: u32) -> bool {
-        self.keeper.reaches(index)
+        self.registry.reaches(index)
     }
 
     /// Checks the machine again, regardless of the configuration.
     ///
     /// # Errors
     ///
-    /// The errors of [`ListenerKeeper::tend`].
+    /// The errors of [`ListenerManager::check_if_due`].
     pub(crate) fn detect(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
         self.check(now_ns, true, wake)
     }
@@ -152,7 +153,11 @@ impl ListenerKeeper {
     /// # Errors
     ///
     /// All sockets are required, and the last try to open one has failed.
-    pub(crate) fn tend(&mut self, now_ns: u64, wake: &impl Fn()) -> Result<(), ServerError> {
+    pub(crate) fn check_if_due(
+        &mut self,
+        now_ns: u64,
+        wake: &impl Fn(),
+    ) -> Result<(), ServerError> {
         let is_due = self.due_ns.is_some_and(|due_ns| now_ns >= due_ns);
         let may_look = now_ns >= self.looked_ns + LOOK_EVERY_NS;
         let has_changed = may_look && self.watch.as_ref().is_some_and(InterfaceWatch::drain);
@@ -173,7 +178,7 @@ impl ListenerKeeper {
     ///
     /// # Errors
     ///
-    /// The errors of [`ListenerKeeper::tend`].
+    /// The errors of [`ListenerManager::check_if_due`].
     pub(crate) fn reconfigure(
         &mut self,
         settings: ListenerSettings,
@@ -207,12 +212,12 @@ impl ListenerKeeper {
             self.machine = list()?;
         }
         let plan = plan(&self.settings, &self.machine);
-        let closed = self.keeper.give_up(&plan);
+        let closed = self.registry.give_up(&plan);
         if !closed.is_empty() {
             // A listener that is opened next may need the address of one that is closed now.
             self.publish(&plan, wake);
         }
-        let opening = self.keeper.open(&plan);
+        let opening = self.registry.open(&plan);
         self.publish(&plan, wake);
         log_endpoints(&closed, "DHCPX_NO_LONGER_LISTENING", "no longer listening on");
         log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
@@ -220,7 +225,7 @@ impl ListenerKeeper {
     }
 
     fn publish(&self, plan: &ListenerPlan, wake: &impl Fn()) {
-        self.published.store(Arc::new(self.keeper.listener_set(plan, &self.machine)));
+        self.published.store(Arc::new(self.registry.listener_set(plan, &self.machine)));
         wake();
         while !self.published.is_used() {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -238,7 +243,7 @@ impl ListenerKeeper {
         }
         let is_new = |text: &&String| !self.reported_problems.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {
-            if self.keeper.is_mute() {
+            if self.registry.is_mute() {
                 tracing::error!(
                     target: DAEMON,
                     id = "DHCPX_OPEN_SOCKETS_FAILED",
