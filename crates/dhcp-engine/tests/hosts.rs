@@ -63,8 +63,8 @@ fn hosts_are_found_as_in_a_model() {
         for _ in 0..2000 {
             let (scope, identifier) = (scope(&mut random), identifier(&mut random));
             let key = (scope, identifier.kind, identifier.octets.clone());
-            let stored_host = hosts.find(scope, identifier.kind, &identifier.octets);
-            let stored_host = stored_host.map(|index| hosts.get(index));
+            let index = hosts.find(scope, identifier.kind, &identifier.octets);
+            let stored_host = index.map(|index| hosts.get(index));
             let terms =
                 stored_host.as_ref().map(|host| (host.addresses().next(), host.terms.copied()));
             assert_eq!(terms, model.get(&key).copied(), "seed {seed}, {key:?}");
@@ -92,11 +92,10 @@ fn hosts_are_found_as_in_a_model() {
                 .map(|host| (host.kind, host.identifier.to_vec()))
                 .collect();
             owners.sort();
+            let owned = (scope, Some(reserved_address));
             let expected: Vec<_> = model
                 .iter()
-                .filter(|((of, ..), (address, _))| {
-                    *of == scope && *address == Some(reserved_address)
-                })
+                .filter(|((scope, ..), (address, _))| (*scope, *address) == owned)
                 .map(|((_, kind, octets), _)| (*kind, octets.clone()))
                 .collect();
             assert_eq!(owners, expected, "seed {seed}, {reserved_address}");
