@@ -85,22 +85,20 @@ fn hosts_are_found_as_in_a_model() {
                 assert!(hosts.kinds(scope).contains(host.kind));
             }
 
-            let reserved_address = address(&mut random);
+            let lookup = address(&mut random);
             let mut owners: Vec<_> = hosts
-                .owners_of(scope, reserved_address)
+                .owners_of(scope, lookup)
                 .map(|index| hosts.get(index))
                 .map(|host| (host.kind, host.identifier.to_vec()))
                 .collect();
             owners.sort();
             let expected: Vec<_> = model
                 .iter()
-                .filter(|((of, ..), (address, _))| {
-                    *of == scope && *address == Some(reserved_address)
-                })
+                .filter(|((of, ..), (address, _))| *of == scope && *address == Some(lookup))
                 .map(|((_, kind, octets), _)| (*kind, octets.clone()))
                 .collect();
-            assert_eq!(owners, expected, "seed {seed}, {reserved_address}");
-            assert_eq!(hosts.owner_of(scope, reserved_address).is_some(), !expected.is_empty());
+            assert_eq!(owners, expected, "seed {seed}, {lookup}");
+            assert_eq!(hosts.owner_of(scope, lookup).is_some(), !expected.is_empty());
         }
         let mut reserved: Vec<_> = hosts.reserved().collect();
         reserved.sort();
