@@ -19,8 +19,8 @@ impl ThreadWakeup {
         self.thread.get_or_init(std::thread::current);
     }
 
-    /// Begins a check, and returns true if the thread was woken since the last one: a thread may wake
-    /// by itself, and it must not take rows that shards have not handed over yet.
+    /// Begins a check, and returns true if the thread was woken since the last one: a thread may
+    /// wake by itself, and it must not take rows that shards have not handed over yet.
     pub(crate) fn take_pending(&self) -> bool {
         self.is_pending.swap(false, Ordering::SeqCst)
     }

@@ -31,9 +31,9 @@ enum RequestedAssociationKind {
     Prefix,
 }
 
-struct NoIncludes;
+struct LeasedElsewhereIncludeResolver;
 
-impl IncludeResolver for NoIncludes {
+impl IncludeResolver for LeasedElsewhereIncludeResolver {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         Err(format!("no file {path}"))
     }
@@ -64,8 +64,12 @@ struct LeasedElsewhereServer {
 impl LeasedElsewhereServer {
     fn start(database: &Arc<FakeDatabase<V6>>, seed: u64) -> Self {
         let table = Arc::new(LeaseTable::new(seed));
-        let checked = dhcp_config::parse_dhcp6("test.conf", CONFIGURATION, &mut NoIncludes)
-            .unwrap_or_else(|problems| panic!("{}", problems[0]));
+        let checked = dhcp_config::parse_dhcp6(
+            "test.conf",
+            CONFIGURATION,
+            &mut LeasedElsewhereIncludeResolver,
+        )
+        .unwrap_or_else(|problems| panic!("{}", problems[0]));
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
         let snapshot = Arc::new(Snapshot::compile(&checked.config, &SERVER_DUID, configure));
         let shards = SharedLogState::new(1, |_| {});
