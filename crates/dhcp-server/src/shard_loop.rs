@@ -141,12 +141,8 @@ where
     );
     let mut fds: Vec<PollFd<'_>> =
         shard_listeners.iter().map(|listener| PollFd::readable(&listener.socket)).collect();
-    fds.extend(
-        shard_listeners
-            .iter()
-            .filter_map(|listener| listener.express.as_ref())
-            .map(PollFd::readable),
-    );
+    let express = shard_listeners.iter().filter_map(|listener| listener.express.as_ref());
+    fds.extend(express.map(PollFd::readable));
     fds.push(PollFd::readable(&*thread.waker));
     let fixed = thread.has_fixed_room.then_some(SocketQueueState::FIXED);
     let mut queue_states: Vec<SocketQueueState> = shard_listeners
