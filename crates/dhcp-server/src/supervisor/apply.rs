@@ -181,9 +181,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.publish(snapshot);
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();
-        if let Err(error) =
-            self.parts.listener_manager.reconfigure(listening, now_ns, &|| wake(wakers))
-        {
+        let manager = &mut self.parts.listener_manager;
+        if let Err(error) = manager.reconfigure(listening, now_ns, &|| wake(wakers)) {
             // All sockets are required, and not all are open: the server ends.
             let text = error.to_string();
             self.failure = Some(error);
