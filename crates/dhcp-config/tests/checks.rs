@@ -238,7 +238,7 @@ fn addresses_and_names_are_checked() {
     let long = "x".repeat(128);
     global(
         &format!(r#""boot-file-name": ^"{long}""#),
-        &["error `boot-file-name` has 128 octets; 127 is the most"],
+        &["error `boot-file-name` has 128 bytes; at most 127 are allowed"],
     );
     global(r#""server-hostname": ^"\u00e9""#, &["error `server-hostname` is not valid UTF-8"]);
 }

@@ -321,7 +321,7 @@ fn the_server_id_is_checked() {
     let long = "ab".repeat(125);
     global(
         &format!(r#""server-id": {{ "type": "LL", "identifier": ^"{long}" }}"#),
-        &["error `identifier` has 125 octets; 124 is the most"],
+        &["error `identifier` has 125 bytes; at most 124 are allowed"],
     );
     global(r#""server-id": { "type": ^"ll" }"#, &["error `type` cannot be `ll`"]);
 }

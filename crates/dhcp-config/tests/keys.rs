@@ -618,9 +618,9 @@ fn godwit_adds_to_a_lease_database() {
     global(
         &with(r#""hosts": [ ^"a:0", ^":1", ^"a:x", ^1 ], ^"host": "a""#, mysql),
         &[
-            "error `a:0` is no host",
-            "error `:1` is no host",
-            "error `a:x` is no host",
+            "error `a:0` is not a host",
+            "error `:1` is not a host",
+            "error `a:x` is not a host",
             "error `hosts` must be a string, not an integer",
             "error unknown key `host` in `lease-database` of `godwit`",
         ],

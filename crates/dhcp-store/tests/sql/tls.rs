@@ -185,7 +185,7 @@ fn the_wrong_ones_are_refused(fixture: &mut SqlTlsFixture) {
     fixture.databases.server_mut().launch().unwrap();
     let text = SqlTlsFixture::refusal(&strict);
     let anchor = fixture.own.certificate().display().to_string();
-    assert!(text.contains("has run out") && text.contains(&anchor), "{text}");
+    assert!(text.contains("has expired") && text.contains(&anchor), "{text}");
 }
 
 /// Checks a client that has to present a certificate.
