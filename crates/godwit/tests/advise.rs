@@ -163,7 +163,7 @@ fn a_stored_result_tells_whether_lease_times_can_be_carried() {
     assert_eq!(code, Some(2));
     assert!(error.contains("is of DHCPv4, the configuration is of DHCPv6"), "{error}");
     // A result that the lab made.
-    let real = Path::new(&crate_file("measure", "summary.json")).parent().map(Path::to_owned);
+    let real = Path::new(&crate_file("report", "summary.json")).parent().map(Path::to_owned);
     let real = real.expect("the file lies in a folder");
     let real = real.to_str().expect("the path is plain");
     let found = json(&[&file, "--measured", real, "--server", "godwit-none"]);

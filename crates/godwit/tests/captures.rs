@@ -137,7 +137,7 @@ fn repeated(file: &Path) -> u64 {
         .output()
         .expect("the binary starts");
     let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    if err.contains("has nothing to be replayed") {
+    if err.contains("has no messages to replay") {
         return 0;
     }
     let sent = out.lines().find_map(|line| line.strip_prefix("sent packets:"));

@@ -16,7 +16,7 @@ fn two_results_are_compared_in_the_terminal_and_on_a_page() {
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("B over A: 1.0 (0.59 to 1.7)"), "{out}");
     assert!(out.contains("p50/p99/p99.9 at half, ms") && out.contains("Welch"), "{out}");
-    assert!(out.contains("no difference told") && out.ends_with("page: b/compare.html\n"), "{out}");
+    assert!(out.contains("no difference shown") && out.ends_with("page: b/compare.html\n"), "{out}");
     assert!(test_folder.has("b/compare.html") && !test_folder.has("a/compare.html"));
     let (code, out, _) =
         outcome(&test_folder.lab(&["compare", "--json", "--html", "x.html", &a, &b]));
@@ -67,14 +67,14 @@ fn what_is_no_result_folder_is_refused_in_words() {
         ("unfinished", "`godwit lab report unfinished` makes it from the records"),
         (
             &test_folder.file("cut", "{ \"schema\": "),
-            "cut/summary.json is not what it should be: EOF",
+            "cut/summary.json cannot be read: EOF",
         ),
         (&test_folder.file("braces", "{}"), "its schema is nothing, not godwit.summary.v1"),
         (
             &test_folder.file("other", "{ \"schema\": \"godwit.load.v1\" }"),
             "its schema is godwit.load.v1",
         ),
-        (&test_folder.file("list", "[]"), "list/summary.json is not what it should be"),
+        (&test_folder.file("list", "[]"), "list/summary.json cannot be read"),
     ] {
         for pair in [[a.as_str(), folder], [folder, a.as_str()]] {
             let (code, out, err) = outcome(&test_folder.lab(&["compare", pair[0], pair[1]]));

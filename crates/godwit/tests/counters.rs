@@ -178,7 +178,7 @@ fn an_interface_that_goes_away_is_said_and_ends_with_1() {
     assert!(shown.contains("promiscuity 1"), "{shown}");
     link.inside(&["ip", "link", "del", "out0"]);
     let (text, code) = outcome(&running.rest().1);
-    assert_eq!((text.as_str(), code), ("error: interface out0 has gone\n", Some(1)));
+    assert_eq!((text.as_str(), code), ("error: interface out0 no longer exists\n", Some(1)));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_sound_configuration_passes_the_check_and_a_broken_one_names_every_problem()
     let config = configuration(folder.path(), "always", 1);
     let output = refused(&["-t"], &config);
     assert!(output.status.success(), "{}", output_text(&output));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("sound, 1 subnet\n"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("valid, 1 subnet\n"));
 
     let text = fs::read_to_string(&config).expect("it was written here");
     let broken = text.replace("valid-lifetime", "valid-lifetme").replace("127.1.0.1", "10.0.0.1");

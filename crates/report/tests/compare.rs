@@ -273,7 +273,7 @@ fn force_shows_the_figures_and_marks_them() {
     assert!(forced.is_forced && !forced.is_comparable && forced.servers.len() == 2);
     assert_eq!(forced.reasons, refused.reasons);
     let page = render_comparison(&forced);
-    assert!(page.contains("Not comparable because (shown all the same"));
+    assert!(page.contains("Not comparable because (shown because of --force)"));
     assert!(!compare(("a", &A), ("b", &B), true).is_forced, "nothing to force");
 }
 

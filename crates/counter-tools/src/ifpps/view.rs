@@ -412,7 +412,7 @@ mod tests {
             true,
             FrameForm::WHOLE,
         );
-        assert!(back.contains("warning: the counters of eth0 went back"), "{back}");
+        assert!(back.contains("warning: the counters of eth0 decreased"), "{back}");
     }
 
     #[test]

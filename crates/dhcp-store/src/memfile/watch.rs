@@ -47,7 +47,7 @@ impl fmt::Display for Disturbance {
             Self::InUse => f.write_str("was replaced by a file that another server has open"),
             Self::Length { expected, actual } => write!(
                 f,
-                "was changed by another program: it has {actual} octets instead of {expected}"
+                "was changed by another program: it has {actual} bytes instead of {expected}"
             ),
             Self::Closed => f.write_str("cannot be opened any more: its mode was changed"),
             Self::Companion(path) => {

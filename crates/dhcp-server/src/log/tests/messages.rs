@@ -94,12 +94,12 @@ fn messages_of_v4_are_told_under_keas_names() {
     let finer = logged_lines("dhcp4", 99, log_exchange);
     let rest: Vec<&String> = finer.iter().filter(|line| !always.contains(line)).collect();
     let bad = |rest: &str| format!("kea-dhcp4.bad-packets {}", rest.replace("CLIENT", client));
-    let arrival = " octets from 10.0.0.1 port 67 to 10.0.0.2 on interface eth0";
+    let arrival = " bytes from 10.0.0.1 port 67 to 10.0.0.2 on interface eth0";
     assert!(rest[0].starts_with("kea-dhcp4.packets DHCP4_BUFFER_RECEIVED 2"), "{rest:?}");
     assert!(rest[0].ends_with(arrival), "{rest:?}");
     assert_eq!(*rest[1], bad("DHCP4_PACKET_NAK_0004 CLIENT: refused"));
     assert_eq!(*rest[2], of_packets(&format!("DHCP4_BUFFER_RECEIVED 3{arrival}")));
-    let malformed = bad("DHCP4_PACKET_DROP_0001 3 octets from 10.0.0.1:67 on interface eth0: ");
+    let malformed = bad("DHCP4_PACKET_DROP_0001 3 bytes from 10.0.0.1:67 on interface eth0: ");
     assert!(rest[3].starts_with(&malformed), "{rest:?}");
     assert_eq!(*rest[4], of_packets("DHCP4_PACKET_DROP_0010 CLIENT: no answer: filtered"));
     assert_eq!(*rest[5], bad("DHCP4_PACKET_NAK_0003 CLIENT: no answer: pool-exhausted"));
