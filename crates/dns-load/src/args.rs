@@ -434,7 +434,7 @@ mod tests {
             ["--edns=0", "--edns=512", "--dnssec", "--padding=9", "--no-recursion", "--cookie"]
         {
             let name = flag.split('=').next().unwrap();
-            let why = format!("{name}: queries of a capture are asked as they are");
+            let why = format!("{name}: queries of a capture are sent unchanged");
             assert_eq!(settings(&["-a", "192.0.2.1", "-d", path, flag]).unwrap_err(), (why, 2));
         }
         fs::remove_file(&file).unwrap();

@@ -244,7 +244,7 @@ fn directions_differ_and_it_ends_by_itself_with_a_text() {
     );
     assert!(text.contains(&format!("backward {second} -> {first}: limit 9\n")), "{text}");
     let (code, _, text) = outcome(&netem(&["--between", &first, &first]));
-    assert!(code == Some(2) && text.contains("there twice"), "{text}");
+    assert!(code == Some(2) && text.contains("needs two different interfaces"), "{text}");
 
     let mut link = NetemProcess::start(&["--between", &first, &second, "--interval", "0.1"]);
     for _ in 0..2 {

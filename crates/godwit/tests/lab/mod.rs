@@ -170,7 +170,7 @@ fn bad_arguments_and_plans_are_refused_in_words() {
     assert!(unknown.contains("no server is called nobody"), "{unknown}");
     assert!(refused(&test_folder, &["run", "tiny", "--server", "kea,kea"], 2).contains("twice"));
     let template = ["run", "tiny", "--server-command", "sh {nonsense}"];
-    assert!(refused(&test_folder, &template, 2).contains("{nonsense} is unknown"));
+    assert!(refused(&test_folder, &template, 2).contains("{nonsense} is not known"));
     assert!(refused(&test_folder, &["report", "nowhere"], 2).contains("nowhere"));
     let output = test_folder.lab(&["run"]);
     assert_eq!(output.status.code(), Some(2));

@@ -143,7 +143,7 @@ fn runs_are_compared_and_drawn() {
         ("/compare?a=a&b=../b", "there is no run ../b"),
         ("/compare?a=a&b=b&margin=100", "the margin is not from 0 to below 100"),
         ("/trend?plan=other", "there is no run of other"),
-        ("/live?run=a", "a tells nothing of itself"),
+        ("/live?run=a", "a has no progress to show"),
     ] {
         let answer = fixture.get(target);
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{target}");

@@ -269,7 +269,7 @@ mod tests {
         })));
         let problem_text = problem(greeting(&silent, 1).unwrap_err());
         assert!(problem_text.starts_with("generator there: `sh -c trap"), "{problem_text}");
-        assert!(problem_text.contains("did not say a greeting within"), "{problem_text}");
+        assert!(problem_text.contains("did not send a greeting within"), "{problem_text}");
         silent.links[0].set_grace(Duration::ZERO);
         drop(silent);
     }
