@@ -16,7 +16,10 @@ fn two_results_are_compared_in_the_terminal_and_on_a_page() {
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("B over A: 1.0 (0.59 to 1.7)"), "{out}");
     assert!(out.contains("p50/p99/p99.9 at half, ms") && out.contains("Welch"), "{out}");
-    assert!(out.contains("no difference shown") && out.ends_with("page: b/compare.html\n"), "{out}");
+    assert!(
+        out.contains("no difference shown") && out.ends_with("page: b/compare.html\n"),
+        "{out}"
+    );
     assert!(test_folder.has("b/compare.html") && !test_folder.has("a/compare.html"));
     let (code, out, _) =
         outcome(&test_folder.lab(&["compare", "--json", "--html", "x.html", &a, &b]));
@@ -65,10 +68,7 @@ fn what_is_no_result_folder_is_refused_in_words() {
         ("nowhere", "there is no folder nowhere"),
         ("empty", "empty is not a result folder: it has no summary.json\n"),
         ("unfinished", "`godwit lab report unfinished` makes it from the records"),
-        (
-            &test_folder.file("cut", "{ \"schema\": "),
-            "cut/summary.json cannot be read: EOF",
-        ),
+        (&test_folder.file("cut", "{ \"schema\": "), "cut/summary.json cannot be read: EOF"),
         (&test_folder.file("braces", "{}"), "its schema is nothing, not godwit.summary.v1"),
         (
             &test_folder.file("other", "{ \"schema\": \"godwit.load.v1\" }"),

@@ -302,7 +302,7 @@ fn limits_that_leave_ended_leases_over_are_warned_of() {
     fs::write(folder.path().join("leases.csv"), rows).expect("the folder can be written");
     let server = ServerProcess::start(&config, folder.path());
     server.wait_for("WARN  [kea-dhcp4.alloc-engine/");
-    server.wait_for("ALLOC_ENGINE_V4_LEASES_RECLAMATION_SLOW more than 1 cycles in a row");
+    server.wait_for("ALLOC_ENGINE_V4_LEASES_RECLAMATION_SLOW lease reclamation is too slow: more than 1 cycles in a row");
     server.stop();
 }
 

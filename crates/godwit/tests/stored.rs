@@ -103,7 +103,10 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
         "{out}"
     );
     assert!(out.contains("by a margin of 10 %: regressed\n"), "{out}");
-    assert!(out.contains("note: Godwit is built from commit aaaa in A, from commit bbbb in B"), "{out}");
+    assert!(
+        out.contains("note: Godwit is built from commit aaaa in A, from commit bbbb in B"),
+        "{out}"
+    );
     let page = std::fs::read_to_string(test_folder.0.join("results/2025-half/compare.html"));
     assert!(page.expect("a page").contains("data-gate=\"regressed\""));
     let (code, out, _) = gate("2025-half", &["--margin", "90"]);

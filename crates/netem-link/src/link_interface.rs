@@ -167,7 +167,10 @@ mod tests {
     fn what_is_not_there_is_the_operators_and_says_what_is() {
         let fails = |text: &str| link_interface(text).with_interface(|_| Ok(())).unwrap_err();
         let error = fails("no-such-if0");
-        assert!(error.exit_code() == 2 && error.to_string().contains("interfaces are lo"), "{error}");
+        assert!(
+            error.exit_code() == 2 && error.to_string().contains("interfaces are lo"),
+            "{error}"
+        );
         let error = fails("no-such-namespace:eth0");
         assert!(error.exit_code() == 2 && error.to_string().contains("ip netns"), "{error}");
         let error = fails("lo");

@@ -251,7 +251,12 @@ fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
         let has_rate_of_b =
             out.searches.iter().any(|of| of.server == "b" && of.rate_per_s.is_some());
         let expected = (1, usize::from(has_rate_of_b));
-        assert_eq!((of_it, warnings_with("b: no trial with an exhausted pool")), expected, "{:?}", out.warnings);
+        assert_eq!(
+            (of_it, warnings_with("b: no trial with an exhausted pool")),
+            expected,
+            "{:?}",
+            out.warnings
+        );
         assert_eq!(
             warnings_with("the pool of a runs out lasted"),
             usize::from(last.dwell_s < 40.0)
