@@ -3,7 +3,7 @@
 use base::Hex;
 use sha2::{Digest, Sha256};
 
-/// Returns the digest of `octets` in upper-case hexadecimal digits.
+/// Returns the SHA-256 digest of `octets` in upper-case hexadecimal digits.
 pub(crate) fn sha256_hex(octets: &[u8]) -> String {
     format!("{:X}", Hex(&Sha256::digest(octets)))
 }

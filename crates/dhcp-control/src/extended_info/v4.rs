@@ -10,7 +10,7 @@ use crate::text::octets_from_hex;
 
 const KEY: &str = "relay-agent-info";
 
-/// Checks the map below `ISC`.
+/// Checks `relay-agent-info` in `isc`, the map below `ISC` in a DHCPv4 lease's user context.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (info, outcome) = match isc.remove(KEY) {
         None => return ExtendedInfo::Unchanged,

@@ -12,7 +12,7 @@ use super::{ExtendedInfo, check_identifiers, check_keys, dropped, octets, put_id
 const OLD: &str = "relays";
 const KEY: &str = "relay-info";
 
-/// Checks the map below `ISC`.
+/// Checks the relay agents' data in `isc`, the map below `ISC` in a DHCPv6 lease's user context.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (list, outcome) = match (isc.remove(OLD), isc.remove(KEY)) {
         (None, None) => return ExtendedInfo::Unchanged,
