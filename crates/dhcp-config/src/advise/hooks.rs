@@ -1,4 +1,4 @@
-//! Judges hook libraries on the packet path, and high availability.
+//! Judges hook libraries that work for each message, and high availability.
 
 use crate::shared::IdentifierKind;
 use crate::source::SourcePosition;
@@ -9,7 +9,7 @@ use super::measured::{self, Cost};
 use super::server::is_remote;
 use super::{FindingCollector, grouped_count};
 
-/// Libraries that do work for each message or lease, each with its work.
+/// Hook libraries that do work for each message or lease, each with a description of that work.
 const ON_THE_PATH: [(&str, &str); 9] = [
     ("ddns_tuning", "computes a host name by an expression"),
     ("flex_option", "computes options by expressions"),

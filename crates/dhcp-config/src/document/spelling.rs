@@ -20,23 +20,23 @@ pub(super) fn standard<F: ConfigFamily>(space: &str, key: OptionKey<'_>) -> Opti
     none.find::<F>(space, key).map(|definition| (definition.code, definition.name.to_string()))
 }
 
-/// Options that have names.
+/// Names and codes of options: standard options, and those that the operator defines.
 #[derive(Clone, Debug)]
 pub(super) struct OptionNames {
     standard: Standard,
-    /// Space of options that do not give one.
+    /// Name of the space of options that do not give one.
     space: &'static str,
     /// Space, code and name of each option that the operator defines.
     defined: Vec<(String, u16, String)>,
 }
 
 impl OptionNames {
-    /// Creates the set of standard options.
+    /// Creates the names of the standard options, without definitions of the operator.
     pub(super) const fn new(standard: Standard, space: &'static str) -> Self {
         Self { standard, space, defined: Vec::new() }
     }
 
-    /// Returns the set with the definitions in `option-def` of `scope` added, which take
+    /// Returns these options with the definitions in `option-def` of `scope` added, which take
     /// precedence.
     pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
         let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
@@ -168,7 +168,7 @@ const fn bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// Replaces a text for which `spell` returns another spelling.
+/// Replaces the JSON text `text` where `spell` returns another spelling for it.
 fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) {
     if let Some(text) = text
         && let Some(spelled) = text.as_str().and_then(spell)
@@ -177,7 +177,7 @@ fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) 
     }
 }
 
-/// Returns two hexadecimal digits for each byte, with `between` between them.
+/// Returns two hexadecimal digits for each byte, with the text `between` between bytes.
 fn digits(octets: &[u8], between: &str, case: fn(&char) -> char) -> String {
     let mut text = String::with_capacity(octets.len() * (2 + between.len()));
     for (at, octet) in octets.iter().enumerate() {

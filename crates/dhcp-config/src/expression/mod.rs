@@ -1,4 +1,5 @@
-//! Kea's expression language: tests of client classes, host identifiers made from messages.
+//! Kea's expression language for tests of client classes and for host identifiers made from
+//! messages.
 //!
 //! [`parse_condition`] and [`parse_text`] turn text into a tree with types checked, names of
 //! options and classes resolved and regular expressions compiled. Values of messages are looked up
@@ -23,22 +24,22 @@ pub use pattern::Pattern;
 
 use crate::shared::options::definition::Field;
 
-/// Maximum depth of nested brackets, functions and `not`: a file from another author must not
-/// exhaust the stack.
+/// Maximum depth of nested brackets, functions and `not` in an expression: a file from another
+/// author must not exhaust the stack.
 pub const DEPTH_MAX: usize = 100;
 
-/// Error in an expression.
+/// Error in a class expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
-    /// Position of the error, in bytes from the beginning of the text.
+    /// Position of the error, in bytes from the beginning of the expression's text.
     pub offset: usize,
-    /// Description, as a phrase for the operator.
+    /// Description of the error, as a phrase for the operator.
     pub message: String,
 }
 
 /// Names and types that expressions of one family may refer to.
 pub trait Vocabulary {
-    /// Returns true for DHCPv6, false for DHCPv4.
+    /// Returns true if the expressions are for DHCPv6, false for DHCPv4.
     fn is_v6(&self) -> bool;
     /// Returns the code of an option of the family's own space, by the name of its definition.
     fn option_code(&self, name: &str) -> Option<u16>;
