@@ -1,4 +1,4 @@
-//! `lease-database`, the other databases, and `expired-leases-processing`.
+//! Reader of `lease-database`, the other databases, and `expired-leases-processing`.
 
 use super::family::ConfigFamily;
 use super::security::{self, PathPurpose};
@@ -58,7 +58,8 @@ pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut 
     fields.finish(findings);
 }
 
-/// Reads a database that other servers write to, too; returns `None` when it has an error.
+/// Reads a database map of a database that other servers write to as well; returns `None` when it
+/// has an error.
 fn shared_database<F: ConfigFamily>(
     value: &JsonValue,
     what: &'static str,

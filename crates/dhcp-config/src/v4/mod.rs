@@ -23,5 +23,5 @@ pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;
 
-/// Name of the lease file when the configuration gives none, in the data folder.
+/// Default name of the DHCPv4 lease file, in the data folder.
 pub const LEASE_FILE: &str = "kea-leases4.csv";

@@ -24,5 +24,5 @@ pub(crate) use family::Dhcp6Family;
 pub(crate) use global::read_root;
 pub use types::*;
 
-/// Name of the lease file when the configuration gives none, in the data folder.
+/// Default name of the DHCPv6 lease file, in the data folder.
 pub const LEASE_FILE: &str = "kea-leases6.csv";

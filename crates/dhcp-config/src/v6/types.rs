@@ -221,16 +221,19 @@ pub struct Network6 {
 /// Interfaces and sockets of a DHCPv6 server (`interfaces-config`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfacesConfig6 {
-    /// Interfaces to listen on; none when empty. A name opens a socket on the link-local address
-    /// and joins the multicast groups; a name with an address opens one for that address.
+    /// Interfaces on which the server listens; none when empty. A name opens a socket on the
+    /// link-local address and joins the multicast groups; a name with an address opens one for that
+    /// address.
     pub interfaces: Vec<InterfaceSelection<Ipv6Addr>>,
-    /// True if a reload looks for interfaces again. Default true.
+    /// True if a reload of the configuration detects interfaces again (`re-detect`). Default true.
     pub re_detect: bool,
-    /// True if a socket that cannot be opened ends the server. Default false.
+    /// True if a socket that cannot be opened ends the server (`service-sockets-require-all`).
+    /// Default false.
     pub require_all_sockets: bool,
-    /// Number of further attempts to open a socket. Default 0.
+    /// Number of further attempts to open a socket (`service-sockets-max-retries`). Default 0.
     pub socket_max_retries: u32,
-    /// Time between such attempts. Default 5000 ms.
+    /// Time between two attempts to open a socket, in milliseconds
+    /// (`service-sockets-retry-wait-time`). Default 5000 ms.
     pub socket_retry_wait_ms: u32,
 }
 
@@ -246,20 +249,21 @@ impl Default for InterfacesConfig6 {
     }
 }
 
-/// `server-id`: configured parts of the server's identifier. Unset parts are generated.
+/// Configured parts of the DHCPv6 server's own DUID (`server-id`). Unset parts are generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdConfig {
-    /// Kind of DUID. Default [`ServerIdType::Llt`].
+    /// Kind of the server's DUID. Default [`ServerIdType::Llt`].
     pub kind: ServerIdType,
-    /// Link-layer address of LLT and LL, identifier of EN.
+    /// Link-layer address of a DUID-LLT or DUID-LL, or identifier of a DUID-EN.
     pub identifier: Option<Vec<u8>>,
-    /// Time of LLT, in seconds since 2000 modulo 2^32.
+    /// Time in a DUID-LLT, in seconds since 2000 modulo 2^32.
     pub time_s: Option<u32>,
-    /// Hardware type of LLT and LL.
+    /// Hardware type in a DUID-LLT or DUID-LL.
     pub hardware_type: Option<u16>,
-    /// Enterprise number of EN.
+    /// Enterprise number in a DUID-EN.
     pub enterprise_id: Option<u32>,
-    /// True if a generated identifier is stored, and a stored one used again. Default true.
+    /// True if the server stores a DUID that it has generated, and uses a stored one again. Default
+    /// true.
     pub persist: bool,
 }
 
@@ -276,13 +280,13 @@ impl Default for ServerIdConfig {
     }
 }
 
-/// `server-id.type`: kind of DUID that can be configured (RFC 9915 §11).
+/// Kind of DUID that can be configured for a server: `server-id.type` (RFC 9915 §11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerIdType {
-    /// Link-layer address plus time.
+    /// DUID-LLT: link-layer address plus time.
     Llt,
-    /// Enterprise number.
+    /// DUID-EN: enterprise number with an identifier.
     En,
-    /// Link-layer address.
+    /// DUID-LL: link-layer address.
     Ll,
 }

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 /// Type of one field of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Bytes; the rest of the option.
+    /// Bytes that take up the rest of the option.
     Binary,
     /// One byte, 1 or 0.
     Boolean,
-    /// Enterprise number; as text followed by an empty data length.
+    /// Enterprise number in four bytes; as text followed by an empty data length.
     Enterprise,
     /// One byte, signed.
     I8,
@@ -38,7 +38,7 @@ pub enum Field {
     Routes,
     /// Sub-options after other fields, which text leaves out.
     SubOptions,
-    /// Characters; the rest of the option, without zeros at its end.
+    /// Characters that take up the rest of the option, without zeros at its end.
     Text,
     /// Bytes after a length of two bytes (RFC 8572 §8.3).
     Tuple,
@@ -67,7 +67,7 @@ impl Field {
         )
     }
 
-    /// Returns the length of the field in bytes if it is constant.
+    /// Returns the length of the field in bytes; `None` if it varies.
     pub(super) const fn fixed_len(self) -> Option<usize> {
         match self {
             Self::Boolean | Self::I8 | Self::U8 => Some(1),
@@ -83,15 +83,15 @@ impl Field {
 /// Definition of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Option code.
+    /// Code of the defined option.
     pub code: u16,
-    /// Name in the configuration.
+    /// Name of the defined option in the configuration.
     pub name: Cow<'static, str>,
-    /// Types of the fields, in order; none for an option without bytes of its own.
+    /// Types of the option's fields, in order; none for an option without bytes of its own.
     pub fields: Cow<'static, [Field]>,
-    /// True if the last field repeats.
+    /// True if the option's last field repeats.
     pub array: bool,
-    /// Space of the sub-options after the fields.
+    /// Name of the space of the sub-options after the option's fields; `None` without sub-options.
     pub encapsulates: Option<Cow<'static, str>>,
 }
 
@@ -124,22 +124,22 @@ pub(crate) const fn container(
     Definition { code, name, fields: Cow::Borrowed(fields), array: false, encapsulates: space }
 }
 
-/// Returns the definition of an option name.
+/// Returns the definition in `table` of the option with the name `name`.
 pub(crate) fn by_name(table: &'static [Definition], name: &str) -> Option<&'static Definition> {
     table.iter().find(|definition| definition.name == name)
 }
 
-/// Standard options of a space.
+/// Standard options of one option space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandardSpace {
-    /// Name of the space.
+    /// Name of the option space.
     pub(crate) name: &'static str,
-    /// Definitions of the options, ordered by code.
+    /// Definitions of the space's options, ordered by code.
     pub(crate) definitions: &'static [Definition],
 }
 
 impl StandardSpace {
-    /// Returns the definition of a code.
+    /// Returns the definition of the option with the code `code`; `None` if the space has none.
     pub(crate) fn by_code(self, code: u16) -> Option<&'static Definition> {
         let index = self.definitions.binary_search_by_key(&code, |definition| definition.code);
         index.ok().map(|index| &self.definitions[index])

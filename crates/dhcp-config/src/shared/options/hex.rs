@@ -1,4 +1,4 @@
-//! Bytes written in hexadecimal, in the ways that Kea reads.
+//! Reader of bytes written in hexadecimal, in the ways that Kea reads.
 
 /// Returns the bytes that `text` spells: digits, digits after `0x`, bytes separated by colons or by
 /// blanks, or `'text'` in single quotes. An empty text gives no bytes.
@@ -49,7 +49,7 @@ fn number(digits: &[u8]) -> Option<u8> {
     })
 }
 
-/// Returns the bytes of a binary field inside text: pairs of digits, blanks anywhere.
+/// Returns the bytes of a binary field inside an option's text: pairs of digits, blanks anywhere.
 pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     let octets = if digits.len().is_multiple_of(2) {
