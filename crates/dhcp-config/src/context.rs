@@ -26,13 +26,13 @@ pub(crate) struct ParseContext {
 }
 
 impl ParseContext {
-    /// Creates the state of a parse by the rules of `security`.
+    /// Creates the state of a parse that applies the security rules `security`.
     pub(crate) fn with_security(security: SecurityPolicy) -> Self {
         Self { security, ..Self::default() }
     }
 
-    /// Creates the state of a parse by the rules of `security`, with every problem, without a
-    /// limit.
+    /// Creates the state of a parse that applies the security rules `security` and keeps every
+    /// problem, without a limit.
     pub(crate) fn unbounded(security: SecurityPolicy) -> Self {
         Self { diagnostics: ParseDiagnostics::unbounded(), security, ..Self::default() }
     }

@@ -6,7 +6,7 @@ use crate::problem::{ConfigProblem, Severity};
 use crate::shared::inactive::{InactiveFeature, UnsupportedFeature};
 use crate::source::{SourcePosition, Sources};
 
-/// Maximum length of a message or help, in characters: they quote the file.
+/// Maximum length of a problem's message or help, in characters: both quote the file.
 const MESSAGE_WIDTH: usize = 400;
 
 /// Maximum number of problems that one parse reports: further ones are counted and not reported.
@@ -33,7 +33,7 @@ struct ParseDiagnostic {
     /// decoded value.
     inside: Option<usize>,
     severity: Severity,
-    /// Kea's identifier of the warning, if it has one.
+    /// Kea's identifier of the warning; `None` if it has none.
     id: Option<&'static str>,
     message: String,
     help: Help,
@@ -45,7 +45,7 @@ pub(crate) struct ParseDiagnostics {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<ParseDiagnostic>,
     errors: usize,
-    /// Number of problems beyond [`MAX_FINDINGS`].
+    /// Number of problems beyond the limit [`MAX_FINDINGS`], which are not kept.
     left_out: usize,
     /// True if every problem is kept, without the limit [`MAX_FINDINGS`].
     is_unbounded: bool,
@@ -98,7 +98,7 @@ impl ParseDiagnostics {
         self.push(Severity::Error, at, message.into(), Help::Text(help.into()));
     }
 
-    /// Adds an error that concerns a second position; `phrase` introduces it.
+    /// Adds an error that concerns two positions; `phrase` introduces the second.
     pub(crate) fn error_with_second_position(
         &mut self,
         at: SourcePosition,
@@ -140,7 +140,8 @@ impl ParseDiagnostics {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
     }
 
-    /// Returns the errors with their messages, and the second position of those that concern two.
+    /// Returns the errors with their positions and messages, and the second position of errors that
+    /// concern two.
     pub(crate) fn iter_errors(
         &self,
     ) -> impl Iterator<Item = (SourcePosition, &str, Option<SourcePosition>)> {
@@ -154,7 +155,7 @@ impl ParseDiagnostics {
         })
     }
 
-    /// Adds the problems of `other`.
+    /// Adds the problems of the set `other` to this one.
     pub(crate) fn extend(&mut self, other: Self) {
         for (at, feature) in other.inactive.into_values() {
             self.inactive(at, feature);
@@ -169,7 +170,8 @@ impl ParseDiagnostics {
         self.set.len() >= MAX_FINDINGS && !self.is_unbounded
     }
 
-    /// Returns true if one more near name may be looked for: among many names that takes time.
+    /// Returns true if one more near name for an unknown name may be looked for: among many names
+    /// that takes time.
     pub(crate) fn may_suggest(&mut self) -> bool {
         self.suggestions += 1;
         self.suggestions <= MAX_SUGGESTIONS
@@ -184,7 +186,7 @@ impl ParseDiagnostics {
         self.errors > 0
     }
 
-    /// Returns the problems in the order of their positions.
+    /// Returns the problems of the configuration in the order of their positions.
     pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<ConfigProblem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
             let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
@@ -216,8 +218,8 @@ impl ParseDiagnostics {
     }
 }
 
-/// Returns the text without control characters, which a quoted part of the file may hold, and not
-/// longer than a terminal takes.
+/// Returns the text of a message without control characters, which a quoted part of the file may
+/// hold, and not longer than a terminal takes.
 fn printable(text: &str) -> String {
     let mut printed = String::with_capacity(text.len().min(MESSAGE_WIDTH));
     for (count, c) in text.chars().enumerate() {

@@ -44,12 +44,12 @@ use context::ParseContext;
 use json::JsonValue;
 use source::Sources;
 
-/// Source of the text of files named by `<?include "file"?>`.
+/// Source of the texts of files that a configuration includes by `<?include "file"?>`.
 ///
 /// Kea takes such a name relative to the working directory of the server, not to the including
 /// file, so within one parse equal names mean the same file.
 pub trait IncludeResolver {
-    /// Returns the text of `path`, which `including` includes.
+    /// Returns the text of the file `path`, which the file `including` includes.
     ///
     /// # Errors
     /// Returns why the file cannot be read, as one phrase for the operator.
@@ -77,7 +77,8 @@ pub struct CheckedConfig<T> {
     pub warnings: Vec<ConfigProblem>,
 }
 
-/// Reads the configuration of a DHCPv4 server. `name` names `text` in problems.
+/// Reads the configuration of a DHCPv4 server from `text` and checks it. `name` names `text` in
+/// problems.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
@@ -91,7 +92,8 @@ pub fn parse_dhcp4(
     parse_dhcp4_by(&options, name, text, resolver)
 }
 
-/// Reads the configuration of a DHCPv6 server. `name` names `text` in problems.
+/// Reads the configuration of a DHCPv6 server from `text` and checks it. `name` names `text` in
+/// problems.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
@@ -184,8 +186,8 @@ fn parse_host<F: hosts::ReservationFamily>(
 /// Options of reading a configuration: leniency and security rules.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigParseOptions {
-    /// True if subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`]
-    /// does.
+    /// True if the reader leaves out subnets and reservations that have errors, as
+    /// [`parse_dhcp4_lenient`] does.
     pub is_lenient: bool,
     /// Rules for the paths, sockets and secrets that a configuration may name.
     pub policy: SecurityPolicy,

@@ -6,9 +6,9 @@ use core::fmt;
 /// Severity of a configuration problem: an error prevents the use of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The server refuses the configuration.
+    /// The server refuses a configuration with this problem.
     Error,
-    /// The server uses the configuration; the operator should look.
+    /// The server uses a configuration with this problem; the operator should look at it.
     Warning,
 }
 
@@ -23,7 +23,7 @@ impl Severity {
     }
 }
 
-/// Position in a configuration file.
+/// Position in a configuration file: line and column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigPosition {
     /// Name of the file, as given to the parser or in the include.

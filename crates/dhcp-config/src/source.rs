@@ -10,7 +10,7 @@ pub(crate) const EXCERPT_WIDTH: usize = 96;
 /// Number of characters of a long line that an excerpt shows before the position.
 const EXCERPT_LEAD: usize = 40;
 
-/// Distance, in bytes, between two positions of a text whose number of characters is stored.
+/// Number of bytes of a text between two positions at which the number of characters is stored.
 const BLOCK_BYTES: usize = 4_096;
 
 /// Maximum length of a configuration text, in bytes, so that a position takes 32 bits.
@@ -25,7 +25,8 @@ pub(crate) struct SourcePosition {
 }
 
 impl SourcePosition {
-    /// Returns the position at `offset` in the text with index `source`: see [`Sources::add`].
+    /// Creates the position at the byte `offset` of the text with the index `source` (see
+    /// [`Sources::add`]).
     pub(crate) const fn new(source: usize, offset: usize) -> Self {
         Self { source: source as u32, offset: offset as u32 }
     }
@@ -116,7 +117,7 @@ impl Sources {
         (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
-    /// Returns the file, line and column of a position, as problems show them.
+    /// Returns the file, line and column of the position `at`, as problems show them.
     pub(crate) fn locate(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
         ConfigPosition { file: self.list[at.source()].name.clone(), line, column }
@@ -137,8 +138,8 @@ impl Sources {
         SourcePosition::new(at.source(), offset.min(text.len()))
     }
 
-    /// Returns the line around a position without control characters, and the number of characters
-    /// before the position.
+    /// Returns the line around the position `at` without control characters, and the number of
+    /// characters of the line before the position.
     pub(crate) fn excerpt(&self, at: SourcePosition) -> (String, usize) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());

@@ -12,7 +12,7 @@ pub enum ResultCode {
     Success = 0,
     /// The server refused the command, or it failed; nothing has changed.
     Error = 1,
-    /// The server has no such command.
+    /// The server does not have the command.
     Unsupported = 2,
     /// The command succeeded, but found nothing to show or to change.
     Empty = 3,
@@ -30,7 +30,7 @@ pub struct CommandAnswer {
     pub result: ResultCode,
     /// Text of the answer, one sentence for people; clients search some texts for phrases.
     pub text: Option<String>,
-    /// Data that the command returns.
+    /// Data that the command returns to the client; `None` if there is none.
     pub arguments: Option<Value>,
     /// JSON text of the list `leases` in the answer's arguments: as values, millions of leases
     /// would take ten times as much memory.
@@ -67,7 +67,8 @@ impl CommandAnswer {
         Self::text(ResultCode::Empty, text)
     }
 
-    /// Creates an answer for a command that the state of the server does not allow.
+    /// Creates an answer with the code [`ResultCode::Conflict`] and a text, for a command that the
+    /// state of the server does not allow.
     #[must_use]
     pub fn conflict(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Conflict, text)

@@ -1,4 +1,4 @@
-//! Reader of a command's `arguments`, with Kea's texts for their errors.
+//! Reader of a control command's `arguments`, with Kea's error texts.
 //!
 //! Kea appends the position of the value in the command to some of its texts; values have no
 //! positions here, so those texts end before it.
@@ -12,9 +12,9 @@ use crate::answer::CommandAnswer;
 /// Control command as the client sent it, with its outer form checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceivedCommand<'a> {
-    /// Name of the command.
+    /// Name of the control command.
     pub(crate) name: &'a str,
-    /// Arguments of the command, of any type.
+    /// Arguments of the command, a JSON value of any type; `None` if the client sent none.
     pub(crate) arguments: Option<&'a Value>,
 }
 

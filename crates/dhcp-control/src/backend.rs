@@ -19,14 +19,15 @@ use crate::subnet_facts::SubnetFacts;
 /// Server that control commands act on. The thread that executes commands calls every method, and
 /// each method has finished its work when it returns.
 pub trait CommandBackend {
-    /// Family of the server's leases.
+    /// Address family of the server and its leases.
     type Family: CommandFamily;
 
     /// Returns the current time, which a command reads once.
     fn now(&self) -> Now;
     /// Returns the configured hook libraries; the server has the commands of these libraries only.
     fn hooks(&self) -> &[Hook];
-    /// Returns the level of checks of relay agents' data in leases (`sanity-checks`).
+    /// Returns the configured level of the checks of relay agents' data in leases
+    /// (`sanity-checks.extended-info-checks`).
     fn extended_info_checks(&self) -> ExtendedInfoChecks;
     /// Returns the server's version for the commands `version-get` and `build-report`.
     fn version(&self) -> ServerVersion;
@@ -126,8 +127,8 @@ pub trait CommandBackend {
 pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns the lease of the address `ip` of the given kind; for a prefix, of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
-    /// Returns up to `limit` leases of any kind in ascending order of their addresses, after the
-    /// address `after`, or from the first.
+    /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
+    /// or from the first.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
     /// Returns every lease of the client with the identifier `key`, ascending by address.
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
@@ -155,7 +156,7 @@ pub enum PutFailure {
     Exists,
     /// The lease's address has no lease that could be replaced.
     Missing,
-    /// Another change of the lease is under way.
+    /// Another change of the address's lease is under way.
     Busy,
     /// Any other reason why the lease was not stored, in one sentence.
     Failed(String),
@@ -172,7 +173,7 @@ pub struct Selector {
     pub relay: Option<IpAddr>,
     /// Address that the message was sent to, for DHCPv4.
     pub local: Option<IpAddr>,
-    /// Address that the message came from.
+    /// Source address of the message.
     pub remote: Option<IpAddr>,
     /// DHCPv4: link selection sub-option (RFC 3527), `None` if the configuration ignores it;
     /// DHCPv6: link address of the first relay agent.
@@ -197,7 +198,7 @@ pub struct Selected {
     pub id: u32,
 }
 
-/// Change of one host reservation of a subnet, or of the global ones. `T` is a reservation.
+/// Change of one reservation of a subnet, or of a global one. `T` is a reservation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostChange<T> {
     /// Add this reservation at the end of the list.
@@ -306,7 +307,7 @@ pub struct ServerVersion {
 pub struct Status {
     /// Process identifier of the server.
     pub pid: u32,
-    /// Seconds since the server started.
+    /// Time since the server started, in seconds.
     pub uptime_s: u64,
     /// Seconds since the server last applied a configuration.
     pub since_reload_s: u64,

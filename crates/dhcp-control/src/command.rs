@@ -13,7 +13,7 @@ use crate::statistics::StatisticCommand;
 
 /// Definition of one control command.
 pub(crate) struct CommandDefinition<F> {
-    /// Name of the command; `#` is replaced by 4 or 6.
+    /// Name of the command; in it `#` stands for 4 or 6, by the family.
     pub(crate) name: &'static str,
     /// Hook library that has the command; `None` for a command of the server itself.
     pub(crate) hook: Option<Hook>,

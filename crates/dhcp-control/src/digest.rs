@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4), by which clients compare configurations.
+//! SHA-256 digest (FIPS 180-4), by which clients compare configurations.
 
 use base::Hex;
 use sha2::{Digest, Sha256};

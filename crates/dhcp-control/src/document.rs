@@ -120,12 +120,12 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// Returns the subnet at `position`.
+    /// Returns the subnet at `position` for changes.
     pub(crate) fn subnet(&mut self, position: SubnetPosition) -> &mut Value {
         &mut self.subnets_in(position.network)[position.index]
     }
 
-    /// Removes the subnet at `position` and returns it.
+    /// Removes the subnet at `position` from the configuration and returns it.
     pub(crate) fn remove(&mut self, position: SubnetPosition) -> Value {
         self.subnets_in(position.network).remove(position.index)
     }

@@ -153,7 +153,8 @@ const TYPES_6: (&[&str], &[&str]) = (
     ],
 );
 
-/// Reasons of failed allocations that kea-exporter knows, after `v4-allocation-fail-`.
+/// Reasons of failed allocations that kea-exporter shows: ends of Kea's names after
+/// `v4-allocation-fail-` or `v6-allocation-fail-`.
 const CONTEXTS: [&str; 4] = ["shared-network", "subnet", "no-pools", "classes"];
 
 /// Kea's statistics of DHCPv4 subnets and pools, each with the metric of kea-exporter that shows

@@ -17,7 +17,7 @@ use crate::subnet_facts::SubnetFacts;
 pub trait CommandFamily: Family + FromCommand {
     /// IP address type of the family, without the kind of lease.
     type Ip: Copy + Ord + Display + FromStr + Into<IpAddr>;
-    /// Kind of a lease: `()` in v4, the kind of association in v6.
+    /// Kind of a lease: `()` in DHCPv4, the kind of identity association in DHCPv6.
     type Kind: Copy + Eq;
     /// Other address family: DHCPv6 for DHCPv4, and the reverse.
     type Other: CommandFamily;
@@ -67,7 +67,7 @@ pub trait CommandFamily: Family + FromCommand {
         Self::common(lease).hostname
     }
 
-    /// Returns true if the server keeps a DNS entry for the lease.
+    /// Returns true if the server keeps a forward or reverse DNS entry for the lease.
     fn has_dns_entry(lease: &Self::Lease) -> bool {
         let common = Self::common(lease);
         common.fqdn_fwd || common.fqdn_rev
@@ -99,7 +99,7 @@ pub struct LeaseFields<'a> {
     pub fqdn_rev: bool,
     /// Host name that the lease stores, possibly empty.
     pub hostname: &'a str,
-    /// State of the lease, as in Kea.
+    /// State of the lease, with Kea's numbers.
     pub state: LeaseState,
     /// User context of the lease as JSON text, possibly empty.
     pub user_context: &'a str,

@@ -9,7 +9,7 @@ use crate::text::colon_hex;
 /// Network interface of the system, with the facts that `interface-list` shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceFacts {
-    /// Name of the interface.
+    /// Name of the network interface.
     pub name: String,
     /// Index of the interface in the system.
     pub index: u32,

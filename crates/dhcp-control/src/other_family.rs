@@ -24,7 +24,7 @@ use crate::subnet_facts::SubnetFacts;
 /// Hook libraries that have the commands of both families in each server.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];
 
-/// Server of the family `F` without subnets and leases.
+/// Command backend of the family `F` without subnets and leases, which accepts no changes.
 #[derive(Debug)]
 pub(crate) struct EmptyServer<F> {
     now: Now,

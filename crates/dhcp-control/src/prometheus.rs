@@ -18,15 +18,15 @@ use crate::statistics::{
 /// Values of a DHCP server at one moment, to be shown as Prometheus metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricsSnapshot<'a> {
-    /// Family of the server.
+    /// Address family of the server.
     pub version: IpVersion,
     /// Counts of messages and leases of the server.
     pub counts: &'a ServerCounts,
     /// Drop reasons of the server, by their own names, which need no escape, each with its number
     /// of requests that got no reply.
     pub drops: &'a [(&'static str, u64)],
-    /// Reasons why a lease lacks something that would not fit, by their own names, which need no
-    /// escape, with their counts.
+    /// Reasons why a lease or its reply lacks data that would not fit, by their own names, which
+    /// need no escape, each with its count.
     pub omissions: &'a [(&'static str, u64)],
     /// Rows of hosts databases that are no complete reservation, by their treatment, each with the
     /// number of times that such a row was read; `None` without such databases.
@@ -45,7 +45,7 @@ pub struct MetricsSnapshot<'a> {
 /// Facts about a server's process: its build, its configuration's age, and its use of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessFacts {
-    /// Version of the server.
+    /// Version of Godwit that the process runs.
     pub version: &'static str,
     /// Version of Kea that clients of the control socket may take this server for.
     pub kea: &'static str,
@@ -68,7 +68,7 @@ pub struct ProcessFacts {
     /// Maximum number of files and sockets that the process may have open at once; `None` without a
     /// limit.
     pub open_files_max: Option<u64>,
-    /// Number of internal errors after which the server continued.
+    /// Number of internal errors of the server after which it continued.
     pub internal_errors: u64,
 }
 

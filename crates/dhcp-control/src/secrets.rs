@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// Text shown in place of a secret.
+/// Text that commands show in place of a secret.
 const MASK: &str = "*****";
 /// Configuration keys whose values are secrets.
 const KEYS: [&str; 2] = ["password", "secret"];
@@ -28,8 +28,8 @@ pub(crate) fn mask(configuration: &mut Value) {
     }
 }
 
-/// Restores the secrets of `known` where `configuration` has the mask at the same position: a
-/// client read the configuration, changed it, and sent it back.
+/// Restores the secrets of `known` where `configuration` has the mask `*****` at the same position.
+/// A client read the configuration, changed it, and sent it back.
 pub fn restore_secrets(configuration: &mut Value, known: &Value) {
     match (configuration, known) {
         (Value::Object(map), Value::Object(known)) => {

@@ -40,7 +40,7 @@ impl ServiceState {
         *end = deadline.or(*end);
     }
 
-    /// Disables the service as a user's command without a period does.
+    /// Disables the service as the command `dhcp-disable` of a user without a period does.
     pub fn disable_for_user(&mut self, now: Now) {
         self.disable(now, USER, None);
     }

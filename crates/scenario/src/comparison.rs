@@ -12,11 +12,11 @@ use crate::format::{DeviationReason, Scenario, ScenarioFamily, ScenarioStep, che
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonScenario {
-    /// The subject of the comparison, one sentence.
+    /// Subject of the comparison, one sentence.
     pub title: String,
     /// Protocol of the scenario: DHCPv4 or DHCPv6.
     pub family: ScenarioFamily,
-    /// Rows of the manual's tables that the scenario compares: keys and commands by their names.
+    /// Rows of the manual's tables, keys and commands by their names, that the scenario compares.
     #[serde(default)]
     pub rows: Vec<String>,
     /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and

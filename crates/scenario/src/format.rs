@@ -12,8 +12,7 @@ pub struct Scenario {
     pub title: String,
     /// Protocol of the scenario: DHCPv4 or DHCPv6.
     pub family: ScenarioFamily,
-    /// Keys of the configuration and other names that the scenario covers, for the table of
-    /// coverage.
+    /// Configuration keys and other names that the scenario covers, for the table of coverage.
     #[serde(default)]
     pub covers: Vec<String>,
     /// Configuration of the server: the map inside `Dhcp4` or `Dhcp6`, in Kea's dialect, without
@@ -23,10 +22,10 @@ pub struct Scenario {
     /// in DHCPv4, the link address in DHCPv6. Empty for a direct client.
     #[serde(default)]
     pub relay: String,
-    /// Verdict on Debian's Kea 2.2, if it does not do what the steps demand.
+    /// Verdict on Debian's Kea 2.2, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea: Option<KeaNote>,
-    /// Verdict on Debian 13's Kea 3.0, if it does not do what the steps demand.
+    /// Verdict on Debian 13's Kea 3.0, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea3: Option<KeaNote>,
     /// Steps of the scenario, in order.
@@ -38,9 +37,9 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum ScenarioFamily {
-    /// DHCPv4 (RFC 2131).
+    /// Family DHCPv4 (RFC 2131).
     V4,
-    /// DHCPv6 (RFC 9915).
+    /// Family DHCPv6 (RFC 9915).
     V6,
 }
 
@@ -50,7 +49,7 @@ pub enum ScenarioFamily {
 pub struct KeaNote {
     /// Reason why this version of Kea differs from the scenario.
     pub verdict: DeviationReason,
-    /// Description of the difference, or the version since which Kea has what the scenario needs.
+    /// Description of Kea's difference, or the version since which Kea has what the scenario needs.
     pub note: String,
 }
 

@@ -10,15 +10,15 @@ use super::measured;
 use super::{FindingCollector, grouped_count};
 
 /// Number of comparisons of a client's identity from which on one class is a list of clients: fewer
-/// are a few machines that are treated apart.
+/// comparisons mean a few machines that are treated apart.
 const CLIENTS_OF_A_CLASS: usize = 4;
 /// Number of comparisons of a client's identity from which on classes of one or a few clients each
 /// are, together, a list of clients.
 const CLIENTS_OF_ALL_CLASSES: usize = 8;
 /// Fraction of leases per second lost to classes from which on the number of classes is reported.
 const CLASSES_SHARE: f64 = 0.10;
-/// Number of characters from which on a regular expression is long: one that describes a name is
-/// shorter.
+/// Number of characters from which on a regular expression is long; an expression that describes a
+/// name is shorter.
 const LONG_REGEX: usize = 64;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {

@@ -207,8 +207,8 @@ impl<'v> ConfigFacts<'v> {
         threads.and_then(|threads| threads.boolean("enable-multi-threading")).unwrap_or(true)
     }
 
-    /// Returns the hook libraries: the part of the file name between `libdhcp_` and `.so`, the
-    /// position of the name, and the parameters.
+    /// Returns the hook libraries of the configuration: the part of each file name between
+    /// `libdhcp_` and `.so`, the position of the name, and the parameters.
     pub(super) fn hooks(&self) -> Vec<(&'v str, SourcePosition, Option<View<'v>>)> {
         let hook = |library: View<'v>| {
             let path = library.text("library")?;
@@ -305,9 +305,9 @@ fn range<A: Address>(address: A, length: u8) -> (u128, u128) {
     (first_of(address, length).to_bits(), last_of(address, length).to_bits())
 }
 
-/// Returns the seconds after which clients renew: T1 as configured, otherwise its share of the
-/// lifetime, otherwise half of it, which is the default of clients (RFC 2131 §4.4.5, RFC 9915
-/// §14.2).
+/// Returns the seconds after which clients renew: T1 as configured, otherwise the fraction `part`
+/// of the lifetime, otherwise half of the lifetime, as clients do by default (RFC 2131 §4.4.5, RFC
+/// 9915 §14.2).
 fn t1_s(
     set_s: Option<u32>,
     rebind_s: Option<u32>,
@@ -345,7 +345,8 @@ fn subnet4<'v>(
     }
 }
 
-/// Returns the preferred lifetime that a client of `subnet` gets without requesting one, seconds.
+/// Returns the preferred lifetime, in seconds, that a client of `subnet` gets without requesting
+/// one.
 fn preferred_s(subnet: &Subnet6) -> u32 {
     let valid_s = subnet.valid_lifetime.default_s;
     match subnet.preferred_lifetime.default_s {

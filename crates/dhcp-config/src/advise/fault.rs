@@ -30,7 +30,7 @@ pub enum PerformanceFault {
     HaSharedDatabase,
     /// A subnet whose pools have only a few addresses.
     SmallPool,
-    /// Many subnets with small pools.
+    /// Many subnets that have small pools.
     ManySubnets,
     /// Shared networks, which cost time for each message.
     SharedNetwork,
@@ -61,7 +61,7 @@ pub enum PerformanceFault {
 }
 
 impl PerformanceFault {
-    /// All faults, in order.
+    /// Faults that make a configuration slow, all of them, in the order of [`PerformanceFault`].
     pub const ALL: [Self; 27] = [
         Self::NearlyFullPool,
         Self::RemoteDatabase,

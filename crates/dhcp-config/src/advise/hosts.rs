@@ -1,5 +1,5 @@
-//! Judges reservations: look-ups that find nothing, and modes that look up more often than
-//! necessary.
+//! Judges reservations: look-ups that find nothing, and reservation modes that look up more often
+//! than necessary.
 
 use std::collections::BTreeSet;
 
@@ -133,7 +133,7 @@ fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     );
 }
 
-/// Reports scopes in which reservations are looked up and none exist.
+/// Reports scopes in which the server looks up reservations although none exist.
 fn empty_scopes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let mut at: Vec<SourcePosition> = Vec::new();
     let mut change = "set `\"reservations-global\": false`";

@@ -96,7 +96,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Returns the weight by which findings are ordered.
+    /// Returns the weight of the cost, by which findings are ordered.
     pub(super) fn weight(&self) -> f64 {
         self.share.map_or(UNMEASURED_WEIGHT, |share| share.value)
     }
@@ -194,8 +194,8 @@ pub(super) fn one_thread(store: MeasuredBackend) -> Cost {
     Cost::measured(1.0 - one / several, ShareMeaning::Measured, figures, KEA_2_0)
 }
 
-/// Returns the cost of leases in a database instead of a memfile; on another machine it is at least
-/// that.
+/// Returns the cost of leases in a database instead of a memfile; for a database on another
+/// machine, a lower bound of the cost.
 pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: bool) -> Cost {
     let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
     let (name, bound) =
@@ -224,8 +224,8 @@ pub(super) fn remote_hosts() -> Cost {
     Cost::charted("; each look-up waits for one round trip more", SLIDES)
 }
 
-/// Returns the cost of `tested` classes with a test and `empty` ones without. Up to the 100 that
-/// were measured the time of a lease grows in proportion; beyond it is at least that of 100.
+/// Returns the cost of `tested` client classes with a test and `empty` ones without. Up to the 100
+/// that were measured the time of a lease grows in proportion; beyond it is at least that of 100.
 pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     let part = |count: usize| (count as f64 / CLASSES_COUNT).min(1.0);
     let alone_s = 1.0 / CLASSES_NONE;
@@ -289,7 +289,7 @@ pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     Cost::charted(&best, TUNING)
 }
 
-/// Returns the cost of faults that the slides name without a figure.
+/// Returns the cost of faults that ISC's slides on tuning name without a figure.
 pub(super) fn advised() -> Cost {
     Cost {
         share: None,

@@ -32,9 +32,9 @@ use facts::{ConfigFacts, View};
 /// Observations of a server that `advise` uses in addition to its configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ServerObservations {
-    /// Contents of a lease file; `None` when none was given.
+    /// Leases in a lease file of the server; `None` when no file was given.
     pub leases: Option<LeasedResources>,
-    /// Measured rate of a server; `None` when no result was given.
+    /// Measured rate of a server; `None` when no stored result was given.
     pub carried: Option<MeasuredRate>,
 }
 
@@ -47,8 +47,8 @@ pub struct LeasedResources {
 }
 
 impl LeasedResources {
-    /// Creates the set from leased addresses and the first addresses of delegated prefixes, in any
-    /// order.
+    /// Creates the set of leased resources from leased addresses and the first addresses of
+    /// delegated prefixes, in any order.
     #[must_use]
     pub fn new(mut addresses: Vec<u128>, mut prefixes: Vec<u128>) -> Self {
         addresses.sort_unstable();
@@ -88,7 +88,7 @@ pub struct MeasuredRate {
 /// Fault found in a configuration, with its positions, cost and remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerformanceFinding {
-    /// Kind of the fault.
+    /// Kind of the fault found.
     pub fault: PerformanceFault,
     /// Positions of the fault in the file, in order; at least one.
     pub places: Vec<ConfigPosition>,
@@ -249,7 +249,7 @@ impl FindingCollector {
     }
 }
 
-/// Formats a count with its noun: `1 class`, `12 classes`.
+/// Formats a count with its noun, singular or plural: `1 class`, `12 classes`.
 fn grouped_count(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", measured::grouped(count as f64), if count == 1 { one } else { many })
 }

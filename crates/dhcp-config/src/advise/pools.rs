@@ -1,4 +1,5 @@
-//! Judges subnets, pools and shared networks, with lease files and results.
+//! Judges subnets, pools and shared networks, with the leases of a lease file and the rate of a
+//! stored result.
 
 use crate::source::SourcePosition;
 
@@ -134,7 +135,8 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     );
 }
 
-/// Reports renewals that the measured server cannot keep up with.
+/// Reports lease times so short that the server, by its measured rate, cannot keep up with the
+/// renewals.
 fn lease_times(
     facts: &ConfigFacts<'_>,
     leases: Option<&LeasedResources>,

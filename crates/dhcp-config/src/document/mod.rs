@@ -39,10 +39,10 @@ static OUTPUT_FILE: Table = LazyLock::new(|| table(r#"{ "maxsize": 10240000, "ma
 static SOCKET: Table =
     LazyLock::new(|| table(r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#));
 
-/// Keys of maps whose contents belong to the operator.
+/// Keys of maps whose contents belong to the operator and are copied as they are.
 const FREE: [&str; 2] = ["user-context", "parameters"];
 
-/// Key of a logger's outputs, as newer versions of Kea spell it.
+/// Key of a logger's outputs in documents, as newer versions of Kea spell it.
 const OUTPUTS: &str = "output-options";
 
 /// Keys and defaults of one family's configuration documents.
@@ -61,7 +61,7 @@ pub(crate) struct DocumentSchema {
     class: &'static Table,
     network: &'static Table,
     subnet: &'static Table,
-    /// Defaults of a subnet that is no member of a network.
+    /// Defaults of further keys of a subnet that is no member of a shared network.
     lone_subnet: &'static Table,
     reservation: &'static Table,
     /// Keys that Kea copies from the global scope into networks, and from networks into subnets:
@@ -71,7 +71,7 @@ pub(crate) struct DocumentSchema {
     bounded: &'static [&'static str],
 }
 
-/// Configuration as it was read; the module describes its conversion to JSON.
+/// Configuration as it was read, for conversion to the JSON document that `config-get` shows.
 #[derive(Clone, Debug)]
 pub struct ConfigDocument {
     root: JsonValue,
@@ -83,7 +83,7 @@ impl ConfigDocument {
         Self { root, shape }
     }
 
-    /// Returns the document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
+    /// Returns the configuration as a document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
     ///
     /// JSON strings are characters, Kea's strings are bytes: a byte that is no part of UTF-8
     /// becomes the character U+EF00 plus its value, which [`render`] turns back and the parsers
@@ -314,8 +314,8 @@ fn renew_old_keys(scope: &mut Map<String, Json>) {
     }
 }
 
-/// Completes the sender address of name updates: unspecified, of the family of the server's
-/// address.
+/// Completes the sender address of DNS name updates in `dhcp-ddns`: the unspecified address of the
+/// family of the DNS update server's address.
 fn complete_sender(ddns: &mut Map<String, Json>) {
     if ddns.get("sender-ip").is_some_and(|sender| *sender == json!("")) {
         let server = ddns.get("server-ip").and_then(Json::as_str).unwrap_or_default();

@@ -11,10 +11,12 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::options::definitions::{Definitions, OptionKey};
 use crate::shared::options::{host_identifier, octets_of_value};
 
-/// Function that finds the code and the name of a standard option by its space and one of both.
+/// Function that finds the code and the name of a standard option from the option's space and its
+/// code or name.
 pub(super) type Standard = fn(&str, OptionKey<'_>) -> Option<(u16, String)>;
 
-/// Finds a standard option of a family, see [`Standard`].
+/// Returns the code and the name of a standard option of the family `F`, from the option's space
+/// and its code or name.
 pub(super) fn standard<F: ConfigFamily>(space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
     let none = Definitions::default();
     none.find::<F>(space, key).map(|definition| (definition.code, definition.name.to_string()))
@@ -63,8 +65,8 @@ impl OptionNames {
         defined.or_else(|| (self.standard)(space, key))
     }
 
-    /// Adds to an element of `option-data` the keys that Kea shows: code, name if known, the form
-    /// of its data, and bytes in hexadecimal digits.
+    /// Adds to `option`, an element of `option-data`, the keys that Kea shows: code, name if known,
+    /// the form of its data, and bytes in hexadecimal digits.
     pub(super) fn complete(&self, option: &mut Map<String, Json>) {
         let space = option.get("space").and_then(Json::as_str).unwrap_or(self.space);
         let code = option.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
@@ -119,7 +121,7 @@ pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
     }
 }
 
-/// Spells the addresses of a pool as Kea does: as a prefix where they are one.
+/// Spells the addresses of a pool as Kea does: as a prefix where the addresses are one.
 pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
     respell(pool.get_mut("pool"), pool_text);
 }
@@ -160,7 +162,7 @@ fn pool_text(value: &str) -> Option<String> {
     })
 }
 
-/// Returns an address as a number, and its number of bits.
+/// Returns an IP address as a number, and its number of bits.
 const fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (address.to_bits() as u128, 32),

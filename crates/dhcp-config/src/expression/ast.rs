@@ -158,7 +158,7 @@ pub enum Term {
         /// Number of the relay agent: 0 is the agent next to the server, -1 the one next to the
         /// client.
         level: i8,
-        /// True for `peeraddr`, false for `linkaddr`.
+        /// True for the peer address (`peeraddr`), false for the link address (`linkaddr`).
         peer: bool,
     },
 }
@@ -175,7 +175,7 @@ pub struct OptionPath {
 /// Form in which an expression reads the value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OptionValueForm {
-    /// Bytes of the option.
+    /// Bytes of the option's value.
     Octets,
     /// Bytes of a character option: zeros at the end do not count, and an option of nothing but
     /// zeros counts as not sent, as in Kea.
@@ -196,7 +196,7 @@ pub enum Print {
     Values {
         /// Type of the option's values.
         field: Field,
-        /// True if the option may have several values.
+        /// True if the option may have several values of the type.
         is_array: bool,
     },
     /// Flags and name of the client's FQDN option in DHCPv4, option 81.

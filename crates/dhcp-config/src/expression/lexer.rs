@@ -24,7 +24,7 @@ pub(super) enum ExpressionToken {
 }
 
 impl ExpressionToken {
-    /// Returns the token as messages quote it.
+    /// Returns the token as error messages quote it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::String(text) => format!("'{}'", String::from_utf8_lossy(text)),
@@ -102,7 +102,8 @@ const WORDS: &[&str] = &[
     "+",
 ];
 
-/// Cuts a text into tokens, each with its offset; the last one is [`ExpressionToken::End`].
+/// Cuts the text of an expression into tokens, each with its offset in bytes; the last one is
+/// [`ExpressionToken::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, ExpressionToken)>, ExpressionError> {
     let octets = text.as_bytes();
     let mut tokens = Vec::new();
@@ -124,7 +125,7 @@ fn error(offset: usize, message: impl Into<String>) -> ExpressionError {
     ExpressionError { offset, message: message.into() }
 }
 
-/// Returns the token that begins at `at`, and its length.
+/// Returns the token that begins at the offset `at` of `text`, and its length in bytes.
 fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionError> {
     let rest = &text[at..];
     if let Some(inner) = rest.strip_prefix('\'') {

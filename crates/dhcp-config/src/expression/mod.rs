@@ -37,26 +37,27 @@ pub struct ExpressionError {
     pub message: String,
 }
 
-/// Names and types that expressions of one family may refer to.
+/// Options and classes that expressions of one family may name, and the types of those options.
 pub trait Vocabulary {
     /// Returns true if the expressions are for DHCPv6, false for DHCPv4.
     fn is_v6(&self) -> bool;
-    /// Returns the code of an option of the family's own space, by the name of its definition.
+    /// Returns the code of the standard option of the family that is named `name`, if one is.
     fn option_code(&self, name: &str) -> Option<u16>;
-    /// Returns true if an option of the family's own space holds characters.
+    /// Returns true if the value of the standard option `code` is characters.
     fn holds_characters(&self, code: u16) -> bool;
-    /// Returns the type of the values of an option of the family's own space that has values of one
-    /// type, and true if it may have several; `None` for any other option.
+    /// Returns the type of the values of a standard option that has values of one type, and true if
+    /// the option may have several; `None` for any other option.
     fn values(&self, code: u16) -> Option<(Field, bool)> {
         let _ = code;
         None
     }
-    /// Checks that `member` may name this class; the parser calls it for each class, in order.
+    /// Checks that an expression may name the class `name` in `member`; the parser calls it for
+    /// each class, in order.
     ///
     /// # Errors
     /// Returns the reason why not, as a phrase for the operator.
     fn check_class(&mut self, name: &str) -> Result<(), String>;
-    /// Compiles a regular expression of `match`.
+    /// Compiles the regular expression `source` of the function `match`.
     ///
     /// # Errors
     /// Returns the fault, as a phrase for the operator.

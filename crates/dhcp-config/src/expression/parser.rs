@@ -34,7 +34,7 @@ pub fn parse_text(
     ExpressionParser::parse_all(text, vocabulary, ExpressionParser::text)
 }
 
-/// Parsed expression, whose required type only the following tokens determine.
+/// Condition or text that was parsed from an expression before the required type is known.
 enum ParsedExpression {
     Condition(Condition),
     Text(TextExpression),
@@ -122,8 +122,8 @@ impl<'p> ExpressionParser<'p> {
         error(*at, format!("`{word}` is expected, not {}", token.name()))
     }
 
-    /// Parses an expression of operators with a precedence of at least `least`; also returns where
-    /// it begins.
+    /// Parses a chain of operators with a precedence of at least `least` and their operands; also
+    /// returns the offset where the chain begins.
     fn expression(&mut self, least: Level) -> Result<(usize, ParsedExpression), ExpressionError> {
         let at = self.peek().0;
         if self.depth == DEPTH_MAX {
@@ -235,7 +235,7 @@ impl<'p> ExpressionParser<'p> {
         }
     }
 
-    /// Parses an integer from `low` to `high`.
+    /// Parses an integer of an expression, from `low` to `high`.
     fn integer(&mut self, low: i64, high: i64) -> Result<i64, ExpressionError> {
         match self.take() {
             (_, ExpressionToken::Integer(value)) if (low..=high).contains(&value) => Ok(value),
@@ -247,7 +247,7 @@ impl<'p> ExpressionParser<'p> {
     }
 }
 
-/// Joins two conditions with an operator; a chain of one operator stays flat.
+/// Joins two conditions with the operator `operator`; a chain of one operator stays flat.
 fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
     let strict = matches!(operator, "sand" | "sor");
     if matches!(operator, "and" | "sand") {

@@ -38,7 +38,7 @@ pub(super) enum JsonToken {
 }
 
 impl JsonToken {
-    /// Returns the token as error messages name it.
+    /// Returns the description of the token in error messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::LeftBrace => "`{`".to_owned(),
@@ -165,7 +165,8 @@ impl<'p> Lexer<'p> {
         ReportedParseError
     }
 
-    /// Skips white space, comments and ends of included texts; follows includes.
+    /// Skips white space, comments and ends of included texts; continues with the text of an
+    /// include.
     fn skip_blanks(&mut self) -> Result<(), ReportedParseError> {
         loop {
             let frame = self.frame();
@@ -318,7 +319,8 @@ impl<'p> Lexer<'p> {
     }
 }
 
-/// Returns the length of the include directive at the start of `rest`, and its path.
+/// Returns the length in bytes of the include directive at the start of `rest`, and the path that
+/// it names.
 fn include_directive(rest: &str) -> Option<(usize, &str)> {
     let body = rest.strip_prefix("<?")?.trim_start_matches([' ', '\t']);
     let body = body.strip_prefix("include")?.trim_start_matches([' ', '\t']);

@@ -1,4 +1,4 @@
-//! Kea's dialect of JSON: comments, includes, forgiving commas; values with their positions.
+//! Kea's dialect of JSON: comments, includes, superfluous commas; values with their positions.
 //!
 //! RFC 8259 plus the extensions of Kea's lexer. Strings are bytes: `\u00e9` means the single byte
 //! e9, as in Kea, so that option data keeps every byte the operator wrote. U+EF80 to U+EFFF, by
@@ -25,7 +25,7 @@ pub(crate) struct JsonValue {
 /// Kind and content of a value in a configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum JsonContent {
-    /// Value that the lexer has reported already; later checks ignore it.
+    /// Value that the lexer has reported as an error; later checks ignore it.
     Unusable,
     Null,
     Bool(bool),

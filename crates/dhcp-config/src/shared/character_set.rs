@@ -76,7 +76,8 @@ impl CharacterSet {
         matches!(self.matcher, Matcher::Nothing)
     }
 
-    /// Finds the first match in `text` that begins at `from` or later. It may be empty.
+    /// Returns the range of the first match in `text` that begins at `from` or later. It may be
+    /// empty.
     #[must_use]
     pub fn find(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
         match &self.matcher {

@@ -33,7 +33,7 @@ pub enum ClassTest {
     Test {
         /// Text of the condition as written.
         source: String,
-        /// Compiled condition.
+        /// Condition of the class in compiled form.
         condition: Condition,
     },
     /// Template of classes (`template-test`): members are in the class itself and in
@@ -46,7 +46,8 @@ pub enum ClassTest {
     },
 }
 
-/// Lists of class names of a network, subnet, pool or prefix pool.
+/// Class names in a network, subnet, pool or prefix pool: classes that may use the scope, and
+/// classes tested once it is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassGuards {
     /// Names of classes of which a client needs one to use the scope (`client-classes`, or the

@@ -50,7 +50,7 @@ pub struct BasicAuthentication {
     pub realm: String,
     /// Folder of the files of users and passwords (`directory`).
     pub directory: Option<String>,
-    /// Users that may send commands.
+    /// Users that may send commands over the HTTP socket (`clients`).
     pub clients: Vec<AuthenticatedClient>,
 }
 
@@ -72,7 +72,7 @@ pub enum SecretSource {
     File(String),
 }
 
-/// Hook library that this server has built in, as `hooks-libraries` names it by file.
+/// Hook library that this server has built in; `hooks-libraries` selects it by its file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hook {
     /// Hook library for BOOTP clients: `libdhcp_bootp.so`.

@@ -44,7 +44,7 @@ impl OctetSet {
         self.0[usize::from(octet >> 6)] |= 1 << (octet & 63);
     }
 
-    /// Returns true if `octet` belongs to the set.
+    /// Returns true if the byte `octet` belongs to the set.
     pub(super) const fn contains(&self, octet: u8) -> bool {
         self.0[(octet >> 6) as usize] & 1 << (octet & 63) != 0
     }
@@ -120,7 +120,7 @@ struct Translator {
 }
 
 impl Translator {
-    /// Takes one byte of the expression, and from `rest` the bytes that belong to it.
+    /// Takes the byte `octet` of the expression, and from `rest` the bytes that belong to it.
     fn take(&mut self, octet: u8, rest: &mut &[u8]) -> Result<(), String> {
         match octet {
             b'*' | b'+' | b'?' => self.repeat(octet, |pattern| pattern.push(char::from(octet))),

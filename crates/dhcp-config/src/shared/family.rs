@@ -48,9 +48,9 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     const CLASS_CODES: &'static [RangeInclusive<u16>];
     /// Type of a field `tuple` in options that operators define.
     const TUPLE: Field;
-    /// Code of the option that contains a vendor's sub-options.
+    /// Code of the family's option that contains a vendor's sub-options.
     const VENDOR_OPTIONS: u16;
-    /// Code of the option that names vendor classes.
+    /// Code of the family's option that names vendor classes.
     const VENDOR_CLASS: u16;
     /// Advice to the operator on how to write the option that names vendor classes.
     const VENDOR_CLASS_HELP: &'static str;

@@ -26,7 +26,7 @@ const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netc
 /// Global settings that both families have and that subnets do not inherit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalSettings {
-    /// Settings that only Godwit has, from `user-context.godwit`.
+    /// Settings of the server that only Godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
     /// Lease backend of the server (`lease-database`).
     pub lease_database: LeaseDatabase,

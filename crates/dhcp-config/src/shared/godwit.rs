@@ -78,8 +78,8 @@ pub(crate) fn read(
     settings
 }
 
-/// Returns true if the configuration `root` is to be served without the parts that have errors:
-/// `user-context.godwit.lenient` of its global scope.
+/// Returns true if the server is to use the configuration `root` without the parts that have
+/// errors: `user-context.godwit.lenient` of its global scope.
 pub(crate) fn is_lenient(root: &JsonValue) -> bool {
     let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
     let context = top.and_then(|top| member(top, "user-context"));

@@ -95,7 +95,7 @@ const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
     }
 }
 
-/// Reads the `reservations` of one scope.
+/// Reads the reservations `items` of one scope.
 pub(crate) fn read<F: ReservationFamily>(
     items: &[JsonValue],
     scope: &HostScope<F::Address>,

@@ -1,5 +1,5 @@
-//! Features of Kea that can be configured and that this version does not have: the readers check
-//! their settings and report each feature once.
+//! Features of Kea that a configuration can use and that this version does not support: the readers
+//! check the settings and report each feature once.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl UnsupportedFeature {
         Self { name, what, without, is_dangerous: true }
     }
 
-    /// Returns the feature as part of the checked configuration.
+    /// Returns the feature in the form that the checked configuration lists.
     pub(crate) fn value(&self) -> InactiveFeature {
         InactiveFeature { name: self.name, is_dangerous: self.is_dangerous }
     }
@@ -91,8 +91,8 @@ pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
     "the server uses the allocator `flq` instead",
 );
 
-/// Kea's hook libraries that are not built in, by the part of the file name between `libdhcp_` and
-/// `.so`.
+/// Kea's hook libraries that are not built in, each by the part of its file name between `libdhcp_`
+/// and `.so`, with the unsupported feature.
 pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),

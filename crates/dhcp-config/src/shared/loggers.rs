@@ -1,4 +1,4 @@
-//! Reader of `loggers`.
+//! Reader of `loggers`: the loggers of a server and their outputs.
 
 use super::family::ConfigFamily;
 use super::godwit;
@@ -22,7 +22,7 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
     ("NONE", LogSeverity::None),
 ];
 
-/// Reads one element of `loggers`.
+/// Reads one logger, an element of `loggers`.
 pub(crate) fn logger<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseContext,

@@ -1,6 +1,7 @@
-//! Names for clients: `dhcp-ddns`, and the keys `ddns-...` and `hostname-char-...` of the global
-//! scope, networks, subnets and pools. All are checked as Kea does; those have an effect that Kea
-//! follows also when it updates no DNS server: those that shape the name of a client.
+//! Reader of the settings of clients' host names: `dhcp-ddns`, and the keys `ddns-...` and
+//! `hostname-char-...` of the global scope, networks, subnets and pools. All are checked as Kea
+//! does; those have an effect that Kea follows also when it updates no DNS server: those that shape
+//! the name of a client.
 
 use core::net::IpAddr;
 

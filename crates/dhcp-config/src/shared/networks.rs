@@ -65,7 +65,7 @@ impl<A: Address> LinkSelectors<A> {
 }
 
 impl<F: Scoped> Subnets<'_, F> {
-    /// Reads one element of `shared-networks`.
+    /// Reads one shared network, an element of `shared-networks`, and its subnets.
     pub(super) fn read_network(&mut self, item: &JsonValue, global: &F::Scope) {
         let Some(mut fields) = MapReader::from_value(item, "a shared network", self.findings)
         else {

@@ -28,7 +28,7 @@ pub(crate) struct PlacedRange<A> {
 }
 
 impl<A: Address> PlacedRange<A> {
-    /// Returns the pool as messages name it.
+    /// Returns the description of the pool in messages.
     fn name(&self) -> String {
         match self.length {
             Some(length) => format!("prefix pool {}/{length}", self.first),
@@ -45,7 +45,7 @@ pub(crate) struct EnclosingSubnet<F: ConfigFamily> {
     pub(crate) subnet: usize,
 }
 
-/// Reads the pools of a subnet; adds their addresses to `ranges`.
+/// Reads the pools `items` of a subnet; adds their addresses to `ranges`.
 pub(crate) fn read<F: ConfigFamily>(
     items: &[JsonValue],
     enclosing: &EnclosingSubnet<F>,
@@ -74,8 +74,8 @@ pub(crate) fn read<F: ConfigFamily>(
     pools
 }
 
-/// Reports pools of one subnet that share addresses, of any kind. Pools of different subnets may:
-/// the lease table leases a shared address once.
+/// Reports pools of one subnet, of addresses or prefixes, that share addresses. Pools of different
+/// subnets may: the lease table leases a shared address once.
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],

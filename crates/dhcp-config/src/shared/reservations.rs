@@ -23,7 +23,7 @@ pub struct Reservation<C, R> {
 /// Identifier by which a reservation recognizes its client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostIdentifier {
-    /// Kind of the identifier.
+    /// Kind of the client's identifier.
     pub kind: IdentifierKind,
     /// Bytes of the identifier; those of a hardware address without the hardware type.
     pub octets: Vec<u8>,
@@ -52,8 +52,8 @@ pub struct ReservationModes {
     pub global: bool,
     /// True if the server looks up reservations of the subnet. Default true.
     pub in_subnet: bool,
-    /// True if reservations of the subnet lie outside its pools, so that addresses in pools need no
-    /// look-up. Default false.
+    /// True if reservations of the subnet lie outside its pools, so that the server looks up no
+    /// reservation for an address in a pool. Default false.
     pub out_of_pool: bool,
 }
 

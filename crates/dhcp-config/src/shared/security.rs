@@ -39,8 +39,8 @@ impl Folders {
         self.0.iter().any(|own_folder| own_folder == folder)
     }
 
-    /// Returns the problem with `path`, in Kea's words: it must be a file's name, alone or after
-    /// one of the folders.
+    /// Returns the problem with `path`, in Kea's words, or `None` if it is a file's name, alone or
+    /// after one of the folders.
     fn fault(&self, path: &str) -> Option<String> {
         let (folder, file) = path.rsplit_once('/').map_or((None, path), |(f, n)| (Some(f), n));
         if matches!(file, "" | "." | "..") {
@@ -89,7 +89,7 @@ pub struct SecurityPolicy {
 
 /// End of the path of the hook libraries' folder in every package of Kea.
 const HOOKS: &str = "/kea/hooks";
-/// Folders that packages install to.
+/// Paths of the folders that packages install files to.
 const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
 
 impl SecurityPolicy {
@@ -176,7 +176,7 @@ pub(crate) fn path(
     }
 }
 
-/// Checks the folder `folder`, which `key` names as that of leases and of the server's identifier.
+/// Checks the folder `folder` of leases and of the server's identifier, the value of `key`.
 pub(crate) fn data_folder(key: &str, folder: PositionedValue<&str>, findings: &mut ParseContext) {
     let fault = findings.security.data.folder_fault(folder.value.trim_end_matches('/'));
     if let Some(fault) = fault {
@@ -203,7 +203,8 @@ pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseContext) {
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
-/// Reports a user's name or password (`key`) that is written in the configuration itself.
+/// Reports a user's name or password, the value of `key`, that is written in the configuration
+/// itself.
 pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseContext) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",

@@ -15,7 +15,7 @@ use crate::fields::{MapReader, wrong_kind};
 use crate::json::{JsonContent, JsonValue};
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Default port of an HTTP socket.
+/// Default port of an HTTP control socket.
 const DEFAULT_PORT: u16 = 8000;
 
 /// Configuration keys of HTTP sockets that a Unix socket must not have.
@@ -37,7 +37,8 @@ enum Kinds {
     Https,
 }
 
-/// Reads `control-sockets`, and the single `control-socket` of Kea before 3.
+/// Reads the control sockets of a server: `control-sockets`, and the single `control-socket` of Kea
+/// before 3.
 pub(crate) fn read<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,

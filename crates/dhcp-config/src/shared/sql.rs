@@ -13,9 +13,9 @@ use crate::source::SourcePosition;
 /// Kind of a lease database: the value of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DatabaseKind {
-    /// Leases in memory, changes appended to a CSV file.
+    /// Memfile: leases in memory, changes appended to a CSV file.
     Memfile,
-    /// Tables in a database.
+    /// SQL database: leases or reservations in tables.
     Sql(SqlKind),
 }
 
@@ -65,14 +65,14 @@ pub struct SqlDatabase {
     pub is_readonly: bool,
 }
 
-/// Kind of a [`SqlDatabase`].
+/// Kind of an SQL database of leases or reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlKind {
-    /// MariaDB or MySQL.
+    /// MariaDB or MySQL database.
     Mysql,
-    /// PostgreSQL.
+    /// PostgreSQL database.
     Postgresql,
-    /// SQLite file, which Kea does not have.
+    /// SQLite database in a file, which Kea does not have.
     Sqlite,
 }
 
@@ -88,7 +88,7 @@ impl SqlKind {
     }
 }
 
-/// Certificates and options of a TLS connection to a database.
+/// TLS certificates and options of a connection to a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SqlTls {
     /// File of the certificates that sign the database server's certificate (`trust-anchor`).
@@ -151,13 +151,13 @@ const NUMBERS: [(&str, i64, Option<SqlKind>); 7] = [
 ];
 const FLAGS: [&str; 2] = ["readonly", "retry-on-startup"];
 
-/// Kea's default name of a database.
+/// Default name of a database, as in Kea.
 const DEFAULT_NAME: &str = "kea";
 /// Kea's default time limit to connect to a database, in seconds.
 const DEFAULT_CONNECT_TIMEOUT_S: u32 = 5;
 
 impl SqlDatabase {
-    /// Returns a database of `kind` called `name`, with Kea's defaults.
+    /// Creates the settings of a database of `kind` called `name`, with Kea's defaults.
     #[must_use]
     pub fn new(kind: SqlKind, name: impl Into<String>) -> Self {
         Self {

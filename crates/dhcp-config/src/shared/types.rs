@@ -14,7 +14,8 @@ pub struct Pool<A, C> {
     pub last: A,
     /// Number (`pool-id`) of the pool, default 0.
     pub pool_id: u32,
-    /// Options of the pool, ordered by space and code; they take precedence over the subnet's.
+    /// Options of replies to clients of the pool, ordered by space and code; they take precedence
+    /// over the subnet's.
     pub options: Vec<OptionData<C>>,
     /// Classes of clients that may use the pool, and classes tested once it has been used.
     pub guards: ClassGuards,
@@ -22,7 +23,7 @@ pub struct Pool<A, C> {
     pub names: NameKeys,
 }
 
-/// Lifetime in seconds, and the bounds of lifetimes that a client may request.
+/// Lifetime of leases in seconds, and the bounds of lifetimes that a client may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     /// Lifetime in seconds for clients that request none. The valid lifetime is 7200 by default.
@@ -43,7 +44,7 @@ pub enum InterfaceSelection<A = Ipv4Addr> {
     /// Interface by name, possibly with one address: `"eth0"`, `"eth0/192.0.2.1"` or
     /// `"eth0/2001:db8::1"`.
     Named {
-        /// Name of the interface.
+        /// Name of the network interface.
         name: String,
         /// Address of the interface to listen on; every address of it when `None`.
         address: Option<A>,
@@ -218,9 +219,9 @@ pub enum LogDestination {
     Stdout,
     /// Standard error of the server.
     Stderr,
-    /// The system log, under a facility when one is named.
+    /// System log, under the given facility if there is one.
     Syslog(Option<String>),
-    /// File with this path.
+    /// Log file with this path.
     File(String),
 }
 
@@ -248,13 +249,14 @@ pub enum Shards {
 /// Settings that only Godwit has: `user-context.godwit` of the global scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GodwitSettings {
-    /// Durability that a lease needs before it counts as stored. Default [`Durability::Always`].
+    /// Durability that a lease needs before it counts as stored (`durability`). Default
+    /// [`Durability::Always`].
     pub durability: Durability,
     /// Time between flushes of the lease file under [`Durability::Interval`], in milliseconds.
     /// Default 100 ms.
     pub flush_interval_ms: u32,
-    /// Shards, each a thread with its own sockets: the number in `shards`, otherwise that in
-    /// `multi-threading`. Default [`Shards::Processors`].
+    /// Number of shards of the server, each a thread with its own sockets: the number in `shards`,
+    /// otherwise that in `multi-threading`. Default [`Shards::Processors`].
     pub shards: Shards,
     /// Time for which the server holds an offered address for its client, in milliseconds. Default
     /// 10000 ms.
@@ -300,7 +302,7 @@ pub struct GodwitLeaseDatabase {
     /// True if no other server writes to the lease database, so that it need not be queried for
     /// clients unknown to this server.
     pub is_exclusive: bool,
-    /// Path of an SQLite file for leases, used instead of a memfile.
+    /// Path of an SQLite file that keeps the leases, used instead of a memfile.
     pub sqlite: Option<String>,
 }
 

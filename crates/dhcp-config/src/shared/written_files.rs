@@ -57,8 +57,8 @@ fn resolved(kind: PathPurpose, name: &str, policy: &SecurityPolicy) -> Option<St
     }
 }
 
-/// Reports that the file `name`, which `key` names, has another use already. Several logs may share
-/// one file.
+/// Reports that the server uses the file `name`, the value of `key`, for another purpose already.
+/// Several logs may share one file.
 pub(super) fn check(
     kind: PathPurpose,
     key: &str,

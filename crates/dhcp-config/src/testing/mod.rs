@@ -31,8 +31,9 @@ pub(crate) type Choices = &'static [(&'static str, &'static [&'static str])];
 pub struct Generator {
     top: &'static str,
     subnets: &'static str,
-    /// Keys: of the global scope, some always; of all scopes; of networks and subnets; of subnets;
-    /// of pools; of reservations.
+    /// Keys that each generated global scope has; the fields that follow have keys that may occur:
+    /// of the global scope; of all scopes; of networks and subnets; of subnets; of pools; of
+    /// reservations.
     always: Choices,
     global: Choices,
     terms: Choices,
@@ -40,8 +41,8 @@ pub struct Generator {
     subnet: Choices,
     pool: Choices,
     host: Choices,
-    /// Functions of the numbers of a subnet and a host: the prefix of a subnet, its pools as
-    /// `key: value`, and the resources reserved for a host there.
+    /// Function that returns the prefix of a subnet for its number; those that follow return its
+    /// pools as `key: value`, and the resources reserved for a host in the subnet.
     prefix: fn(u64) -> String,
     ranges: fn(u64) -> Vec<String>,
     reserved: fn(u64, u64) -> Vec<String>,

@@ -45,7 +45,7 @@ pub struct Reserved4 {
     pub boot_file_name: String,
 }
 
-/// Whole configuration of a DHCPv4 server.
+/// Whole configuration of a DHCPv4 server, checked, inheritance resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp4 {
     /// Global settings that both families have.
@@ -56,7 +56,7 @@ pub struct Dhcp4 {
     pub networks: Vec<Network4>,
     /// Interfaces on which the server listens, and its sockets.
     pub interfaces: InterfacesConfig,
-    /// Global options, ordered by space and code.
+    /// Options of the global scope, ordered by space and code.
     pub options: Vec<OptionData>,
     /// True if the server is authoritative for clients that belong to no subnet: the global
     /// `authoritative`. Default false.
@@ -133,8 +133,8 @@ pub struct Subnet4 {
     pub boot_file_name: String,
     /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData>,
-    /// Classes of clients that may be served from the subnet, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the subnet, and classes tested once the
+    /// subnet serves the client.
     pub guards: ClassGuards,
     /// Reservations of the subnet's clients.
     pub reservations: Vec<Reservation4>,
@@ -169,8 +169,8 @@ pub struct Network4 {
     /// Options of the network, ordered by space and code; they take precedence over the global
     /// ones.
     pub options: Vec<OptionData>,
-    /// Classes of clients that may be served from the network, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the network, and classes tested once the
+    /// network serves the client.
     pub guards: ClassGuards,
 }
 
@@ -213,9 +213,9 @@ impl Default for InterfacesConfig {
 /// Type of a DHCPv4 server's sockets (`dhcp-socket-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketType {
-    /// Packet sockets, which reach clients without an address.
+    /// Packet sockets, which reach clients that have no address yet.
     Raw,
-    /// UDP sockets: for relayed clients and those that have an address.
+    /// UDP sockets, which serve relayed clients and clients that have an address.
     Udp,
 }
 

@@ -1,5 +1,5 @@
-//! Configuration of the DHCPv6 server: its types, and in submodules the settings that the shared
-//! readers do not know.
+//! Configuration of the DHCPv6 server: its types, and in submodules the readers of settings that
+//! only DHCPv6 has.
 //!
 //! Inheritance is resolved while reading: every [`Subnet6`] has the values that hold for it, from
 //! its own map, else its shared network's, else the global ones, else Kea's defaults. Keys that Kea

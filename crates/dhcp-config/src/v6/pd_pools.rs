@@ -132,7 +132,7 @@ fn excluded(
     }
 }
 
-/// Checks that the excluded prefix is a part of the first prefix that the pool delegates.
+/// Checks that the excluded prefix of a pool is a part of the first prefix that the pool delegates.
 fn check_excluded(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
     network: Ipv6Addr,

@@ -68,7 +68,7 @@ pub enum MacSource {
     DocsisModem,
 }
 
-/// Whole configuration of a DHCPv6 server.
+/// Whole configuration of a DHCPv6 server, checked, inheritance resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp6 {
     /// Global settings that both families have.
@@ -79,7 +79,7 @@ pub struct Dhcp6 {
     pub networks: Vec<Network6>,
     /// Interfaces on which the server listens.
     pub interfaces: InterfacesConfig6,
-    /// Global options, ordered by space and code.
+    /// Options of the global scope, ordered by space and code.
     pub options: Vec<OptionData6>,
     /// Source of the server's own DUID (`server-id`).
     pub server_id: ServerIdConfig,
@@ -136,8 +136,8 @@ pub struct Subnet6 {
     pub renew_timer_s: Option<u32>,
     /// Rebinding time T2 of the subnet's associations in seconds; `None` when it is not set.
     pub rebind_timer_s: Option<u32>,
-    /// True if unset T1 and T2 are computed from the preferred lifetime; otherwise they are sent as
-    /// 0. Default true.
+    /// True if the server computes unset T1 and T2 from the preferred lifetime; otherwise it sends
+    /// zeros. Default true.
     pub calculate_tee_times: bool,
     /// T1 as a fraction of the preferred lifetime, when the server computes it. Default 0.5.
     pub t1_percent: f64,
@@ -154,8 +154,8 @@ pub struct Subnet6 {
     pub rapid_commit: bool,
     /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData6>,
-    /// Classes of clients that may be served from the subnet, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the subnet, and classes tested once the
+    /// subnet serves the client.
     pub guards: ClassGuards,
     /// Reservations of the subnet's clients.
     pub reservations: Vec<Reservation6>,
@@ -188,7 +188,7 @@ pub struct PdPool {
     pub excluded: Option<(Ipv6Addr, u8)>,
     /// Number (`pool-id`) of the pool, default 0.
     pub pool_id: u32,
-    /// Options of the pool, as those of [`Pool6`].
+    /// Options of replies to clients of the pool, as those of [`Pool6`].
     pub options: Vec<OptionData6>,
     /// Classes of clients that may use the pool, and classes tested once it has been used.
     pub guards: ClassGuards,
@@ -213,8 +213,8 @@ pub struct Network6 {
     /// Options of the network, ordered by space and code; they take precedence over the global
     /// ones.
     pub options: Vec<OptionData6>,
-    /// Classes of clients that may be served from the network, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the network, and classes tested once the
+    /// network serves the client.
     pub guards: ClassGuards,
 }
 

@@ -1,5 +1,5 @@
-//! `relay-agent-info`: option 82 of DHCPv4, as text of its bytes (older form), or with its
-//! identifiers next to it (Kea 2.3 and later).
+//! Check of `relay-agent-info` in DHCPv4 leases: option 82 as text of its bytes (older form), or
+//! with its identifiers next to it (Kea 2.3 and later).
 
 use dhcp_config::ExtendedInfoChecks;
 use dhcp_wire::v4::{OptionValue, relay};

@@ -1,5 +1,5 @@
-//! `relay-info`: relay agents of DHCPv6, a list of maps, which had the name `relays` and no
-//! identifiers before Kea 2.3.
+//! Check of `relay-info` in DHCPv6 leases: a list of relay agents, which had the name `relays` and
+//! no identifiers before Kea 2.3.
 
 use core::net::Ipv6Addr;
 

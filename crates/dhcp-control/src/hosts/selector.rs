@@ -65,7 +65,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Key by which a command names one reservation.
+/// Address or client identifier by which a command names one reservation.
 pub(super) enum ReservationSelector {
     Address(IpAddr),
     Identifier(Identifier),

@@ -14,8 +14,7 @@ use crate::extended_info::check_extended_info;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
-/// lease.
+/// Checks that a lease has a client or is declined: no lease file of Kea contains any other lease.
 fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAnswer> {
     let state = F::state(lease);
     if state == LeaseState::Declined {

@@ -9,7 +9,7 @@ pub struct ServerCounts {
     /// Counts of the whole server, under Kea's names (`pkt4-received`, `v4-allocation-fail`):
     /// messages, drops, failed allocations. A missing count is 0.
     pub server: Vec<(&'static str, u64)>,
-    /// Counts of every subnet of the configuration.
+    /// Counts of leases and events of every subnet of the configuration.
     pub subnets: Vec<SubnetCounts>,
 }
 

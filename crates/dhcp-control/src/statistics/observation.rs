@@ -23,7 +23,7 @@ pub(super) struct StatisticSample {
 pub(super) struct Observation {
     /// Count of the server when it was last read.
     raw: i128,
-    /// Value of `raw` at the last reset; values are counted from there.
+    /// Count of the server at the last reset; values of the statistic are counted from there.
     offset: i128,
     samples: VecDeque<StatisticSample>,
     limit: SampleLimit,

@@ -92,7 +92,7 @@ fn delete_items(key: &str, old: &mut Vec<Value>, removal: &[Value]) {
     }
 }
 
-/// Returns the keys that identify items of the list `key`.
+/// Returns the keys that identify items of the configuration list `key`.
 fn identity(key: &str) -> &'static [&'static str] {
     match key {
         "pools" => &["pool"],

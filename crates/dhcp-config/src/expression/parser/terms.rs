@@ -178,7 +178,7 @@ impl ExpressionParser<'_> {
         }
     }
 
-    /// Returns the form in which Kea prints the option at the end of `codes`.
+    /// Returns the form in which Kea prints the option at the end of the path `codes`.
     fn printed(&self, codes: &[u16]) -> Print {
         let [code] = *codes else { return Print::Octets };
         match code {
@@ -214,7 +214,8 @@ impl ExpressionParser<'_> {
         }
     }
 
-    /// Parses `[enterprise]`; 0 and `*` are any.
+    /// Parses an enterprise number in brackets, `[enterprise]`; returns `None` for 0 and `*`, which
+    /// mean any.
     fn enterprise(&mut self) -> Result<Option<u32>, ExpressionError> {
         self.expect("[")?;
         let number = if self.takes("*") { 0 } else { self.integer(0, u32::MAX.into())? };

@@ -99,7 +99,7 @@ fn is_redefinable<F: ConfigFamily>(space: &str, code: u16) -> bool {
     spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))
 }
 
-/// Reads one element of `option-def`.
+/// Reads one option definition, an element of `option-def`.
 fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Option<Custom> {
     let mut fields = MapReader::from_value(item, "an option definition", findings)?;
     for key in ["name", "code", "type"] {

@@ -8,35 +8,35 @@ use std::borrow::Cow;
 pub enum Field {
     /// Bytes that take up the rest of the option.
     Binary,
-    /// One byte, 1 or 0.
+    /// Boolean in one byte, 1 or 0.
     Boolean,
     /// Enterprise number in four bytes; as text followed by an empty data length.
     Enterprise,
-    /// One byte, signed.
+    /// Signed integer in one byte.
     I8,
-    /// Two bytes, signed.
+    /// Signed integer in two bytes.
     I16,
-    /// Four bytes, signed.
+    /// Signed integer in four bytes.
     I32,
-    /// IPv4 address, four bytes.
+    /// IPv4 address in four bytes.
     Ipv4,
-    /// IPv6 address, 16 bytes.
+    /// IPv6 address in 16 bytes.
     Ipv6,
-    /// Length in one byte and the bytes of an IPv6 prefix that it covers (RFC 7598 §4).
+    /// IPv6 prefix: its length in one byte and the bytes that the length covers (RFC 7598 §4).
     Ipv6Prefix,
     /// Domain name in labels (RFC 1035 §3.1).
     Name,
-    /// Bytes that text cannot give.
+    /// Bytes that the text of a configuration cannot give.
     Opaque,
-    /// Length and value of a port set identifier (RFC 7618 §9).
+    /// Port set identifier: its length and its value (RFC 7618 §9).
     Psid,
-    /// Resolver that is reached encrypted (RFC 9463 §4.1).
+    /// DNS resolver with encryption (RFC 9463 §4.1).
     Resolver,
-    /// Resolvers that are reached encrypted, each after its length (RFC 9463 §5.1).
+    /// DNS resolvers with encryption, each after its length (RFC 9463 §5.1).
     Resolvers,
     /// Classless routes (RFC 3442).
     Routes,
-    /// Sub-options after other fields, which text leaves out.
+    /// Sub-options after an option's other fields, which the text of a configuration leaves out.
     SubOptions,
     /// Characters that take up the rest of the option, without zeros at its end.
     Text,
@@ -44,11 +44,11 @@ pub enum Field {
     Tuple,
     /// Bytes after a length of one byte: a tuple in options of DHCPv4 that operators define.
     ShortTuple,
-    /// One byte, unsigned.
+    /// Unsigned integer in one byte.
     U8,
-    /// Two bytes, unsigned.
+    /// Unsigned integer in two bytes.
     U16,
-    /// Four bytes, unsigned.
+    /// Unsigned integer in four bytes.
     U32,
 }
 
@@ -80,7 +80,7 @@ impl Field {
     }
 }
 
-/// Definition of one option.
+/// Definition of one DHCP option: code, name and types of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Code of the defined option.
@@ -102,18 +102,18 @@ impl Definition {
     }
 }
 
-/// Defines an option whose fields occur once.
+/// Creates the definition of an option whose fields occur once.
 pub(crate) const fn one(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     Definition::standard(code, name, fields)
 }
 
-/// Defines an option whose last field repeats.
+/// Creates the definition of an option whose last field repeats.
 pub(crate) const fn array(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     let name = Cow::Borrowed(name);
     Definition { code, name, fields: Cow::Borrowed(fields), array: true, encapsulates: None }
 }
 
-/// Defines an option with sub-options of a space after its fields.
+/// Creates the definition of an option with sub-options of the space `space` after its fields.
 pub(crate) const fn container(
     code: u16,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Options that the operator defines, and the look-up of any option.
+//! Options that the operator defines, and the look-up of any option by code or name.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ impl OptionDataEntry {
     }
 }
 
-/// Reads one element of `option-data`.
+/// Reads one option, an element of `option-data`.
 pub(super) fn read<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseContext,
@@ -110,7 +110,7 @@ pub(super) fn read<F: ConfigFamily>(
     })
 }
 
-/// Reads `client-classes` of an option: its class tags, trimmed, empty ones dropped.
+/// Reads the class tags of an option (`client-classes`), trimmed, without empty ones.
 fn tags(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<String> {
     let items = fields.list("client-classes", findings).iter();
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
