@@ -88,7 +88,8 @@ pub trait CommandBackend {
     fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts>;
     /// Returns the number (`id`) of every subnet, ascending.
     fn subnet_ids(&self) -> Vec<u32>;
-    /// Returns the subnet that the server would select for a message with these properties.
+    /// Returns the subnet that the server would select for a message with the properties
+    /// `selector`.
     fn select_subnet(&self, selector: &Selector) -> Option<Selected>;
 
     /// Returns the interface through which commands read and change the server's leases.

@@ -38,8 +38,8 @@ impl OptionNames {
         Self { standard, space, defined: Vec::new() }
     }
 
-    /// Returns these options with the definitions in `option-def` of `scope` added, which take
-    /// precedence.
+    /// Returns the names and codes of options with the definitions in `option-def` of `scope`
+    /// added, which take precedence.
     pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
         let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
         let parse = |definition: &Json| {

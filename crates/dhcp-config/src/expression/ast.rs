@@ -27,7 +27,7 @@ pub enum Condition {
         strict: bool,
     },
     /// Operator `or` with two or more operands: operands after a true one are not evaluated. With
-    /// `strict`, `sor`.
+    /// `strict` it is `sor`, which evaluates all.
     Any {
         /// Operands of the operator `or` or `sor`.
         parts: Vec<Condition>,

@@ -106,7 +106,7 @@ impl<'p> ExpressionParser<'p> {
         token
     }
 
-    /// Takes the next token if it is `word`; returns true if it was. Returns true if it was.
+    /// Takes the next token if it is `word`; returns true if it was.
     fn takes(&mut self, word: &str) -> bool {
         let is_next = matches!(self.peek(), (_, ExpressionToken::Word(next)) if *next == word);
         self.next += usize::from(is_next);

@@ -203,7 +203,7 @@ impl Translator {
 }
 
 /// Takes the rest of a repetition `{count}`, `{least,}` or `{least,most}` from the expression;
-/// returns the whole of it. Returns the whole of it.
+/// returns the whole of it.
 fn counts(rest: &mut &[u8]) -> Result<String, String> {
     let bad = || "a `{` is not followed by counts and `}` (`{2}`, `{1,}`, `{1,3}`)".to_owned();
     let end = rest.iter().position(|&octet| octet == b'}').ok_or_else(bad)?;

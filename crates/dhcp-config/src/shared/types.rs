@@ -138,16 +138,16 @@ impl Default for ExpiredLeases {
 /// (`sanity-checks.lease-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LeaseChecks {
-    /// Load such leases.
+    /// Load leases whose subnet does not contain their address.
     None,
-    /// Load such leases with a warning.
+    /// Load leases whose subnet does not contain their address, with a warning.
     #[default]
     Warn,
     /// Correct the leases' `subnet-id`; load them unchanged when no subnet contains the address.
     Fix,
     /// Correct the leases' `subnet-id`; drop them when no subnet contains the address.
     FixDel,
-    /// Drop such leases.
+    /// Drop leases whose subnet does not contain their address.
     Del,
 }
 
