@@ -11,7 +11,8 @@ use crate::shared::security::SecurityPolicy;
 use crate::shared::written_files::WrittenFiles;
 use crate::source::Sources;
 
-/// State of the parse of one configuration. It can be used as its problems.
+/// State of the parse of one configuration. Functions that take its problems alone,
+/// [`ParseDiagnostics`], also take the state.
 #[derive(Debug, Default)]
 pub(crate) struct ParseContext {
     diagnostics: ParseDiagnostics,

@@ -137,7 +137,7 @@ pub fn parse_dhcp6_lenient(
 }
 
 /// Reads a DHCPv4 reservation from outside of a configuration, a JSON map; `definitions` is the
-/// list `option-def` by which its options are read. Returns it with its warnings.
+/// list `option-def` by which its options are read. Returns the reservation with its warnings.
 ///
 /// # Errors
 /// Returns every problem of the reservation.

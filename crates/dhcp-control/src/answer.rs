@@ -115,7 +115,7 @@ impl CommandAnswer {
         text
     }
 
-    /// Returns the answer's map for the client as a JSON value. Over HTTP it is in a list.
+    /// Returns the answer's map for the client as a JSON value. Over HTTP the map is in a list.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();

@@ -39,7 +39,7 @@ pub trait CommandBackend {
     /// # Errors Returns all of its problems, or the reason why [`Self::apply`] would refuse it.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure>;
     /// Applies a whole configuration, `{ "Dhcp4": { ... } }`, without writing it to a file.
-    /// Afterwards [`Self::configuration`] returns it, with defaults.
+    /// Afterwards [`Self::configuration`] returns the configuration with defaults.
     ///
     /// # Errors Returns the failure. The old configuration stays in use unless the failure is
     /// [`ApplyFailure::Partial`].
@@ -100,7 +100,7 @@ pub trait CommandBackend {
     fn start_cleanup(&mut self) -> CleanupStartResult;
 
     /// Returns the state of the DHCP service, enabled or disabled, for commands to change. The
-    /// daemon checks it after each command and once a second.
+    /// daemon checks the state after each command and once a second.
     fn service(&mut self) -> &mut ServiceState;
     /// Returns the facts about the server that `status-get` shows in addition to the service's
     /// state.
@@ -123,7 +123,7 @@ pub trait CommandBackend {
     fn counts(&self) -> ServerCounts;
 }
 
-/// Leases of a server, as an administrator reads and changes them by commands. A change here is as
+/// Leases of a server, as an administrator reads and changes them by commands. Such a change is as
 /// durable as any, and counts in the statistics like a client's.
 pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns the lease of the address `ip` of the given kind; for a prefix, of any length.

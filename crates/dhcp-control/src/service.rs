@@ -15,8 +15,8 @@ pub(crate) const HA_REMOTE: u32 = 2000;
 /// First origin number of lost database connections.
 pub(crate) const DATABASE: u32 = 3000;
 
-/// State of the DHCP service, which runs while no origin has disabled it. Each origin disables it
-/// independently, until the same origin enables the service or its period is over.
+/// State of the DHCP service, which runs while no origin has disabled it. Each origin disables the
+/// service independently, until the same origin enables the service or the period is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceState {
     /// Origins that have disabled the service, each with the monotonic time in nanoseconds at which

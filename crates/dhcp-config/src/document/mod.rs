@@ -220,8 +220,8 @@ impl DocumentSchema {
     }
 
     /// Completes times of `scope` that lack a minimum or a maximum: the value is both, unless the
-    /// valid lifetime replaces it. Not for networks: their members would inherit bounds that the
-    /// operator has not set.
+    /// valid lifetime replaces it. Not called for networks: their members would inherit bounds that
+    /// the operator has not set.
     fn complete_bounds(&self, scope: &mut Map<String, Json>) {
         let valid = scope.get("valid-lifetime").and_then(Json::as_u64).unwrap_or(0);
         for key in self.bounded {

@@ -19,7 +19,8 @@ pub enum Condition {
     /// Negation `not`: true if the condition is false.
     Not(Box<Condition>),
     /// Operator `and` with two or more operands: operands after a false one are not evaluated. With
-    /// `strict`, `sand`: all are evaluated, so that an error in any makes the whole an error.
+    /// `strict` it is `sand`, which evaluates all, so that an error in any makes the whole an
+    /// error.
     All {
         /// Operands of the operator `and` or `sand`.
         parts: Vec<Condition>,
@@ -74,7 +75,7 @@ pub enum TextExpression {
         separator: Box<TextExpression>,
     },
     /// Choice `ifelse(condition, a, b)` between two texts: only the chosen text is evaluated. With
-    /// `strict`, `sifelse`: both are.
+    /// `strict` it is `sifelse`, which evaluates both.
     Choice {
         /// Condition that chooses between the texts.
         condition: Box<Condition>,

@@ -188,8 +188,8 @@ impl Translator {
         set.write(&mut self.pattern);
     }
 
-    /// Repeats the last part of the pattern, with the operator that `write` appends. The result is
-    /// the last part then: `a+?` is `(a+)?` here.
+    /// Repeats the last part of the pattern, with the operator that `write` appends. The result
+    /// then is the last part: `a+?` means `(a+)?` in these expressions.
     fn repeat(&mut self, octet: u8, write: impl FnOnce(&mut String)) -> Result<(), String> {
         let Some(start) = self.atom else {
             return Err(format!("`{}` has nothing before it to repeat", char::from(octet)));
@@ -228,7 +228,7 @@ const fn rank(octet: u8) -> i8 {
 }
 
 /// Takes the rest of a bracket expression `[...]`, in which a backslash is an ordinary character,
-/// and returns the bytes that it matches. Returns the bytes that it matches.
+/// and returns the bytes that it matches.
 fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     let open = || "a `[` is not closed".to_owned();
     let is_negated = rest.first() == Some(&b'^');

@@ -79,7 +79,7 @@ pub struct SampleLimits {
 }
 
 /// Returns a reader of the server's map in a whole configuration; `None` when there is no usable
-/// one. Its options are defined by then, for the readers that follow.
+/// one. The options that the map defines are known afterwards, for the readers that follow.
 pub(crate) fn top<'v, F: ConfigFamily>(
     root: &'v JsonValue,
     findings: &mut ParseContext,
@@ -236,8 +236,8 @@ pub(crate) fn compatibility<const N: usize>(
     flags
 }
 
-/// Checks the global keys of Kea's packet queues. They have no effect: here messages wait in the
-/// kernel only.
+/// Checks the global keys of Kea's packet queues, which have no effect: in this server messages
+/// wait in the kernel only.
 fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
@@ -252,8 +252,8 @@ fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseCo
     }
 }
 
-/// Reads the number of shards from the map `multi-threading`. As in Kea it is on by default, and a
-/// size of 0 is the number of processors.
+/// Reads the number of shards from the map `multi-threading`. As in Kea, multi-threading is on by
+/// default, and a size of 0 is the number of processors.
 fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");

@@ -144,7 +144,7 @@ fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut
 }
 
 /// Reports parameters of a hook library that has none. `binding-variables` of the lease commands
-/// have no effect here; Kea keeps them with leases.
+/// have no effect in this server; Kea keeps them with leases.
 fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseContext) {
     let JsonContent::Map(entries) = &value.kind else {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);

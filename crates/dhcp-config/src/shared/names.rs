@@ -1,7 +1,7 @@
 //! Reader of the settings of clients' host names: `dhcp-ddns`, and the keys `ddns-...` and
-//! `hostname-char-...` of the global scope, networks, subnets and pools. All are checked as Kea
-//! does; those have an effect that Kea follows also when it updates no DNS server: those that shape
-//! the name of a client.
+//! `hostname-char-...` of the global scope, networks, subnets and pools. All keys are checked as
+//! Kea does. Only the keys that shape the name of a client have an effect: those that Kea follows
+//! also when it updates no DNS server.
 
 use core::net::IpAddr;
 

@@ -114,8 +114,7 @@ impl<F: Scoped> Subnets<'_, F> {
     }
 }
 
-/// Checks that members of a shared network name one interface, `shared` being the first one named.
-/// `shared` is the first one named.
+/// Checks that members of a shared network name one interface; `shared` is the first one named.
 fn check_interface(
     interface: Option<PositionedValue<String>>,
     shared: &mut Option<PositionedValue<String>>,

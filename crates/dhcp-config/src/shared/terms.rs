@@ -197,8 +197,8 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         }
     }
 
-    /// Checks that T1 is before T2 and T2 before the end of the lease, and warns if not. As in Kea,
-    /// all else is a warning.
+    /// Checks that T1 is before T2 and T2 before the end of the lease, and warns if not, as Kea
+    /// does.
     fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut ParseContext) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value

@@ -26,7 +26,7 @@ pub struct Pool<A, C> {
 /// Lifetime of leases in seconds, and the bounds of lifetimes that a client may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Lifetime in seconds for clients that request none. The valid lifetime is 7200 by default.
+    /// Lifetime in seconds for clients that request none. Default 7200 for the valid lifetime.
     pub default_s: u32,
     /// Minimum of lifetimes that a client may request, in seconds; the default lifetime when not
     /// set.

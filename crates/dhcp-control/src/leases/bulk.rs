@@ -69,8 +69,8 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
     }
 }
 
-/// Deletes the lease that `selector` names; counts it in `done`, or adds a report to `failed`. It
-/// skips a lease that is named by its client and does not exist.
+/// Deletes the lease that `selector` names; counts it in `done`, or adds a report to `failed`. Does
+/// nothing for a lease that is named by its client and does not exist.
 fn delete<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     selector: &LeaseSelector<F>,

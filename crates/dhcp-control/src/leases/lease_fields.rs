@@ -228,7 +228,7 @@ pub(super) fn identifier(text: &str, lens: RangeInclusive<usize>) -> Result<Vec<
     Ok(octets)
 }
 
-/// Reads a hardware address from text. Kea's texts have no type; it is Ethernet.
+/// Reads a hardware address from text. Kea's texts have no hardware type; the type is Ethernet.
 pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     let octets = octets_from_colon_hex(text)?;
     if octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {

@@ -1,6 +1,6 @@
 //! Parts of a subnet that a command adds to another subnet or removes from it (`subnet#-delta-add`,
-//! `subnet#-delta-del`). A pool or option of one equals one of the other if their identifying keys
-//! agree.
+//! `subnet#-delta-del`). A pool or option of one subnet equals one of the other if their
+//! identifying keys agree.
 
 use core::net::IpAddr;
 
