@@ -52,7 +52,7 @@ pub trait IncludeResolver {
     /// Returns the text of the file `path`, which the file `including` includes.
     ///
     /// # Errors
-    /// Returns why the file cannot be read, as one phrase for the operator.
+    /// Returns the reason why the file cannot be read, as one phrase for the operator.
     fn read(&mut self, including: &str, path: &str) -> Result<String, String>;
 }
 

@@ -47,7 +47,7 @@ pub struct MetricsSnapshot<'a> {
 pub struct ProcessFacts {
     /// Version of Godwit that the process runs.
     pub version: &'static str,
-    /// Version of Kea that clients of the control socket may take this server for.
+    /// Version of Kea that programs may take this server for.
     pub kea: &'static str,
     /// Time at which the process started, in seconds since 1970.
     pub started_s: f64,

@@ -32,7 +32,7 @@ pub enum PerformanceFault {
     SmallPool,
     /// Many subnets that have small pools.
     ManySubnets,
-    /// Shared networks, which cost time for each message.
+    /// Shared networks, whose subnets the server searches one after the other for a client.
     SharedNetwork,
     /// Kinds of identifiers by which the server looks clients up, although no reservation has them.
     UnusedIdentifier,

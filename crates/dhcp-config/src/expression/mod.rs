@@ -55,12 +55,12 @@ pub trait Vocabulary {
     /// each class, in order.
     ///
     /// # Errors
-    /// Returns the reason why not, as a phrase for the operator.
+    /// Returns the reason why `member` must not name the class, as a phrase for the operator.
     fn check_class(&mut self, name: &str) -> Result<(), String>;
     /// Compiles the regular expression `source` of the function `match`.
     ///
     /// # Errors
-    /// Returns the fault, as a phrase for the operator.
+    /// Returns the fault of the regular expression, as a phrase for the operator.
     fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
         Pattern::new(source)
     }

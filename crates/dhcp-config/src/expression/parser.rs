@@ -12,7 +12,7 @@ use super::{Condition, DEPTH_MAX, ExpressionError, TextExpression, Vocabulary};
 /// Parses an expression that is true or false, such as the `test` of a class.
 ///
 /// # Errors
-/// Returns the first error.
+/// Returns the first error in the expression.
 pub fn parse_condition(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
@@ -26,7 +26,7 @@ pub fn parse_condition(
 /// Parses an expression whose value is a string, such as a `template-test`.
 ///
 /// # Errors
-/// Returns the first error.
+/// Returns the first error in the expression.
 pub fn parse_text(
     text: &str,
     vocabulary: &mut dyn Vocabulary,

@@ -33,7 +33,7 @@ impl Pattern {
     /// Compiles the regular expression `source`.
     ///
     /// # Errors
-    /// Returns the fault, as a phrase for the operator.
+    /// Returns the fault of the regular expression, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let octets = syntax::Config::new().unicode(false).utf8(false).crlf(true);
         // Parsed alone first, so that brackets cannot close the group that is put around it.

@@ -43,7 +43,7 @@ impl CharacterSet {
     /// Compiles the regular expression `source`. With an empty one names stay as they are.
     ///
     /// # Errors
-    /// Returns the fault, as a phrase for the operator.
+    /// Returns the fault of the regular expression, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let matcher = if source.is_empty() {
             Matcher::Nothing

@@ -87,7 +87,7 @@ pub(super) enum Translation {
 /// Translates an extended regular expression to the syntax of the automaton library.
 ///
 /// # Errors
-/// Returns the fault, as a phrase for the operator.
+/// Returns the fault of the regular expression, as a phrase for the operator.
 pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     if expression.len() > LONGEST {
         return Err(format!("it has more than {LONGEST} bytes"));
