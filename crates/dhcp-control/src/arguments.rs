@@ -21,8 +21,9 @@ pub(crate) struct ReceivedCommand<'a> {
 impl<'a> ReceivedCommand<'a> {
     /// Returns the arguments of the command as a map.
     ///
-    /// # Errors Returns the errors of [`Self::optional_map`], or an error if there are no
-    /// arguments.
+    /// # Errors
+    ///
+    /// Returns the errors of [`Self::optional_map`], or an error if there are no arguments.
     pub(crate) fn map(&self) -> Result<ArgumentFields<'a>, CommandAnswer> {
         self.optional_map()?
             .ok_or_else(|| CommandAnswer::error("Missing mandatory 'arguments' parameter."))
@@ -30,7 +31,9 @@ impl<'a> ReceivedCommand<'a> {
 
     /// Returns the arguments of the command as a map, if there are any.
     ///
-    /// # Errors Returns an error if they are not a map.
+    /// # Errors
+    ///
+    /// Returns an error answer if the arguments are not a map.
     pub(crate) fn optional_map(&self) -> Result<Option<ArgumentFields<'a>>, CommandAnswer> {
         match self.arguments {
             None => Ok(None),
@@ -42,7 +45,9 @@ impl<'a> ReceivedCommand<'a> {
     /// Returns the arguments of the command as a map, with the error texts of the hook libraries
     /// for subnets and classes.
     ///
-    /// # Errors Returns an error if there are no arguments, or if they are not a map.
+    /// # Errors
+    ///
+    /// Returns an error if there are no arguments, or if they are not a map.
     pub(crate) fn named_map(&self) -> Result<ArgumentFields<'a>, CommandAnswer> {
         let name = self.name;
         match self.arguments {

@@ -36,12 +36,17 @@ pub trait CommandBackend {
     fn configuration(&self) -> &Value;
     /// Checks a whole configuration without applying it.
     ///
-    /// # Errors Returns all of its problems, or the reason why [`Self::apply`] would refuse it.
+    /// # Errors
+    ///
+    /// Returns all problems of the configuration, or the reason why [`Self::apply`] would refuse
+    /// it.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure>;
     /// Applies a whole configuration, `{ "Dhcp4": { ... } }`, without writing it to a file.
     /// Afterwards [`Self::configuration`] returns the configuration with defaults.
     ///
-    /// # Errors Returns the failure. The old configuration stays in use unless the failure is
+    /// # Errors
+    ///
+    /// Returns the failure. The old configuration stays in use unless the failure is
     /// [`ApplyFailure::Partial`].
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure>;
     /// Applies a whole configuration as [`Self::apply`] does, and ends the history of the subnets'
@@ -49,7 +54,9 @@ pub trait CommandBackend {
     ///
     /// [`Statistics::restart_subnets`]: crate::statistics::Statistics::restart_subnets
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.apply(document)
     }
@@ -57,7 +64,9 @@ pub trait CommandBackend {
     /// [`Self::configuration`], with the same effect as [`Self::apply`] of the whole configuration.
     /// A server with many reservations implements this more efficiently.
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn change_host(
         &mut self,
         subnet_id: u32,
@@ -72,13 +81,17 @@ pub trait CommandBackend {
 
     /// Reads the server's configuration file again and applies it.
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn reload(&mut self) -> Result<(), ApplyFailure>;
     /// Writes the running configuration to `file`, or if that is `None` to the file that it was
     /// read from.
     ///
-    /// # Errors Returns one sentence: the operation that failed with its file, or that the server
-    /// must not write there.
+    /// # Errors
+    ///
+    /// Returns one sentence: the operation that failed with its file, or that the server must not
+    /// write that file.
     fn write(&mut self, file: Option<&str>) -> Result<WrittenFile, String>;
 
     /// Returns the properties of the subnet with the number `id`; `None` if there is no such
@@ -109,11 +122,15 @@ pub trait CommandBackend {
     fn interfaces(&self) -> Vec<InterfaceFacts>;
     /// Detects the system's network interfaces again.
     ///
-    /// # Errors Names the operation that failed.
+    /// # Errors
+    ///
+    /// Names the operation that failed.
     fn detect_interfaces(&mut self) -> Result<(), String>;
     /// Serves clients on further network interfaces, named as in `interfaces-config`.
     ///
-    /// # Errors Names the operation that failed and the interface.
+    /// # Errors
+    ///
+    /// Names the operation that failed and the interface.
     fn add_interfaces(&mut self, names: &[String]) -> Result<(), String>;
     /// Ends the server's process soon, after the answer to the command has been sent. `exit_value`
     /// is its exit code.
@@ -137,16 +154,22 @@ pub trait LeaseAdministration<F: CommandFamily> {
     fn for_each(&self, visit: &mut dyn FnMut(&F::Lease));
     /// Stores `lease` as `mode` demands: as a new one, instead of one that exists, or either.
     ///
-    /// # Errors Returns the reason; nothing has changed.
+    /// # Errors
+    ///
+    /// Returns the reason why the lease was not stored; nothing has changed.
     fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
     /// Deletes the lease of `address`; returns true if there was one.
     ///
-    /// # Errors Returns the reason why it could not be removed, in one sentence.
+    /// # Errors
+    ///
+    /// Returns the reason why the lease could not be removed, in one sentence.
     fn remove(&mut self, address: F::Address) -> Result<bool, String>;
     /// Writes all leases to `file` in the format of the lease file, and returns the path of the
     /// written file.
     ///
-    /// # Errors Names the operation that failed and the file.
+    /// # Errors
+    ///
+    /// Names the operation that failed and the file.
     fn write(&mut self, file: &str) -> Result<String, String>;
 }
 

@@ -50,7 +50,9 @@ pub(crate) fn colon_hex(octets: &[u8]) -> String {
 /// Reads bytes from pairs of hexadecimal digits with colons between them; single digits are
 /// allowed.
 ///
-/// # Errors Returns the error in Kea's words.
+/// # Errors
+///
+/// Returns the error in Kea's words.
 pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
     separated(text, ':')
 }
@@ -58,7 +60,9 @@ pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
 /// Reads bytes from hexadecimal digits with colons, spaces or nothing between pairs, the latter
 /// also after `0x`.
 ///
-/// # Errors Returns the error in Kea's words.
+/// # Errors
+///
+/// Returns the error in Kea's words.
 pub(crate) fn octets_from_hex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(separator) = [':', ' '].into_iter().find(|&separator| text.contains(separator)) {
         return separated(text, separator);
