@@ -1,20 +1,20 @@
-//! Operations common to both kinds of address: bits, prefixes, spelling.
+//! Operations that IPv4 and IPv6 addresses have in common: bits, prefixes, spelling.
 
 use core::fmt::{Debug, Display};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-/// Address of one family.
+/// IP address of one family, as the shared readers of configurations use it.
 pub(crate) trait Address: Copy + Ord + Debug + Display + FromStr {
-    /// Number of bits.
+    /// Number of bits of an address: 32 or 128.
     const BITS: u8;
-    /// Kind of address in words, with its article.
+    /// Kind of address in messages, with its article.
     const KIND: &'static str;
 
     /// Returns the address as a number, in the low [`Self::BITS`] bits.
     fn to_bits(self) -> u128;
 
-    /// Returns the address with these low bits.
+    /// Returns the address whose low [`Self::BITS`] bits are those of `bits`.
     fn from_bits(bits: u128) -> Self;
 
     /// Returns true if the address is a multicast address, which names a group of receivers.
@@ -55,28 +55,28 @@ impl Address for Ipv6Addr {
     }
 }
 
-/// Returns the bits after a prefix of `length` bits.
+/// Returns a mask of the host bits of an address, those after a prefix of `length` bits.
 fn host_bits<A: Address>(length: u8) -> u128 {
     let all = u128::MAX >> (128 - u32::from(A::BITS));
     all.checked_shr(length.into()).unwrap_or(0)
 }
 
-/// Returns the address with its host bits cleared: the first of its prefix.
+/// Returns the address with its host bits cleared: the first address of its prefix.
 pub(crate) fn first_of<A: Address>(address: A, length: u8) -> A {
     A::from_bits(address.to_bits() & !host_bits::<A>(length))
 }
 
-/// Returns the address with its host bits set: the last of its prefix.
+/// Returns the address with its host bits set: the last address of its prefix.
 pub(crate) fn last_of<A: Address>(address: A, length: u8) -> A {
     A::from_bits(address.to_bits() | host_bits::<A>(length))
 }
 
-/// Returns true if a range is the whole address space.
+/// Returns true if the range from `first` to `last` is the whole address space of the family.
 pub(crate) fn is_everything<A: Address>(first: A, last: A) -> bool {
     first.to_bits() == 0 && last.to_bits() == host_bits::<A>(0)
 }
 
-/// Reads `address/length`; host bits may be set.
+/// Reads an address and a prefix length from the text `address/length`; host bits may be set.
 pub(crate) fn prefix<A: Address>(text: &str) -> Option<(A, u8)> {
     let (address, length) = text.split_once('/')?;
     let length = length.trim().parse().ok().filter(|length| *length <= A::BITS)?;

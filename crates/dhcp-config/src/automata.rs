@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use crate::expression::Pattern;
 use crate::shared::CharacterSet;
 
-/// Maximum number of bytes of all automata together.
+/// Maximum size of all automata of a configuration together, in bytes.
 const ALL_MAX_BYTES: usize = 32 << 20;
-/// Bytes that count for an expression that cannot be compiled: it may have taken the time of a
-/// large one.
+/// Size that counts for an expression which cannot be compiled, in bytes: it may have taken the
+/// time of a large one.
 const FAILED_BYTES: usize = 1 << 20;
 
 const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \
                         mebibytes together";
 
-/// Expressions compiled so far.
+/// Regular expressions of a configuration that were compiled so far.
 #[derive(Debug)]
 pub(crate) struct Automata {
     left_bytes: usize,
@@ -31,13 +31,13 @@ impl Default for Automata {
 }
 
 impl Automata {
-    /// Returns the compiled pattern of the `match` expression `source`.
+    /// Returns the compiled pattern of the regular expression `source` in `match`.
     pub(crate) fn pattern(&mut self, source: &str) -> Result<Pattern, String> {
         let (left_bytes, patterns) = (&mut self.left_bytes, &mut self.patterns);
         compiled(left_bytes, patterns, source, Pattern::new, Pattern::bytes)
     }
 
-    /// Returns the compiled set of the `hostname-char-set` `source`.
+    /// Returns the compiled character set of `source`, the value of `hostname-char-set`.
     pub(crate) fn set(&mut self, source: &str) -> Result<CharacterSet, String> {
         let (left_bytes, sets) = (&mut self.left_bytes, &mut self.sets);
         compiled(left_bytes, sets, source, CharacterSet::new, CharacterSet::bytes)

@@ -1,4 +1,4 @@
-//! State of a parse apart from its texts: the problems, and data about other parts of the
+//! State of the parse of one configuration: the problems, and data about other parts of the
 //! configuration that readers need.
 
 use core::ops::{Deref, DerefMut};
@@ -11,38 +11,39 @@ use crate::shared::security::SecurityPolicy;
 use crate::shared::written_files::WrittenFiles;
 use crate::source::Sources;
 
-/// State of one parse. It can be used as its problems.
+/// State of the parse of one configuration. Functions that take its problems alone,
+/// [`ParseDiagnostics`], also take the state.
 #[derive(Debug, Default)]
 pub(crate) struct ParseContext {
     diagnostics: ParseDiagnostics,
-    /// Rules for paths, sockets and secrets.
+    /// Rules for the paths, sockets and secrets of the configuration.
     pub(crate) security: SecurityPolicy,
-    /// Regular expressions compiled so far.
+    /// Regular expressions of the configuration compiled so far.
     pub(crate) automata: Automata,
-    /// Files that the server is to write, as far as they were read.
+    /// Files that the server writes with this configuration, as far as they were read.
     pub(crate) written: WrittenFiles,
-    /// Definitions of the file that must be known before anything may refer to them.
+    /// Option definitions of the file, which must be known before anything may refer to them.
     pub(crate) definitions: Definitions,
 }
 
 impl ParseContext {
-    /// Creates the state of a parse by the rules of `security`.
+    /// Creates the state of a parse that applies the security rules `security`.
     pub(crate) fn with_security(security: SecurityPolicy) -> Self {
         Self { security, ..Self::default() }
     }
 
-    /// Creates the state of a parse by the rules of `security`, with every problem, without a
-    /// limit.
+    /// Creates the state of a parse that applies the security rules `security` and keeps every
+    /// problem, without a limit.
     pub(crate) fn unbounded(security: SecurityPolicy) -> Self {
         Self { diagnostics: ParseDiagnostics::unbounded(), security, ..Self::default() }
     }
 
-    /// Returns the problems.
+    /// Returns the problems of the configuration, with positions not yet turned into lines.
     pub(crate) fn into_diagnostics(self) -> ParseDiagnostics {
         self.diagnostics
     }
 
-    /// Returns the problems in the order of their positions.
+    /// Returns the problems of the configuration in the order of their positions.
     pub(crate) fn into_problems(self, sources: &Sources) -> Vec<ConfigProblem> {
         self.diagnostics.into_problems(sources)
     }

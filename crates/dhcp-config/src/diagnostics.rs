@@ -1,4 +1,4 @@
-//! Problems that a parse has found so far.
+//! Problems that the parse of a configuration has found so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,56 +6,57 @@ use crate::problem::{ConfigProblem, Severity};
 use crate::shared::inactive::{InactiveFeature, UnsupportedFeature};
 use crate::source::{SourcePosition, Sources};
 
-/// Maximum length of a message or help, in characters: they quote the file.
+/// Maximum length of a problem's message or help, in characters: both quote the file.
 const MESSAGE_WIDTH: usize = 400;
 
-/// Maximum number of problems of one run: further ones are counted and not reported.
+/// Maximum number of problems that one parse reports: further ones are counted and not reported.
 const MAX_FINDINGS: usize = 1_000;
-/// Maximum number of unknown names of one run for which a near name is looked for.
+/// Maximum number of unknown names of one parse for which a near name is looked for.
 const MAX_SUGGESTIONS: usize = 50;
 
-/// Identifier of warnings of unsupported settings.
+/// Identifier of warnings about unsupported settings in the log.
 const UNSUPPORTED: &str = "DHCPX_CONFIG_UNSUPPORTED";
 
-/// Advice of a finding.
+/// Advice of a problem to the operator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Help {
     None,
     Text(String),
-    /// Phrase that a second position follows.
+    /// Phrase of the advice, followed by a second position.
     Position(&'static str, SourcePosition),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ParseDiagnostic {
     at: SourcePosition,
-    /// Offset of the position within the string that begins at `at`, in bytes of its decoded value.
+    /// Offset of the problem's position within the string that begins at `at`, in bytes of its
+    /// decoded value.
     inside: Option<usize>,
     severity: Severity,
-    /// Kea's identifier of the warning, if it has one.
+    /// Kea's identifier of the warning; `None` if it has none.
     id: Option<&'static str>,
     message: String,
     help: Help,
 }
 
-/// Problems found so far, positions not yet turned into lines and columns.
+/// Problems of a configuration found so far, positions not yet turned into lines and columns.
 #[derive(Debug, Default)]
 pub(crate) struct ParseDiagnostics {
     // A set, because a bad global value is found again by every subnet that inherits it.
     set: BTreeSet<ParseDiagnostic>,
     errors: usize,
-    /// Number of problems beyond [`MAX_FINDINGS`].
+    /// Number of problems beyond the limit [`MAX_FINDINGS`], which are not kept.
     left_out: usize,
-    /// True if every problem is wanted, without a limit.
+    /// True if every problem is kept, without the limit [`MAX_FINDINGS`].
     is_unbounded: bool,
-    /// Number of near names suggested so far.
+    /// Number of near names suggested for unknown names so far.
     suggestions: usize,
-    /// Unsupported settings, by name, with the first position.
+    /// Unsupported features that the configuration sets, by name, with the first position of each.
     inactive: BTreeMap<&'static str, (SourcePosition, &'static UnsupportedFeature)>,
 }
 
 impl ParseDiagnostics {
-    /// Creates an empty set without a limit.
+    /// Creates an empty set of problems without a limit of their number.
     pub(crate) fn unbounded() -> Self {
         Self { is_unbounded: true, ..Self::default() }
     }
@@ -97,7 +98,7 @@ impl ParseDiagnostics {
         self.push(Severity::Error, at, message.into(), Help::Text(help.into()));
     }
 
-    /// Adds an error that concerns a second position; `phrase` introduces it.
+    /// Adds an error that concerns two positions; `phrase` introduces the second.
     pub(crate) fn error_with_second_position(
         &mut self,
         at: SourcePosition,
@@ -127,7 +128,7 @@ impl ParseDiagnostics {
         self.push(Severity::Warning, at, message.into(), Help::Text(help.into()));
     }
 
-    /// Notes that the setting at `at` needs a feature that this version does not support. The
+    /// Records that the setting at `at` needs a feature that this version does not support. The
     /// operator gets one warning per feature, however many settings need it.
     pub(crate) fn inactive(&mut self, at: SourcePosition, feature: &'static UnsupportedFeature) {
         let first = self.inactive.entry(feature.name).or_insert((at, feature));
@@ -139,7 +140,8 @@ impl ParseDiagnostics {
         self.inactive.values().map(|(_, feature)| feature.value()).collect()
     }
 
-    /// Returns the errors with their messages, and the second position of those that concern two.
+    /// Returns the errors with their positions and messages, and the second position of errors that
+    /// concern two.
     pub(crate) fn iter_errors(
         &self,
     ) -> impl Iterator<Item = (SourcePosition, &str, Option<SourcePosition>)> {
@@ -153,7 +155,7 @@ impl ParseDiagnostics {
         })
     }
 
-    /// Adds the problems of `other`.
+    /// Adds the problems of the set `other` to this one.
     pub(crate) fn extend(&mut self, other: Self) {
         for (at, feature) in other.inactive.into_values() {
             self.inactive(at, feature);
@@ -163,18 +165,19 @@ impl ParseDiagnostics {
         }
     }
 
-    /// Returns true if further problems are only counted.
+    /// Returns true if the limit is reached, so that further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.set.len() >= MAX_FINDINGS && !self.is_unbounded
     }
 
-    /// Returns true if one more near name may be looked for: among many names that takes time.
+    /// Returns true if one more near name for an unknown name may be looked for: among many names
+    /// that takes time.
     pub(crate) fn may_suggest(&mut self) -> bool {
         self.suggestions += 1;
         self.suggestions <= MAX_SUGGESTIONS
     }
 
-    /// Returns the number of errors so far.
+    /// Returns the number of errors found so far.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
@@ -183,7 +186,7 @@ impl ParseDiagnostics {
         self.errors > 0
     }
 
-    /// Returns the problems in the order of their positions.
+    /// Returns the problems of the configuration in the order of their positions.
     pub(crate) fn into_problems(mut self, sources: &Sources) -> Vec<ConfigProblem> {
         for (at, feature) in core::mem::take(&mut self.inactive).into_values() {
             let (severity, id) = (Severity::Warning, Some(UNSUPPORTED));
@@ -215,8 +218,8 @@ impl ParseDiagnostics {
     }
 }
 
-/// Returns the text without control characters, which a quoted part of the file may hold, and not
-/// longer than a terminal takes.
+/// Returns the text of a message without control characters, which a quoted part of the file may
+/// hold, and not longer than a terminal takes.
 fn printable(text: &str) -> String {
     let mut printed = String::with_capacity(text.len().min(MESSAGE_WIDTH));
     for (count, c) in text.chars().enumerate() {

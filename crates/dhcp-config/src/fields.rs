@@ -1,5 +1,5 @@
-//! Reading a map key by key: the reader takes each key with its type and range, and a key that no
-//! reader takes is unknown.
+//! Reader of a configuration map key by key: it takes each key with its type and range, and a key
+//! that no reader takes is unknown.
 
 use core::ops::RangeInclusive;
 
@@ -9,9 +9,9 @@ use crate::json::{JsonContent, JsonMember, JsonValue};
 use crate::source::{PositionedValue, SourcePosition};
 use base::nearest;
 
-/// Map being read.
+/// Reader of one configuration map, with the keys that were taken so far.
 pub(crate) struct MapReader<'v> {
-    /// Position of the map.
+    /// Position of the map in the configuration.
     pub(crate) at: SourcePosition,
     /// Name of the map in messages: "`subnet4`", "a pool".
     what: &'static str,
@@ -19,14 +19,15 @@ pub(crate) struct MapReader<'v> {
     taken_keys: Vec<&'static str>,
 }
 
-/// Number of keys that the readers of most maps take.
+/// Number of keys that the readers of most configuration maps take.
 const KEYS_OF_MOST: usize = 16;
 
-/// Range of values that Kea keeps in 32 bits.
+/// Range of integers that Kea keeps in 32 bits, unsigned.
 pub(crate) const U32: RangeInclusive<i64> = 0..=u32::MAX as i64;
 
 impl<'v> MapReader<'v> {
-    /// Returns the fields of `value`; reports an error when it is not a map.
+    /// Creates a reader of the map `value`, called `what` in messages; reports an error when the
+    /// value is not a map.
     pub(crate) fn from_value(
         value: &'v JsonValue,
         what: &'static str,
@@ -39,13 +40,14 @@ impl<'v> MapReader<'v> {
         Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(KEYS_OF_MOST) })
     }
 
-    /// Takes the entry of `key`, the first when there are two: the parser has refused the second.
+    /// Takes the map's entry `key`, the first when there are two: the parser has refused the
+    /// second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v JsonMember> {
         self.taken_keys.push(key);
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
-    /// Takes an integer within `range`.
+    /// Takes the integer under `key`, which must be within `range`, with its position.
     pub(crate) fn integer(
         &mut self,
         key: &'static str,
@@ -68,7 +70,7 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Takes an integer of 32 bits, with its position.
+    /// Takes the unsigned 32-bit integer under `key`, with its position.
     pub(crate) fn u32(
         &mut self,
         key: &'static str,
@@ -81,7 +83,7 @@ impl<'v> MapReader<'v> {
         })
     }
 
-    /// Takes a number with or without a fraction.
+    /// Takes the number under `key`, with or without a fraction, with its position.
     pub(crate) fn float(
         &mut self,
         key: &'static str,
@@ -96,7 +98,7 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Takes a boolean.
+    /// Takes the boolean under `key`, with its position.
     pub(crate) fn boolean(
         &mut self,
         key: &'static str,
@@ -110,7 +112,7 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Takes a string of UTF-8.
+    /// Takes the string under `key`, which must be UTF-8, with its position.
     pub(crate) fn text(
         &mut self,
         key: &'static str,
@@ -120,7 +122,7 @@ impl<'v> MapReader<'v> {
         text_of(&entry.value, key, findings)
     }
 
-    /// Takes the bytes of a string, without a check.
+    /// Takes the bytes of the string under `key`, without a check, with their position.
     pub(crate) fn octets(
         &mut self,
         key: &'static str,
@@ -133,7 +135,8 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Takes an address; `None` also for an empty string, which Kea reads as "not set".
+    /// Takes the address under `key`; `None` also for an empty string, which Kea reads as "not
+    /// set".
     pub(crate) fn address<A: Address>(
         &mut self,
         key: &'static str,
@@ -146,8 +149,8 @@ impl<'v> MapReader<'v> {
         address_of(text, key, findings)
     }
 
-    /// Reads a field that must be one of `words`, and returns its value; with `fold` upper
-    /// and lower case are the same.
+    /// Takes the string under `key`, which must be one of `words`, and returns that word's value;
+    /// with `fold` upper and lower case are the same.
     pub(crate) fn word<T: Copy>(
         &mut self,
         key: &'static str,
@@ -167,7 +170,7 @@ impl<'v> MapReader<'v> {
         None
     }
 
-    /// Takes the elements of a list; empty when the key is absent.
+    /// Takes the elements of the list under `key`; empty when the key is absent.
     pub(crate) fn list(
         &mut self,
         key: &'static str,
@@ -183,8 +186,8 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Takes `user-context` and `comment`, which are allowed nearly everywhere; returns the
-    /// context's map.
+    /// Takes `user-context` and `comment` of the map, which are allowed nearly everywhere; returns
+    /// the context's map.
     pub(crate) fn context(&mut self, findings: &mut ParseDiagnostics) -> Option<&'v JsonValue> {
         // No reader uses it, so it may hold any bytes.
         self.octets("comment", findings);
@@ -195,13 +198,13 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Returns the entries that have not been taken so far.
+    /// Returns the entries of the map that have not been taken so far.
     pub(crate) fn untaken_members(&self) -> Vec<&'v JsonMember> {
         let is_taken = |entry: &&JsonMember| self.taken_keys.iter().any(|key| **key == *entry.key);
         self.entries.iter().filter(|entry| !is_taken(entry)).collect()
     }
 
-    /// Reports an unknown key.
+    /// Reports that the map's entry `entry` has an unknown key.
     pub(crate) fn unknown(
         &self,
         entry: &JsonMember,
@@ -219,7 +222,7 @@ impl<'v> MapReader<'v> {
         }
     }
 
-    /// Reports every key that has not been taken.
+    /// Reports every key of the map that has not been taken as unknown.
     pub(crate) fn finish(self, findings: &mut ParseDiagnostics) {
         for entry in self.untaken_members() {
             self.unknown(entry, None, findings);
@@ -227,7 +230,7 @@ impl<'v> MapReader<'v> {
     }
 }
 
-/// Reports a value of the wrong kind, unless the lexer has reported it already.
+/// Reports that the value of `key` is of the wrong kind, unless the lexer has reported it already.
 pub(crate) fn wrong_kind<T>(
     at: SourcePosition,
     key: &str,
@@ -245,7 +248,7 @@ pub(crate) fn wrong_kind<T>(
     None
 }
 
-/// Returns the text of a value that must be a string of UTF-8.
+/// Returns the text of `value`, which must be a string of UTF-8, with its position.
 pub(crate) fn text_of<'v>(
     value: &'v JsonValue,
     key: &str,
@@ -265,7 +268,7 @@ pub(crate) fn text_of<'v>(
     }
 }
 
-/// Returns the address that a string spells.
+/// Returns the address that the string `text` spells, with its position.
 pub(crate) fn address_of<A: Address>(
     text: PositionedValue<&str>,
     key: &str,

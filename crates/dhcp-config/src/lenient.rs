@@ -1,5 +1,5 @@
-//! Reading a configuration without the subnets and reservations that have errors: the server serves
-//! the rest, and warns the operator of those left out.
+//! Reader of a configuration without the subnets and reservations that have errors: the server
+//! serves the rest, and warns the operator of those left out.
 //!
 //! An error belongs to the innermost reservation or subnet around its position. These are removed
 //! and the rest is read again, until no error is left or an error lies outside of them.
@@ -10,16 +10,16 @@ use crate::context::ParseContext;
 use crate::json::{JsonContent, JsonValue};
 use crate::source::SourcePosition;
 
-/// Lists whose elements can be left out, each with the noun for an element.
+/// Keys of lists whose elements can be left out, each with the noun for an element.
 const LISTS: [(&str, &str); 3] =
     [("subnet4", "subnet"), ("subnet6", "subnet"), ("reservations", "reservation")];
 
-/// Keys that name an element.
+/// Keys that name an element of a list in warnings.
 const NAMES: [&str; 7] =
     ["subnet", "hw-address", "duid", "client-id", "circuit-id", "flex-id", "hostname"];
 
-/// Reads `root`, leaving out elements as long as that helps. Elements left out are removed from
-/// `root`, each with a warning in `findings`.
+/// Reads the configuration `root` with `read_root`, leaving out elements with errors as long as
+/// that helps. Elements left out are removed from `root`, each with a warning in `findings`.
 pub(crate) fn read<T>(
     root: &mut JsonValue,
     findings: &mut ParseContext,
@@ -46,7 +46,7 @@ pub(crate) fn read<T>(
     }
 }
 
-/// Element of one of [`LISTS`].
+/// Subnet or reservation that can be left out: an element of one of [`LISTS`].
 #[derive(Clone)]
 struct Element {
     at: SourcePosition,
@@ -54,9 +54,9 @@ struct Element {
     is_removable: bool,
 }
 
-/// Returns the errors that lie in elements, with their messages; none when one lies outside. When
-/// two elements exclude each other, the second is left out, unless the first has an error of its
-/// own.
+/// Returns the errors that lie in subnets and reservations, with their messages; none when one
+/// error lies outside. When two elements exclude each other, the second is left out, unless the
+/// first has an error of its own.
 fn elements_of(
     root: &JsonValue,
     problems: &ParseContext,
@@ -81,7 +81,7 @@ fn elements_of(
     errors.into_iter().map(|(at, element, message, _)| (at, element, message)).collect()
 }
 
-/// Index from positions to the elements that contain them.
+/// Index from positions in a configuration to the subnets and reservations that contain them.
 #[derive(Default)]
 struct Index {
     elements: Vec<Element>,
@@ -113,7 +113,8 @@ impl Index {
         }
     }
 
-    /// Returns the innermost element around a position, which may lie inside a string.
+    /// Returns the innermost subnet or reservation around a position, which may lie inside a
+    /// string.
     fn innermost(&self, at: SourcePosition) -> Option<&Element> {
         let (position, element) = self.element_indexes.range(..=at).next_back()?;
         if position.source() != at.source() {
@@ -142,7 +143,7 @@ fn element(item: &JsonValue, what: &str) -> Element {
     Element { at: item.at, name, is_removable: what != "subnet" || !is_counted }
 }
 
-/// Removes the elements that begin at `removed` from their lists.
+/// Removes the list elements that begin at the positions `removed` from `value`.
 fn remove_elements(value: &mut JsonValue, removed: &BTreeSet<SourcePosition>) {
     match &mut value.kind {
         JsonContent::List(items) => {

@@ -44,19 +44,19 @@ use context::ParseContext;
 use json::JsonValue;
 use source::Sources;
 
-/// Source of the text of files named by `<?include "file"?>`.
+/// Source of the texts of files that a configuration includes by `<?include "file"?>`.
 ///
 /// Kea takes such a name relative to the working directory of the server, not to the including
 /// file, so within one parse equal names mean the same file.
 pub trait IncludeResolver {
-    /// Returns the text of `path`, which `including` includes.
+    /// Returns the text of the file `path`, which the file `including` includes.
     ///
     /// # Errors
-    /// Returns why the file cannot be read, as one phrase for the operator.
+    /// Returns the reason why the file cannot be read, as one phrase for the operator.
     fn read(&mut self, including: &str, path: &str) -> Result<String, String>;
 }
 
-/// Resolver that refuses every include: for text that comes without files around it.
+/// Include resolver that refuses every include: for text that comes without files around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoIncludes;
 
@@ -66,18 +66,19 @@ impl IncludeResolver for NoIncludes {
     }
 }
 
-/// Configuration that passed every check, and its warnings.
+/// Configuration that passed every check, with its warnings.
 #[derive(Clone, Debug)]
 pub struct CheckedConfig<T> {
-    /// Configuration, inheritance resolved.
+    /// Checked configuration, inheritance resolved.
     pub config: T,
-    /// Configuration as the document that a command shows.
+    /// Configuration as the JSON document that control commands show.
     pub document: ConfigDocument,
-    /// Warnings, in the order of their positions in the text.
+    /// Warnings about the configuration, in the order of their positions in the text.
     pub warnings: Vec<ConfigProblem>,
 }
 
-/// Reads the configuration of a DHCPv4 server. `name` names `text` in problems.
+/// Reads the configuration of a DHCPv4 server from `text` and checks it. `name` names `text` in
+/// problems.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
@@ -91,7 +92,8 @@ pub fn parse_dhcp4(
     parse_dhcp4_by(&options, name, text, resolver)
 }
 
-/// Reads the configuration of a DHCPv6 server. `name` names `text` in problems.
+/// Reads the configuration of a DHCPv6 server from `text` and checks it. `name` names `text` in
+/// problems.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
@@ -134,8 +136,8 @@ pub fn parse_dhcp6_lenient(
     parse_dhcp6_by(&options, name, text, resolver)
 }
 
-/// Reads a reservation of DHCPv4 from outside of a configuration, a JSON map; `definitions` is the
-/// list `option-def` by which its options are read. Returns it with its warnings.
+/// Reads a DHCPv4 reservation from outside of a configuration, a JSON map; `definitions` is the
+/// list `option-def` by which its options are read. Returns the reservation with its warnings.
 ///
 /// # Errors
 /// Returns every problem of the reservation.
@@ -146,7 +148,8 @@ pub fn parse_host4(
     parse_host::<v4::Dhcp4Family>(definitions, host)
 }
 
-/// Reads a reservation of DHCPv6 as [`parse_host4`] reads one of DHCPv4.
+/// Reads a DHCPv6 reservation from outside of a configuration, as [`parse_host4`] reads one of
+/// DHCPv4.
 ///
 /// # Errors
 /// Returns every problem of the reservation.
@@ -180,17 +183,17 @@ fn parse_host<F: hosts::ReservationFamily>(
     }
 }
 
-/// Terms on which a configuration is read.
+/// Options of reading a configuration: leniency and security rules.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigParseOptions {
-    /// True if subnets and reservations that have errors are left out, as [`parse_dhcp4_lenient`]
-    /// does.
+    /// True if the reader leaves out subnets and reservations that have errors, as
+    /// [`parse_dhcp4_lenient`] does.
     pub is_lenient: bool,
-    /// Rules for paths, sockets and secrets.
+    /// Rules for the paths, sockets and secrets that a configuration may name.
     pub policy: SecurityPolicy,
 }
 
-/// Reads the configuration of a DHCPv4 server with `options`.
+/// Reads the configuration of a DHCPv4 server as `options` demands.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of
@@ -204,7 +207,7 @@ pub fn parse_dhcp4_by(
     parse(options, name, text, resolver, v4::read_root, &document::SHAPE4)
 }
 
-/// Reads the configuration of a DHCPv6 server with `options`.
+/// Reads the configuration of a DHCPv6 server as `options` demands.
 ///
 /// # Errors
 /// Returns every problem of the text, warnings included, at least one of them of

@@ -1,18 +1,19 @@
-//! Problems as the operator reads them: each with its position, its line, and advice.
+//! Problems of a configuration as the operator reads them: each with its position, its line, and
+//! advice.
 
 use core::fmt;
 
-/// Severity of a problem: an error prevents the use of the configuration.
+/// Severity of a configuration problem: an error prevents the use of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The server refuses the configuration.
+    /// The server refuses a configuration with this problem.
     Error,
-    /// The server uses the configuration; the operator should look.
+    /// The server uses a configuration with this problem; the operator should look at it.
     Warning,
 }
 
 impl Severity {
-    /// Returns the word before the message.
+    /// Returns the severity's word in front of a message: `error` or `warning`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -22,14 +23,14 @@ impl Severity {
     }
 }
 
-/// Position in a configuration file.
+/// Position in a configuration file: line and column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigPosition {
-    /// File, as named to the parser or in the include.
+    /// Name of the file, as given to the parser or in the include.
     pub file: String,
-    /// Line, counted from 1.
+    /// Line in the file, counted from 1.
     pub line: u32,
-    /// Column in characters, counted from 1.
+    /// Column in the line, in characters, counted from 1.
     pub column: u32,
 }
 
@@ -39,29 +40,29 @@ pub struct ConfigPosition {
 /// and `help: ...`, without a final newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// Error or warning.
+    /// Severity of the problem: error or warning.
     pub severity: Severity,
-    /// File, as named to the parser or in the include.
+    /// Name of the problem's file, as given to the parser or in the include.
     pub file: String,
-    /// Line, counted from 1.
+    /// Line of the problem, counted from 1.
     pub line: u32,
-    /// Column in characters, counted from 1.
+    /// Column of the problem in characters, counted from 1.
     pub column: u32,
     /// Identifier of this kind of problem in the log, if it has one of its own;
     /// [`ConfigProblem::identifier`] returns one for every problem.
     pub id: Option<&'static str>,
     /// Description of the problem, one sentence without a full stop.
     pub message: String,
-    /// Advice to the operator.
+    /// Advice to the operator on how to remove the problem.
     pub help: Option<String>,
-    /// Line of the problem, or the part of it around the position when it is long.
+    /// Line of the file with the problem, or the part of it around the position when it is long.
     pub(crate) excerpt: String,
-    /// Number of characters of `excerpt` before the position.
+    /// Number of characters of `excerpt` before the problem's position.
     pub(crate) caret: usize,
 }
 
 impl ConfigProblem {
-    /// Returns the identifier of the problem in the log, with `DHCPX_` for `DHCP4_` or `DHCP6_`.
+    /// Returns the problem's identifier in the log, with `DHCPX_` for `DHCP4_` or `DHCP6_`.
     #[must_use]
     pub fn identifier(&self) -> &'static str {
         self.id.unwrap_or(match self.severity {
@@ -70,7 +71,7 @@ impl ConfigProblem {
         })
     }
 
-    /// Returns position, message and advice in a single line, as the log has them.
+    /// Returns the problem's position, message and advice in a single line, as the log has them.
     #[must_use]
     pub fn line(&self) -> String {
         let Self { file, line, column, message, help, .. } = self;

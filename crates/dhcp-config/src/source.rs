@@ -1,22 +1,23 @@
-//! Texts of one parse, and positions in them.
+//! Texts of the parse of one configuration, and positions in them.
 
 use std::sync::Arc;
 
 use crate::problem::ConfigPosition;
 
-/// Widest excerpt shown of a line, in characters: generated files are often one line.
+/// Maximum width of the excerpt of a line that a problem shows, in characters: generated files are
+/// often one line.
 pub(crate) const EXCERPT_WIDTH: usize = 96;
-/// Number of characters of a long line shown before the position.
+/// Number of characters of a long line that an excerpt shows before the position.
 const EXCERPT_LEAD: usize = 40;
 
-/// Distance, in bytes, between two positions of a text whose number of characters is stored.
+/// Number of bytes of a text between two positions at which the number of characters is stored.
 const BLOCK_BYTES: usize = 4_096;
 
-/// Maximum length of a text, in bytes, so that a position takes 32 bits.
+/// Maximum length of a configuration text, in bytes, so that a position takes 32 bits.
 pub(crate) const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
-/// Position: a text, and the byte offset in it. Orders by text, then offset. Every value of a file
-/// has one, and there may be millions.
+/// Position in a configuration: a text, and the byte offset in it. Orders by text, then offset.
+/// Every value of a file has one, and there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourcePosition {
     source: u32,
@@ -24,12 +25,13 @@ pub(crate) struct SourcePosition {
 }
 
 impl SourcePosition {
-    /// Returns the position at `offset` in the text with index `source`: see [`Sources::add`].
+    /// Creates the position at the byte `offset` of the text with the index `source` (see
+    /// [`Sources::add`]).
     pub(crate) const fn new(source: usize, offset: usize) -> Self {
         Self { source: source as u32, offset: offset as u32 }
     }
 
-    /// Returns the index of the text.
+    /// Returns the index of the position's text.
     pub(crate) const fn source(self) -> usize {
         self.source as usize
     }
@@ -40,21 +42,21 @@ impl SourcePosition {
     }
 }
 
-/// Value and its position.
+/// Value of a configuration and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PositionedValue<T> {
     pub(crate) value: T,
     pub(crate) at: SourcePosition,
 }
 
-/// Text with the offsets where its lines begin.
+/// Text of a configuration, with the offsets where its lines begin.
 #[derive(Debug)]
 struct SourceText {
     name: String,
     text: Arc<str>,
     line_starts: Vec<usize>,
-    /// Number of characters that begin before each block of [`BLOCK_BYTES`]: a long line must not
-    /// be counted from its start for every problem in it.
+    /// Number of characters that begin before each block of [`BLOCK_BYTES`] bytes: a long line must
+    /// not be counted from its start for every problem in it.
     characters: Vec<u32>,
 }
 
@@ -67,19 +69,20 @@ impl SourceText {
     }
 }
 
-/// Returns the number of characters that begin in `octets` of UTF-8.
+/// Returns the number of characters that begin in the UTF-8 bytes `octets`.
 fn characters_in(octets: &[u8]) -> u32 {
     octets.iter().filter(|&&octet| octet & 0xc0 != 0x80).count() as u32
 }
 
-/// All texts of one parse: the main one first, then each include as it was met.
+/// Texts of the parse of one configuration: the main one first, then each include in the order of
+/// its reading.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     list: Vec<SourceText>,
 }
 
 impl Sources {
-    /// Adds a text, which is not longer than [`MAX_TEXT_BYTES`]; returns its index.
+    /// Adds a text, which is not longer than [`MAX_TEXT_BYTES`] bytes; returns its index.
     pub(crate) fn add(&mut self, name: &str, text: Arc<str>) -> usize {
         let line_starts =
             core::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -91,17 +94,17 @@ impl Sources {
         self.list.len() - 1
     }
 
-    /// Returns the number of texts so far.
+    /// Returns the number of texts added so far.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns the name of a text.
+    /// Returns the name of the text with the index `source`.
     pub(crate) fn name(&self, source: usize) -> &str {
         &self.list[source].name
     }
 
-    /// Returns `file:line:column` of a position.
+    /// Returns the text `file:line:column` for a position.
     pub(crate) fn describe(&self, at: SourcePosition) -> String {
         let (line, column) = self.line_and_column(at);
         format!("{}:{line}:{column}", self.list[at.source()].name)
@@ -114,7 +117,7 @@ impl Sources {
         (line as u32, source.characters_before(at.offset()) - start + 1)
     }
 
-    /// Returns the file, line and column of a position, as problems show them.
+    /// Returns the file, line and column of the position `at`, as problems show them.
     pub(crate) fn locate(&self, at: SourcePosition) -> ConfigPosition {
         let (line, column) = self.line_and_column(at);
         ConfigPosition { file: self.list[at.source()].name.clone(), line, column }
@@ -135,8 +138,8 @@ impl Sources {
         SourcePosition::new(at.source(), offset.min(text.len()))
     }
 
-    /// Returns the line around a position without control characters, and the number of characters
-    /// before the position.
+    /// Returns the line around the position `at` without control characters, and the number of
+    /// characters of the line before the position.
     pub(crate) fn excerpt(&self, at: SourcePosition) -> (String, usize) {
         let source = &self.list[at.source()];
         let line = source.line_starts.partition_point(|&start| start <= at.offset());

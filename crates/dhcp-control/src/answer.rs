@@ -1,101 +1,105 @@
-//! Answers to commands: Kea's `{ "result": n, "text": ..., "arguments": ... }`.
+//! Answers to control commands: Kea's `{ "result": n, "text": ..., "arguments": ... }`.
 
 use serde_json::{Map, Value};
 
 use crate::text::kea_json;
 
-/// Result of a command, with Kea's numbers.
+/// Result code of a control command, with Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ResultCode {
-    /// Success.
+    /// The command succeeded.
     Success = 0,
-    /// Refusal or failure; nothing has changed.
+    /// The server refused the command, or it failed; nothing has changed.
     Error = 1,
-    /// The server has no such command.
+    /// The server does not have the command.
     Unsupported = 2,
-    /// Success, but there was nothing to find or to change.
+    /// The command succeeded, but found nothing to show or to change.
     Empty = 3,
-    /// The state of the server does not allow it, for instance because another change was faster.
+    /// The state of the server does not allow the command, for instance because another change was
+    /// faster.
     Conflict = 4,
-    /// Failure after the configuration had been changed in part.
+    /// The command failed after the configuration had been changed in part.
     Fatal = 5,
 }
 
-/// Answer to one command.
+/// Answer to one control command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandAnswer {
-    /// Result of the command.
+    /// Result code of the command.
     pub result: ResultCode,
-    /// One sentence for people; clients search some of them for phrases.
+    /// Text of the answer, one sentence for people; clients search some texts for phrases.
     pub text: Option<String>,
-    /// Data that the command returns.
+    /// Data that the command returns to the client; `None` if there is none.
     pub arguments: Option<Value>,
-    /// List `leases` of the arguments, as text: as values, millions of leases would take ten times
-    /// as much memory.
+    /// JSON text of the list `leases` in the answer's arguments: as values, millions of leases
+    /// would take ten times as much memory.
     pub(crate) leases: Option<String>,
 }
 
-/// End of a command: an answer in either case; the error is the answer to a command that ended
-/// early.
+/// Result of executing a command: an answer in either case; the error is the answer to a command
+/// that ended early.
 pub(crate) type Outcome = Result<CommandAnswer, CommandAnswer>;
 
 impl CommandAnswer {
-    /// Creates an answer with a text alone.
+    /// Creates an answer that has a result code and a text, but no arguments.
     #[must_use]
     pub fn text(result: ResultCode, text: impl Into<String>) -> Self {
         Self { result, text: Some(text.into()), arguments: None, leases: None }
     }
 
-    /// Creates an answer of success with a text alone.
+    /// Creates an answer with the code [`ResultCode::Success`] and a text, without arguments.
     #[must_use]
     pub fn success(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Success, text)
     }
 
-    /// Creates an answer of an error.
+    /// Creates an answer with the code [`ResultCode::Error`] and a text.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Error, text)
     }
 
-    /// Creates an answer for a command that found nothing.
+    /// Creates an answer with the code [`ResultCode::Empty`] and a text, for a command that found
+    /// nothing.
     #[must_use]
     pub fn empty(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Empty, text)
     }
 
-    /// Creates an answer for a command that the state of the server does not allow.
+    /// Creates an answer with the code [`ResultCode::Conflict`] and a text, for a command that the
+    /// state of the server does not allow.
     #[must_use]
     pub fn conflict(text: impl Into<String>) -> Self {
         Self::text(ResultCode::Conflict, text)
     }
 
-    /// Creates an answer of success with arguments alone.
+    /// Creates an answer with the code [`ResultCode::Success`] and arguments, without a text.
     #[must_use]
     pub const fn from_arguments(arguments: Value) -> Self {
         Self { result: ResultCode::Success, text: None, arguments: Some(arguments), leases: None }
     }
 
-    /// Returns the answer with `arguments`.
+    /// Returns the answer with its arguments set to `arguments`.
     #[must_use]
     pub fn and_arguments(self, arguments: Value) -> Self {
         Self { arguments: Some(arguments), ..self }
     }
 
-    /// Creates an answer for a command `name` that this server does not have.
+    /// Creates an answer for the command `name`, which this server does not have.
     #[must_use]
     pub fn unsupported(name: &str) -> Self {
         Self::text(ResultCode::Unsupported, format!("'{name}' command not supported."))
     }
 
-    /// Adds the list `leases` to its arguments; the list is JSON text.
+    /// Adds the list `leases`, a JSON text, to the arguments of the answer.
     #[must_use]
     pub(crate) fn and_leases(self, leases: String) -> Self {
         Self { leases: Some(leases), ..self }
     }
 
-    /// Returns the map for the client as text, without a copy of the large list.
+    /// Returns the answer's map for the client as JSON text, without a copy of the large list of
+    /// leases.
     #[must_use]
     pub fn into_text(mut self) -> String {
         let Some(mut text) = self.leases.take() else { return kea_json(&self.to_json()) };
@@ -111,7 +115,7 @@ impl CommandAnswer {
         text
     }
 
-    /// Returns the map for the client. Over HTTP it is in a list.
+    /// Returns the answer's map for the client as a JSON value. Over HTTP the map is in a list.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();

@@ -1,5 +1,5 @@
-//! Contract of the server that commands control. The daemon implements it; tests have a small
-//! server of their own.
+//! Contract between control commands and the server that they control. The daemon implements it;
+//! tests have a small server of their own.
 
 use core::net::IpAddr;
 
@@ -16,39 +16,47 @@ use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
 use crate::subnet_facts::SubnetFacts;
 
-/// Server behind a control socket. The thread that executes commands calls every method, and each
-/// method has finished its work when it returns.
+/// Server that control commands act on. The thread that executes commands calls every method, and
+/// each method has finished its work when it returns.
 pub trait CommandBackend {
-    /// Family of the server's leases.
+    /// Address family of the server and its leases.
     type Family: CommandFamily;
 
-    /// Returns the time, read once per command.
+    /// Returns the current time, which a command reads once.
     fn now(&self) -> Now;
-    /// Returns the configured hook libraries; the server does not know the commands of others.
+    /// Returns the configured hook libraries; the server has the commands of these libraries only.
     fn hooks(&self) -> &[Hook];
-    /// Returns the level of checks of relay agents' data in leases (`sanity-checks`).
+    /// Returns the configured level of the checks of relay agents' data in leases
+    /// (`sanity-checks.extended-info-checks`).
     fn extended_info_checks(&self) -> ExtendedInfoChecks;
-    /// Returns the version for `version-get` and `build-report`.
+    /// Returns the server's version for the commands `version-get` and `build-report`.
     fn version(&self) -> ServerVersion;
 
-    /// Returns the running configuration with all defaults: `{ "Dhcp4": { ... } }`.
+    /// Returns the server's running configuration with all defaults: `{ "Dhcp4": { ... } }`.
     fn configuration(&self) -> &Value;
-    /// Checks a whole configuration without using it.
+    /// Checks a whole configuration without applying it.
     ///
-    /// # Errors Returns all of its problems, or the reason why [`Self::apply`] would refuse it.
+    /// # Errors
+    ///
+    /// Returns all problems of the configuration, or the reason why [`Self::apply`] would refuse
+    /// it.
     fn check(&self, document: &Value) -> Result<(), ApplyFailure>;
-    /// Uses a whole configuration from now on, `{ "Dhcp4": { ... } }`, without writing it to a
-    /// file. Afterwards [`Self::configuration`] returns it, with defaults.
+    /// Applies a whole configuration, `{ "Dhcp4": { ... } }`, without writing it to a file.
+    /// Afterwards [`Self::configuration`] returns the configuration with defaults.
     ///
-    /// # Errors Returns the failure. The old configuration stays in use unless the failure is
+    /// # Errors
+    ///
+    /// Returns the failure. The old configuration stays in use unless the failure is
     /// [`ApplyFailure::Partial`].
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure>;
-    /// Uses a whole configuration as [`Self::apply`] does, instead of the one before: the history
-    /// of the statistics of subnets ends ([`Statistics::restart_subnets`]).
+    /// Applies a whole configuration as [`Self::apply`] does, and ends the history of the subnets'
+    /// statistics ([`Statistics::restart_subnets`]).
     ///
     /// [`Statistics::restart_subnets`]: crate::statistics::Statistics::restart_subnets
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {
         self.apply(document)
     }
@@ -56,7 +64,9 @@ pub trait CommandBackend {
     /// [`Self::configuration`], with the same effect as [`Self::apply`] of the whole configuration.
     /// A server with many reservations implements this more efficiently.
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn change_host(
         &mut self,
         subnet_id: u32,
@@ -69,141 +79,162 @@ pub trait CommandBackend {
         self.apply(document)
     }
 
-    /// Reads the configuration file again and uses it.
+    /// Reads the server's configuration file again and applies it.
     ///
-    /// # Errors See [`Self::apply`].
+    /// # Errors
+    ///
+    /// See [`Self::apply`].
     fn reload(&mut self) -> Result<(), ApplyFailure>;
-    /// Writes the running configuration to `file`, or to the file that it was read from.
+    /// Writes the running configuration to `file`, or if that is `None` to the file that it was
+    /// read from.
     ///
-    /// # Errors Returns one sentence: the operation that failed with its file, or that the server
-    /// must not write there.
+    /// # Errors
+    ///
+    /// Returns one sentence: the operation that failed with its file, or that the server must not
+    /// write that file.
     fn write(&mut self, file: Option<&str>) -> Result<WrittenFile, String>;
 
-    /// Returns the subnet with this `id`.
+    /// Returns the properties of the subnet with the number `id`; `None` if there is no such
+    /// subnet.
     fn subnet(&self, id: u32) -> Option<SubnetFacts>;
-    /// Returns the first subnet whose prefix contains `address`.
+    /// Returns the properties of the first subnet whose prefix contains `address`.
     fn subnet_of(&self, address: IpAddr) -> Option<SubnetFacts>;
-    /// Returns the `id` of every subnet, ascending.
+    /// Returns the number (`id`) of every subnet, ascending.
     fn subnet_ids(&self) -> Vec<u32>;
-    /// Returns the subnet that the server would select for a message.
+    /// Returns the subnet that the server would select for a message with the properties
+    /// `selector`.
     fn select_subnet(&self, selector: &Selector) -> Option<Selected>;
 
-    /// Returns the leases.
+    /// Returns the interface through which commands read and change the server's leases.
     fn leases(&mut self) -> &mut dyn LeaseAdministration<Self::Family>;
-    /// Reclaims every expired lease, and removes reclaimed leases if `and_removes`.
+    /// Reclaims every expired lease of the server, and removes reclaimed leases if `and_removes`.
     fn reclaim(&mut self, and_removes: bool);
-    /// Starts a cleanup of the lease file.
+    /// Starts a cleanup of the server's lease file.
     fn start_cleanup(&mut self) -> CleanupStartResult;
 
-    /// Returns the state of the service. The daemon checks it after each command and once a second.
+    /// Returns the state of the DHCP service, enabled or disabled, for commands to change. The
+    /// daemon checks the state after each command and once a second.
     fn service(&mut self) -> &mut ServiceState;
-    /// Returns the further state for `status-get`.
+    /// Returns the facts about the server that `status-get` shows in addition to the service's
+    /// state.
     fn status(&self) -> Status;
-    /// Returns the system's interfaces as last detected.
+    /// Returns the system's network interfaces as last detected.
     fn interfaces(&self) -> Vec<InterfaceFacts>;
-    /// Detects the system's interfaces again.
+    /// Detects the system's network interfaces again.
     ///
-    /// # Errors Names the operation that failed.
+    /// # Errors
+    ///
+    /// Names the operation that failed.
     fn detect_interfaces(&mut self) -> Result<(), String>;
-    /// Serves on further interfaces, named as in `interfaces-config`.
+    /// Serves clients on further network interfaces, named as in `interfaces-config`.
     ///
-    /// # Errors Names the operation that failed and the interface.
+    /// # Errors
+    ///
+    /// Names the operation that failed and the interface.
     fn add_interfaces(&mut self, names: &[String]) -> Result<(), String>;
-    /// Ends the server soon, after the answer has been sent. `exit_value` is its exit code.
+    /// Ends the server's process soon, after the answer to the command has been sent. `exit_value`
+    /// is its exit code.
     fn shut_down(&mut self, exit_value: i32);
 
-    /// Returns all counts as of now.
+    /// Returns the current values of all counters of the server.
     fn counts(&self) -> ServerCounts;
 }
 
-/// Leases of a server, for the administrator. A change here is as durable as any, and counts in the
-/// statistics like a client's.
+/// Leases of a server, as an administrator reads and changes them by commands. Such a change is as
+/// durable as any, and counts in the statistics like a client's.
 pub trait LeaseAdministration<F: CommandFamily> {
-    /// Returns the lease of `ip` as `kind`; it finds a prefix of any length.
+    /// Returns the lease of the address `ip` of the given kind; for a prefix, of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
-    /// Returns up to `limit` leases of any kind in ascending order of their addresses, after the
-    /// address `after`, or from the first.
+    /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
+    /// or from the first.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
-    /// Returns every lease of one client, ascending by address.
+    /// Returns every lease of the client with the identifier `key`, ascending by address.
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
-    /// Passes every lease to `visit`, ascending by address.
+    /// Calls `visit` with every lease, ascending by address.
     fn for_each(&self, visit: &mut dyn FnMut(&F::Lease));
-    /// Stores `lease`.
+    /// Stores `lease` as `mode` demands: as a new one, instead of one that exists, or either.
     ///
-    /// # Errors Returns the reason; nothing has changed.
+    /// # Errors
+    ///
+    /// Returns the reason why the lease was not stored; nothing has changed.
     fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
     /// Deletes the lease of `address`; returns true if there was one.
     ///
-    /// # Errors Returns the reason why it could not be removed, in one sentence.
-    fn remove(&mut self, address: F::Address) -> Result<bool, String>;
-    /// Writes all leases to `file` in the format of the lease file; returns the path of the written
-    /// file.
+    /// # Errors
     ///
-    /// # Errors Names the operation that failed and the file.
+    /// Returns the reason why the lease could not be removed, in one sentence.
+    fn remove(&mut self, address: F::Address) -> Result<bool, String>;
+    /// Writes all leases to `file` in the format of the lease file, and returns the path of the
+    /// written file.
+    ///
+    /// # Errors
+    ///
+    /// Names the operation that failed and the file.
     fn write(&mut self, file: &str) -> Result<String, String>;
 }
 
-/// Reason why a lease was not stored.
+/// Reason why a lease from a command was not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutFailure {
-    /// The address has a lease already.
+    /// The lease's address has a lease already, and the command demands a new one.
     Exists,
-    /// The address has no lease.
+    /// The lease's address has no lease that could be replaced.
     Missing,
-    /// Another change of the lease is under way.
+    /// Another change of the address's lease is under way.
     Busy,
-    /// Any other reason, one sentence.
+    /// Any other reason why the lease was not stored, in one sentence.
     Failed(String),
 }
 
-/// Properties of a message in `subnet#-select-test`.
+/// Properties of the imaginary message in `subnet4-select-test` and `subnet6-select-test`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Interface that received the message.
+    /// Name of the interface that received the message.
     pub interface: Option<String>,
-    /// v4: address of the client.
+    /// Address of the client, for DHCPv4.
     pub address: Option<IpAddr>,
-    /// v4: address of the relay agent.
+    /// Address of the relay agent, for DHCPv4.
     pub relay: Option<IpAddr>,
-    /// v4: address that the message was sent to.
+    /// Address that the message was sent to, for DHCPv4.
     pub local: Option<IpAddr>,
-    /// Address that the message came from.
+    /// Source address of the message.
     pub remote: Option<IpAddr>,
-    /// v4: link selection sub-option (RFC 3527), left out if the configuration ignores it. v6: link
-    /// address of the first relay agent.
+    /// DHCPv4: link selection sub-option (RFC 3527), `None` if the configuration ignores it;
+    /// DHCPv6: link address of the first relay agent.
     pub link: Option<IpAddr>,
-    /// v4: subnet selection option (RFC 3011), left out if `link` is set.
+    /// Subnet selection option of DHCPv4 (RFC 3011), `None` if `link` is set.
     pub subnet: Option<IpAddr>,
-    /// v6: interface-id of the first relay agent.
+    /// Interface-id option of the first relay agent, for DHCPv6.
     pub interface_id: Option<Vec<u8>>,
-    /// Classes of the client.
+    /// Names of the client's classes.
     pub classes: Vec<String>,
 }
 
-/// Subnet that a server selected.
+/// Subnet that the server selects for the message of `subnet4-select-test` or
+/// `subnet6-select-test`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// Name of its shared network.
+    /// Name of the selected subnet's shared network; `None` if it has none.
     pub network: Option<String>,
-    /// Prefix of the subnet as text.
+    /// Prefix of the selected subnet as text.
     pub subnet: String,
-    /// Number of the subnet, `id`.
+    /// Number (`id`) of the selected subnet.
     pub id: u32,
 }
 
-/// Change of one host reservation of a subnet, or of the global ones. `T` is a reservation.
+/// Change of one reservation of a subnet, or of a global one. `T` is a reservation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostChange<T> {
-    /// Add a reservation.
+    /// Add this reservation at the end of the list.
     Add(T),
-    /// Replace the reservation at this position.
+    /// Replace the reservation at this position of the list by another.
     Replace(usize, T),
-    /// Remove the reservation at this position.
+    /// Remove the reservation at this position of the list.
     Remove(usize),
 }
 
 impl<T> HostChange<T> {
-    /// Changes `list`, which must have the position.
+    /// Applies the change to `list`, the reservations of one subnet or the global ones.
     pub fn apply(self, list: &mut Vec<T>) {
         match self {
             Self::Add(host) => list.push(host),
@@ -212,7 +243,7 @@ impl<T> HostChange<T> {
         }
     }
 
-    /// Returns the new reservation, and the position of the one that is removed.
+    /// Returns the reservation that the change adds, and the position of the one that it removes.
     #[must_use]
     pub const fn parts(&self) -> (Option<&T>, Option<usize>) {
         match self {
@@ -223,19 +254,21 @@ impl<T> HostChange<T> {
     }
 }
 
-/// Reason why a configuration is not in use.
+/// Reason why the server did not apply a configuration completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyFailure {
-    /// The configuration is invalid; these are its problems.
+    /// The configuration is invalid, with the problems that the parser found.
     Invalid(Vec<ConfigProblem>),
-    /// The configuration could not be used or read: one sentence. The old one stays in use.
+    /// The configuration could not be read or applied, in one sentence; the previous one stays in
+    /// use.
     Refused(String),
-    /// The configuration could not be used completely: one sentence. A part of the old one is gone.
+    /// The configuration could not be applied completely, in one sentence; a part of the previous
+    /// one is gone.
     Partial(String),
 }
 
 impl ApplyFailure {
-    /// Returns the answer to a command whose configuration is not in use.
+    /// Returns the answer to a command whose configuration was not applied.
     pub(crate) fn into_answer(self) -> CommandAnswer {
         match self {
             Self::Invalid(problems) => CommandAnswer::error(error_lines(&problems)),
@@ -245,7 +278,7 @@ impl ApplyFailure {
     }
 }
 
-/// Returns every error, one per line, each with its position as Kea writes it.
+/// Returns every error among `problems`, one per line, each with its position as Kea writes it.
 fn error_lines(problems: &[ConfigProblem]) -> String {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
     let lines: Vec<String> = errors
@@ -260,60 +293,60 @@ fn error_lines(problems: &[ConfigProblem]) -> String {
     }
 }
 
-/// Configuration file that was written.
+/// Configuration file that `config-write` has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Name of the file.
+    /// Path of the written configuration file.
     pub file: String,
-    /// Size of the file, bytes.
+    /// Size of the written configuration file, in bytes.
     pub size_bytes: u64,
 }
 
-/// Result of a request to clean up the lease file.
+/// Result of a request to start a cleanup of the lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CleanupStartResult {
-    /// The cleanup has begun.
+    /// The cleanup of the lease file has begun.
     Started,
-    /// A cleanup is running already.
+    /// A cleanup of the lease file is running already.
     Running,
-    /// The server has no lease file.
+    /// The server has no lease file to clean up.
     NoLeaseFile,
-    /// The cleanup could not begin.
+    /// The cleanup of the lease file could not begin.
     Failed,
 }
 
-/// Version of the server.
+/// Version texts of the server, for `version-get` and `build-report`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// Version number alone.
+    /// Version number of the server alone.
     pub short: String,
-    /// Version with details, several lines.
+    /// Version of the server with details, several lines.
     pub extended: String,
-    /// Build information, several lines.
+    /// Information about the server's build, several lines.
     pub build: String,
 }
 
-/// State of the server.
+/// State of the server, for `status-get`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Process number.
+    /// Process identifier of the server.
     pub pid: u32,
-    /// Seconds since the server started.
+    /// Time since the server started, in seconds.
     pub uptime_s: u64,
-    /// Seconds since the server last began to use a configuration.
+    /// Seconds since the server last applied a configuration.
     pub since_reload_s: u64,
-    /// Number of threads that serve packets.
+    /// Number of threads that process clients' messages.
     pub threads: u32,
-    /// Most packets that each thread holds.
+    /// Maximum number of messages that each thread holds.
     pub queue_size: u32,
-    /// Mean length of the queue over the last 10, 100 and 1000 packets.
+    /// Mean length of a thread's queue over the last 10, 100 and 1000 messages, in messages.
     pub queue_means: [f64; 3],
-    /// Failures of sockets, one sentence each.
+    /// Failures to open or use sockets, one sentence each.
     pub socket_errors: Vec<String>,
-    /// True if the server tries again to open sockets.
+    /// True if the server tries again to open sockets that failed.
     pub retries_sockets: bool,
-    /// Path of the lease file; `None` without one.
+    /// Path of the server's lease file; `None` without one.
     pub lease_file: Option<String>,
-    /// Size of the lease file, in bytes; `None` without one.
+    /// Size of the server's lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Commands of the hook library `class_cmds`.
+//! Control commands of the hook library `class_cmds`, which show and change client classes.
 
 use dhcp_config::Hook;
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use crate::document::items;
 use crate::family::CommandFamily;
 use crate::text::type_name;
 
-/// Key of the classes.
+/// Configuration key of the list of client classes.
 const CLASSES: &str = "client-classes";
 
-/// Returns all of these commands.
+/// Returns the definitions of all commands of the hook library `class_cmds`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::ClassCommands, name, run);
     vec![
@@ -27,7 +27,7 @@ pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     ]
 }
 
-/// Returns the arguments, which must be a map that is not empty.
+/// Returns the arguments of a command about classes, which must be a map that is not empty.
 fn arguments<'a>(request: &ReceivedCommand<'a>) -> Result<ArgumentFields<'a>, CommandAnswer> {
     let name = request.name;
     match request.arguments {
@@ -45,7 +45,8 @@ fn arguments<'a>(request: &ReceivedCommand<'a>) -> Result<ArgumentFields<'a>, Co
     }
 }
 
-/// Returns the only argument, named `key`; `wants` is its type in error texts.
+/// Returns the value of the argument `key`, which must be the command's only one; `wants` is its
+/// type in error texts.
 fn only<'a>(
     request: &ReceivedCommand<'a>,
     key: &str,
@@ -63,7 +64,7 @@ fn only<'a>(
     })
 }
 
-/// Returns the class in the arguments, and its name.
+/// Returns the client class in a command's arguments, and its name.
 fn class_argument<'a>(
     request: &ReceivedCommand<'a>,
 ) -> Result<(&'a Value, &'a str), CommandAnswer> {
@@ -87,7 +88,7 @@ fn class_argument<'a>(
     Ok((class, class_name))
 }
 
-/// Returns the name in the arguments.
+/// Returns the name of a client class in a command's arguments.
 fn name_argument<'a>(request: &ReceivedCommand<'a>) -> Result<&'a str, CommandAnswer> {
     only(request, "name", "string")?.as_str().ok_or_else(|| {
         let name = request.name;
@@ -172,15 +173,15 @@ fn delete<F: CommandFamily>(
     })
 }
 
-/// Returns the expression of a class, and true if the class is a template.
+/// Returns the test expression of a client class, and true if the class is a template.
 fn test_of(class: &Value) -> Option<(&str, bool)> {
     let text = |key: &str| class.get(key).and_then(Value::as_str);
     let template = text("template-test").map(|test| (test, true));
     template.or_else(|| text("test").map(|test| (test, false)))
 }
 
-/// Returns true if `class`, which follows the classes `before`, depends on `KNOWN` or `UNKNOWN`: by
-/// itself, or, unless it is a template, through one of those classes.
+/// Returns true if `class`, which follows the classes `before`, depends on the class `KNOWN` or
+/// `UNKNOWN`: by itself, or, unless it is a template, through one of the classes `before`.
 fn depends_on_known(before: &[Value], class: &Value) -> bool {
     let mut depending = vec!["KNOWN", "UNKNOWN"];
     let built_in = depending.len();

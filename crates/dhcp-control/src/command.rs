@@ -1,4 +1,5 @@
-//! Commands: their names, the hook libraries that have them, and the functions that execute them.
+//! Definitions of control commands: their names, the hook libraries that have them, and the
+//! functions that execute them.
 
 use dhcp_config::Hook;
 
@@ -10,24 +11,24 @@ use crate::ip_version::IpVersion;
 use crate::other_family;
 use crate::statistics::StatisticCommand;
 
-/// One command.
+/// Definition of one control command.
 pub(crate) struct CommandDefinition<F> {
-    /// Name of the command; `#` is replaced by 4 or 6.
+    /// Name of the command; in it `#` stands for 4 or 6, by the family.
     pub(crate) name: &'static str,
-    /// Hook library that has the command.
+    /// Hook library that has the command; `None` for a command of the server itself.
     pub(crate) hook: Option<Hook>,
-    /// Only family that has the command; `None` for both.
+    /// Family whose servers alone have the command; `None` for both.
     pub(crate) only: Option<IpVersion>,
     /// Function that executes the command.
     pub(crate) run: CommandMethod<F>,
 }
 
-/// Method to execute a command.
+/// Function that executes a command, by the part of the server that it needs.
 #[derive(Clone, Copy)]
 pub(crate) enum CommandMethod<F> {
-    /// Execution by the backend.
+    /// Function that executes the command on the server.
     Backend(fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome),
-    /// Execution by the thread that has the statistics.
+    /// Function that reads the command; the thread that has the statistics executes it.
     Statistics(fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>),
 }
 
@@ -49,18 +50,19 @@ impl<F: CommandFamily> CommandMethod<F> {
     }
 }
 
-/// Result of a command.
+/// Result of executing a control command: its answer, or a command that remains to be executed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandExecution {
-    /// Answer to a command that is done, or refused.
+    /// Answer to a command that was executed or refused.
     Answer(CommandAnswer),
-    /// Command about statistics, which another thread may have
+    /// Command about statistics that the caller must pass on, possibly to another thread
     /// ([`Statistics::execute`](crate::statistics::Statistics::execute)).
     Statistics(StatisticCommand),
 }
 
 impl<F: CommandFamily> CommandDefinition<F> {
-    /// Creates a command of both families without a hook library.
+    /// Creates the definition of a command that servers of both families have without a hook
+    /// library.
     pub(crate) const fn core(
         name: &'static str,
         run: fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome,
@@ -68,7 +70,8 @@ impl<F: CommandFamily> CommandDefinition<F> {
         Self { name, hook: None, only: None, run: CommandMethod::Backend(run) }
     }
 
-    /// Creates a command about statistics, of both families, without a hook library.
+    /// Creates the definition of a command about statistics that servers of both families have
+    /// without a hook library.
     pub(crate) const fn for_statistics(
         name: &'static str,
         read: fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>,
@@ -76,7 +79,7 @@ impl<F: CommandFamily> CommandDefinition<F> {
         Self { name, hook: None, only: None, run: CommandMethod::Statistics(read) }
     }
 
-    /// Creates a command of both families that the library `hook` has.
+    /// Creates the definition of a command that the hook library `hook` has in both families.
     pub(crate) const fn for_hook(
         hook: Hook,
         name: &'static str,
@@ -85,18 +88,19 @@ impl<F: CommandFamily> CommandDefinition<F> {
         Self { name, hook: Some(hook), only: None, run: CommandMethod::Backend(run) }
     }
 
-    /// Returns the command for one family only.
+    /// Returns the definition limited to servers of one family.
     pub(crate) const fn only(self, version: IpVersion) -> Self {
         Self { only: Some(version), ..self }
     }
 
-    /// Returns its name in the backend's family, if the backend has it.
+    /// Returns the command's name in the backend's family, if the backend has the command.
     pub(crate) fn name_at(&self, backend: &dyn CommandBackend<Family = F>) -> Option<String> {
         let has_hook = self.hook.is_none_or(|hook| backend.hooks().contains(&hook));
         if has_hook { self.name_in(F::VERSION) } else { None }
     }
 
-    /// Returns its name in the other family, if a hook library has it there too.
+    /// Returns the command's name in the other family, if a hook library of the backend has it for
+    /// that family.
     pub(crate) fn other_name_at(&self, backend: &dyn CommandBackend<Family = F>) -> Option<String> {
         let hook = self.hook.filter(|hook| backend.hooks().contains(hook))?;
         let names_family = self.name.contains(['#', '4', '6']);
@@ -105,7 +109,7 @@ impl<F: CommandFamily> CommandDefinition<F> {
         if is_there { self.name_in(other) } else { None }
     }
 
-    /// Returns its name in the family `version`, if that has it.
+    /// Returns the command's name in the family `version`; `None` if that family does not have it.
     fn name_in(&self, version: IpVersion) -> Option<String> {
         let digit = if version == IpVersion::V4 { "4" } else { "6" };
         self.only.is_none_or(|only| only == version).then(|| self.name.replace('#', digit))

@@ -7,8 +7,8 @@ use crate::backend::{ApplyFailure, CommandBackend};
 use crate::document::Root;
 use crate::family::CommandFamily;
 
-/// Runs `change` on the configuration below its root, and uses the result unless the answer says
-/// that there was nothing to change.
+/// Applies `change` to a copy of the running configuration below its root, and has the server apply
+/// the result if the answer reports success.
 pub(crate) fn edit<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     change: impl FnOnce(&mut Root<'_>) -> Outcome,
@@ -25,7 +25,7 @@ pub(crate) fn edit<F: CommandFamily>(
     Ok(answer)
 }
 
-/// Returns the global scope of the running configuration.
+/// Returns the global scope (the map in `Dhcp4` or `Dhcp6`) of the running configuration.
 pub(crate) fn root<F: CommandFamily>(backend: &dyn CommandBackend<Family = F>) -> &Value {
     &backend.configuration()[F::VERSION.root()]
 }

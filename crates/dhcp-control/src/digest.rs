@@ -1,9 +1,9 @@
-//! SHA-256 (FIPS 180-4), by which clients compare configurations.
+//! SHA-256 digest (FIPS 180-4), by which clients compare configurations.
 
 use base::Hex;
 use sha2::{Digest, Sha256};
 
-/// Returns the digest of `octets` in upper-case hexadecimal digits.
+/// Returns the SHA-256 digest of `octets` in upper-case hexadecimal digits.
 pub(crate) fn sha256_hex(octets: &[u8]) -> String {
     format!("{:X}", Hex(&Sha256::digest(octets)))
 }

@@ -1,4 +1,4 @@
-//! Dispatch: from a command's name to the function that executes it.
+//! Dispatch of control commands: from a command's name to the function that executes it.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::other_family::EmptyServer;
 use crate::text::type_name;
 use crate::{classes, core, hosts, leases, stat, subnets};
 
-/// Returns every command of every hook library.
+/// Returns the definitions of all commands, of the server itself and of every hook library.
 fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let mut commands = vec![CommandDefinition::core("list-commands", list)];
     commands.extend(core::commands());
@@ -34,8 +34,8 @@ fn list<F: CommandFamily>(
     Ok(CommandAnswer::from_arguments(names.into()))
 }
 
-/// Executes `command`, which a client sent as JSON, and returns the result. Any JSON value gets an
-/// answer, now or from the statistics.
+/// Executes `command`, a JSON value from a client, on `backend` and returns the result. Any JSON
+/// value gets an answer, now or from the statistics.
 pub fn execute<F: CommandFamily>(
     command: &Value,
     backend: &mut dyn CommandBackend<Family = F>,
@@ -69,7 +69,7 @@ pub fn execute<F: CommandFamily>(
 }
 
 /// Executes the command `config-test` without a backend, where `check` checks a whole configuration
-/// of the family: so it can run outside the thread that executes the other commands.
+/// of the family. The command can thus run outside the thread that executes the other commands.
 pub fn test_configuration<F: CommandFamily>(
     command: &Value,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
@@ -80,7 +80,8 @@ pub fn test_configuration<F: CommandFamily>(
     }
 }
 
-/// Checks the outer form of a command.
+/// Checks the outer form of a command, a JSON value from a client, and returns its name and
+/// arguments.
 fn open(command: &Value) -> Result<ReceivedCommand<'_>, String> {
     let Value::Object(map) = command else {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! Configuration as a JSON document that commands change.
+//! Access to a configuration as a JSON document that commands read and change.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use crate::arguments::integer;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// Returns the items of the list `key` of `scope`; none if there is no such list.
+/// Returns the items of the list `key` in the map `scope`; none if there is no such list.
 pub(crate) fn items<'a>(scope: &'a Value, key: &str) -> &'a [Value] {
     scope.as_object().map_or(&[], |map| items_of(map, key))
 }
 
-/// Returns every subnet of a global scope with its shared network's name, those without a network
-/// first.
+/// Returns every subnet of the global scope `root` with its shared network's name, those without a
+/// network first.
 pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&str>)> {
     let alone = items(root, version.subnets()).iter().map(|subnet| (subnet, None));
     let shared = items(root, "shared-networks").iter().flat_map(|network| {
@@ -22,7 +22,7 @@ pub(crate) fn subnets(root: &Value, version: IpVersion) -> Vec<(&Value, Option<&
     alone.chain(shared).collect()
 }
 
-/// Key of reservations.
+/// Configuration key of the list of reservations.
 pub(crate) const RESERVATIONS: &str = "reservations";
 
 /// Returns the reservations of the subnet `subnet_id` of a configuration, or the global ones for 0;
@@ -52,48 +52,49 @@ fn items_of<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns true if `subnet` has this `id`.
+/// Returns true if the map `subnet` has the number `id`.
 pub(crate) fn has_id(subnet: &Value, id: u32) -> bool {
     subnet.get("id").and_then(integer) == Some(id.into())
 }
 
-/// Returns the two keys by which answers name a subnet.
+/// Returns a map with the two keys by which answers name a subnet: its `id` and its prefix.
 pub(crate) fn name_of(subnet: &Value) -> Value {
     json!({ "id": subnet["id"], "subnet": subnet["subnet"] })
 }
 
-/// Returns a subnet's prefix as written.
+/// Returns the prefix of a subnet as the configuration writes it.
 pub(crate) fn prefix_of(subnet: &Value) -> &str {
     subnet["subnet"].as_str().unwrap_or_default()
 }
 
-/// Global scope of a configuration that is being changed.
+/// Global scope of a configuration that a command is changing.
 pub(crate) struct Root<'a> {
     map: &'a mut Map<String, Value>,
     version: IpVersion,
 }
 
-/// Position of a subnet.
+/// Position of a subnet in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubnetPosition {
-    /// Position of its shared network; `None` for a subnet without one.
+    /// Position of the subnet's shared network; `None` for a subnet without one.
     pub(crate) network: Option<usize>,
     index: usize,
 }
 
 impl<'a> Root<'a> {
-    /// Returns the global scope of `document`; `None` if it has none.
+    /// Returns the global scope of `document`; `None` if the document has none.
     pub(crate) fn of(document: &'a mut Value, version: IpVersion) -> Option<Self> {
         let map = document.get_mut(version.root())?.as_object_mut()?;
         Some(Self { map, version })
     }
 
-    /// Returns the list `key`; creates it if there is none.
+    /// Returns the list `key` of the global scope; creates it if there is none.
     pub(crate) fn list(&mut self, key: &str) -> &mut Vec<Value> {
         list_of(self.map, key)
     }
 
-    /// Returns the subnets of a network, or those without one.
+    /// Returns the subnets of the shared network at the position `network`, or for `None` those
+    /// without a shared network.
     pub(crate) fn subnets_in(&mut self, network: Option<usize>) -> &mut Vec<Value> {
         let key = self.version.subnets();
         let Some(network) = network else { return self.list(key) };
@@ -104,12 +105,12 @@ impl<'a> Root<'a> {
         list_of(network.as_object_mut().expect("made a map above"), key)
     }
 
-    /// Returns the position of a shared network.
+    /// Returns the position of the shared network `name`; `None` if there is no such network.
     pub(crate) fn network(&mut self, name: &str) -> Option<usize> {
         self.list("shared-networks").iter().position(|network| network["name"] == name)
     }
 
-    /// Returns the position of the subnet with this `id`.
+    /// Returns the position of the subnet with the number `id`; `None` if there is no such subnet.
     pub(crate) fn subnet_position(&mut self, id: u32) -> Option<SubnetPosition> {
         let networks = self.list("shared-networks").len();
         core::iter::once(None).chain((0..networks).map(Some)).find_map(|network| {
@@ -119,18 +120,18 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// Returns the subnet at `position`.
+    /// Returns the subnet at `position` for changes.
     pub(crate) fn subnet(&mut self, position: SubnetPosition) -> &mut Value {
         &mut self.subnets_in(position.network)[position.index]
     }
 
-    /// Removes the subnet at `position` and returns it.
+    /// Removes the subnet at `position` from the configuration and returns it.
     pub(crate) fn remove(&mut self, position: SubnetPosition) -> Value {
         self.subnets_in(position.network).remove(position.index)
     }
 }
 
-/// Returns the list `key` of `map`; creates it if there is none.
+/// Returns the list `key` of `map`; creates the list if there is none.
 pub(crate) fn list_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
     let list = map.entry(key).or_insert_with(|| json!([]));
     if !list.is_array() {

@@ -11,20 +11,20 @@ use serde_json::Value;
 use crate::ip_version::IpVersion;
 use crate::statistics::{ServerCounts, StatisticName, StatisticScope};
 
-/// Labels of subnets and their pools, as the configuration spells them.
+/// Labels of metrics for subnets and their pools, as the configuration spells them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExporterLabels {
-    /// Labels of all subnets, ordered by `id`.
+    /// Labels of all subnets, ordered by the subnets' `id`.
     subnets: Vec<SubnetLabels>,
 }
 
-/// Labels of one subnet.
+/// Labels of metrics for one subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SubnetLabels {
     id: u32,
-    /// Prefix: `subnet` of the configuration.
+    /// Prefix of the subnet: `subnet` of the configuration.
     prefix: String,
-    /// `pool-id` and `pool` of each pool of addresses.
+    /// Keys `pool-id` and `pool` of each address pool of the subnet.
     pools: Vec<(u32, String)>,
 }
 
@@ -50,7 +50,7 @@ impl ExporterLabels {
     }
 }
 
-/// Returns the labels of one subnet of a configuration.
+/// Returns the labels of one subnet of a configuration; `None` if the subnet lacks a key for them.
 fn labels(subnet: &Value) -> Option<SubnetLabels> {
     let number = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
     let pools = subnet["pools"].as_array().into_iter().flatten();
@@ -64,20 +64,20 @@ fn labels(subnet: &Value) -> Option<SubnetLabels> {
     })
 }
 
-/// Labels of a metric.
+/// Set of label names that a metric of kea-exporter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MetricLabels {
-    /// Label `operation`.
+    /// The label `operation`.
     Operation,
-    /// Labels `subnet` and `subnet_id`.
+    /// The labels `subnet` and `subnet_id`.
     Subnet,
-    /// Labels `subnet`, `subnet_id` and `pool`, which is empty for the whole subnet.
+    /// The labels `subnet`, `subnet_id` and `pool`, which is empty for the whole subnet.
     Pool,
-    /// Labels `subnet`, `subnet_id` and `context`.
+    /// The labels `subnet`, `subnet_id` and `context`.
     Context,
 }
 
-/// Metric: its name after `kea_dhcp4_`, its explanation and its labels.
+/// Metric of kea-exporter: its name after `kea_dhcp4_`, its explanation and its labels.
 type Metric = (&'static str, &'static str, MetricLabels);
 
 const METRICS_4: [Metric; 10] = [
@@ -127,16 +127,16 @@ const METRICS_6: [Metric; 15] = [
     ("pd_reuses_total", "Number of IA_PD lease reuses", MetricLabels::Pool),
 ];
 
-/// Messages that kea-exporter counts under another name than Kea's.
+/// Kea's names of message counts, each with the other name under which kea-exporter shows it.
 const RECEIVED: [(&str, &str); 2] = [("parse-failed", "parse-failed"), ("receive-drop", "drop")];
 
-/// Types of messages that kea-exporter counts in DHCPv4: sent and received.
+/// Types of DHCPv4 messages that kea-exporter counts: those sent and those received.
 const TYPES_4: (&[&str], &[&str]) = (
     &["ack", "nak", "offer"],
     &["discover", "offer", "request", "ack", "nak", "release", "decline", "inform", "unknown"],
 );
 
-/// Types of messages that kea-exporter counts in DHCPv6: sent and received.
+/// Types of DHCPv6 messages that kea-exporter counts: those sent and those received.
 const TYPES_6: (&[&str], &[&str]) = (
     &["advertise", "reply"],
     &[
@@ -153,10 +153,12 @@ const TYPES_6: (&[&str], &[&str]) = (
     ],
 );
 
-/// Reasons of failed allocations that kea-exporter knows, after `v4-allocation-fail-`.
+/// Reasons of failed allocations that kea-exporter shows: ends of Kea's names after
+/// `v4-allocation-fail-` or `v6-allocation-fail-`.
 const CONTEXTS: [&str; 4] = ["shared-network", "subnet", "no-pools", "classes"];
 
-/// Statistics of subnets and pools, each with the metric that shows it.
+/// Kea's statistics of DHCPv4 subnets and pools, each with the metric of kea-exporter that shows
+/// it.
 const OF_LEASES_4: [(&str, &str); 7] = [
     ("assigned-addresses", "addresses_assigned_total"),
     ("declined-addresses", "addresses_declined_total"),
@@ -180,7 +182,8 @@ const OF_LEASES_6: [(&str, &str); 10] = [
     ("v6-ia-pd-lease-reuses", "pd_reuses_total"),
 ];
 
-/// Returns the metric of a statistic of the whole server and its operation.
+/// Returns the kea-exporter metric that shows a statistic of the whole server, and the metric's
+/// operation.
 fn packet_metric(
     version: IpVersion,
     counted: &'static str,
@@ -204,7 +207,8 @@ fn packet_metric(
     }
 }
 
-/// Returns the metric of a statistic of a subnet or pool and its context, if it has one.
+/// Returns the kea-exporter metric that shows a statistic of a subnet or pool, and the metric's
+/// context if it has one.
 fn lease_metric(version: IpVersion, counted: &'static str) -> Option<(&'static str, &'static str)> {
     let fails = ["v4-allocation-fail-", "v6-allocation-fail-"];
     if let Some(reason) = fails.iter().find_map(|begin| counted.strip_prefix(begin)) {
@@ -216,8 +220,8 @@ fn lease_metric(version: IpVersion, counted: &'static str) -> Option<(&'static s
     Some((metric, ""))
 }
 
-/// Returns the labels of a statistic, in braces; `None` for a statistic that kea-exporter does not
-/// show.
+/// Returns the labels of a statistic as Prometheus text in braces; `None` for a statistic that
+/// kea-exporter does not show.
 fn braces(
     labels: &ExporterLabels,
     name: StatisticName,
@@ -245,7 +249,7 @@ fn braces(
     }
 }
 
-/// Adds `counts` to `text` under the names of kea-exporter.
+/// Appends the metrics of `counts` to `text` under the names of kea-exporter.
 pub(crate) fn write(
     text: &mut String,
     version: IpVersion,

@@ -1,4 +1,4 @@
-//! Interfaces of the system as commands show them.
+//! Network interfaces of the system as control commands show them.
 
 use core::net::IpAddr;
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::text::colon_hex;
 
-/// Interface of the system.
+/// Network interface of the system, with the facts that `interface-list` shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceFacts {
-    /// Name of the interface.
+    /// Name of the network interface.
     pub name: String,
-    /// Number of the interface in the system.
+    /// Index of the interface in the system.
     pub index: u32,
-    /// Hardware address, possibly empty.
+    /// Hardware address of the interface, possibly empty.
     pub hardware: Vec<u8>,
-    /// Hardware type (1 = Ethernet).
+    /// Hardware type of the interface (1 = Ethernet).
     pub hardware_type: u16,
     /// True for the loopback interface.
     pub is_loopback: bool,
@@ -27,14 +27,14 @@ pub struct InterfaceFacts {
     pub has_multicast: bool,
     /// True if the interface supports broadcast.
     pub has_broadcast: bool,
-    /// True if the server serves on the interface.
+    /// True if the server receives messages on the interface.
     pub is_used: bool,
-    /// Addresses of both families.
+    /// IP addresses of the interface, of both families.
     pub addresses: Vec<IpAddr>,
 }
 
 impl InterfaceFacts {
-    /// Returns the map of the interface in `interface-list`.
+    /// Returns the interface as the map that `interface-list` shows.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

@@ -1,16 +1,16 @@
-//! Versions of IP.
+//! Versions of IP, with Kea's keys and names for the DHCP servers of each.
 
-/// Version of IP, with the names that Kea uses for it.
+/// Version of IP that a server leases addresses of, with the names that Kea uses for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IpVersion {
-    /// DHCPv4.
+    /// IPv4, which DHCPv4 serves.
     V4,
-    /// DHCPv6.
+    /// IPv6, which DHCPv6 serves.
     V6,
 }
 
 impl IpVersion {
-    /// Returns 4 or 6.
+    /// Returns the number of the IP version, 4 or 6.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -19,7 +19,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the key of the whole configuration.
+    /// Returns the key at the top of the server's configuration: `Dhcp4` or `Dhcp6`.
     #[must_use]
     pub const fn root(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the key of a list of subnets.
+    /// Returns the configuration key of a list of subnets: `subnet4` or `subnet6`.
     #[must_use]
     pub const fn subnets(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns Kea's name of the service: `dhcp4`.
+    /// Returns Kea's name of the DHCP service: `dhcp4` or `dhcp6`.
     #[must_use]
     pub const fn service(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the name in texts: `IPv4`.
+    /// Returns the name of the IP version in texts: `IPv4` or `IPv6`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

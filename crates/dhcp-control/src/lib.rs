@@ -1,5 +1,4 @@
-//! Control commands of the DHCP servers: a command comes in as a JSON value, an answer goes out as
-//! one.
+//! Control commands of the DHCP servers: a command is a JSON value, and so is its answer.
 //!
 //! [`execute`] parses a command, executes it on a [`CommandBackend`] and makes the answer, in the
 //! words and numbers of ISC Kea, so that Kea's clients work unchanged. It returns commands about

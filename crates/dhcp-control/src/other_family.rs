@@ -1,6 +1,7 @@
-//! Commands of the other address family. As in Kea, the hook libraries `lease_cmds`, `stat_cmds`
-//! and `subnet_cmds` have the commands of both families in each server. The commands read their
-//! arguments as in a server of that family that has no subnets and no leases and accepts none.
+//! Control commands of the other address family. As in Kea, the hook libraries `lease_cmds`,
+//! `stat_cmds` and `subnet_cmds` have the commands of both families in each server. The commands
+//! read their arguments as in a server of that family that has no subnets and no leases and accepts
+//! none.
 
 use core::marker::PhantomData;
 use core::net::IpAddr;
@@ -20,10 +21,10 @@ use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
 use crate::subnet_facts::SubnetFacts;
 
-/// Libraries that have the commands of both families.
+/// Hook libraries that have the commands of both families in each server.
 pub(crate) const HOOKS: [Hook; 3] = [Hook::LeaseCommands, Hook::StatCommands, Hook::SubnetCommands];
 
-/// Server of the family `F` without subnets and leases.
+/// Command backend of the family `F` without subnets and leases, which accepts no changes.
 #[derive(Debug)]
 pub(crate) struct EmptyServer<F> {
     now: Now,

@@ -1,4 +1,4 @@
-//! Statistics for Prometheus, in its text format (version 0.0.4).
+//! Statistics of a DHCP server for Prometheus, in its text format (version 0.0.4).
 //!
 //! Metrics have names `godwit_dhcp4_...` and `godwit_dhcp6_...`. One metric with labels replaces
 //! several of Kea's names: `pkt4-discover-received` is
@@ -15,76 +15,78 @@ use crate::statistics::{
     merged,
 };
 
-/// Values for Prometheus at one moment.
+/// Values of a DHCP server at one moment, to be shown as Prometheus metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricsSnapshot<'a> {
-    /// Family of the server.
+    /// Address family of the server.
     pub version: IpVersion,
-    /// Counts of the server.
+    /// Counts of messages and leases of the server.
     pub counts: &'a ServerCounts,
-    /// Reasons why the server did not reply, by their own names, which need no escape, with their
-    /// counts.
+    /// Drop reasons of the server, by their own names, which need no escape, each with its number
+    /// of requests that got no reply.
     pub drops: &'a [(&'static str, u64)],
-    /// Reasons why a lease lacks something that would not fit, by their own names, which need no
-    /// escape, with their counts.
+    /// Reasons why a lease or its reply lacks data that would not fit, by their own names, which
+    /// need no escape, each with its count.
     pub omissions: &'a [(&'static str, u64)],
-    /// Number of times that rows of hosts databases were read that are no complete reservation, by
-    /// their treatment; `None` without such databases.
+    /// Rows of hosts databases that are no complete reservation, by their treatment, each with the
+    /// number of times that such a row was read; `None` without such databases.
     pub host_rows: Option<&'a [(&'static str, u64)]>,
-    /// Time to reply, per type of message.
+    /// Times from request to reply, for each type of message.
     pub latencies: &'a [Latency],
-    /// Size of the lease file, in bytes; `None` without one.
+    /// Size of the server's lease file, in bytes; `None` without one.
     pub lease_file_bytes: Option<u64>,
-    /// Process: its build, its start and the resources that it uses.
+    /// Facts about the server's process: its build, its start and the resources that it uses.
     pub process: ProcessFacts,
-    /// Labels for the names of kea-exporter; `None` without these names.
+    /// Labels of subnets and pools for metrics under kea-exporter's names; `None` to leave such
+    /// metrics out.
     pub exporter: Option<&'a ExporterLabels>,
 }
 
-/// Process of a server: its build, its configuration's age, and its use of the machine.
+/// Facts about a server's process: its build, its configuration's age, and its use of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessFacts {
-    /// Version of the server.
+    /// Version of Godwit that the process runs.
     pub version: &'static str,
     /// Version of Kea that programs may take this server for.
     pub kea: &'static str,
-    /// Start time, seconds since 1970.
+    /// Time at which the process started, in seconds since 1970.
     pub started_s: f64,
-    /// Time at which the server last began to use a configuration, seconds since 1970.
+    /// Time at which the server last applied a configuration, in seconds since 1970.
     pub configured_s: f64,
-    /// True if the server uses the last configuration that it was to use.
+    /// True if the server's last attempt to apply a configuration succeeded.
     pub is_configured: bool,
-    /// Number of threads that serve clients.
+    /// Number of threads of the server that serve clients.
     pub threads: usize,
-    /// Processor time of all threads, in seconds.
+    /// Processor time of all threads of the process, in seconds.
     pub cpu_s: f64,
-    /// Memory in use, in bytes.
+    /// Resident memory of the process, in bytes.
     pub resident_bytes: u64,
-    /// Address space, in bytes.
+    /// Address space of the process, in bytes.
     pub virtual_bytes: u64,
-    /// Number of open files and sockets.
+    /// Number of files and sockets that the process has open.
     pub open_files: u64,
-    /// Most files and sockets that may be open at once; `None` without a limit.
+    /// Maximum number of files and sockets that the process may have open at once; `None` without a
+    /// limit.
     pub open_files_max: Option<u64>,
-    /// Number of internal errors after which the server continued.
+    /// Number of internal errors of the server after which it continued.
     pub internal_errors: u64,
 }
 
-/// Times to reply to messages of one type.
+/// Histogram of the times from request to reply, for requests of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Type of the messages: `discover`.
+    /// Type of the requests, such as `discover`.
     pub message: &'static str,
-    /// Upper bounds in microseconds, ascending, each with the number of replies that took longer
-    /// than the bound before it and at most this one.
+    /// Upper bounds of reply times in microseconds, ascending, each with the number of replies that
+    /// took longer than the bound before it and at most this one.
     pub buckets: Vec<(u64, u64)>,
-    /// Number of replies that took longer than the last bound.
+    /// Number of replies that took longer than the last bound of [`Latency::buckets`].
     pub beyond: u64,
-    /// Sum of all times, microseconds.
+    /// Sum of all reply times, in microseconds.
     pub sum_us: u64,
 }
 
-/// Returns the text of `/metrics`, of type `text/plain; version=0.0.4`.
+/// Returns the text of the Prometheus page `/metrics`, of type `text/plain; version=0.0.4`.
 #[must_use]
 pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
     let mut page = MetricsText { text: String::new(), version: snapshot.version };
@@ -163,7 +165,7 @@ fn process(page: &mut MetricsText, facts: &ProcessFacts) {
     }
 }
 
-/// Text that has been written so far.
+/// Text of the Prometheus page, as far as it has been written.
 struct MetricsText {
     text: String,
     version: IpVersion,
@@ -177,14 +179,15 @@ impl MetricsText {
         }
     }
 
-    /// Begins a metric.
+    /// Begins a metric: writes its name, explanation (`help`) and type (`kind`).
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let prefix = self.prefix();
         let _ = writeln!(self.text, "# HELP {prefix}_{name} {help}");
         let _ = writeln!(self.text, "# TYPE {prefix}_{name} {kind}");
     }
 
-    /// Writes one value. Labels contain no characters that need an escape.
+    /// Writes one value of a metric with its labels. Labels contain no characters that need an
+    /// escape.
     fn value(&mut self, name: &str, labels: &[(&str, &dyn Display)], value: &dyn Display) {
         let _ = write!(self.text, "{}_{name}", self.prefix());
         for (index, (label, content)) in labels.iter().enumerate() {
@@ -196,7 +199,8 @@ impl MetricsText {
     }
 }
 
-/// Metrics made from Kea's names, with the label that distinguishes the names of one metric.
+/// Prometheus metrics made from Kea's statistics: name, label that distinguishes Kea's names of one
+/// metric, and explanation.
 const METRICS: [(&str, &str, &str); 8] = [
     ("received_total", "", "Messages received."),
     ("packets_received_total", "type", "Messages received, by type."),
@@ -211,11 +215,11 @@ const METRICS: [(&str, &str, &str); 8] = [
     ),
     ("lease_reuses_total", "kind", "Leases that the server returned again without writing them."),
 ];
-/// Index of the first of [`METRICS`] that subnets have as well.
+/// Index of the first of [`METRICS`] that subnets have as well as the whole server.
 const OF_CLIENTS: usize = 5;
 /// Kea's name of the statistic that [`CONFLICTS`] shows.
 const CONFLICTS_COUNTED: &str = "v4-reservation-conflicts";
-/// Metric after [`METRICS`] that only DHCPv4 has.
+/// Prometheus metric of reservation conflicts, after [`METRICS`], which only DHCPv4 has.
 const CONFLICTS: (&str, &str) =
     ("reservation_conflicts_total", "Reserved addresses that another client had.");
 
@@ -271,8 +275,8 @@ fn packets(page: &mut MetricsText, counts: &ServerCounts) {
     }
 }
 
-/// Writes the server's own reasons, one metric for both families; Kea's names of drops are coarser
-/// sums.
+/// Writes the server's own reasons of drops or omissions as one metric for both families; Kea's
+/// names of drops are coarser sums.
 fn reasons(page: &mut MetricsText, metric: &str, help: &str, counted: &[(&str, u64)]) {
     let family = page.version.service();
     let _ = writeln!(page.text, "# HELP {metric} {help}");
@@ -282,7 +286,7 @@ fn reasons(page: &mut MetricsText, metric: &str, help: &str, counted: &[(&str, u
     }
 }
 
-/// Metric of a pool: name, type, explanation, and the function that reads it.
+/// Prometheus metric of a pool: name, type, explanation, and the function that reads its value.
 type OfPool = (&'static str, &'static str, &'static str, fn(&PoolCounts) -> u128);
 
 const OF_POOLS: [OfPool; 6] = [
@@ -306,7 +310,7 @@ const OF_POOLS: [OfPool; 6] = [
     }),
 ];
 
-/// Writes leases per pool; the pool `none` means leases that belong to no pool.
+/// Writes the lease counts of each pool; the pool `none` means leases that belong to no pool.
 fn subnets(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     let kinds: &[&str] = match page.version {
         IpVersion::V4 => &["address"],
@@ -340,8 +344,8 @@ fn subnets(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     }
 }
 
-/// Writes the events of each subnet's clients: the [`METRICS`] that exist for the whole server,
-/// too.
+/// Writes the counts of events of each subnet's clients, for those [`METRICS`] that exist for
+/// subnets as for the whole server.
 fn events(page: &mut MetricsText, subnets: &[SubnetCounts]) {
     let always = always_shown_of_subnets(page.version);
     for (index, (metric, label, help)) in METRICS.iter().enumerate().skip(OF_CLIENTS) {

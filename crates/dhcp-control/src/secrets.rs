@@ -1,16 +1,16 @@
-//! Secrets in configurations that commands show: a reader of a configuration need not know the
-//! passwords.
+//! Secrets in configurations that control commands show: passwords are masked, because a reader of
+//! a configuration need not know them.
 
 use serde_json::Value;
 
-/// Text shown in place of a secret.
+/// Text that commands show in place of a secret.
 const MASK: &str = "*****";
-/// Keys of secrets.
+/// Configuration keys whose values are secrets.
 const KEYS: [&str; 2] = ["password", "secret"];
-/// Key of the operator's own data, which may contain anything.
+/// Configuration key of the operator's own data, which may contain anything.
 const CONTEXT: &str = "user-context";
 
-/// Masks the secrets of `configuration`.
+/// Replaces the secrets in `configuration` by `*****`.
 pub(crate) fn mask(configuration: &mut Value) {
     match configuration {
         Value::Object(map) => {
@@ -28,8 +28,8 @@ pub(crate) fn mask(configuration: &mut Value) {
     }
 }
 
-/// Restores the secrets of `known` where `configuration` has the mask at the same position: a
-/// client read the configuration, changed it, and sent it back.
+/// Restores the secrets of `known` where `configuration` has the mask `*****` at the same position.
+/// A client read the configuration, changed it, and sent it back.
 pub fn restore_secrets(configuration: &mut Value, known: &Value) {
     match (configuration, known) {
         (Value::Object(map), Value::Object(known)) => {

@@ -6,26 +6,26 @@ use base::Now;
 use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
-/// Origin of a user's command.
+/// Origin number of a user's `dhcp-disable` or `dhcp-enable` command.
 pub(crate) const USER: u32 = 1;
-/// First origin of this server's own high availability.
+/// First origin number of this server's own high availability service.
 pub(crate) const HA_LOCAL: u32 = 1000;
-/// First origin of commands of high availability partners, and the one of `ha-partner`.
+/// First origin number of commands from high availability partners, and the one for `ha-partner`.
 pub(crate) const HA_REMOTE: u32 = 2000;
-/// First origin of lost database connections.
+/// First origin number of lost database connections.
 pub(crate) const DATABASE: u32 = 3000;
 
-/// State of the service: it runs while no origin has disabled it. Each origin disables it
-/// independently, until the same origin enables the service or its period is over.
+/// State of the DHCP service, which runs while no origin has disabled it. Each origin disables the
+/// service independently, until the same origin enables the service or the period is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceState {
-    /// Monotonic time at which the period of each origin ends, nanoseconds; `None` without a
-    /// period.
+    /// Origins that have disabled the service, each with the monotonic time in nanoseconds at which
+    /// its period ends; `None` without a period.
     disabled: BTreeMap<u32, Option<u64>>,
 }
 
 impl ServiceState {
-    /// Returns true if the server replies to packets.
+    /// Returns true if no origin has disabled the service, so that the server replies to requests.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.disabled.is_empty()
@@ -40,22 +40,22 @@ impl ServiceState {
         *end = deadline.or(*end);
     }
 
-    /// Disables the service as a user's command without a period does.
+    /// Disables the service as the command `dhcp-disable` of a user without a period does.
     pub fn disable_for_user(&mut self, now: Now) {
         self.disable(now, USER, None);
     }
 
-    /// Enables the service for `origin`.
+    /// Ends the disabling of the service by `origin`.
     pub fn enable(&mut self, origin: u32) {
         self.disabled.remove(&origin);
     }
 
-    /// Ends the periods that are over.
+    /// Ends the periods of disabling that are over at the time `now`.
     pub fn pass_time(&mut self, now: Now) {
         self.disabled.retain(|_, end| end.is_none_or(|end| end > now.mono_ns));
     }
 
-    /// Returns `dhcp-state` of `status-get`.
+    /// Returns the state as the map `dhcp-state` that `status-get` shows.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let within = |from: u32, to: u32| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Commands of the hook library `stat_cmds`: a table of leases per subnet.
+//! Control command of the hook library `stat_cmds`: a table of lease counts per subnet.
 
 use core::ops::RangeInclusive;
 
@@ -14,12 +14,12 @@ use crate::ip_version::IpVersion;
 use crate::statistics::{SubnetCounts, count_to_json};
 use crate::text::time_stamp;
 
-/// Returns all of these commands.
+/// Returns the definitions of all commands of the hook library `stat_cmds`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     vec![CommandDefinition::for_hook(Hook::StatCommands, "stat-lease#-get", get)]
 }
 
-/// Subnets in the request.
+/// Subnets that a `stat-lease#-get` command requests.
 enum SubnetSelector {
     All,
     One(i128),

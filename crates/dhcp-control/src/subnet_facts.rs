@@ -1,22 +1,22 @@
-//! Subnets as lease commands see them.
+//! Properties of subnets that commands about leases use.
 
 use core::net::IpAddr;
 
-/// Properties of a subnet that lease commands use.
+/// Properties of a subnet that commands about leases use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubnetFacts {
-    /// Number of the subnet, `id`.
+    /// Number (`id`) of the subnet.
     pub id: u32,
-    /// Address of the prefix.
+    /// Address of the subnet's prefix.
     pub prefix: IpAddr,
-    /// Length of the prefix, bits.
+    /// Length of the subnet's prefix, in bits.
     pub length: u8,
-    /// `valid-lifetime` of the subnet, seconds.
+    /// Valid lifetime (`valid-lifetime`) of the subnet's leases, in seconds.
     pub valid_lifetime_s: u32,
 }
 
 impl SubnetFacts {
-    /// Returns true if `address` belongs to the prefix.
+    /// Returns true if the subnet's prefix contains `address`.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let shifted = |bits: u128, width: u32| {
@@ -33,7 +33,7 @@ impl SubnetFacts {
         }
     }
 
-    /// Returns the prefix as text.
+    /// Returns the subnet's prefix as text, `address/length`.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}/{}", self.prefix, self.length)

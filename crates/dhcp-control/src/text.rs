@@ -6,8 +6,8 @@ use base::time::US_PER_S;
 use base::{CivilTime, ColonHex};
 use serde_json::Value;
 
-/// Returns `value` on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts are stored in
-/// this form.
+/// Returns a JSON value as text on one line with Kea's spaces: `{ "a": [ 1, 2 ] }`. User contexts
+/// are stored in this form.
 #[must_use]
 pub fn kea_json(value: &Value) -> String {
     let mut text = String::new();
@@ -15,7 +15,7 @@ pub fn kea_json(value: &Value) -> String {
     text
 }
 
-/// Writes `value` as [`kea_json`] does.
+/// Appends a JSON value to `text`, as [`kea_json`] writes it.
 pub(crate) fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Array(items) => {
@@ -41,7 +41,7 @@ pub(crate) fn write_value(text: &mut String, value: &Value) {
     }
 }
 
-/// Returns bytes in the form `01:02:ff`.
+/// Returns bytes as hexadecimal text in the form `01:02:ff`.
 #[must_use]
 pub(crate) fn colon_hex(octets: &[u8]) -> String {
     ColonHex(octets).to_string()
@@ -50,7 +50,9 @@ pub(crate) fn colon_hex(octets: &[u8]) -> String {
 /// Reads bytes from pairs of hexadecimal digits with colons between them; single digits are
 /// allowed.
 ///
-/// # Errors Returns the error in Kea's words.
+/// # Errors
+///
+/// Returns the error in Kea's words.
 pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
     separated(text, ':')
 }
@@ -58,7 +60,9 @@ pub(crate) fn octets_from_colon_hex(text: &str) -> Result<Vec<u8>, String> {
 /// Reads bytes from hexadecimal digits with colons, spaces or nothing between pairs, the latter
 /// also after `0x`.
 ///
-/// # Errors Returns the error in Kea's words.
+/// # Errors
+///
+/// Returns the error in Kea's words.
 pub(crate) fn octets_from_hex(text: &str) -> Result<Vec<u8>, String> {
     if let Some(separator) = [':', ' '].into_iter().find(|&separator| text.contains(separator)) {
         return separated(text, separator);
@@ -96,7 +100,7 @@ fn separated(text: &str, separator: char) -> Result<Vec<u8>, String> {
     text.split(separator).map(part_of).collect()
 }
 
-/// Returns microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
+/// Returns a time in microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, in UTC.
 #[must_use]
 pub fn time_stamp(wall_us: u64) -> String {
     // Microseconds since 1970 are below 2^64, so the seconds fit.
@@ -104,7 +108,7 @@ pub fn time_stamp(wall_us: u64) -> String {
     format!("{time}.{:06}", wall_us % US_PER_S)
 }
 
-/// Returns Kea's name of a JSON type.
+/// Returns Kea's name of the type of a JSON value.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

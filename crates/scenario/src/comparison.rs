@@ -1,4 +1,5 @@
-//! Comparison scenarios: steps that two servers play, and the views that must agree after each.
+//! Comparison scenarios: steps that Godwit and Kea both play, and the views of the servers that
+//! must agree after each step.
 
 use std::collections::BTreeMap;
 
@@ -6,85 +7,88 @@ use serde::Deserialize;
 
 use crate::format::{DeviationReason, Scenario, ScenarioFamily, ScenarioStep, check};
 
-/// Steps that two servers play, and the views of both that must agree after each.
+/// Scenario whose steps Godwit and Kea both play, with the views of the servers that must agree
+/// after each step.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonScenario {
-    /// The subject of the comparison, one sentence.
+    /// Subject of the comparison, one sentence.
     pub title: String,
-    /// The protocol.
+    /// Protocol of the scenario: DHCPv4 or DHCPv6.
     pub family: ScenarioFamily,
-    /// Rows of the manual's tables that the scenario compares: keys and commands by their names.
+    /// Rows of the manual's tables, keys and commands by their names, that the scenario compares.
     #[serde(default)]
     pub rows: Vec<String>,
     /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and
     /// `rows TABLE` where leases are in a database.
     pub look: Vec<String>,
-    /// Number of the step from which on views are compared, 0 being the start; answers of commands
-    /// are compared after every step.
+    /// Number of the first step after which views are compared, 0 being the start; answers of
+    /// commands are compared after every step.
     #[serde(default)]
     pub look_from: usize,
-    /// Files that must exist before views are compared.
+    /// Names of files that must exist before views are compared.
     #[serde(default)]
     pub present: Vec<String>,
-    /// Files that must be gone before views are compared.
+    /// Names of files that must be gone before views are compared.
     #[serde(default)]
     pub absent: Vec<String>,
-    /// Identifiers of messages that the log must have before views are compared.
+    /// Identifiers of log messages that must have been logged before views are compared.
     #[serde(default)]
     pub logged: Vec<String>,
-    /// Identifiers of the messages that the view `log` has, with `*` for any characters.
+    /// Identifiers of the log messages that the view `log` compares, with `*` for any characters.
     #[serde(default)]
     pub identifiers: Vec<String>,
-    /// Files that exist before the servers start: contents by name.
+    /// Contents of the files that exist before the servers start, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// The map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
+    /// Configuration of both servers: the map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
     pub config: String,
-    /// True if leases are in a database: the scenario is played over MariaDB and over PostgreSQL,
-    /// with Kea's own tables.
+    /// True if both servers keep leases in a database: the scenario is played over MariaDB and over
+    /// PostgreSQL, with Kea's own tables.
     #[serde(default)]
     pub database: bool,
-    /// Relay agent that messages come through, as in a [`Scenario`].
+    /// Address of the relay agent that messages come through, as in a [`Scenario`].
     #[serde(default)]
     pub relay: String,
-    /// Known differences, each with its verdict.
+    /// Known differences between the servers' views, each with its verdict.
     #[serde(default, rename = "difference")]
     pub differences: Vec<ViewDifference>,
-    /// Steps of the scenario.
+    /// Steps that both servers play, in order.
     #[serde(rename = "step")]
     pub steps: Vec<ScenarioStep>,
 }
 
-/// Lines of a view that only one of the servers has, with the verdict on them.
+/// Difference between the servers' views: lines that only one of them has, with the verdict.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewDifference {
-    /// Name of the view; `answer` for answers of commands.
+    /// Name of the view that differs; `answer` for answers of commands.
     pub view: String,
-    /// Pattern of lines that only Godwit has, with `*` for any characters.
+    /// Pattern of lines of the view that only Godwit has, with `*` for any characters.
     pub godwit: Option<String>,
-    /// Pattern of lines that only Kea has.
+    /// Pattern of lines of the view that only Kea has, with `*` for any characters.
     pub kea: Option<String>,
-    /// Rows of the manual that the difference is about; all rows of the scenario if not set.
+    /// Rows of the manual's tables that the difference is about; all rows of the scenario if not
+    /// set.
     pub rows: Option<Vec<String>>,
-    /// The judgement: which server is right.
+    /// Verdict on the difference: the reason for it, and thus which server is right.
     pub verdict: DeviationReason,
-    /// The difference and its reason.
+    /// Description of the difference and its cause.
     pub note: String,
 }
 
-/// Server that a line comes from.
+/// Server that has a line of a view which the other server lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ComparedServer {
-    /// This project's server.
+    /// The server of this project.
     Godwit,
-    /// Kea.
+    /// ISC Kea.
     Kea,
 }
 
 impl ViewDifference {
-    /// Returns true if this verdict is about `line` of `view`, which `maker` alone has.
+    /// Returns true if this difference is about `line` of `view`, which only the server `maker`
+    /// has.
     #[must_use]
     pub fn is_about(&self, view: &str, maker: ComparedServer, line: &str) -> bool {
         let pattern = match maker {
@@ -96,7 +100,7 @@ impl ViewDifference {
 }
 
 impl ComparisonScenario {
-    /// Parses a comparison scenario.
+    /// Parses a comparison scenario from the TOML text of its file.
     ///
     /// # Errors
     ///
@@ -113,7 +117,7 @@ impl ComparisonScenario {
         Ok(scenario)
     }
 
-    /// Returns the steps as a scenario.
+    /// Returns the steps as a plain scenario, without views and differences.
     #[must_use]
     pub fn scenario(&self) -> Scenario {
         Scenario {
@@ -128,7 +132,7 @@ impl ComparisonScenario {
         }
     }
 
-    /// Returns true if the view `log` has lines with `identifier`.
+    /// Returns true if the view `log` compares the log messages with `identifier`.
     #[must_use]
     pub fn has_identifier(&self, identifier: &str) -> bool {
         self.identifiers.iter().any(|pattern| is_like(identifier, pattern))

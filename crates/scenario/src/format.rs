@@ -1,46 +1,45 @@
-//! The file format of scenarios.
+//! TOML format of conformance scenarios.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// One scenario.
+/// Conformance scenario: a configuration, and the steps that a server must pass with it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Subject of the scenario, one sentence.
     pub title: String,
-    /// Protocol family.
+    /// Protocol of the scenario: DHCPv4 or DHCPv6.
     pub family: ScenarioFamily,
-    /// Keys of the configuration and other names that the scenario covers, for the table of
-    /// coverage.
+    /// Configuration keys and other names that the scenario covers, for the table of coverage.
     #[serde(default)]
     pub covers: Vec<String>,
-    /// The map inside `Dhcp4` or `Dhcp6`, in Kea's dialect, without interfaces, lease database and
-    /// loggers, which the subject adds.
+    /// Configuration of the server: the map inside `Dhcp4` or `Dhcp6`, in Kea's dialect, without
+    /// interfaces, lease database and loggers, which the subject adds.
     pub config: String,
-    /// Relay agent that messages come through unless a step names another: `giaddr` in DHCPv4, the
-    /// link address in DHCPv6. Empty for a direct client.
+    /// Address of the relay agent that messages come through unless a step names another: `giaddr`
+    /// in DHCPv4, the link address in DHCPv6. Empty for a direct client.
     #[serde(default)]
     pub relay: String,
-    /// Verdict on Debian's Kea 2.2, if it does not do what the steps demand.
+    /// Verdict on Debian's Kea 2.2, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea: Option<KeaNote>,
-    /// Verdict on Debian 13's Kea 3.0, if it does not do what the steps demand.
+    /// Verdict on Debian 13's Kea 3.0, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea3: Option<KeaNote>,
-    /// Steps of the scenario.
+    /// Steps of the scenario, in order.
     #[serde(rename = "step")]
     pub steps: Vec<ScenarioStep>,
 }
 
-/// DHCPv4 or DHCPv6.
+/// Protocol of a scenario: DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum ScenarioFamily {
-    /// DHCPv4 (RFC 2131).
+    /// Family DHCPv4 (RFC 2131).
     V4,
-    /// DHCPv6 (RFC 9915).
+    /// Family DHCPv6 (RFC 9915).
     V6,
 }
 
@@ -48,90 +47,96 @@ pub enum ScenarioFamily {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {
-    /// Kind of the difference.
+    /// Reason why this version of Kea differs from the scenario.
     pub verdict: DeviationReason,
-    /// Description of the difference, or the version since which Kea has what the scenario needs.
+    /// Description of Kea's difference, or the version since which Kea has what the scenario needs.
     pub note: String,
 }
 
-/// Reason why a version of Kea behaves otherwise, or cannot play the scenario.
+/// Reason why a version of Kea differs from a scenario, or cannot play it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviationReason {
-    /// The steps are right by an RFC.
+    /// The scenario's steps are right by an RFC, and Kea's behaviour is not.
     Rfc,
-    /// Newer versions of Kea do what the steps demand.
+    /// Newer versions of Kea do what the scenario's steps demand.
     Newer,
-    /// Kea has a defect.
+    /// The version of Kea has a defect.
     Bug,
-    /// This version of Kea lacks what the scenario needs; the scenario is not played.
+    /// The version of Kea lacks what the scenario needs; the scenario is not played.
     Unsupported,
-    /// The difference is intended, and described in the manual.
+    /// Godwit differs from Kea on purpose, as the manual describes.
     Ours,
 }
 
-/// One step: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
+/// Step of a scenario: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioStep {
-    /// Type of a message to send, by name: `DISCOVER` or `SOLICIT`; `BOOTP` for a message without a
-    /// type.
+    /// Type of the DHCP message that the client sends, by name: `DISCOVER` or `SOLICIT`; `BOOTP`
+    /// for a message without a type.
     pub send: Option<String>,
-    /// Type of the expected reply by name, or `nothing`.
+    /// Type of the server's reply that the step expects, by name, or `nothing`.
     pub get: Option<String>,
-    /// Number of the client, which makes its hardware address and DUID. Default 1.
+    /// Number of the client that sends the message, from which its hardware address and DUID
+    /// follow. Default 1.
     #[serde(default = "first_client")]
     pub client: u16,
-    /// Relay agent; that of the scenario if not set, `none` for a direct client.
+    /// Address of the relay agent that the message comes through; that of the scenario if not set,
+    /// `none` for a direct client.
     pub relay: Option<String>,
-    /// Fields of the header.
+    /// Values of the message's header fields, by field name.
     #[serde(default)]
     pub with: BTreeMap<String, String>,
-    /// Options by code; a list repeats the option. `none` omits a default option.
+    /// Options of the message by code; a list repeats the option. `none` omits a default option.
     #[serde(default)]
     pub options: BTreeMap<String, OneOrMore>,
-    /// Options of the relay agent by code, DHCPv6 only.
+    /// Options that the relay agent adds to the message, by code, for DHCPv6 only.
     #[serde(default)]
     pub relay_options: BTreeMap<String, String>,
-    /// Link addresses of further relay agents between the first and the server, DHCPv6 only, the
-    /// one nearest the server last.
+    /// Link addresses of further relay agents between the first one and the server, for DHCPv6
+    /// only, the one nearest to the server last.
     #[serde(default)]
     pub further_relays: Vec<String>,
-    /// Identity associations for addresses: the IAID, with the addresses in it.
+    /// Identity associations for addresses in the message, for DHCPv6: by IAID, the addresses of
+    /// each.
     #[serde(default)]
     pub na: BTreeMap<String, Vec<String>>,
-    /// Identity associations for prefixes: the IAID, with the prefixes in it.
+    /// Identity associations for prefixes in the message, for DHCPv6: by IAID, the prefixes of
+    /// each.
     #[serde(default)]
     pub pd: BTreeMap<String, Vec<String>>,
-    /// Seconds to wait.
+    /// Time that passes in the step, in seconds.
     pub wait_s: Option<u64>,
-    /// Configuration that the server uses from here on.
+    /// Configuration that the server uses from this step on.
     pub reload: Option<String>,
-    /// True if the server ends and starts again.
+    /// True if the server ends and starts again in this step.
     #[serde(default)]
     pub restart: bool,
-    /// Control command, as JSON.
+    /// Control command that the step sends to the server, as JSON.
     pub command: Option<String>,
-    /// Expected values: fields of the reply, or JSON pointers into the answer of a command.
+    /// Expected values by name: a field of the reply, or a JSON pointer into the answer of a
+    /// command.
     #[serde(default)]
     pub expect: BTreeMap<String, toml::Value>,
-    /// Fields of the reply to keep, by the name to keep each under.
+    /// Values to keep for later steps, by the name of each: a field of the reply, or a JSON pointer
+    /// into the answer of a command.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
 }
 
-/// One value or several.
+/// Value of an option in a step, or several values for an option that is repeated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMore {
-    /// One value.
+    /// Value of an option that the message has once.
     One(String),
-    /// Several values, in order.
+    /// Values of an option that is repeated, in order.
     More(Vec<String>),
 }
 
 impl OneOrMore {
-    /// Returns the values.
+    /// Returns the option's values as a slice.
     #[must_use]
     pub fn all(&self) -> &[String] {
         match self {
@@ -146,7 +151,7 @@ const fn first_client() -> u16 {
 }
 
 impl Scenario {
-    /// Parses a scenario.
+    /// Parses a scenario from the TOML text of its file.
     ///
     /// # Errors
     ///
@@ -157,20 +162,20 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Returns the sum of all waits, in seconds.
+    /// Returns the sum of the waits of all steps, in seconds.
     #[must_use]
     pub fn wait_total_s(&self) -> u64 {
         self.steps.iter().filter_map(|step| step.wait_s).sum()
     }
 
-    /// Returns true if the scenario needs a control channel.
+    /// Returns true if a step sends a control command, so that the server needs a control channel.
     #[must_use]
     pub fn has_commands(&self) -> bool {
         self.steps.iter().any(|step| step.command.is_some())
     }
 }
 
-/// Refuses steps that are of no kind or of several.
+/// Checks that each step has exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
 pub(crate) fn check(steps: &[ScenarioStep]) -> Result<(), String> {
     for (number, step) in (1..).zip(steps) {
         let kinds = [

@@ -1,4 +1,4 @@
-//! Members of control commands' answers, by JSON pointer.
+//! Checks of members of control commands' answers, which JSON pointers name.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Playing of a scenario against a server.
+//! Plays a scenario against a DHCP server.
 
 use serde_json::Value;
 
@@ -6,11 +6,10 @@ use crate::format::{Scenario, ScenarioFamily, ScenarioStep};
 use crate::value::{ScenarioVariables, filled, fits, hex_of};
 use crate::{observe, v4, v6};
 
-/// A server that scenarios are played against, started with the scenario's configuration.
+/// DHCP server that scenarios are played against, started with the scenario's configuration.
 pub trait ScenarioServer {
-    /// Sends a message to the server and returns the replies that come within the subject's time
+    /// Sends a message to the server and returns the replies that come within the server's time
     /// limit: all of them if `expects_none`, else until the first for which `is_answer` holds.
-    /// `from_relay` is the relay agent's address as text, empty for a direct client.
     ///
     /// # Errors
     ///
@@ -22,82 +21,85 @@ pub trait ScenarioServer {
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, SubjectError>;
 
-    /// Lets `seconds` pass.
+    /// Lets `seconds` pass on the server's clock.
     ///
     /// # Errors
     ///
-    /// The reason why that is not possible.
+    /// The reason why time cannot pass.
     fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError>;
 
-    /// Replaces the configuration by `config`, the map inside `Dhcp4` or `Dhcp6`.
+    /// Replaces the server's configuration by `config`, the map inside `Dhcp4` or `Dhcp6`.
     ///
     /// # Errors
     ///
-    /// The reason why the server refuses it.
+    /// The reason why the server refuses the configuration.
     fn reload(&mut self, config: &str) -> Result<(), SubjectError>;
 
-    /// Sends a control command and returns the answer.
+    /// Sends a control command to the server and returns the answer.
     ///
     /// # Errors
     ///
-    /// The reason why there is none.
+    /// The reason why there is no answer.
     fn command(&mut self, command: &str) -> Result<String, SubjectError>;
 
-    /// Ends the server in an orderly way and starts it again with its stored data.
+    /// Ends the server in an orderly way and starts it again with its stored leases.
     ///
     /// # Errors
     ///
-    /// The reason why it does not start; a subject without a process has nothing to start.
+    /// The reason why the server does not start; a server without a process has nothing to start.
     fn restart(&mut self) -> Result<(), SubjectError> {
         Err("it has no process that could be started again".to_owned())
     }
 }
 
-/// Reason why a subject cannot play a step, as one phrase.
+/// Reason why a server cannot play a step, as one phrase.
 pub type SubjectError = String;
 
-/// First step at which a subject did not do what the scenario demands.
+/// Failure of a scenario: the first step at which the server did not do what the scenario demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioFailure {
-    /// Number of the step, from 1.
+    /// Number of the step that failed, from 1.
     pub step: usize,
-    /// Expected and actual result.
+    /// Expected and actual result of the step that failed.
     pub what: String,
 }
 
-/// Plays `scenario` to its end, or to the first step at which `subject` differs.
+/// Plays `scenario` on the server `subject` to its end, or to the first step at which the server
+/// does not do what the scenario demands.
 ///
 /// # Errors
 ///
-/// The step, and the expected and actual result.
+/// The step that failed, with the expected and the actual result.
 pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(), ScenarioFailure> {
     let mut player = ScenarioPlayer::new(scenario);
     while player.play_next(subject)? {}
     Ok(())
 }
 
-/// A scenario that is played step by step.
+/// Scenario that is played step by step, with the values kept so far.
 #[derive(Debug)]
 pub struct ScenarioPlayer<'s> {
     scenario: &'s Scenario,
-    /// Values that steps have kept.
+    /// Values that earlier steps have kept, by name.
     variables: ScenarioVariables,
-    /// Number of steps played.
+    /// Number of steps played so far.
     played: usize,
 }
 
 impl<'s> ScenarioPlayer<'s> {
-    /// Returns a player before the first step of `scenario`.
+    /// Creates a player before the first step of `scenario`.
     #[must_use]
     pub const fn new(scenario: &'s Scenario) -> Self {
         Self { scenario, variables: ScenarioVariables::new(), played: 0 }
     }
 
-    /// Plays the next step; returns false if there was none left.
+    /// Plays the next step of the scenario on the server `subject`; returns false if there was none
+    /// left.
     ///
     /// # Errors
     ///
-    /// The step, and the expected and actual result, if `subject` did not do what the step demands.
+    /// The step, and the expected and actual result, if the server did not do what the step
+    /// demands.
     pub fn play_next(&mut self, subject: &mut dyn ScenarioServer) -> Result<bool, ScenarioFailure> {
         let Some(step) = self.scenario.steps.get(self.played) else { return Ok(false) };
         self.played += 1;
@@ -190,7 +192,7 @@ fn judge_reply(
     Ok(())
 }
 
-/// Formats bytes as a scenario would write them.
+/// Formats the bytes of a field as a scenario writes a value of the kind `kind`.
 fn format_value(octets: &[u8], kind: &str) -> String {
     let address = |octets: &[u8]| -> Option<String> {
         let octets: [u8; 16] = octets.try_into().ok()?;

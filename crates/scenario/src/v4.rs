@@ -1,4 +1,4 @@
-//! DHCPv4 messages of steps as bytes, and fields of replies by name.
+//! DHCPv4 messages of scenario steps as bytes, and fields of replies by name.
 
 use std::net::Ipv4Addr;
 
@@ -7,10 +7,10 @@ use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 use crate::format::{Scenario, ScenarioStep};
 use crate::value::{ScenarioVariables, filled, octets};
 
-/// Longest message of a scenario, in bytes.
+/// Maximum length of a DHCPv4 message in a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 1500;
 
-/// Returns the bytes of the message that `step` sends under transaction id `xid`.
+/// Returns the bytes of the DHCPv4 message that `step` sends with the transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
@@ -106,18 +106,18 @@ fn plain(name: &str) -> &str {
     name.strip_prefix("DHCP").unwrap_or(name)
 }
 
-/// Returns the type of a reply by name.
+/// Returns the name of a DHCPv4 reply's message type, without `DHCP` in front.
 pub(crate) fn name_of(reply: &[u8]) -> Result<String, String> {
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     Ok(message.message_type().map_or("BOOTP", |kind| plain(kind.name())).to_owned())
 }
 
-/// Returns true if `reply` answers the message with this transaction id.
+/// Returns true if `reply` answers the DHCPv4 message with the transaction id `xid`.
 pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     Message::parse(reply).is_ok_and(|message| message.xid() == xid && message.op() == 2)
 }
 
-/// Returns a field of a reply, and the kind of its value.
+/// Returns the bytes of the field `key` of a DHCPv4 reply, and the kind of its value.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     let address = |address: Ipv4Addr| (Some(address.octets().to_vec()), "ip");
@@ -146,7 +146,8 @@ fn until_zero(field: &[u8]) -> Vec<u8> {
     field.iter().copied().take_while(|&octet| octet != 0).collect()
 }
 
-/// Returns the kind of an option's value if the scenario names none, for common options of replies.
+/// Returns the kind of a DHCPv4 option's value if the scenario names none, for common options of
+/// replies.
 const fn default_kind(code: u8) -> &'static str {
     match code {
         1 | 3 | 6 | 50 | 54 => "ip",

@@ -1,4 +1,4 @@
-//! DHCPv6 messages of steps as bytes, and fields of replies by name.
+//! DHCPv6 messages of scenario steps as bytes, and fields of replies by name.
 
 use std::net::Ipv6Addr;
 
@@ -7,13 +7,13 @@ use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, MessageWriter, Packet, Rel
 use crate::format::{Scenario, ScenarioStep};
 use crate::value::{ScenarioVariables, filled, octets};
 
-/// Longest message of a scenario, in bytes.
+/// Maximum length of a DHCPv6 message in a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 4096;
 
-/// Messages that name the server unless a step has `"2" = "none"`.
+/// Types of DHCPv6 messages that carry the server's identifier unless a step has `"2" = "none"`.
 const TO_ONE_SERVER: [&str; 4] = ["REQUEST", "RENEW", "RELEASE", "DECLINE"];
 
-/// Returns the bytes of the message that `step` sends under transaction id `xid`.
+/// Returns the bytes of the DHCPv6 message that `step` sends with the transaction id `xid`.
 pub(crate) fn message(
     scenario: &Scenario,
     step: &ScenarioStep,
@@ -48,8 +48,8 @@ pub(crate) fn message(
     relayed(scenario, step, variables, &inner[..len])
 }
 
-/// Writes an identity association; its items are `ADDRESS[ preferred valid]` or `PREFIX/LEN[
-/// preferred valid]`.
+/// Writes an identity association (IA) to a DHCPv6 message; its items are `ADDRESS[ preferred
+/// valid]` or `PREFIX/LEN[ preferred valid]`.
 fn put_ia(
     writer: &mut MessageWriter<'_>,
     kind: IaKind,
@@ -80,7 +80,7 @@ fn put_ia(
     Ok(())
 }
 
-/// Wraps the message into the headers and options of its relay agents.
+/// Returns `message` wrapped into the headers and options of the step's relay agents.
 fn relayed(
     scenario: &Scenario,
     step: &ScenarioStep,
@@ -119,17 +119,17 @@ fn parsed(reply: &[u8]) -> Result<Packet<'_>, String> {
     Packet::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))
 }
 
-/// Returns the type of a reply by name, without its relay levels.
+/// Returns the name of a DHCPv6 reply's message type, that of the innermost message if relayed.
 pub(crate) fn name_of(reply: &[u8]) -> Result<String, String> {
     Ok(parsed(reply)?.message().message_type().name().to_owned())
 }
 
-/// Returns true if `reply` answers the message with this transaction id.
+/// Returns true if `reply` answers the DHCPv6 message with the transaction id `xid`.
 pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     parsed(reply).is_ok_and(|packet| packet.message().transaction_id() == xid & 0xff_ffff)
 }
 
-/// Returns a field of a reply, and the kind of its value.
+/// Returns the bytes of the field `key` of a DHCPv6 reply, and the kind of its value.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let packet = parsed(reply)?;
     let message = packet.message();
@@ -198,7 +198,8 @@ fn prefix_octets(len: u8, prefix: Ipv6Addr) -> Vec<u8> {
     octets
 }
 
-/// Returns the lifetimes of the first address or prefix.
+/// Returns the preferred and valid lifetime of an association's first address or prefix, in
+/// seconds.
 fn lifetimes(ia: &Ia<'_>) -> Option<(u32, u32)> {
     let address = ia.addresses().next().map(|item| (item.preferred_s, item.valid_s));
     address.or_else(|| ia.prefixes().next().map(|item| (item.preferred_s, item.valid_s)))

@@ -1,12 +1,13 @@
-//! Values in scenarios: text with a kind in front, and its conversion to bytes.
+//! Values in scenarios: text with a kind in front (`u32:3600`), and its conversion to bytes.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Values that earlier steps have kept, by the name that `$` precedes.
+/// Values that earlier steps of a scenario have kept, by the name that `$` precedes.
 pub(crate) type ScenarioVariables = BTreeMap<String, String>;
 
-/// Replaces `$name` by the value that was kept under the name.
+/// Returns `text` with each `$name` replaced by the value that an earlier step kept under that
+/// name.
 pub(crate) fn filled(text: &str, variables: &ScenarioVariables) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -21,10 +22,11 @@ pub(crate) fn filled(text: &str, variables: &ScenarioVariables) -> Result<String
     Ok(out + rest)
 }
 
-/// Converts `text` to bytes. Kinds: `u8:`, `u16:`, `u32:`, `ip:`, `ip6:` (numbers and addresses
-/// separated by commas), `text:`, `name:` (a domain name in labels), `hex:`, `prefix:` (length and
-/// address), `sub8:` and `sub16:` (sub-options `code=value` separated by semicolons, with codes and
-/// lengths of 8 or 16 bits). Text without a kind is of the kind `default`.
+/// Converts a scenario's value `text` to bytes. Kinds: `u8:`, `u16:`, `u32:`, `ip:`, `ip6:`
+/// (numbers and addresses separated by commas), `text:`, `name:` (a domain name in labels), `hex:`,
+/// `prefix:` (length and address), `sub8:` and `sub16:` (sub-options `code=value` separated by
+/// semicolons, with codes and lengths of 8 or 16 bits). Text without a kind is of the kind
+/// `default`.
 pub(crate) fn octets(text: &str, default: &str) -> Result<Vec<u8>, String> {
     let (kind, body) = match text.split_once(':') {
         Some((kind, body)) if KINDS.contains(&kind) => (kind, body),
@@ -57,11 +59,11 @@ pub(crate) fn octets(text: &str, default: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Kinds of values.
+/// Kinds of values in scenarios, which precede a value and a colon.
 const KINDS: [&str; 11] =
     ["u8", "u16", "u32", "ip", "ip6", "prefix", "text", "name", "hex", "sub8", "sub16"];
 
-/// Formats bytes as scenarios write them.
+/// Formats bytes as a scenario's value of the kind `hex:`.
 pub(crate) fn hex_of(octets: &[u8]) -> String {
     octets.iter().fold("hex:".to_owned(), |text, octet| text + &format!("{octet:02x}"))
 }
@@ -86,7 +88,7 @@ fn parsed<T: core::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is not an address of that family"))
 }
 
-/// Converts a prefix to one byte of length and the address.
+/// Converts an IPv6 prefix, `address/length`, to one byte of length and the address.
 fn prefix(text: &str) -> Result<Vec<u8>, String> {
     let (address, len) = text.split_once('/').ok_or_else(|| format!("`{text}` is no prefix"))?;
     let mut octets = vec![number::<u8>(len)?];
@@ -94,7 +96,7 @@ fn prefix(text: &str) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// Converts domain names, separated by spaces, to the form of RFC 1035 §3.1.
+/// Converts domain names, separated by spaces, to labels as in RFC 1035 §3.1.
 fn labels(text: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     for name in text.split_whitespace() {
@@ -107,7 +109,7 @@ fn labels(text: &str) -> Vec<u8> {
     octets
 }
 
-/// Parses hexadecimal digits; colons, hyphens and spaces between them are ignored.
+/// Parses hexadecimal digits to bytes; colons, hyphens and spaces between them are ignored.
 pub(crate) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.bytes().filter(|octet| !b": -".contains(octet)).collect();
     let pairs = digits.chunks(2).map(|pair| {
@@ -130,8 +132,9 @@ fn sub_options(
     Ok(all)
 }
 
-/// Returns true if `value` fits `expected`: a value, `absent`, `present`, `not VALUE`, `has VALUE`
-/// (among other bytes), or `between VALUE and VALUE`.
+/// Returns true if the bytes `value` fit `expected`: a value, `absent`, `present`, `not VALUE`,
+/// `has VALUE` (among other bytes), or `between VALUE and VALUE`. Text without a kind is of the
+/// kind `default`.
 pub(crate) fn fits(expected: &str, default: &str, value: Option<&[u8]>) -> Result<bool, String> {
     match (expected, value) {
         ("absent", value) => return Ok(value.is_none()),

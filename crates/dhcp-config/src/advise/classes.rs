@@ -1,4 +1,4 @@
-//! Classes and expressions: lists of clients, many tests, long regular expressions.
+//! Judges client classes and expressions: lists of clients, many tests, long regular expressions.
 
 use crate::expression::{Condition, Field4, OptionPath, Term, TextExpression};
 use crate::shared::ClassTest;
@@ -10,14 +10,15 @@ use super::measured;
 use super::{FindingCollector, grouped_count};
 
 /// Number of comparisons of a client's identity from which on one class is a list of clients: fewer
-/// are a few machines that are treated apart.
+/// comparisons mean a few machines that are treated apart.
 const CLIENTS_OF_A_CLASS: usize = 4;
-/// Number of comparisons from which on classes of one or a few clients each are a list, too.
+/// Number of comparisons of a client's identity from which on classes of one or a few clients each
+/// are, together, a list of clients.
 const CLIENTS_OF_ALL_CLASSES: usize = 8;
-/// Share of the leases from which on the number of classes is reported.
+/// Fraction of leases per second lost to classes from which on the number of classes is reported.
 const CLASSES_SHARE: f64 = 0.10;
-/// Number of characters from which on a regular expression is long: one that describes a name is
-/// shorter.
+/// Number of characters from which on a regular expression is long; an expression that describes a
+/// name is shorter.
 const LONG_REGEX: usize = 64;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
@@ -140,12 +141,12 @@ fn long_regexes(
     );
 }
 
-/// Contents of an expression.
+/// Counts of a class's expression that show whether it is expensive.
 #[derive(Default)]
 struct ExpressionMetrics {
-    /// Number of comparisons of a client's identity with a constant.
+    /// Number of comparisons of a client's identity with a constant in the expression.
     clients: usize,
-    /// Number of characters of the longest regular expression.
+    /// Number of characters of the expression's longest regular expression.
     longest_regex: usize,
 }
 
@@ -200,8 +201,8 @@ impl ExpressionMetrics {
     }
 }
 
-/// Returns true if a text is the whole of an identity that tells one client from another. A part of
-/// it, such as the vendor in a hardware address, is not.
+/// Returns true if the text `text` is the whole of an identity that tells one client from another.
+/// A part of it, such as the vendor in a hardware address, is not.
 fn is_identity(text: &TextExpression) -> bool {
     match text {
         TextExpression::Value(term) => match term {

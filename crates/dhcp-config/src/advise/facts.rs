@@ -1,5 +1,5 @@
-//! Input of the judges: the values of the file with their positions, and the values after
-//! inheritance, the same for both families.
+//! Input of the judges of a configuration: the values of the file with their positions, and the
+//! values after inheritance, in one form for both families.
 
 use crate::address::{Address, first_of, last_of};
 use crate::json::{JsonContent, JsonMember, JsonValue};
@@ -12,7 +12,7 @@ use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
 
 use super::measured::MeasuredBackend;
 
-/// Map of the file.
+/// Map of the configuration file, with the positions of its values.
 #[derive(Clone, Copy)]
 pub(super) struct View<'v> {
     pub(super) at: SourcePosition,
@@ -20,7 +20,7 @@ pub(super) struct View<'v> {
 }
 
 impl<'v> View<'v> {
-    /// Returns the view of `value`; `None` when it is not a map.
+    /// Returns a view of the JSON map `value`; `None` when it is not a map.
     pub(super) fn from_value(value: &'v JsonValue) -> Option<Self> {
         match &value.kind {
             JsonContent::Map(entries) => Some(Self { at: value.at, entries }),
@@ -32,12 +32,12 @@ impl<'v> View<'v> {
         self.entries.iter().find(|entry| *entry.key == *key)
     }
 
-    /// Returns the position of a key.
+    /// Returns the position of the map's entry `key`, if it exists.
     pub(super) fn at(&self, key: &str) -> Option<SourcePosition> {
         self.entry(key).map(|entry| entry.at)
     }
 
-    /// Returns the position of the first of these keys that exists, otherwise of the map.
+    /// Returns the position of the first of the entries `keys` that exists, otherwise of the map.
     pub(super) fn at_any(&self, keys: &[&str]) -> SourcePosition {
         keys.iter().find_map(|key| self.at(key)).unwrap_or(self.at)
     }
@@ -46,7 +46,7 @@ impl<'v> View<'v> {
         self.entry(key).and_then(|entry| Self::from_value(&entry.value))
     }
 
-    /// Returns the maps of a list.
+    /// Returns the maps in the list `key` of this map.
     pub(super) fn maps(&self, key: &str) -> Vec<Self> {
         match self.entry(key).map(|entry| &entry.value.kind) {
             Some(JsonContent::List(items)) => items.iter().filter_map(Self::from_value).collect(),
@@ -84,34 +84,35 @@ impl<'v> View<'v> {
     }
 }
 
-/// Client class.
+/// Facts about a client class that the judges use.
 pub(super) struct ClassFacts<'v> {
-    /// Position of the class's test, otherwise of the class.
+    /// Position of the class's test, or of the class if it has none.
     pub(super) at: SourcePosition,
     pub(super) test: Option<&'v ClassTest>,
-    /// True if the class is tested only where a scope lists it.
+    /// True if the server tests the class only where a scope lists it.
     pub(super) is_additional: bool,
 }
 
-/// Range of addresses or prefixes to lease from.
+/// Facts about a pool of addresses or prefixes that the judges use.
 pub(super) struct PoolFacts {
     pub(super) at: SourcePosition,
-    /// First and last address; with prefixes, the last address of the last prefix.
+    /// First and last address of the pool; with prefixes, the last address of the last prefix.
     pub(super) range: (u128, u128),
-    /// Number of addresses or prefixes.
+    /// Number of addresses or prefixes of the pool.
     pub(super) count: u128,
     pub(super) is_of_prefixes: bool,
-    /// True if free addresses are in a queue, so that the server does not search.
+    /// True if the pool's free addresses are in a queue, so that the server does not search for
+    /// one.
     pub(super) has_queue: bool,
 }
 
-/// Identifier and addresses of a reservation.
+/// Facts about a reservation that the judges use: kind of identifier, and addresses.
 pub(super) struct HostFacts {
     pub(super) kind: IdentifierKind,
     pub(super) addresses: Vec<u128>,
 }
 
-/// Subnet of the file.
+/// Facts about a subnet of the configuration that the judges use.
 pub(super) struct SubnetConfigFacts<'v> {
     pub(super) view: View<'v>,
     pub(super) network: Option<View<'v>>,
@@ -121,7 +122,7 @@ pub(super) struct SubnetConfigFacts<'v> {
     pub(super) hosts: Vec<HostFacts>,
     pub(super) modes: ReservationModes,
     pub(super) cache_threshold: f64,
-    /// Seconds after which clients renew; `None` when they never do.
+    /// Seconds after which the subnet's clients renew; `None` when they never do.
     pub(super) t1_s: Option<f64>,
 }
 
@@ -139,8 +140,8 @@ impl SubnetConfigFacts<'_> {
         }
     }
 
-    /// Returns the position where one of these keys is set for the subnet: in the subnet or in a
-    /// scope around it; otherwise that of the subnet.
+    /// Returns the position where one of the keys `keys` is set for the subnet: in the subnet or in
+    /// a scope around it; otherwise the position of the subnet.
     pub(super) fn at_any(&self, global: View<'_>, keys: &[&str]) -> SourcePosition {
         let scopes = [Some(self.view), self.network, Some(global)];
         let set = |scope: View<'_>| keys.iter().find_map(|key| scope.at(key));
@@ -148,13 +149,13 @@ impl SubnetConfigFacts<'_> {
     }
 }
 
-/// Configuration as the judges see it.
+/// Facts about a configuration that the judges use.
 pub(super) struct ConfigFacts<'v> {
     pub(super) global: View<'v>,
     pub(super) subnets: Vec<SubnetConfigFacts<'v>>,
     pub(super) networks: Vec<View<'v>>,
     pub(super) classes: Vec<ClassFacts<'v>>,
-    /// Settings that both families have.
+    /// Global settings of the configuration that both families have.
     pub(super) settings: &'v GlobalSettings,
     pub(super) hosts: Vec<HostFacts>,
 }
@@ -190,7 +191,7 @@ impl<'v> ConfigFacts<'v> {
         }
     }
 
-    /// Returns the lease backend.
+    /// Returns the lease backend of the configuration, as far as costs of it were measured.
     pub(super) fn store(&self) -> MeasuredBackend {
         match self.settings.lease_database.sql.as_ref().map(|sql| sql.kind) {
             None => MeasuredBackend::Memfile,
@@ -200,14 +201,14 @@ impl<'v> ConfigFacts<'v> {
         }
     }
 
-    /// Returns true if several threads serve packets.
+    /// Returns true if several threads of the server process messages.
     pub(super) fn has_threads(&self) -> bool {
         let threads = self.global.map("multi-threading");
         threads.and_then(|threads| threads.boolean("enable-multi-threading")).unwrap_or(true)
     }
 
-    /// Returns the hook libraries: the part of the file name between `libdhcp_` and `.so`, the
-    /// position of the name, and the parameters.
+    /// Returns the hook libraries of the configuration: the part of each file name between
+    /// `libdhcp_` and `.so`, the position of the name, and the parameters.
     pub(super) fn hooks(&self) -> Vec<(&'v str, SourcePosition, Option<View<'v>>)> {
         let hook = |library: View<'v>| {
             let path = library.text("library")?;
@@ -224,10 +225,10 @@ impl<'v> ConfigFacts<'v> {
     }
 }
 
-/// Id, shared network and map of a subnet.
+/// Number (`id`) of a subnet, its shared network and its map.
 type SubnetView<'v> = (u32, Option<View<'v>>, View<'v>);
 
-/// Returns the subnets of the file in the order in which they are read.
+/// Returns the subnets of the configuration file in the order in which they are read.
 fn subnet_views<'v>(global: View<'v>, key: &str) -> Vec<SubnetView<'v>> {
     let networks = global.maps("shared-networks");
     let in_networks = networks
@@ -304,9 +305,9 @@ fn range<A: Address>(address: A, length: u8) -> (u128, u128) {
     (first_of(address, length).to_bits(), last_of(address, length).to_bits())
 }
 
-/// Returns the seconds after which clients renew: T1 as configured, otherwise its share of the
-/// lifetime, otherwise half of it, which is the default of clients (RFC 2131 §4.4.5, RFC 9915
-/// §14.2).
+/// Returns the seconds after which clients renew: T1 as configured, otherwise the fraction `part`
+/// of the lifetime, otherwise half of the lifetime, as clients do by default (RFC 2131 §4.4.5, RFC
+/// 9915 §14.2).
 fn t1_s(
     set_s: Option<u32>,
     rebind_s: Option<u32>,
@@ -344,7 +345,8 @@ fn subnet4<'v>(
     }
 }
 
-/// Returns the preferred lifetime that a client of `subnet` gets without requesting one, seconds.
+/// Returns the preferred lifetime, in seconds, that a client of `subnet` gets without requesting
+/// one.
 fn preferred_s(subnet: &Subnet6) -> u32 {
     let valid_s = subnet.valid_lifetime.default_s;
     match subnet.preferred_lifetime.default_s {

@@ -1,67 +1,67 @@
-//! Faults that the pass looks for.
+//! Faults that make a configuration slow, which `godwit advise` looks for.
 
 /// Fault that makes a configuration slow. The order applies to faults whose cost has not been
 /// measured: a fault that the published advice warns of most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PerformanceFault {
-    /// Pool of which nearly all addresses are leased.
+    /// A pool of which nearly all addresses are leased.
     NearlyFullPool,
     /// Leases or reservations in a database on another machine.
     RemoteDatabase,
     /// High availability that processes its partner's updates one after the other.
     HaSingleThreaded,
-    /// Debug messages in the log.
+    /// Debug messages in the server's log.
     DebugLogging,
-    /// Leases that end so soon that the measured server cannot renew them all.
+    /// Leases that end so soon that the server, by its measured rate, cannot renew them all.
     LeaseTime,
-    /// Single thread for all the work.
+    /// A server that processes all messages on a single thread.
     MultiThreadingOff,
-    /// Leases in a database of this machine.
+    /// Leases in a database on the server's machine.
     SqlLeases,
-    /// Classes that list clients one by one.
+    /// Client classes that list clients one by one.
     EnumeratedClients,
-    /// Many classes, each of which is tested for each message.
+    /// Many client classes, each of which is tested for each message.
     ManyClasses,
-    /// A long regular expression.
+    /// A long regular expression in a client class.
     LongRegex,
-    /// Hook library that does work for each message.
+    /// A hook library that does work for each message.
     PacketHook,
-    /// Partners that send each other leases that both find in one database.
+    /// High availability partners that send each other leases that both find in one database.
     HaSharedDatabase,
-    /// Pools of a subnet with a few addresses.
+    /// A subnet whose pools have only a few addresses.
     SmallPool,
-    /// Many subnets with small pools.
+    /// Many subnets that have small pools.
     ManySubnets,
-    /// Shared networks.
+    /// Shared networks, whose subnets the server searches one after the other for a client.
     SharedNetwork,
-    /// Identifiers that clients are looked up by and no reservation has.
+    /// Kinds of identifiers by which the server looks clients up, although no reservation has them.
     UnusedIdentifier,
-    /// Look-ups of reservations when the configuration has none.
+    /// Look-ups of reservations although the configuration has none.
     UnusedReservations,
-    /// Look-ups of reservations that another mode would save.
+    /// Look-ups of reservations that another reservation mode would save.
     ReservationMode,
-    /// Renewals that are all written, however young the lease is.
+    /// Renewals that the server writes each time, however young the lease is.
     LeaseCachingOff,
-    /// Number of threads far from the best one measured.
+    /// A number of server threads far from the best one measured.
     ThreadCount,
-    /// Packet queue far from the best one measured.
+    /// A length of the packet queue far from the best one measured.
     QueueSize,
-    /// Replies that wait for backup servers.
+    /// Replies that wait for high availability backup servers.
     HaBackupWait,
-    /// Backup servers that get an update for each lease.
+    /// High availability backup servers that get an update for each lease.
     HaBackups,
-    /// Load balancing where a hot standby would suffice.
+    /// High availability by load balancing where a hot standby would suffice.
     HaLoadBalancing,
-    /// Heartbeats at short intervals.
+    /// High availability heartbeats at short intervals.
     HaHeartbeat,
-    /// Limit of replies that wait for the partner, unreasonably high.
+    /// An unreasonably high limit of replies that wait for the high availability partner.
     ParkedPacketLimit,
-    /// Subnets of many pools.
+    /// Subnets that have many pools.
     ManyPools,
 }
 
 impl PerformanceFault {
-    /// All faults, in order.
+    /// Faults that make a configuration slow, all of them, in the order of [`PerformanceFault`].
     pub const ALL: [Self; 27] = [
         Self::NearlyFullPool,
         Self::RemoteDatabase,
@@ -92,7 +92,7 @@ impl PerformanceFault {
         Self::ManyPools,
     ];
 
-    /// Returns the word for the fault in output.
+    /// Returns the name of the fault in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

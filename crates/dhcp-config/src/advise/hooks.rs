@@ -1,4 +1,4 @@
-//! Judges hook libraries on the packet path, and high availability.
+//! Judges hook libraries that work for each message, and high availability.
 
 use crate::shared::IdentifierKind;
 use crate::source::SourcePosition;
@@ -9,7 +9,7 @@ use super::measured::{self, Cost};
 use super::server::is_remote;
 use super::{FindingCollector, grouped_count};
 
-/// Libraries that do work for each message or lease, each with its work.
+/// Hook libraries that do work for each message or lease, each with a description of that work.
 const ON_THE_PATH: [(&str, &str); 9] = [
     ("ddns_tuning", "computes a host name by an expression"),
     ("flex_option", "computes options by expressions"),
@@ -22,11 +22,11 @@ const ON_THE_PATH: [(&str, &str); 9] = [
     ("user_chk", "looks the client up in a file"),
 ];
 
-/// Heartbeat interval, in milliseconds, below which the gain is negligible: half of 10 s, the
-/// default of `heartbeat-delay`.
+/// High availability heartbeat interval, in milliseconds, below which the gain is negligible: half
+/// of 10 s, the default of `heartbeat-delay`.
 const SHORT_HEARTBEAT_MS: i64 = 5_000;
-/// Maximum reasonable `parked-packet-limit`: 16 times the default of 256. Beyond, clients have
-/// given up waiting before their turn comes.
+/// Maximum reasonable `parked-packet-limit`, the number of replies that wait for the partner: 16
+/// times the default of 256. Beyond, clients have given up waiting before their turn comes.
 const MOST_PARKED: i64 = 4_096;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {

@@ -1,5 +1,5 @@
-//! Judges reservations: look-ups that find nothing, and modes that look up more often than
-//! necessary.
+//! Judges reservations: look-ups that find nothing, and reservation modes that look up more often
+//! than necessary.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::fault::PerformanceFault;
 use super::measured;
 use super::{FindingCollector, grouped_count};
 
-/// Keys by which a scope enables its own reservations.
+/// Configuration keys by which a scope enables its own reservations.
 const IN_SUBNET: [&str; 3] =
     ["reservations-out-of-pool", "reservations-in-subnet", "reservation-mode"];
-/// Keys by which a scope enables global reservations.
+/// Configuration keys by which a scope enables global reservations.
 const GLOBAL: [&str; 2] = ["reservations-global", "reservation-mode"];
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
@@ -65,8 +65,8 @@ fn report_no_reservations(facts: &ConfigFacts<'_>, report: &mut FindingCollector
     );
 }
 
-/// Returns the position where the modes of reservations of a subnet are set; the subnet when they
-/// are not set.
+/// Returns the position where the reservation modes of a subnet are set; that of the subnet when
+/// they are not set.
 fn mode_at(facts: &ConfigFacts<'_>, subnet: &SubnetConfigFacts<'_>) -> SourcePosition {
     let keys: &[&str] = if subnet.modes.in_subnet { &IN_SUBNET } else { &GLOBAL };
     subnet.at_any(facts.global, keys)
@@ -87,7 +87,7 @@ fn quoted(kinds: impl IntoIterator<Item = IdentifierKind>) -> String {
     names.join(", ")
 }
 
-/// Reports database queries: the file does not show the identifiers of the rows.
+/// Reports database queries for reservations; the file does not show the identifiers of the rows.
 fn database_lookups(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     if facts.settings.host_identifiers.len() < 2 {
         return;
@@ -107,7 +107,7 @@ fn database_lookups(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     );
 }
 
-/// Reports kinds of identifiers that no reservation has.
+/// Reports kinds of identifiers that the server looks up and no reservation has.
 fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let all = facts.hosts.iter().chain(facts.subnets.iter().flat_map(|subnet| &subnet.hosts));
     let used: BTreeSet<IdentifierKind> = all.map(|host| host.kind).collect();
@@ -133,7 +133,7 @@ fn identifiers(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     );
 }
 
-/// Reports scopes in which reservations are looked up and none exist.
+/// Reports scopes in which the server looks up reservations although none exist.
 fn empty_scopes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let mut at: Vec<SourcePosition> = Vec::new();
     let mut change = "set `\"reservations-global\": false`";

@@ -1,66 +1,68 @@
-//! Measured costs, each with its source and its machine. No other module of the pass has a figure
-//! of cost.
+//! Measured costs of slow configurations, each with its source and its machine. No other module of
+//! the pass has a figure of cost.
 //!
 //! A share is the part of the leases per second that is lost: 1 - (rate with the fault) / (rate
 //! without it).
 
 use super::fault::PerformanceFault;
 
-/// Source of Kea 2.0's figures by store and threads, DHCPv4.
+/// Source of Kea 2.0's DHCPv4 rates by lease backend and threads.
 const KEA_2_0: &str = "ISC, Kea 2.0 performance tests (Kea 1.9.11, DHCPv4, Xeon E-2146G with 6 \
                        cores, database on the same host), kb.isc.org/docs/kea-20-performance-tests";
-/// Source of figures from the slides on tuning.
+/// Source of rates from ISC's slides on tuning Kea.
 const SLIDES: &str = "ISC, Optimizing Kea DHCP Performance (slides, May 2022; Xeon E-2146G)";
-/// Source of figures from the slides on tuning that were measured over DHCPv6 with a memfile.
+/// Source of rates from ISC's slides on tuning Kea that were measured over DHCPv6 with a memfile.
 const SLIDES_V6: &str =
     "ISC, Optimizing Kea DHCP Performance (slides, May 2022; DHCPv6, memfile, Xeon E-2146G)";
-/// Source of the table of threads and queues.
+/// Source of the recommended numbers of threads and queue lengths.
 const TUNING: &str = "ISC, Kea Administrator Reference Manual, multi-threading settings";
-/// Source of micro-benchmarks of stores.
+/// Source of micro-benchmarks of lease backends.
 const GUIDE_2012: &str = "BIND 10 DHCP Performance Guide (2012), table 3.6: stores alone, without \
                           a server, i7-2600K with a disk of 7200/min";
 
-/// Leases per second of Kea 2.0, DHCPv4, memfile: on one thread, on several.
+/// Leases per second of Kea 2.0 with DHCPv4 and a memfile: on one thread, on several.
 const MEMFILE_V4: (f64, f64) = (11_686.0, 18_977.0);
 const MYSQL_V4: (f64, f64) = (2_559.0, 10_135.0);
 const POSTGRESQL_V4: (f64, f64) = (2_396.0, 7_441.0);
-/// Leases per second of Kea 2.0 with a partner as hot standby, DHCPv4, memfile, on one thread.
+/// Leases per second of Kea 2.0 with DHCPv4, a memfile and a hot standby partner, on one thread.
 const HOT_STANDBY_V4: f64 = 5_621.0;
 
-/// Leases per second over DHCPv6: without classes, with 100 that have no test, with 100 that
+/// Leases per second of Kea over DHCPv6: without classes, with 100 that have no test, with 100 that
 /// compare two constants.
 const CLASSES_NONE: f64 = 35_038.0;
 const CLASSES_EMPTY: f64 = 28_546.0;
 const CLASSES_TESTED: f64 = 12_732.0;
-/// Number of classes in both measurements.
+/// Number of client classes in both measurements with classes.
 const CLASSES_COUNT: f64 = 100.0;
 
-/// Leases per second of the slowest and the fastest of eight variants of reservations, DHCPv6.
+/// Leases per second of Kea over DHCPv6: the slowest and the fastest of eight variants of
+/// reservations.
 const RESERVATIONS_V6: (f64, f64) = (37_786.7, 37_956.0);
 
-/// Creations per second without flushes, stores alone.
+/// Creations of leases per second in a memfile without flushes, the store alone (BIND 10 DHCP,
+/// 2012).
 const MEMFILE_2012: f64 = 76_832.16;
 const SQLITE_2012: f64 = 64_005.90;
 
-/// Weight of findings without a figure: they come after those that are known to take a twentieth of
-/// the leases, and before those that are known to take less.
+/// Weight of findings without a measured cost: they come after those that are known to take a
+/// twentieth of the leases, and before those that are known to take less.
 const UNMEASURED_WEIGHT: f64 = 0.05;
 
-/// Meaning of a share.
+/// Meaning of a measured fraction of the leases per second: exact, or a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareMeaning {
-    /// The share was measured in exactly this setting.
+    /// The fraction was measured in exactly this setting.
     Measured,
-    /// The share lies on the straight line between two measured settings.
+    /// The fraction lies on the straight line between two measured settings.
     Interpolated,
-    /// The share was measured for less than this setting.
+    /// The fraction was measured for less than this setting, so it is a lower bound.
     AtLeast,
-    /// The server was measured to carry at least the whole of the share.
+    /// The fraction is an upper bound: the server's highest rate may be above the measured one.
     AtMost,
 }
 
 impl ShareMeaning {
-    /// Returns the word in JSON.
+    /// Returns the word for the meaning in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,28 +74,29 @@ impl ShareMeaning {
     }
 }
 
-/// Part of the leases per second that a server can do.
+/// Fraction of the leases per second that a server can do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeaseRateShare {
-    /// Value of the share, 1 for all leases. More than 1 is more than the server can do.
+    /// Value of the fraction, 1 for all leases. More than 1 is more than the server can do.
     pub value: f64,
-    /// Meaning of the value.
+    /// Meaning of the value: exact, or a bound.
     pub bound: ShareMeaning,
 }
 
-/// Cost of a fault.
+/// Cost of a fault of a configuration: the throughput that it takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// Share that is lost; `None` when it has not been measured.
+    /// Fraction of the leases per second that the fault takes; `None` when it has not been
+    /// measured.
     pub share: Option<LeaseRateShare>,
-    /// Figures, or knowledge without figures, in words.
+    /// Measured figures of the fault in words, or knowledge without figures.
     pub figures: String,
-    /// Source of the measurement; `None` when there is none.
+    /// Source of the measurement in words; `None` when there is none.
     pub source: Option<String>,
 }
 
 impl Cost {
-    /// Returns the weight by which findings are ordered.
+    /// Returns the weight of the cost, by which findings are ordered.
     pub(super) fn weight(&self) -> f64 {
         self.share.map_or(UNMEASURED_WEIGHT, |share| share.value)
     }
@@ -106,12 +109,12 @@ impl Cost {
         }
     }
 
-    /// Returns the cost of a fault that has not been measured.
+    /// Returns the cost of a fault that has not been measured, without source.
     pub(super) fn unmeasured() -> Self {
         Self { share: None, figures: "not measured".to_owned(), source: None }
     }
 
-    /// Returns a share from a stored result.
+    /// Returns a cost whose fraction comes from a stored result of the lab.
     pub(super) fn from_result(
         value: f64,
         bound: ShareMeaning,
@@ -121,14 +124,14 @@ impl Cost {
         Self::measured(value, bound, figures, source)
     }
 
-    /// Returns a cost that a chart or an author of a measurement shows without a figure.
+    /// Returns a cost that a chart or the author of a measurement shows without a figure.
     fn charted(figures: &str, source: &str) -> Self {
         let figures = format!("no figure published{figures}");
         Self { share: None, figures, source: Some(source.to_owned()) }
     }
 }
 
-/// Lease backend, as far as it was measured.
+/// Lease backend of a server, as far as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MeasuredBackend {
     Memfile,
@@ -147,7 +150,8 @@ impl MeasuredBackend {
         }
     }
 
-    /// Returns the leases per second on one thread and on several.
+    /// Returns the leases per second of the backend on one thread and on several; `None` if not
+    /// measured.
     const fn rates(self) -> Option<(f64, f64)> {
         match self {
             Self::Memfile => Some(MEMFILE_V4),
@@ -157,7 +161,8 @@ impl MeasuredBackend {
         }
     }
 
-    /// Returns the best measured number of threads, and of queued packets for each of them.
+    /// Returns the best measured number of threads for the backend, and of queued packets for each
+    /// thread.
     pub(super) const fn tuned(self) -> Option<(i64, i64)> {
         match self {
             Self::Memfile => Some((4, 7)),
@@ -181,7 +186,7 @@ pub(super) fn grouped(number: f64) -> String {
     text
 }
 
-/// Returns the cost of one thread instead of several.
+/// Returns the cost of processing messages on one thread instead of several.
 pub(super) fn one_thread(store: MeasuredBackend) -> Cost {
     let Some((one, several)) = store.rates() else { return Cost::unmeasured() };
     let (one_text, several_text, name) = (grouped(one), grouped(several), store.name());
@@ -189,8 +194,8 @@ pub(super) fn one_thread(store: MeasuredBackend) -> Cost {
     Cost::measured(1.0 - one / several, ShareMeaning::Measured, figures, KEA_2_0)
 }
 
-/// Returns the cost of leases in a database instead of a memfile; on another machine it is at least
-/// that.
+/// Returns the cost of leases in a database instead of a memfile; for a database on another
+/// machine, a lower bound of the cost.
 pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: bool) -> Cost {
     let at = |rates: (f64, f64)| if has_threads { rates.1 } else { rates.0 };
     let (name, bound) =
@@ -214,13 +219,13 @@ pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: boo
     Cost::measured(1.0 - rate / memfile, bound, figures, KEA_2_0)
 }
 
-/// Returns the cost of look-ups in a database on another machine.
+/// Returns the cost of look-ups of reservations in a database on another machine.
 pub(super) fn remote_hosts() -> Cost {
     Cost::charted("; each look-up waits for one round trip more", SLIDES)
 }
 
-/// Returns the cost of `tested` classes with a test and `empty` ones without. Up to the 100 that
-/// were measured the time of a lease grows in proportion; beyond it is at least that of 100.
+/// Returns the cost of `tested` client classes with a test and `empty` ones without. Up to the 100
+/// that were measured the time of a lease grows in proportion; beyond it is at least that of 100.
 pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     let part = |count: usize| (count as f64 / CLASSES_COUNT).min(1.0);
     let alone_s = 1.0 / CLASSES_NONE;
@@ -272,7 +277,8 @@ pub(super) fn partner_on_one_thread() -> Cost {
     Cost { share: None, figures, source: Some(KEA_2_0.to_owned()) }
 }
 
-/// Returns the cost of a number of threads, or of entries in the queue, that is not the best.
+/// Returns the cost of a number of threads, or of a length of the packet queue, that is not the
+/// best measured one.
 pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
     let best = format!(
@@ -283,7 +289,7 @@ pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     Cost::charted(&best, TUNING)
 }
 
-/// Returns the cost of faults that the slides name without a figure.
+/// Returns the cost of faults that ISC's slides on tuning name without a figure.
 pub(super) fn advised() -> Cost {
     Cost {
         share: None,
@@ -293,7 +299,7 @@ pub(super) fn advised() -> Cost {
 }
 
 /// Returns the cost of a fault in Godwit, if it was counted: instructions of a whole exchange in
-/// the engine, relative to a plain one (docs/design/009-feature-costs.md).
+/// the engine, relative to an exchange without the fault (docs/design/009-feature-costs.md).
 pub(super) const fn in_godwit(fault: PerformanceFault) -> Option<&'static str> {
     match fault {
         PerformanceFault::EnumeratedClients => Some(

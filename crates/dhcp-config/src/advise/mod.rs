@@ -1,4 +1,4 @@
-//! Faults that make a configuration slow: the pass behind `godwit advise`.
+//! Faults that make a configuration slow, and their costs: the analysis of `godwit advise`.
 //!
 //! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`]
 //! returns the findings, the most expensive first, each with its positions in the file, the reason,
@@ -29,16 +29,17 @@ use crate::source::{SourcePosition, Sources};
 use crate::{ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, v4, v6};
 use facts::{ConfigFacts, View};
 
-/// Observations of the server in addition to its configuration.
+/// Observations of a server that `advise` uses in addition to its configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ServerObservations {
-    /// Contents of a lease file; `None` when none was given.
+    /// Leases in a lease file of the server; `None` when no file was given.
     pub leases: Option<LeasedResources>,
-    /// Measured rate of a server; `None` when no result was given.
+    /// Measured rate of a server; `None` when no stored result was given.
     pub carried: Option<MeasuredRate>,
 }
 
-/// Leased addresses and prefixes as numbers: those of DHCPv4 in the low 32 bits.
+/// Leased addresses and delegated prefixes of a lease file as numbers: those of DHCPv4 in the low
+/// 32 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeasedResources {
     addresses: Vec<u128>,
@@ -46,8 +47,8 @@ pub struct LeasedResources {
 }
 
 impl LeasedResources {
-    /// Creates the set from leased addresses and the first addresses of delegated prefixes, in any
-    /// order.
+    /// Creates the set of leased resources from leased addresses and the first addresses of
+    /// delegated prefixes, in any order.
     #[must_use]
     pub fn new(mut addresses: Vec<u128>, mut prefixes: Vec<u128>) -> Self {
         addresses.sort_unstable();
@@ -61,55 +62,56 @@ impl LeasedResources {
         (to - from) as u128
     }
 
-    /// Returns the number of addresses leased from `first` to `last`.
+    /// Returns the number of leased addresses in `range`, from its first to its last address.
     fn addresses_in(&self, range: (u128, u128)) -> u128 {
         Self::count(&self.addresses, range.0, range.1)
     }
 
-    /// Returns the number of delegated prefixes that begin from `first` to `last`.
+    /// Returns the number of delegated prefixes that begin in `range`, from its first to its last
+    /// address.
     fn prefixes_in(&self, range: (u128, u128)) -> u128 {
         Self::count(&self.prefixes, range.0, range.1)
     }
 }
 
-/// Highest rate of a stored result.
+/// Highest rate of a server in a stored result of the lab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRate {
     /// Exchanges per second, each of which wrote one lease.
     pub leases_per_s: f64,
-    /// True if the server was never seen to fail above that rate.
+    /// True if the server was never seen to fail above the rate, so that the rate is a lower bound.
     pub is_at_least: bool,
-    /// Name of the result, for use in a sentence.
+    /// Name of the stored result, for use in a sentence.
     pub source: String,
 }
 
-/// Fault found in a configuration.
+/// Fault found in a configuration, with its positions, cost and remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerformanceFinding {
-    /// Kind of the fault.
+    /// Kind of the fault found.
     pub fault: PerformanceFault,
-    /// Positions of the fault, in the order of the file; at least one.
+    /// Positions of the fault in the file, in order; at least one.
     pub places: Vec<ConfigPosition>,
-    /// Reason why it is slow, a sentence about this configuration.
+    /// Reason why the fault makes the server slow, a sentence about this configuration.
     pub reason: String,
     /// Cost of the fault, in Kea unless a stored result names another server.
     pub cost: Cost,
     /// Cost of the fault in Godwit, if it was counted (docs/design/009-feature-costs.md).
     pub in_godwit: Option<&'static str>,
-    /// Change that removes the fault.
+    /// Change of the configuration that removes the fault, as a sentence.
     pub change: String,
 }
 
-/// Result of [`AdviceSubject::advise`].
+/// Result of [`AdviceSubject::advise`]: findings and notes about one configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
-    /// Findings, the most expensive first.
+    /// Faults found in the configuration, the most expensive first.
     pub findings: Vec<PerformanceFinding>,
-    /// Judgements that were not possible, and what is missing for them.
+    /// Notes on judgements that were not possible, and the input that is missing for them.
     pub notes: Vec<String>,
 }
 
-/// Configuration to judge: a valid one, of a DHCPv4 or DHCPv6 server.
+/// Configuration of a DHCPv4 or DHCPv6 server to be judged; it is valid.
 #[derive(Debug)]
 pub struct AdviceSubject {
     root: JsonValue,
@@ -160,7 +162,8 @@ impl AdviceSubject {
         matches!(self.config, AdvisedConfig::V6(_))
     }
 
-    /// Reports the faults that make the configuration slow.
+    /// Returns the faults that make the configuration slow, judged together with the observations
+    /// `observed`.
     #[must_use]
     pub fn advise(&self, observed: &ServerObservations) -> Advice {
         let global = |key| View::from_value(&self.root).and_then(|top| top.map(key));
@@ -179,7 +182,7 @@ impl AdviceSubject {
     }
 }
 
-/// Runs every judge.
+/// Runs every judge on the facts of a configuration.
 fn judge(facts: &ConfigFacts<'_>, observed: &ServerObservations, report: &mut FindingCollector) {
     classes::judge(facts, report);
     hosts::judge(facts, report);
@@ -188,7 +191,7 @@ fn judge(facts: &ConfigFacts<'_>, observed: &ServerObservations, report: &mut Fi
     hooks::judge(facts, report);
 }
 
-/// Finding whose positions have no lines yet.
+/// Finding whose positions have not been turned into lines and columns.
 struct UnlocatedFinding {
     fault: PerformanceFault,
     at: Vec<SourcePosition>,
@@ -197,7 +200,7 @@ struct UnlocatedFinding {
     change: String,
 }
 
-/// Findings so far.
+/// Findings and notes that the judges have reported so far.
 #[derive(Default)]
 struct FindingCollector {
     findings: Vec<UnlocatedFinding>,
@@ -205,7 +208,7 @@ struct FindingCollector {
 }
 
 impl FindingCollector {
-    /// Adds a fault, unless it has no position.
+    /// Adds a finding of `fault`, unless it has no position.
     fn add(
         &mut self,
         fault: PerformanceFault,
@@ -246,7 +249,7 @@ impl FindingCollector {
     }
 }
 
-/// Formats a count with its noun: `1 class`, `12 classes`.
+/// Formats a count with its noun, singular or plural: `1 class`, `12 classes`.
 fn grouped_count(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", measured::grouped(count as f64), if count == 1 { one } else { many })
 }

@@ -1,4 +1,5 @@
-//! Judges subnets, pools and shared networks, with lease files and results.
+//! Judges subnets, pools and shared networks, with the leases of a lease file and the rate of a
+//! stored result.
 
 use crate::source::SourcePosition;
 
@@ -7,21 +8,22 @@ use super::fault::PerformanceFault;
 use super::measured::{self, Cost, ShareMeaning, grouped};
 use super::{FindingCollector, LeasedResources, MeasuredRate, ServerObservations, grouped_count};
 
-/// Share of leased addresses from which on a pool is nearly full. The published chart collapses at
-/// 96 %; the search for a free address grows longer below that already.
+/// Fraction of leased addresses from which on a pool is nearly full. The published chart collapses
+/// at 96 %; the search for a free address grows longer below that already.
 const NEARLY_FULL: f64 = 0.90;
 /// Number of addresses up to which the pools of a subnet are small: one client that changes its
 /// identity a few times fills them.
 const SMALL: u128 = 16;
-/// Number of addresses up to which a subnet is one of the small ones of which there should not be
-/// many.
+/// Number of addresses up to which a subnet is one of the small ones, of which a configuration
+/// should not have many.
 const SMALL_SUBNET: u128 = 256;
-/// Number of small subnets from which on they are many: Kea goes through its subnets one by one for
-/// each message.
+/// Number of small subnets from which on a configuration has many: Kea goes through its subnets one
+/// by one for each message.
 const MANY_SUBNETS: usize = 64;
-/// Number of pools of a subnet above which they are many.
+/// Number of pools above which a subnet has many.
 const MANY_POOLS: usize = 8;
-/// Number of addresses up to which the pools, without a lease file, count as the number of clients.
+/// Number of addresses in pools up to which, without a lease file, that number counts as the number
+/// of clients.
 const MOST_CLIENTS: u128 = 1 << 24;
 
 pub(super) fn judge(
@@ -133,7 +135,8 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     );
 }
 
-/// Reports renewals that the measured server cannot keep up with.
+/// Reports lease times so short that the server, by its measured rate, cannot keep up with the
+/// renewals.
 fn lease_times(
     facts: &ConfigFacts<'_>,
     leases: Option<&LeasedResources>,

@@ -1,4 +1,4 @@
-//! Judges the server itself: threads, queue, databases, log, caching.
+//! Judges a server's own settings: threads, queue, databases, log, lease caching.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,10 @@ use super::facts::ConfigFacts;
 use super::fault::PerformanceFault;
 use super::measured;
 
-/// Factor by which a number of threads is far from the best, in either direction.
+/// Factor between a number of threads and the best one from which on it is far, in either
+/// direction.
 const FAR_THREADS: i64 = 3;
-/// Factor by which a queue is far longer than the best.
+/// Factor between the length of a packet queue and the best one from which on it is far too long.
 const FAR_QUEUE: i64 = 4;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {

@@ -8,7 +8,7 @@ use super::{DocumentSchema, Table, table};
 use crate::v4::Dhcp4Family;
 use crate::v6::Dhcp6Family;
 
-/// Defaults of the global scope of both families.
+/// Kea's defaults of keys of the global scope that both families have.
 static GLOBAL: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -65,7 +65,7 @@ static GLOBAL: Table = LazyLock::new(|| {
     )
 });
 
-/// Additional defaults of the global scope of DHCPv4.
+/// Kea's defaults of further keys of the global scope, for DHCPv4.
 static GLOBAL4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -85,8 +85,8 @@ static GLOBAL4: Table = LazyLock::new(|| {
     )
 });
 
-/// Additional defaults of the global scope of DHCPv6. The preferred lifetime has no default of its
-/// own: it follows from the valid one.
+/// Kea's defaults of further keys of the global scope, for DHCPv6. The preferred lifetime has no
+/// default of its own: it follows from the valid one.
 static GLOBAL6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -107,7 +107,7 @@ static GLOBAL6: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a client class of DHCPv4.
+/// Kea's defaults of keys of a DHCPv4 client class.
 static CLASS4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -117,10 +117,10 @@ static CLASS4: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a client class of DHCPv6.
+/// Kea's defaults of keys of a DHCPv6 client class.
 static CLASS6: Table = LazyLock::new(|| table(r#"{ "option-data": [] }"#));
 
-/// Defaults of a shared network of DHCPv4.
+/// Kea's defaults of keys of a DHCPv4 shared network.
 static NETWORK4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -129,7 +129,7 @@ static NETWORK4: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a subnet of DHCPv4.
+/// Kea's defaults of keys of a DHCPv4 subnet.
 static SUBNET4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -139,10 +139,10 @@ static SUBNET4: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a DHCPv4 subnet without a network.
+/// Kea's defaults of further keys of a DHCPv4 subnet outside a shared network.
 static LONE_SUBNET4: Table = LazyLock::new(|| table("{}"));
 
-/// Defaults of a reservation of DHCPv4.
+/// Kea's defaults of keys of a DHCPv4 reservation.
 static RESERVATION4: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -152,7 +152,7 @@ static RESERVATION4: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a shared network of DHCPv6.
+/// Kea's defaults of keys of a DHCPv6 shared network.
 static NETWORK6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -162,7 +162,7 @@ static NETWORK6: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a subnet of DHCPv6.
+/// Kea's defaults of keys of a DHCPv6 subnet.
 static SUBNET6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -172,10 +172,10 @@ static SUBNET6: Table = LazyLock::new(|| {
     )
 });
 
-/// Defaults of a DHCPv6 subnet without a network.
+/// Kea's defaults of further keys of a DHCPv6 subnet outside a shared network.
 static LONE_SUBNET6: Table = LazyLock::new(|| table(r#"{ "rapid-commit": false }"#));
 
-/// Defaults of a reservation of DHCPv6.
+/// Kea's defaults of keys of a DHCPv6 reservation.
 static RESERVATION6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -184,7 +184,7 @@ static RESERVATION6: Table = LazyLock::new(|| {
     )
 });
 
-/// Keys that inner scopes of both families inherit.
+/// Configuration keys of both families that inner scopes inherit from outer ones.
 const INHERITED: &[&str] = &[
     "adaptive-lease-time-threshold",
     "allocator",
@@ -202,7 +202,7 @@ const INHERITED: &[&str] = &[
     "valid-lifetime",
 ];
 
-/// Shape of DHCPv4 documents.
+/// Keys and defaults of DHCPv4 configuration documents.
 pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     top: "Dhcp4",
     subnets: "subnet4",
@@ -218,7 +218,7 @@ pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     bounded: &["valid-lifetime"],
 };
 
-/// Shape of DHCPv6 documents.
+/// Keys and defaults of DHCPv6 configuration documents.
 pub(crate) static SHAPE6: DocumentSchema = DocumentSchema {
     top: "Dhcp6",
     subnets: "subnet6",

@@ -22,10 +22,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::json::{JsonContent, JsonValue};
 
-/// Keys with their defaults, read from JSON once.
+/// Configuration keys with their defaults, read from JSON once.
 type Table = LazyLock<Map<String, Json>>;
 
-/// Parses the JSON text of a table.
+/// Parses the JSON text of a table of defaults.
 fn table(text: &str) -> Map<String, Json> {
     serde_json::from_str(text).expect("the tables are JSON")
 }
@@ -39,39 +39,39 @@ static OUTPUT_FILE: Table = LazyLock::new(|| table(r#"{ "maxsize": 10240000, "ma
 static SOCKET: Table =
     LazyLock::new(|| table(r#"{ "socket-address": "127.0.0.1", "socket-port": 8000 }"#));
 
-/// Keys of maps whose contents belong to the operator.
+/// Keys of maps whose contents belong to the operator and are copied as they are.
 const FREE: [&str; 2] = ["user-context", "parameters"];
 
-/// Key of a logger's outputs, as newer versions of Kea spell it.
+/// Key of a logger's outputs in documents, as newer versions of Kea spell it.
 const OUTPUTS: &str = "output-options";
 
-/// Keys and defaults of a family's documents.
+/// Keys and defaults of one family's configuration documents.
 #[derive(Debug)]
 pub(crate) struct DocumentSchema {
-    /// Key at the top.
+    /// Key at the top of a document: `Dhcp4` or `Dhcp6`.
     top: &'static str,
-    /// Key of a list of subnets.
+    /// Key of a list of subnets: `subnet4` or `subnet6`.
     subnets: &'static str,
-    /// Space of standard options.
+    /// Name of the space of the family's standard options.
     space: &'static str,
-    /// Function that finds standard options.
+    /// Function that finds standard options of the family.
     standard: Standard,
-    /// Defaults of the global scope: those of both families, and its own.
+    /// Defaults of the global scope: those of both families, and this family's own.
     global: [&'static Table; 2],
     class: &'static Table,
     network: &'static Table,
     subnet: &'static Table,
-    /// Defaults of a subnet that is no member of a network.
+    /// Defaults of further keys of a subnet that is no member of a shared network.
     lone_subnet: &'static Table,
     reservation: &'static Table,
-    /// Keys that Kea copies from the global scope into networks, and from these into subnets: those
-    /// of both families, and its own.
+    /// Keys that Kea copies from the global scope into networks, and from networks into subnets:
+    /// those of both families, and this family's own.
     inherited: [&'static [&'static str]; 2],
-    /// Times that have a minimum and a maximum.
+    /// Keys of times that have a minimum and a maximum.
     bounded: &'static [&'static str],
 }
 
-/// Configuration as it was read; the module describes its conversion to JSON.
+/// Configuration as it was read, for conversion to the JSON document that `config-get` shows.
 #[derive(Clone, Debug)]
 pub struct ConfigDocument {
     root: JsonValue,
@@ -83,7 +83,7 @@ impl ConfigDocument {
         Self { root, shape }
     }
 
-    /// Returns the document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
+    /// Returns the configuration as a document, `{ "Dhcp4": { ... } }` or `{ "Dhcp6": { ... } }`.
     ///
     /// JSON strings are characters, Kea's strings are bytes: a byte that is no part of UTF-8
     /// becomes the character U+EF00 plus its value, which [`render`] turns back and the parsers
@@ -99,7 +99,7 @@ impl ConfigDocument {
     }
 }
 
-/// Converts a value without its positions, with `comment` moved into `user-context`.
+/// Converts a parsed value to JSON without its positions, with `comment` moved into `user-context`.
 fn plain(value: &JsonValue) -> Json {
     match &value.kind {
         JsonContent::Unusable | JsonContent::Null => Json::Null,
@@ -125,7 +125,7 @@ fn plain(value: &JsonValue) -> Json {
     }
 }
 
-/// Converts a value of the operator's own, `comment` included.
+/// Converts a value of the operator's own to JSON, `comment` included.
 fn free(value: &JsonValue) -> Json {
     match &value.kind {
         JsonContent::List(items) => items.iter().map(free).collect(),
@@ -184,7 +184,7 @@ impl DocumentSchema {
         sort_by_id(global, self.subnets);
     }
 
-    /// Returns the values that inner scopes inherit from a scope.
+    /// Returns the values of `scope` that inner scopes inherit.
     fn inheritance(&self, scope: &Map<String, Json>) -> Map<String, Json> {
         let inherited =
             self.inherited.into_iter().flatten().filter_map(|key| scope.get_key_value(*key));
@@ -219,9 +219,9 @@ impl DocumentSchema {
         }
     }
 
-    /// Completes times that lack a minimum or a maximum: the value is both, unless the valid
-    /// lifetime replaces it. Not for networks: their members would inherit bounds that the operator
-    /// has not set.
+    /// Completes times of `scope` that lack a minimum or a maximum: the value is both, unless the
+    /// valid lifetime replaces it. Not called for networks: their members would inherit bounds that
+    /// the operator has not set.
     fn complete_bounds(&self, scope: &mut Map<String, Json>) {
         let valid = scope.get("valid-lifetime").and_then(Json::as_u64).unwrap_or(0);
         for key in self.bounded {
@@ -250,7 +250,7 @@ impl DocumentSchema {
     }
 }
 
-/// Adds the values of an outer scope that an inner one does not set.
+/// Adds the values of the outer scope `outer` that `scope` does not set.
 fn inherit(scope: &mut Map<String, Json>, outer: &Map<String, Json>) {
     for (key, value) in outer {
         scope.entry(key.clone()).or_insert_with(|| value.clone());
@@ -268,7 +268,7 @@ fn fill(scope: &mut Map<String, Json>, table: &Map<String, Json>) {
     }
 }
 
-/// Calls `complete` for every map of a list.
+/// Calls `complete` for every map in the list `key` of `scope`.
 fn for_each_map(
     scope: &mut Map<String, Json>,
     key: &str,
@@ -278,14 +278,15 @@ fn for_each_map(
     items.filter_map(Json::as_object_mut).for_each(&mut complete);
 }
 
-/// Sorts the list of subnets `key` by their ids, as Kea shows it.
+/// Sorts the list of subnets `key` of `scope` by their ids, as Kea shows it.
 fn sort_by_id(scope: &mut Map<String, Json>, key: &str) {
     if let Some(subnets) = scope.get_mut(key).and_then(Json::as_array_mut) {
         subnets.sort_by_key(|subnet| subnet["id"].as_u64());
     }
 }
 
-/// Replaces the older keys that exclude those which get defaults.
+/// Replaces older keys of `scope` by the newer keys that Kea has for them, so that defaults do not
+/// conflict.
 fn renew_old_keys(scope: &mut Map<String, Json>) {
     if let Some(mode) = scope.remove("reservation-mode") {
         let mode = mode.as_str().unwrap_or("all");
@@ -313,8 +314,8 @@ fn renew_old_keys(scope: &mut Map<String, Json>) {
     }
 }
 
-/// Completes the sender address of name updates: unspecified, of the family of the server's
-/// address.
+/// Completes the sender address of DNS name updates in `dhcp-ddns`: the unspecified address of the
+/// family of the DNS update server's address.
 fn complete_sender(ddns: &mut Map<String, Json>) {
     if ddns.get("sender-ip").is_some_and(|sender| *sender == json!("")) {
         let server = ddns.get("server-ip").and_then(Json::as_str).unwrap_or_default();

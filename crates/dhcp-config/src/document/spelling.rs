@@ -11,33 +11,35 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::options::definitions::{Definitions, OptionKey};
 use crate::shared::options::{host_identifier, octets_of_value};
 
-/// Function that finds the code and the name of a standard option by its space and one of both.
+/// Function that finds the code and the name of a standard option from the option's space and its
+/// code or name.
 pub(super) type Standard = fn(&str, OptionKey<'_>) -> Option<(u16, String)>;
 
-/// Finds a standard option of a family, see [`Standard`].
+/// Returns the code and the name of a standard option of the family `F`, from the option's space
+/// and its code or name.
 pub(super) fn standard<F: ConfigFamily>(space: &str, key: OptionKey<'_>) -> Option<(u16, String)> {
     let none = Definitions::default();
     none.find::<F>(space, key).map(|definition| (definition.code, definition.name.to_string()))
 }
 
-/// Options that have names.
+/// Names and codes of options: standard options, and those that the operator defines.
 #[derive(Clone, Debug)]
 pub(super) struct OptionNames {
     standard: Standard,
-    /// Space of options that do not give one.
+    /// Name of the space of options that do not give one.
     space: &'static str,
     /// Space, code and name of each option that the operator defines.
     defined: Vec<(String, u16, String)>,
 }
 
 impl OptionNames {
-    /// Creates the set of standard options.
+    /// Creates the names of the standard options, without definitions of the operator.
     pub(super) const fn new(standard: Standard, space: &'static str) -> Self {
         Self { standard, space, defined: Vec::new() }
     }
 
-    /// Returns the set with the definitions in `option-def` of `scope` added, which take
-    /// precedence.
+    /// Returns the names and codes of options with the definitions in `option-def` of `scope`
+    /// added, which take precedence.
     pub(super) fn with(&self, scope: &Map<String, Json>) -> Self {
         let definitions = scope.get("option-def").and_then(Json::as_array).into_iter().flatten();
         let parse = |definition: &Json| {
@@ -63,8 +65,8 @@ impl OptionNames {
         defined.or_else(|| (self.standard)(space, key))
     }
 
-    /// Adds to an element of `option-data` the keys that Kea shows: code, name if known, the form
-    /// of its data, and bytes in hexadecimal digits.
+    /// Adds to `option`, an element of `option-data`, the keys that Kea shows: code, name if known,
+    /// the form of its data, and bytes in hexadecimal digits.
     pub(super) fn complete(&self, option: &mut Map<String, Json>) {
         let space = option.get("space").and_then(Json::as_str).unwrap_or(self.space);
         let code = option.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
@@ -119,7 +121,7 @@ pub(super) fn spell_reservation(reservation: &mut Map<String, Json>) {
     }
 }
 
-/// Spells the addresses of a pool as Kea does: as a prefix where they are one.
+/// Spells the addresses of a pool as Kea does: as a prefix where the addresses are one.
 pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
     respell(pool.get_mut("pool"), pool_text);
 }
@@ -160,7 +162,7 @@ fn pool_text(value: &str) -> Option<String> {
     })
 }
 
-/// Returns an address as a number, and its number of bits.
+/// Returns an IP address as a number, and its number of bits.
 const fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (address.to_bits() as u128, 32),
@@ -168,7 +170,7 @@ const fn bits(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// Replaces a text for which `spell` returns another spelling.
+/// Replaces the JSON text `text` where `spell` returns another spelling for it.
 fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) {
     if let Some(text) = text
         && let Some(spelled) = text.as_str().and_then(spell)
@@ -177,7 +179,7 @@ fn respell(text: Option<&mut Json>, spell: impl FnOnce(&str) -> Option<String>) 
     }
 }
 
-/// Returns two hexadecimal digits for each byte, with `between` between them.
+/// Returns two hexadecimal digits for each byte, with the text `between` between bytes.
 fn digits(octets: &[u8], between: &str, case: fn(&char) -> char) -> String {
     let mut text = String::with_capacity(octets.len() * (2 + between.len()));
     for (at, octet) in octets.iter().enumerate() {

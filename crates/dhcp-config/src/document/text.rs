@@ -1,4 +1,5 @@
-//! Documents as text, and bytes as the characters of a document. RFC to read first: 8259 §7.
+//! Configuration documents as text, and bytes as the characters of a document. RFC to read first:
+//! 8259 §7.
 
 use core::fmt::Write;
 
@@ -6,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::json::{character_of, octet_of};
 
-/// Returns the characters of a string of Kea's dialect, which consists of bytes.
+/// Returns the characters by which a document shows a string of bytes.
 pub(super) fn from_octets(octets: &[u8]) -> String {
     if octets.is_ascii() {
         return octets.iter().copied().map(char::from).collect();
@@ -26,7 +27,7 @@ pub(super) fn from_octets(octets: &[u8]) -> String {
     text
 }
 
-/// Returns the bytes for which the characters of a string stand.
+/// Returns the bytes that the characters of a document's string stand for.
 pub(super) fn to_octets(text: &str) -> Vec<u8> {
     let mut octets = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -38,7 +39,7 @@ pub(super) fn to_octets(text: &str) -> Vec<u8> {
     octets
 }
 
-/// Formats a document as text in Kea's dialect, one key on each line, keys in order.
+/// Formats a configuration document as text in Kea's dialect, one key on each line, keys in order.
 #[must_use]
 pub fn render(document: &Json) -> String {
     let mut text = String::new();

@@ -1,29 +1,30 @@
-//! Lexer of expressions. Like Kea's it takes the longest token that can begin at a position; a name
-//! in front of `]` is the name of an option, whatever else it might mean.
+//! Lexer of class expressions: cuts a text into tokens. Like Kea's it takes the longest token that
+//! can begin at a position; a name in front of `]` is the name of an option, whatever else it might
+//! mean.
 
 use super::ExpressionError;
 
-/// Token of an expression.
+/// Token of a class expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExpressionToken {
-    /// `'text'`.
+    /// String in single quotes: `'text'`.
     String(Vec<u8>),
-    /// `0x0102`; with an odd number of digits the first byte has one.
+    /// Hexadecimal digits `0x0102`; with an odd number of digits the first byte has one.
     Hex(Vec<u8>),
-    /// Digits, possibly after a minus.
+    /// Integer: digits, possibly after a minus.
     Integer(i64),
-    /// Address of 4 or 16 bytes.
+    /// IP address in its 4 or 16 bytes.
     Address(Vec<u8>),
-    /// Name in front of `]`.
+    /// Name of an option, in front of `]`.
     OptionName(String),
-    /// Word or sign of the language.
+    /// Word or sign of the expression language.
     Word(&'static str),
-    /// End of the text.
+    /// End of the expression's text.
     End,
 }
 
 impl ExpressionToken {
-    /// Returns the token as messages quote it.
+    /// Returns the token as error messages quote it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::String(text) => format!("'{}'", String::from_utf8_lossy(text)),
@@ -37,7 +38,7 @@ impl ExpressionToken {
     }
 }
 
-/// Words and signs, the longer ones before those that they begin with.
+/// Words and signs of the expression language, the longer ones before those that they begin with.
 const WORDS: &[&str] = &[
     "==",
     "option",
@@ -101,7 +102,8 @@ const WORDS: &[&str] = &[
     "+",
 ];
 
-/// Cuts a text into tokens, each with its offset; the last one is [`ExpressionToken::End`].
+/// Cuts the text of an expression into tokens, each with its offset in bytes; the last one is
+/// [`ExpressionToken::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, ExpressionToken)>, ExpressionError> {
     let octets = text.as_bytes();
     let mut tokens = Vec::new();
@@ -123,7 +125,7 @@ fn error(offset: usize, message: impl Into<String>) -> ExpressionError {
     ExpressionError { offset, message: message.into() }
 }
 
-/// Returns the token that begins at `at`, and its length.
+/// Returns the token that begins at the offset `at` of `text`, and its length in bytes.
 fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionError> {
     let rest = &text[at..];
     if let Some(inner) = rest.strip_prefix('\'') {
@@ -168,8 +170,8 @@ fn is_hex(spelled: &str) -> bool {
     spelled.starts_with("0x") || spelled.starts_with("0X")
 }
 
-/// Returns the length of a name together with the blanks and the `]` after it; 0 when there is
-/// none.
+/// Returns the length in bytes of an option's name together with the blanks and the `]` after it; 0
+/// when there is none.
 fn option_name(rest: &str) -> usize {
     let octets = rest.as_bytes();
     if !octets.first().is_some_and(u8::is_ascii_alphabetic) {
@@ -183,7 +185,7 @@ fn option_name(rest: &str) -> usize {
     if ends_well && octets.get(end) == Some(&b']') { end + 1 } else { 0 }
 }
 
-/// Returns the length of an integer or of hexadecimal digits with their `0x`.
+/// Returns the length in bytes of an integer or of hexadecimal digits with their `0x`.
 fn number_length(rest: &str) -> usize {
     if is_hex(rest) {
         let digits = rest.bytes().skip(2).take_while(u8::is_ascii_hexdigit).count();
@@ -198,8 +200,9 @@ fn number_length(rest: &str) -> usize {
     }
 }
 
-/// Returns the length of text that looks like an address: four numbers with points between them, or
-/// two colons among hexadecimal digits with the characters that such an address may continue with.
+/// Returns the length in bytes of text that looks like an address: four numbers with points between
+/// them, or two colons among hexadecimal digits with the characters that such an address may
+/// continue with.
 fn address_length(rest: &str) -> usize {
     let octets = rest.as_bytes();
     let digits = |from: usize, is: fn(&u8) -> bool| {

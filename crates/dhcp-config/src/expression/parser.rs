@@ -1,5 +1,5 @@
-//! Parser of expressions: turns tokens into trees, with operators by their precedence and types
-//! checked.
+//! Parser of class expressions: turns tokens into trees, with operators by their precedence and
+//! types checked.
 //!
 //! `terms` parses the values of messages; functions of texts are in `functions`.
 
@@ -9,10 +9,10 @@ mod terms;
 use super::lexer::{ExpressionToken, tokens};
 use super::{Condition, DEPTH_MAX, ExpressionError, TextExpression, Vocabulary};
 
-/// Reads an expression that is true or false.
+/// Parses an expression that is true or false, such as the `test` of a class.
 ///
 /// # Errors
-/// Returns the first error.
+/// Returns the first error in the expression.
 pub fn parse_condition(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
@@ -23,10 +23,10 @@ pub fn parse_condition(
     })
 }
 
-/// Reads an expression that is a string.
+/// Parses an expression whose value is a string, such as a `template-test`.
 ///
 /// # Errors
-/// Returns the first error.
+/// Returns the first error in the expression.
 pub fn parse_text(
     text: &str,
     vocabulary: &mut dyn Vocabulary,
@@ -34,20 +34,20 @@ pub fn parse_text(
     ExpressionParser::parse_all(text, vocabulary, ExpressionParser::text)
 }
 
-/// Parsed expression, whose required type only the following tokens determine.
+/// Condition or text that was parsed from an expression before the required type is known.
 enum ParsedExpression {
     Condition(Condition),
     Text(TextExpression),
 }
 
-/// Precedence of operators.
+/// Precedence of an operator, the lowest 0.
 type Level = u8;
 
 const LOWEST: Level = 0;
 const NOT_OPERAND: Level = 5;
 const TEXT_OPERAND: Level = 6;
 
-/// Operators between two operands.
+/// Operators between two operands, each with its precedence.
 const OPERATORS: [(&str, Level); 6] =
     [("sor", 0), ("or", 1), ("sand", 2), ("and", 3), ("==", 5), ("+", 6)];
 
@@ -79,7 +79,7 @@ fn text(at: usize, node: ParsedExpression) -> Result<TextExpression, ExpressionE
 }
 
 impl<'p> ExpressionParser<'p> {
-    /// Parses all of `source` with `parse`.
+    /// Parses all of the expression `source` with `parse`.
     fn parse_all<T>(
         source: &str,
         vocabulary: &'p mut dyn Vocabulary,
@@ -106,14 +106,14 @@ impl<'p> ExpressionParser<'p> {
         token
     }
 
-    /// Takes the next token if it is `word`. Returns true if it was.
+    /// Takes the next token if it is `word`; returns true if it was.
     fn takes(&mut self, word: &str) -> bool {
         let is_next = matches!(self.peek(), (_, ExpressionToken::Word(next)) if *next == word);
         self.next += usize::from(is_next);
         is_next
     }
 
-    /// Takes `word`, which must come next.
+    /// Takes the token `word`; an error if another token comes next.
     fn expect(&mut self, word: &str) -> Result<(), ExpressionError> {
         if self.takes(word) {
             return Ok(());
@@ -122,8 +122,8 @@ impl<'p> ExpressionParser<'p> {
         error(*at, format!("`{word}` is expected, not {}", token.name()))
     }
 
-    /// Parses an expression of operators with a precedence of at least `least`; also returns where
-    /// it begins.
+    /// Parses a chain of operators with a precedence of at least `least` and their operands; also
+    /// returns the offset where the chain begins.
     fn expression(&mut self, least: Level) -> Result<(usize, ParsedExpression), ExpressionError> {
         let at = self.peek().0;
         if self.depth == DEPTH_MAX {
@@ -155,7 +155,7 @@ impl<'p> ExpressionParser<'p> {
         Ok((at, left))
     }
 
-    /// Parses an operand.
+    /// Parses an operand: a condition or text without operators around it.
     fn operand(&mut self) -> Result<ParsedExpression, ExpressionError> {
         let (at, token) = self.take();
         let word = match token {
@@ -195,7 +195,7 @@ impl<'p> ExpressionParser<'p> {
         }
     }
 
-    /// Parses a string expression.
+    /// Parses an expression whose value is a string.
     fn text(&mut self) -> Result<TextExpression, ExpressionError> {
         let (at, node) = self.expression(TEXT_OPERAND)?;
         text(at, node)
@@ -225,7 +225,7 @@ impl<'p> ExpressionParser<'p> {
         Ok(Condition::Matches(pattern, Box::new(text)))
     }
 
-    /// Parses `'text'`; also returns its position.
+    /// Parses a string `'text'`; also returns its position.
     fn string(&mut self) -> Result<(usize, Vec<u8>), ExpressionError> {
         match self.take() {
             (at, ExpressionToken::String(octets)) => Ok((at, octets)),
@@ -235,7 +235,7 @@ impl<'p> ExpressionParser<'p> {
         }
     }
 
-    /// Parses an integer from `low` to `high`.
+    /// Parses an integer of an expression, from `low` to `high`.
     fn integer(&mut self, low: i64, high: i64) -> Result<i64, ExpressionError> {
         match self.take() {
             (_, ExpressionToken::Integer(value)) if (low..=high).contains(&value) => Ok(value),
@@ -247,7 +247,7 @@ impl<'p> ExpressionParser<'p> {
     }
 }
 
-/// Joins two conditions with an operator; a chain of one operator stays flat.
+/// Joins two conditions with the operator `operator`; a chain of one operator stays flat.
 fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
     let strict = matches!(operator, "sand" | "sor");
     if matches!(operator, "and" | "sand") {
@@ -267,7 +267,7 @@ fn chain(operator: &str, left: Condition, right: Condition) -> Condition {
     }
 }
 
-/// Concatenates two texts.
+/// Concatenates two text expressions; a chain stays flat.
 fn concat(left: TextExpression, right: TextExpression) -> TextExpression {
     let mut parts = match left {
         TextExpression::Concat(parts) => parts,

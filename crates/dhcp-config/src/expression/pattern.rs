@@ -1,4 +1,4 @@
-//! Regular expressions of `match`.
+//! Regular expressions of `match` in class expressions.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -9,9 +9,9 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
-/// Maximum size of the automaton of one expression.
+/// Maximum size of the automaton of one regular expression, in bytes.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
-/// Maximum memory for building an automaton.
+/// Maximum memory for building the automaton of a regular expression, in bytes.
 const BUILD_MAX_BYTES: usize = 8 << 20;
 
 /// Regular expression that matches a whole text or not, compiled to an automaton that looks at each
@@ -30,10 +30,10 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles an expression.
+    /// Compiles the regular expression `source`.
     ///
     /// # Errors
-    /// Returns the fault, as a phrase for the operator.
+    /// Returns the fault of the regular expression, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let octets = syntax::Config::new().unicode(false).utf8(false).crlf(true);
         // Parsed alone first, so that brackets cannot close the group that is put around it.
@@ -52,18 +52,18 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), automaton: Arc::new(automaton) })
     }
 
-    /// Returns the bytes of memory of the automaton.
+    /// Returns the size of the automaton in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
 
-    /// Returns the expression as written.
+    /// Returns the regular expression as written in the configuration.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Returns true if the expression matches all of `text`.
+    /// Returns true if the regular expression matches all of `text`.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
         let input = Input::new(text).anchored(Anchored::Yes).earliest(true);
@@ -72,7 +72,8 @@ impl Pattern {
     }
 }
 
-/// Returns the last line of the library's message: the lines before it draw the expression.
+/// Returns the last line of the regular expression library's message: the lines before it draw the
+/// expression.
 fn reason(error: &impl fmt::Display) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();

@@ -10,13 +10,13 @@ use crate::IncludeResolver;
 use crate::diagnostics::ParseDiagnostics;
 use crate::source::{MAX_TEXT_BYTES, SourcePosition, Sources};
 
-/// Maximum depth of nested includes; Kea's limit.
+/// Maximum depth of nested includes, as in Kea.
 const MAX_INCLUDE_DEPTH: usize = 10;
-/// Maximum number of includes in one parse, so that ten files that include each other's copies ten
-/// times over cannot grow without bound.
+/// Maximum number of includes in the parse of one configuration, so that ten files that include
+/// each other's copies ten times over cannot grow without bound.
 const MAX_INCLUDES: usize = 1000;
 
-/// Token of the grammar.
+/// Token of Kea's JSON dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JsonToken {
     LeftBrace,
@@ -31,14 +31,14 @@ pub(super) enum JsonToken {
     Integer(i64),
     Float(f64),
     Text(Box<[u8]>),
-    /// Literal that was reported and has no value.
+    /// Literal that the lexer has reported as an error and that has no value.
     Unusable,
-    /// End of the main text.
+    /// End of the main text, after all included texts.
     End,
 }
 
 impl JsonToken {
-    /// Returns the token as error messages name it.
+    /// Returns the description of the token in error messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::LeftBrace => "`{`".to_owned(),
@@ -58,18 +58,18 @@ impl JsonToken {
     }
 }
 
-/// Error that stops the parse; the reason has been recorded.
+/// Error that stops the parse of a configuration; its reason has been reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportedParseError;
 
-/// Text that is being read.
+/// Text that the lexer is reading, with the offset of the next byte.
 struct SourceCursor {
     source: usize,
     text: Arc<str>,
     offset: usize,
 }
 
-/// Lexer of a text and of the texts that it includes.
+/// Lexer of a configuration text and of the texts that it includes.
 pub(super) struct Lexer<'p> {
     stack: Vec<SourceCursor>,
     resolver: &'p mut dyn IncludeResolver,
@@ -110,7 +110,7 @@ impl<'p> Lexer<'p> {
         SourcePosition::new(frame.source, frame.offset)
     }
 
-    /// Returns the rest of the current text.
+    /// Returns the part of the current text that the lexer has not read.
     fn rest(&self) -> &str {
         let frame = self.frame();
         &frame.text[frame.offset..]
@@ -125,7 +125,7 @@ impl<'p> Lexer<'p> {
         self.stack.last_mut().expect("the main text is never popped").offset += octets;
     }
 
-    /// Returns the next token and its position.
+    /// Returns the next token of the text and its position.
     pub(super) fn next(&mut self) -> Result<(SourcePosition, JsonToken), ReportedParseError> {
         self.skip_blanks()?;
         let at = self.at();
@@ -165,7 +165,8 @@ impl<'p> Lexer<'p> {
         ReportedParseError
     }
 
-    /// Skips white space, comments and ends of included texts; follows includes.
+    /// Skips white space, comments and ends of included texts; continues with the text of an
+    /// include.
     fn skip_blanks(&mut self) -> Result<(), ReportedParseError> {
         loop {
             let frame = self.frame();
@@ -247,7 +248,7 @@ impl<'p> Lexer<'p> {
         }
     }
 
-    /// Takes all characters that could belong to a number or word.
+    /// Takes all characters from the text that could belong to a number or word.
     fn take_run(&mut self) -> String {
         let run = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'+' | b'-');
         let rest = self.rest();
@@ -318,7 +319,8 @@ impl<'p> Lexer<'p> {
     }
 }
 
-/// Returns the length of the include directive at the start of `rest`, and its path.
+/// Returns the length in bytes of the include directive at the start of `rest`, and the path that
+/// it names.
 fn include_directive(rest: &str) -> Option<(usize, &str)> {
     let body = rest.strip_prefix("<?")?.trim_start_matches([' ', '\t']);
     let body = body.strip_prefix("include")?.trim_start_matches([' ', '\t']);
@@ -331,7 +333,8 @@ fn include_directive(rest: &str) -> Option<(usize, &str)> {
     Some((rest.len() - after.len(), path))
 }
 
-/// Returns true for digits with a point or an exponent, at least one digit before the exponent.
+/// Returns true if `unsigned` is a number with a point or an exponent, with at least one digit
+/// before the exponent.
 fn is_float(unsigned: &str) -> bool {
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -346,12 +349,12 @@ fn is_float(unsigned: &str) -> bool {
     digits(integer) && digits(fraction) && integer.len() + fraction.len() > 0 && exponent_good
 }
 
-/// Returns true if a byte of a string has no special meaning, whatever is around it.
+/// Returns true if the byte `octet` of a string has no special meaning, whatever is around it.
 const fn is_plain(octet: u8) -> bool {
     matches!(octet, 0x20..=0x7f) && octet != b'"' && octet != b'\\'
 }
 
-/// Reads a string; the lexer is at its opening quote.
+/// Reads a string of the configuration; the lexer is at its opening quote.
 fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, ReportedParseError> {
     let open = lexer.at();
     let Lexer { stack, findings, .. } = lexer;
@@ -393,7 +396,8 @@ fn text(lexer: &mut Lexer<'_>) -> Result<Box<[u8]>, ReportedParseError> {
     Ok(octets.into())
 }
 
-/// Decodes the escape at the start of `bytes`; returns the number of bytes that it takes up.
+/// Decodes the escape sequence at the start of `bytes` into `octets`; returns the number of bytes
+/// that it takes up.
 fn escape(
     bytes: &[u8],
     at: SourcePosition,

@@ -1,4 +1,4 @@
-//! Kea's dialect of JSON: comments, includes, forgiving commas; values with their positions.
+//! Kea's dialect of JSON: comments, includes, superfluous commas; values with their positions.
 //!
 //! RFC 8259 plus the extensions of Kea's lexer. Strings are bytes: `\u00e9` means the single byte
 //! e9, as in Kea, so that option data keeps every byte the operator wrote. U+EF80 to U+EFFF, by
@@ -15,17 +15,17 @@ use std::sync::Arc;
 
 use crate::source::SourcePosition;
 
-/// Value and its position.
+/// Value of a configuration file and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonValue {
     pub(crate) at: SourcePosition,
     pub(crate) kind: JsonContent,
 }
 
-/// Kind and content of a value.
+/// Kind and content of a value in a configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum JsonContent {
-    /// Value that the lexer has reported already; later checks ignore it.
+    /// Value that the lexer has reported as an error; later checks ignore it.
     Unusable,
     Null,
     Bool(bool),
@@ -36,7 +36,7 @@ pub(crate) enum JsonContent {
     Map(Box<[JsonMember]>),
 }
 
-/// Key of a map with its value. Equal keys of a file share their text.
+/// Entry of a configuration map: a key with its value. Equal keys of a file share their text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonMember {
     pub(crate) key: Arc<str>,
@@ -45,7 +45,7 @@ pub(crate) struct JsonMember {
 }
 
 impl JsonContent {
-    /// Returns the kind in words, with its article.
+    /// Returns the kind of the value in words, with its article.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Unusable => "an unusable value",

@@ -10,13 +10,15 @@ use crate::IncludeResolver;
 use crate::diagnostics::ParseDiagnostics;
 use crate::source::{SourcePosition, Sources};
 
-/// Maximum depth of nested lists and maps. A Kea configuration needs nine levels.
+/// Maximum depth of nested lists and maps in a configuration. A Kea configuration needs nine
+/// levels.
 const MAX_DEPTH: usize = 100;
 
-/// Number of keys up to which those of a map are compared each with each.
+/// Number of keys up to which the parser compares the keys of a map each with each.
 const FEW: usize = 16;
 
-/// Reads the single value of a text; returns `None` when a problem stopped the parse.
+/// Parses the single value of a configuration text; returns `None` when a problem stopped the
+/// parse.
 pub(crate) fn parse(
     name: &str,
     text: &str,
@@ -32,7 +34,7 @@ pub(crate) fn parse(
 struct JsonParser<'p> {
     lexer: Lexer<'p>,
     depth: usize,
-    /// Keys met so far.
+    /// Texts of the keys met so far, which equal keys share.
     keys: BTreeSet<Arc<str>>,
 }
 
@@ -139,7 +141,7 @@ impl JsonParser<'_> {
         Ok(JsonMember { key, at, value: self.value(value_at, token)? })
     }
 
-    /// Returns the text of a key, shared by all equal keys.
+    /// Returns the text of a map's key, shared by all equal keys.
     fn key(&mut self, octets: &[u8]) -> Arc<str> {
         let text = match core::str::from_utf8(octets) {
             Ok(text) => Cow::Borrowed(text),
@@ -153,7 +155,7 @@ impl JsonParser<'_> {
         key
     }
 
-    /// Returns the first token inside a list or map; Kea takes no comma there.
+    /// Returns the first token inside a list or map; as in Kea, a comma there is an error.
     fn first(&mut self, what: &str) -> Result<(SourcePosition, JsonToken), ReportedParseError> {
         let (mut at, mut token) = self.lexer.next()?;
         while token == JsonToken::Comma {
@@ -164,8 +166,8 @@ impl JsonParser<'_> {
         Ok((at, token))
     }
 
-    /// Skips the comma after an element; returns the token that follows: the next element's first,
-    /// or the closing one.
+    /// Skips the comma after an element of a list or map; returns the token that follows: the next
+    /// element's first, or the closing one.
     fn separator(
         &mut self,
         close: &JsonToken,

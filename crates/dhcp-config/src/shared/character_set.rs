@@ -1,4 +1,4 @@
-//! `hostname-char-set`: the characters to replace in names that clients send.
+//! Characters to replace in host names that clients send: `hostname-char-set`.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,17 +11,17 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use super::extended_regex::{self, OctetSet, Translation};
 
-/// Maximum size of the automaton of one expression.
+/// Maximum size of the automaton of one `hostname-char-set` expression, in bytes.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
-/// Maximum memory for building an automaton.
+/// Maximum memory for building the automaton of a `hostname-char-set` expression, in bytes.
 const BUILD_MAX_BYTES: usize = 8 << 20;
 
-/// Kea's default: everything but letters, digits, dots and hyphens.
+/// Kea's default of `hostname-char-set`: everything but letters, digits, dots and hyphens.
 const DEFAULT: &str = "[^A-Za-z0-9.-]";
 
-/// Extended regular expression whose matches are replaced in names. An expression that matches one
-/// byte at a time, as nearly all do, is a table; any other is an automaton. Neither backtracks: a
-/// search looks at each byte once for each start of a match, whatever the expression.
+/// Extended regular expression whose matches the server replaces in host names. An expression that
+/// matches one byte at a time, as nearly all do, is a table; any other is an automaton. Neither
+/// backtracks: a search looks at each byte once for each start of a match, whatever the expression.
 ///
 /// The longest of several matches that begin at one byte counts, as POSIX requires; Kea's library
 /// may take a shorter one where alternatives and repetitions meet (`a*(ab)?`).
@@ -33,17 +33,17 @@ pub struct CharacterSet {
 
 #[derive(Clone)]
 enum Matcher {
-    /// No match: the expression is empty.
+    /// Matcher of an empty expression, which matches nothing.
     Nothing,
     Octet(OctetSet),
     Automaton(Arc<dense::DFA<Vec<u32>>>),
 }
 
 impl CharacterSet {
-    /// Compiles an expression. With an empty one names stay as they are.
+    /// Compiles the regular expression `source`. With an empty one names stay as they are.
     ///
     /// # Errors
-    /// Returns the fault, as a phrase for the operator.
+    /// Returns the fault of the regular expression, as a phrase for the operator.
     pub fn new(source: &str) -> Result<Self, String> {
         let matcher = if source.is_empty() {
             Matcher::Nothing
@@ -56,7 +56,7 @@ impl CharacterSet {
         Ok(Self { source: source.into(), matcher })
     }
 
-    /// Returns the bytes of memory of the automaton, if the expression needs one.
+    /// Returns the size in bytes of the automaton's memory, if the expression needs one.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matcher {
             Matcher::Nothing | Matcher::Octet(_) => 0,
@@ -64,19 +64,20 @@ impl CharacterSet {
         }
     }
 
-    /// Returns the expression as written.
+    /// Returns the regular expression as written in the configuration.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Returns true if the expression is empty, so that names stay as they are.
+    /// Returns true if the regular expression is empty, so that names stay as they are.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self.matcher, Matcher::Nothing)
     }
 
-    /// Finds the first match in `text` that begins at `from` or later. It may be empty.
+    /// Returns the range of the first match in `text` that begins at `from` or later. It may be
+    /// empty.
     #[must_use]
     pub fn find(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
         match &self.matcher {
@@ -112,7 +113,7 @@ fn compile(pattern: &str) -> Result<dense::DFA<Vec<u32>>, String> {
 }
 
 impl Default for CharacterSet {
-    /// Returns Kea's default set.
+    /// Returns Kea's default set of characters to replace.
     fn default() -> Self {
         Self::new(DEFAULT).expect("the default is an expression")
     }

@@ -1,4 +1,5 @@
-//! Reads `client-classes`: the classes at the global scope, and the lists of names at others.
+//! Reader of `client-classes`: the classes of the global scope, and the lists of class names of
+//! other scopes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,34 +19,35 @@ use crate::fields::{MapReader, text_of};
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Classes that the server assigns itself: they must not have a test.
+/// Names of classes that the server assigns itself: they must not have a test.
 const BUILT_IN: [&str; 4] = ["ALL", "KNOWN", "UNKNOWN", "BOOTP"];
-/// Classes that decide whether a message is dropped or refused: they cannot wait until after
-/// allocation.
+/// Names of classes that decide whether a message is dropped or refused: they cannot wait until
+/// after allocation.
 const SPECIAL: [&str; 2] = ["DROP", "REJECT"];
-/// Prefixes of names that tests may use without a configured class: vendor classes, classes of high
-/// availability, classes that hooks assign.
+/// Prefixes of class names that tests may use without a configured class: vendor classes, classes
+/// of high availability, classes that hooks assign.
 const PREFIXES: [&str; 4] = ["VENDOR_CLASS_", "HA_", "AFTER_", "EXTERNAL_"];
 
-/// Family whose classes can be read.
+/// Family whose client classes the readers can read.
 pub(crate) trait Classified: ConfigFamily {
-    /// Settings that only this family's classes have.
+    /// Settings that only this family's client classes have.
     type ClassTerms;
     /// True for DHCPv6, false for DHCPv4.
     const IS_V6: bool;
 
-    /// Reads the settings that only this family's classes have.
+    /// Reads the settings that only this family's client classes have.
     fn read_class_terms(
         fields: &mut MapReader<'_>,
         findings: &mut ParseContext,
     ) -> Self::ClassTerms;
-    /// Returns true if these settings affect leases, which has no effect once a lease exists.
+    /// Returns true if the class settings `terms` affect leases, which has no effect once a lease
+    /// exists.
     fn shapes_leases(terms: &Self::ClassTerms) -> bool;
 }
 
 type ClassOf<F> = ClientClass<<F as ConfigFamily>::Code, <F as Classified>::ClassTerms>;
 
-/// Reads the global `client-classes`.
+/// Reads the client classes of the global scope (`client-classes`).
 pub(crate) fn classes<F: Classified>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -116,7 +118,7 @@ fn class<F: Classified>(
     })
 }
 
-/// Reads the test of a class and its position; returns `None` when it cannot be used.
+/// Reads the test of a client class and its position; returns `None` when the test cannot be used.
 fn test<F: Classified>(
     fields: &mut MapReader<'_>,
     names: &BTreeMap<String, SourcePosition>,
@@ -145,7 +147,7 @@ fn test<F: Classified>(
     Some(PositionedValue { value, at: text.at })
 }
 
-/// Reads an expression whose value is a string, and which may name any class.
+/// Parses an expression whose value is a string, and which may name any class.
 pub(crate) fn text<F: Classified>(
     text: PositionedValue<&str>,
     findings: &mut ParseContext,
@@ -156,16 +158,16 @@ pub(crate) fn text<F: Classified>(
     parsed.map_err(|error| refuse(text.at, error, findings)).ok()
 }
 
-/// Reports an expression error at its position inside the string that begins at `at`.
+/// Reports the error of an expression at its position inside the string that begins at `at`.
 fn refuse(at: SourcePosition, error: ExpressionError, findings: &mut ParseContext) {
     findings.error_inside(at, error.offset, error.message);
 }
 
-/// Names that the expressions of a configuration may use.
+/// Vocabulary of the expressions of a configuration: the classes and options that they may name.
 struct ConfigVocabulary<'n, F> {
-    /// Classes so far; any class when `None`.
+    /// Names of the classes read so far; every class name is permitted when `None`.
     names: Option<&'n BTreeMap<String, SourcePosition>>,
-    /// Options that the file defines, and its regular expressions.
+    /// State of the parse, with the options that the file defines and its regular expressions.
     findings: &'n mut ParseContext,
     family: core::marker::PhantomData<F>,
 }
@@ -221,7 +223,8 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
     }
 }
 
-/// Reads a lifetime of a class with its bounds: a missing bound or value equals the given one.
+/// Reads a lifetime of a client class with its bounds: a missing bound or value equals the given
+/// one.
 pub(crate) fn lifetime(
     fields: &mut MapReader<'_>,
     keys: BoundedKeys,
@@ -248,7 +251,7 @@ pub(crate) fn lifetime(
     Some(lifetime)
 }
 
-/// Reads the lists of classes of a network, subnet or pool.
+/// Reads the lists of class names of a network, subnet or pool.
 pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassGuards {
     let required = either(
         fields,
@@ -272,7 +275,7 @@ pub(crate) fn guards(fields: &mut MapReader<'_>, findings: &mut ParseContext) ->
     ClassGuards { required: names(required), additional: names(additional) }
 }
 
-/// Reads a list of class names.
+/// Reads the list of class names under `key`.
 fn list(
     fields: &mut MapReader<'_>,
     key: &'static str,
@@ -292,7 +295,7 @@ fn list(
     Some(PositionedValue { value: names, at })
 }
 
-/// Returns the value of a key, or else of its older name.
+/// Reads the value under `key`, or else under its older name `old`.
 fn either<'v, T>(
     fields: &mut MapReader<'v>,
     [key, old]: [&'static str; 2],

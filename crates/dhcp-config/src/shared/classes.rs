@@ -1,55 +1,59 @@
-//! Client classes as configured, and references to them: guards of scopes, tags of options.
+//! Client classes as the configuration has them, and references to them: guards of scopes, tags of
+//! options.
 
 use super::Lifetime;
 use super::options::data::OptionData;
 use crate::expression::{Condition, TextExpression};
 
-/// Element of `client-classes`. `C` is the type of an option code, `B` that of the settings that
-/// only one family's classes have.
+/// Client class: an element of `client-classes`. `C` is the type of an option code, `B` that of the
+/// settings that only one family's classes have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientClass<C, B> {
-    /// Unique name.
+    /// Unique name of the class.
     pub name: String,
-    /// Test of membership; `None` when only reservations and lists of other classes assign the
-    /// class.
+    /// Test of membership in the class; `None` when only reservations and lists of other classes
+    /// assign the class.
     pub test: Option<ClassTest>,
-    /// `only-in-additional-list`: tested only where a scope's
-    /// [`additional`](ClassGuards::additional) list names it, after allocation. Default false.
+    /// True if the class is tested only where a scope's [`additional`](ClassGuards::additional)
+    /// list names it, after allocation (`only-in-additional-list`). Default false.
     pub only_in_additional_list: bool,
-    /// Options of the class, ordered by code.
+    /// Options of replies to members of the class, ordered by code.
     pub options: Vec<OptionData<C>>,
-    /// Valid lifetime of members; takes precedence over those of subnets and networks.
+    /// Valid lifetime of leases of the class's members, in seconds; takes precedence over those of
+    /// subnets and networks.
     pub valid_lifetime: Option<Lifetime>,
-    /// Settings that only one family has.
+    /// Settings of the class that only one family has.
     pub own: B,
 }
 
-/// Test of a class: an expression in Kea's language (its manual, "Client Classification").
+/// Test of a client class: an expression in Kea's language (its manual, "Client Classification").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassTest {
-    /// `test`: a client for which the condition is true is in the class.
+    /// Condition of the class (`test`): a client for which it is true is in the class.
     Test {
-        /// Expression as written.
+        /// Text of the condition as written.
         source: String,
-        /// Compiled condition.
+        /// Condition of the class in compiled form.
         condition: Condition,
     },
-    /// `template-test`: members are in the class itself and in `SPAWN_<name>_<value>`, unless the
-    /// value is empty.
+    /// Template of classes (`template-test`): members are in the class itself and in
+    /// `SPAWN_<name>_<value>`, unless the value is empty.
     Template {
-        /// Expression as written.
+        /// Text of the template expression as written.
         source: String,
-        /// Compiled text.
+        /// Compiled expression whose value names the class.
         text: TextExpression,
     },
 }
 
-/// Lists of class names of a network, subnet, pool or prefix pool.
+/// Class names in a network, subnet, pool or prefix pool: classes that may use the scope, and
+/// classes tested once it is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassGuards {
-    /// `client-classes` (or the single `client-class` of older files): clients in any of these may
-    /// use the scope; every client when empty.
+    /// Names of classes of which a client needs one to use the scope (`client-classes`, or the
+    /// single `client-class` of older files); every client may when empty.
     pub required: Vec<String>,
-    /// `evaluate-additional-classes` (`require-client-classes` of older files), in order.
+    /// Names of classes that the server tests once a client uses the scope, in order
+    /// (`evaluate-additional-classes`, or `require-client-classes` of older files).
     pub additional: Vec<String>,
 }

@@ -1,110 +1,112 @@
-//! Control of the server: `control-sockets` and `hooks-libraries`.
+//! Control sockets and hook libraries of a server: `control-sockets` and `hooks-libraries`.
 
 use core::net::IpAddr;
 
 use crate::expression::TextExpression;
 
-/// Element of `control-sockets`.
+/// Control socket of a server: an element of `control-sockets`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlSocket {
-    /// `unix`: path of the socket.
+    /// Unix domain socket with this path (`unix`).
     Unix(String),
-    /// `http` and `https`.
+    /// HTTP or HTTPS socket (`http`, `https`).
     Http(HttpSocket),
 }
 
-/// HTTP or HTTPS socket.
+/// Control socket for commands over HTTP or HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSocket {
-    /// `socket-address`. Default 127.0.0.1.
+    /// Address on which the HTTP socket listens (`socket-address`). Default 127.0.0.1.
     pub address: IpAddr,
-    /// `socket-port`. Default 8000.
+    /// Port on which the HTTP socket listens (`socket-port`). Default 8000.
     pub port: u16,
-    /// TLS; `None` for plain HTTP.
+    /// Certificates and key for TLS; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// `http-headers`: headers added to every answer.
+    /// Names and values of the headers that the server adds to every answer (`http-headers`).
     pub headers: Vec<(String, String)>,
-    /// `authentication`; `None` when every client may send commands.
+    /// Users who may send commands over the socket (`authentication`); `None` when every client
+    /// may.
     pub authentication: Option<BasicAuthentication>,
 }
 
-/// Files of a TLS socket.
+/// Certificate files of an HTTPS control socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// `trust-anchor`: certificates of the authorities that sign clients' certificates, a file or a
-    /// folder.
+    /// File or folder of the certificates of authorities that sign clients' certificates
+    /// (`trust-anchor`).
     pub trust_anchor: String,
-    /// `cert-file`: certificate of the server.
+    /// File of the server's certificate (`cert-file`).
     pub certificate: String,
-    /// `key-file`: private key of that certificate.
+    /// File of the private key for the server's certificate (`key-file`).
     pub key: String,
-    /// `cert-required`: true if clients must show a certificate. Default true.
+    /// True if clients must present a certificate (`cert-required`). Default true.
     pub is_client_certificate_required: bool,
 }
 
-/// `authentication` of type `basic` (RFC 7617).
+/// HTTP Basic authentication of control clients: `authentication` of type `basic` (RFC 7617).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BasicAuthentication {
-    /// `realm`.
+    /// Realm that the HTTP socket announces (`realm`).
     pub realm: String,
-    /// `directory` of the files of users and passwords.
+    /// Folder of the files of users and passwords (`directory`).
     pub directory: Option<String>,
-    /// Users that may send commands.
+    /// Users that may send commands over the HTTP socket (`clients`).
     pub clients: Vec<AuthenticatedClient>,
 }
 
-/// Element of `clients` of an authentication.
+/// User who may send commands over an HTTP socket: an element of `clients` of an authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthenticatedClient {
-    /// `user` or `user-file`.
+    /// Name of the user (`user` or `user-file`).
     pub user: SecretSource,
-    /// `password` or `password-file`; empty when neither is set.
+    /// Password of the user (`password` or `password-file`); empty when neither is set.
     pub password: SecretSource,
 }
 
-/// Text in the configuration or in a file of its own.
+/// Source of a user name or password: the configuration itself or a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
-    /// Text in the configuration.
+    /// Text that the configuration itself contains.
     Text(String),
-    /// File that contains the text.
+    /// Path of the file that contains the text.
     File(String),
 }
 
-/// Hook library that this server has built in, as `hooks-libraries` names it by file.
+/// Hook library that this server has built in; `hooks-libraries` selects it by its file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hook {
-    /// `libdhcp_bootp.so`.
+    /// Hook library for BOOTP clients: `libdhcp_bootp.so`.
     Bootp,
-    /// `libdhcp_class_cmds.so`.
+    /// Hook library with commands for client classes: `libdhcp_class_cmds.so`.
     ClassCommands,
-    /// `libdhcp_flex_id.so`.
+    /// Hook library that makes identifiers from expressions: `libdhcp_flex_id.so`.
     FlexId,
-    /// `libdhcp_host_cmds.so`.
+    /// Hook library with commands for reservations: `libdhcp_host_cmds.so`.
     HostCommands,
-    /// `libdhcp_lease_cmds.so`.
+    /// Hook library with commands for leases: `libdhcp_lease_cmds.so`.
     LeaseCommands,
-    /// `libdhcp_mysql.so`: permits databases of this kind.
+    /// Hook library that permits MySQL and MariaDB databases: `libdhcp_mysql.so`.
     Mysql,
-    /// `libdhcp_pgsql.so`: permits databases of this kind.
+    /// Hook library that permits PostgreSQL databases: `libdhcp_pgsql.so`.
     Pgsql,
-    /// `libdhcp_stat_cmds.so`.
+    /// Hook library with commands for lease statistics: `libdhcp_stat_cmds.so`.
     StatCommands,
-    /// `libdhcp_subnet_cmds.so`.
+    /// Hook library with commands for subnets: `libdhcp_subnet_cmds.so`.
     SubnetCommands,
 }
 
-/// Parameters of the flex-id hook.
+/// Parameters of the hook library flex-id, which identifies clients by the value of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlexId {
-    /// `identifier-expression`, whose value identifies a host; `None` when it is not set.
+    /// Expression whose value identifies a host (`identifier-expression`); `None` when it is not
+    /// set.
     pub expression: Option<TextExpression>,
-    /// `replace-client-id`: true if leases are bound to the value instead of the client's
-    /// identifier.
+    /// True if leases are bound to the expression's value instead of the client's identifier
+    /// (`replace-client-id`).
     pub replaces_client_id: bool,
-    /// `ignore-iaid` (DHCPv6): true if the only association of a client counts as number 0.
+    /// True if the only identity association of a DHCPv6 client counts as IAID 0 (`ignore-iaid`).
     pub ignores_iaid: bool,
-    /// `cid-as-rfc4361-duid` (DHCPv4): true if client identifiers made from the value are like
-    /// those that contain a DUID.
+    /// True if DHCPv4 client identifiers made from the expression's value are like those that
+    /// contain a DUID (`cid-as-rfc4361-duid`).
     pub is_like_a_duid: bool,
 }

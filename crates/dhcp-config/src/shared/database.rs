@@ -1,4 +1,4 @@
-//! `lease-database`, the other databases, and `expired-leases-processing`.
+//! Reader of `lease-database`, the other databases, and `expired-leases-processing`.
 
 use super::family::ConfigFamily;
 use super::security::{self, PathPurpose};
@@ -9,7 +9,8 @@ use crate::context::ParseContext;
 use crate::fields::{MapReader, U32};
 use crate::json::{JsonMember, JsonValue};
 
-/// Reads `lease-database`, and the settings that `godwit` adds to it.
+/// Reads the lease backend from `lease-database`, with the settings that `user-context.godwit`
+/// adds.
 pub(crate) fn lease_database<F: ConfigFamily>(
     entry: Option<&JsonMember>,
     godwit: &GodwitLeaseDatabase,
@@ -35,7 +36,7 @@ pub(crate) fn lease_database<F: ConfigFamily>(
     database
 }
 
-/// Reads `hosts-database` or one of `hosts-databases`.
+/// Reads a database of reservations: `hosts-database` or one element of `hosts-databases`.
 pub(crate) fn hosts_database<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseContext,
@@ -43,7 +44,7 @@ pub(crate) fn hosts_database<F: ConfigFamily>(
     shared_database::<F>(value, "a hosts database", findings)
 }
 
-/// Reads `config-control`.
+/// Checks the map `config-control`, which names databases of configurations.
 pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) {
     let Some(mut fields) = MapReader::from_value(value, "`config-control`", findings) else {
         return;
@@ -58,7 +59,8 @@ pub(crate) fn config_control<F: ConfigFamily>(value: &JsonValue, findings: &mut 
     fields.finish(findings);
 }
 
-/// Reads a database that other servers write to, too; returns `None` when it has an error.
+/// Reads a database map of a database that other servers write to as well; returns `None` when it
+/// has an error.
 fn shared_database<F: ConfigFamily>(
     value: &JsonValue,
     what: &'static str,
@@ -73,7 +75,7 @@ fn shared_database<F: ConfigFamily>(
     if findings.errors() == before { database.sql } else { None }
 }
 
-/// Reads the map of a database; every key of it is checked, whatever its kind.
+/// Reads the map of a database, checking every key whatever the kind of database.
 fn database<F: ConfigFamily>(
     value: &JsonValue,
     what: &'static str,
@@ -148,7 +150,7 @@ fn kind(
     }
 }
 
-/// Reads `expired-leases-processing`.
+/// Reads the timers and limits of the reclamation of expired leases (`expired-leases-processing`).
 pub(crate) fn expired_leases(value: &JsonValue, findings: &mut ParseContext) -> ExpiredLeases {
     const U16: core::ops::RangeInclusive<i64> = 0..=65535;
     let mut expired = ExpiredLeases::default();

@@ -1,22 +1,22 @@
-//! Extended regular expressions (POSIX 1003.1 §9.4) as Kea's library takes them, over bytes:
-//! translated to the syntax of the library that makes automata of them. Expressions that Kea's
-//! library refuses are refused.
+//! Translator of extended regular expressions (POSIX 1003.1 §9.4), as Kea's library takes them over
+//! bytes, to the syntax of the library that makes automata of them. Expressions that Kea's library
+//! refuses are refused.
 //!
 //! `hostname-char-set` is one: see [`CharacterSet`](super::CharacterSet). Expressions of `match`
 //! are of another kind: see [`Pattern`](crate::expression::Pattern).
 
 use core::fmt::Write;
 
-/// Maximum length of an expression that Kea takes, in bytes.
+/// Maximum length of an extended regular expression that Kea takes, in bytes.
 const LONGEST: usize = 4096;
 
-/// Maximum count of `{...}`; more states than this are too many for Kea.
+/// Maximum count in a repetition `{...}`; more states than this are too many for Kea.
 const MOST: u32 = 99_999;
 
-/// Test whether a byte belongs to a class of characters.
+/// Function that tests whether a byte belongs to a class of characters.
 type Membership = fn(&u8) -> bool;
 
-/// Names of classes of characters inside of brackets, as the C locale has them.
+/// Names of classes of characters inside of brackets, such as `digit`, as the C locale has them.
 const CLASSES: [(&[u8], Membership); 15] = [
     (b"alnum", u8::is_ascii_alphanumeric),
     (b"alpha", u8::is_ascii_alphabetic),
@@ -35,7 +35,7 @@ const CLASSES: [(&[u8], Membership); 15] = [
     (b"xdigit", u8::is_ascii_hexdigit),
 ];
 
-/// Bytes that one position of a text may have, a bit for each.
+/// Set of bytes that may be at one position of a text, a bit for each byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OctetSet([u64; 4]);
 
@@ -44,7 +44,7 @@ impl OctetSet {
         self.0[usize::from(octet >> 6)] |= 1 << (octet & 63);
     }
 
-    /// Returns true if `octet` belongs to the set.
+    /// Returns true if the byte `octet` belongs to the set.
     pub(super) const fn contains(&self, octet: u8) -> bool {
         self.0[(octet >> 6) as usize] & 1 << (octet & 63) != 0
     }
@@ -55,7 +55,7 @@ impl OctetSet {
         set
     }
 
-    /// Appends the set as a class of the automaton library's syntax.
+    /// Appends the set to `pattern` as a class in the automaton library's syntax.
     fn write(&self, pattern: &mut String) {
         let mut octets = (0..=u8::MAX).filter(|&octet| self.contains(octet)).peekable();
         if octets.peek().is_none() {
@@ -75,19 +75,19 @@ impl OctetSet {
     }
 }
 
-/// Expression in the syntax of the automaton library.
+/// Extended regular expression in the syntax of the automaton library.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// Expression that matches one byte of a set and nothing else.
+    /// Set of bytes, for an expression that matches one byte of the set and nothing else.
     Octet(OctetSet),
-    /// Pattern for bytes (no Unicode), anchors as `\A` and `\z`.
+    /// Pattern in the automaton library's syntax for bytes (no Unicode), anchors as `\A` and `\z`.
     Pattern(String),
 }
 
-/// Translates an expression.
+/// Translates an extended regular expression to the syntax of the automaton library.
 ///
 /// # Errors
-/// Returns the fault, as a phrase for the operator.
+/// Returns the fault of the regular expression, as a phrase for the operator.
 pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     if expression.len() > LONGEST {
         return Err(format!("it has more than {LONGEST} bytes"));
@@ -107,20 +107,20 @@ pub(super) fn translate(expression: &[u8]) -> Result<Translation, String> {
     })
 }
 
-/// Pattern as far as an expression has been read.
+/// Translator of one expression: the pattern made from the part that has been read.
 #[derive(Debug, Default)]
 struct Translator {
     pattern: String,
-    /// Start in `pattern` of the part that can be repeated.
+    /// Offset in `pattern` of the start of the part that an operator can repeat.
     atom: Option<usize>,
-    /// Starts in `pattern` of the groups that are open.
+    /// Offsets in `pattern` of the starts of the groups that are open.
     groups: Vec<usize>,
-    /// Set of the expression's first byte while nothing else was read.
+    /// Set of bytes of the expression's first position while nothing else was read.
     sole: Option<OctetSet>,
 }
 
 impl Translator {
-    /// Takes one byte of the expression, and from `rest` the bytes that belong to it.
+    /// Takes the byte `octet` of the expression, and from `rest` the bytes that belong to it.
     fn take(&mut self, octet: u8, rest: &mut &[u8]) -> Result<(), String> {
         match octet {
             b'*' | b'+' | b'?' => self.repeat(octet, |pattern| pattern.push(char::from(octet))),
@@ -175,21 +175,21 @@ impl Translator {
         }
     }
 
-    /// Appends a symbol that cannot be repeated.
+    /// Appends a symbol to the pattern that cannot be repeated.
     fn symbol(&mut self, text: &str) {
         self.pattern.push_str(text);
         (self.atom, self.sole) = (None, None);
     }
 
-    /// Appends a byte of `set`.
+    /// Appends one byte of `set` to the pattern.
     fn octet_of(&mut self, set: OctetSet) {
         self.sole = self.pattern.is_empty().then_some(set);
         self.atom = Some(self.pattern.len());
         set.write(&mut self.pattern);
     }
 
-    /// Repeats the last part, with the operator that `write` appends. The result is the last part
-    /// then: `a+?` is `(a+)?` here.
+    /// Repeats the last part of the pattern, with the operator that `write` appends. The result
+    /// then is the last part: `a+?` means `(a+)?` in these expressions.
     fn repeat(&mut self, octet: u8, write: impl FnOnce(&mut String)) -> Result<(), String> {
         let Some(start) = self.atom else {
             return Err(format!("`{}` has nothing before it to repeat", char::from(octet)));
@@ -202,7 +202,8 @@ impl Translator {
     }
 }
 
-/// Takes the rest of `{count}`, `{least,}` or `{least,most}`. Returns the whole of it.
+/// Takes the rest of a repetition `{count}`, `{least,}` or `{least,most}` from the expression;
+/// returns the whole of it.
 fn counts(rest: &mut &[u8]) -> Result<String, String> {
     let bad = || "a `{` is not followed by counts and `}` (`{2}`, `{1,}`, `{1,3}`)".to_owned();
     let end = rest.iter().position(|&octet| octet == b'}').ok_or_else(bad)?;
@@ -220,14 +221,14 @@ fn counts(rest: &mut &[u8]) -> Result<String, String> {
     Ok(format!("{{{inside}}}"))
 }
 
-/// Returns the rank of a byte as the start of a range, as Kea's library compares them: bytes above
-/// 127 come first.
+/// Returns the rank of a byte as the start of a range in brackets, as Kea's library compares them:
+/// bytes above 127 come first.
 const fn rank(octet: u8) -> i8 {
     octet.cast_signed()
 }
 
-/// Takes the rest of a `[...]`, in which a backslash is an ordinary character. Returns the bytes
-/// that it matches.
+/// Takes the rest of a bracket expression `[...]`, in which a backslash is an ordinary character,
+/// and returns the bytes that it matches.
 fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     let open = || "a `[` is not closed".to_owned();
     let is_negated = rest.first() == Some(&b'^');
@@ -286,8 +287,8 @@ fn bracket(rest: &mut &[u8]) -> Result<OctetSet, String> {
     }
 }
 
-/// Takes the rest of a `[:name:]`, `[.name.]` or `[=name=]` and puts its bytes into `set`. Returns
-/// the character that it names, if it names one.
+/// Takes the rest of a `[:name:]`, `[.name.]` or `[=name=]` in brackets and puts its bytes into
+/// `set`. Returns the character that it names, if it names one.
 fn class<'a>(
     kind: u8,
     tail: &'a [u8],
@@ -315,7 +316,8 @@ fn class<'a>(
     Ok((name.len() == 1).then_some(octet))
 }
 
-/// Names of characters that are neither letters nor digits (POSIX 1003.1 §6.1), from the space on.
+/// Names of the characters that are neither letters nor digits (POSIX 1003.1 §6.1), from the space
+/// on.
 const NAMES: [(u8, &[u8]); 32] = [
     (b' ', b"space"),
     (b'!', b"exclamation-mark"),
@@ -351,7 +353,8 @@ const NAMES: [(u8, &[u8]); 32] = [
     (b'}', b"right-curly-bracket"),
 ];
 
-/// Returns the character with a name between `[.` and `.]`: itself, or a long name.
+/// Returns the character that a name between `[.` and `.]` means: the name itself, or a character
+/// with a long name.
 fn character(name: &[u8]) -> Option<u8> {
     if let [octet] = name {
         return Some(*octet);

@@ -1,4 +1,4 @@
-//! Properties of a family that the shared readers need.
+//! Properties of DHCPv4 or DHCPv6 that the shared readers of configurations need.
 
 use core::fmt::Display;
 use core::ops::RangeInclusive;
@@ -7,76 +7,76 @@ use super::options::definition::{Field, StandardSpace};
 use super::reservations::IdentifierKind;
 use crate::address::Address;
 
-/// Treatment of T1 and T2 in a family.
+/// Treatment of the renewal and rebinding times, T1 and T2, in a family.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TeeTimes {
-    /// True if the server computes unset ones.
+    /// True if the server by default computes T1 and T2 that are not set.
     pub(crate) calculate: bool,
-    /// T1 as a part of the time it counts from.
+    /// Default of T1 as a fraction of the time it counts from.
     pub(crate) t1_percent: f64,
-    /// T2 as a part of the time it counts from.
+    /// Default of T2 as a fraction of the time it counts from.
     pub(crate) t2_percent: f64,
-    /// Effect of a T1 that is not below T2.
+    /// Effect of a T1 that is not below T2, as a phrase for the operator.
     pub(crate) on_tie: &'static str,
-    /// Effect of a T1 or T2 that is not below the valid lifetime.
+    /// Effect of a T1 or T2 that is not below the valid lifetime, as a phrase for the operator.
     pub(crate) on_late: &'static str,
 }
 
-/// Family of addresses, as the shared readers see it.
+/// Family, DHCPv4 or DHCPv6, as the shared readers of configurations see it.
 pub(crate) trait ConfigFamily: Sized + 'static {
-    /// Address of the family.
+    /// Type of an IP address of the family.
     type Address: Address;
-    /// Option code of the family.
+    /// Type of an option code of the family.
     type Code: Copy + Ord + Display + TryFrom<u16>;
 
-    /// Key at the top of the file.
+    /// Key at the top of the family's configuration files.
     const TOP: &'static str;
-    /// Key at the top of the file, as the name of its map in messages.
+    /// Key at the top of the family's configuration files, as messages name its map.
     const TOP_QUOTED: &'static str;
-    /// Key of a list of subnets.
+    /// Key of a list of subnets of the family.
     const SUBNETS: &'static str;
-    /// Space of the family's standard options.
+    /// Name of the space of the family's standard options.
     const SPACE: &'static str;
-    /// Highest option code that can be configured.
+    /// Highest option code that can be configured in the family.
     const LAST_CODE: i64;
-    /// Spaces that are known without a definition; the first is [`ConfigFamily::SPACE`].
+    /// Option spaces that are known without a definition; the first is [`ConfigFamily::SPACE`].
     const SPACES: &'static [StandardSpace];
-    /// Standard options that operators may define anew, by space: those of Kea 3 that Kea 2.2
-    /// leaves to them, and option 43. A space without codes permits all of its options.
+    /// Standard options that operators may define anew, by space and code: those of Kea 3 that Kea
+    /// 2.2 leaves to operators, and option 43. A space without codes permits all of its options.
     const REDEFINABLE: &'static [(&'static str, &'static [u16])];
-    /// Codes that classes may define, in a space.
+    /// Option codes that client classes may define, in a space.
     const CLASS_CODES: &'static [RangeInclusive<u16>];
-    /// Type of a `tuple` in options that operators define.
+    /// Type of a field `tuple` in options that operators define.
     const TUPLE: Field;
-    /// Code of the option that contains a vendor's sub-options.
+    /// Code of the family's option that contains a vendor's sub-options.
     const VENDOR_OPTIONS: u16;
-    /// Code of the option that names vendor classes.
+    /// Code of the family's option that names vendor classes.
     const VENDOR_CLASS: u16;
-    /// Advice on how to write the option that names vendor classes.
+    /// Advice to the operator on how to write the option that names vendor classes.
     const VENDOR_CLASS_HELP: &'static str;
-    /// Space whose options may contain several sub-options of one code.
+    /// Name of the space whose options may contain several sub-options of one code; `None` without
+    /// such a space.
     const REPEATING_SPACE: Option<&'static str>;
-    /// Number of bytes of a sub-option's code and of its length.
+    /// Number of bytes of a sub-option's code, and also of its length.
     const SUB_OPTION_WIDTH: usize;
-    /// Types of options that Kea sends as lists without elements.
+    /// Types of fields of options that Kea sends as lists without elements.
     const LISTS_MAY_BE_EMPTY: &'static [Field];
-    /// Example of a prefix.
+    /// Example of a prefix of the family, for advice.
     const PREFIX_EXAMPLE: &'static str;
-    /// Example of a pool.
+    /// Example of a pool of the family, for advice.
     const POOL_EXAMPLE: &'static str;
-    /// True if an interface can be selected together with one of its addresses: a socket for
+    /// True if the server can listen on an interface and on one of its addresses: a socket for
     /// unicast messages next to the one for multicast.
     const ADDRESS_BESIDE_INTERFACE: bool;
 
-    /// Treatment of T1 and T2.
+    /// Treatment of the renewal and rebinding times, T1 and T2, in the family.
     const TEE_TIMES: TeeTimes;
     /// Kinds of identifiers that reservations of the family may have.
     const HOST_IDENTIFIERS: &'static [IdentifierKind];
 
-    /// Keys that belong elsewhere, each with advice on where to write it.
+    /// Configuration keys that belong to another scope, each with advice on where to write it.
     const ELSEWHERE: &'static [(&'static str, &'static str)];
 
-    /// Returns advice for an option that the server sets itself: what to do instead of configuring
-    /// it.
+    /// Returns advice for an option that the server sets itself: an alternative to configuring it.
     fn set_by_server(code: Self::Code) -> Option<&'static str>;
 }

@@ -1,4 +1,4 @@
-//! Top of the file, and the global keys that both servers have.
+//! Reader of the top of a configuration file, and of the global keys that both servers have.
 
 use super::class_list::Classified;
 use super::control::{ControlSocket, FlexId, Hook};
@@ -14,65 +14,72 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 
-/// Seconds for which Kea sets a declined address aside by default.
+/// Default time for which a declined address is set aside, in seconds, as in Kea.
 const DEFAULT_PROBATION_S: u32 = 86_400;
 
-/// Number of samples of a statistic that Kea keeps by default.
+/// Default number of samples that a statistic keeps, as in Kea.
 const DEFAULT_SAMPLE_COUNT: u32 = 20;
 
-/// Keys at the top of the file, one for each server.
+/// Keys at the top of a configuration file, one for each of Kea's servers.
 const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
 
 /// Global settings that both families have and that subnets do not inherit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalSettings {
-    /// Settings that only Godwit has, from `user-context.godwit`.
+    /// Settings of the server that only Godwit has, from `user-context.godwit`.
     pub godwit: GodwitSettings,
-    /// Database of leases.
+    /// Lease backend of the server (`lease-database`).
     pub lease_database: LeaseDatabase,
-    /// `hosts-databases`, or the single `hosts-database`, in the order of the look-up.
+    /// Databases of reservations, in the order of the look-up: `hosts-databases`, or the single
+    /// `hosts-database`.
     pub hosts_databases: Vec<SqlDatabase>,
-    /// Reclamation of expired leases.
+    /// Timers and limits of the reclamation of expired leases (`expired-leases-processing`).
     pub expired_leases: ExpiredLeases,
-    /// Time for which a declined address is set aside, in seconds. Default 86400.
+    /// Time for which a declined address is set aside, in seconds (`decline-probation-period`).
+    /// Default 86400.
     pub decline_probation_period_s: u32,
-    /// Loggers, in the order of the file.
+    /// Loggers of the server, in the order of the file.
     pub loggers: Vec<Logger>,
-    /// Treatment of loaded leases that do not fit the configuration.
+    /// Treatment of loaded leases that do not fit the configuration (`sanity-checks.lease-checks`).
     pub lease_checks: LeaseChecks,
-    /// Treatment of relay agent information in loaded leases.
+    /// Treatment of relay agent information in loaded leases
+    /// (`sanity-checks.extended-info-checks`).
     pub extended_info_checks: ExtendedInfoChecks,
-    /// `server-tag`: the server's name in configuration databases; empty when not set.
+    /// Name of the server in configuration databases (`server-tag`); empty when not set.
     pub server_tag: String,
-    /// Sockets for control commands.
+    /// Sockets on which the server takes control commands (`control-sockets`).
     pub control_sockets: Vec<ControlSocket>,
-    /// Hook libraries that are built in, in the order of the file.
+    /// Hook libraries of the configuration that the server has built in, in the order of the file.
     pub hooks: Vec<Hook>,
-    /// Parameters of the flex-id hook.
+    /// Parameters of the hook library flex-id.
     pub flex_id: FlexId,
-    /// `host-reservation-identifiers`: kinds in the order in which they are looked up.
+    /// Kinds of identifiers by which the server looks up reservations, in that order
+    /// (`host-reservation-identifiers`).
     pub host_identifiers: Vec<IdentifierKind>,
-    /// True if global reservations are looked up before the subnet is selected. Default false.
+    /// True if the server looks up global reservations before it selects the subnet
+    /// (`early-global-reservations-lookup`). Default false.
     pub early_global_reservations_lookup: bool,
-    /// True if an address is reserved for one host only. Default true.
+    /// True if an address may be reserved for one host only (`ip-reservations-unique`). Default
+    /// true.
     pub ip_reservations_unique: bool,
-    /// Limits of the samples that each statistic keeps.
+    /// Limits of the samples that each statistic keeps by default.
     pub samples: SampleLimits,
-    /// Unsupported features that are configured, ordered by name.
+    /// Features of the configuration that this version does not support, ordered by name.
     pub inactive: Vec<InactiveFeature>,
 }
 
-/// `statistic-default-sample-count` and `statistic-default-sample-age`.
+/// Limits of the samples that each statistic keeps by default: `statistic-default-sample-count` and
+/// `statistic-default-sample-age`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleLimits {
-    /// Number of samples to keep. Default 20.
+    /// Number of samples that a statistic keeps. Default 20.
     pub count: u32,
-    /// Age up to which samples are kept, in seconds; 0 (the default) is no limit.
+    /// Age up to which a statistic keeps samples, in seconds; 0 (the default) is no limit.
     pub age_s: u32,
 }
 
-/// Returns the map of the server in a whole document; `None` when it has no usable one. Its options
-/// are defined by then, for the readers that follow.
+/// Returns a reader of the server's map in a whole configuration; `None` when there is no usable
+/// one. The options that the map defines are known afterwards, for the readers that follow.
 pub(crate) fn top<'v, F: ConfigFamily>(
     root: &'v JsonValue,
     findings: &mut ParseContext,
@@ -104,8 +111,8 @@ pub(crate) fn top<'v, F: ConfigFamily>(
     Some(fields)
 }
 
-/// Reads the settings of [`GlobalSettings`], and those that are accepted without effect. The
-/// unsupported features are known only when the whole document has been read.
+/// Reads the global settings of both families, [`GlobalSettings`], and those that are accepted
+/// without effect. The unsupported features are known only when the whole document has been read.
 pub(crate) fn read<F: Classified>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -167,7 +174,7 @@ fn samples(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SampleLim
     }
 }
 
-/// Reads the databases of reservations; checks those of configurations.
+/// Reads the databases of reservations; checks the keys of databases of configurations.
 fn other_databases<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -214,7 +221,7 @@ fn sanity_checks(
     (lease_checks.unwrap_or_default(), extended.unwrap_or_default())
 }
 
-/// Reads the flags `names` of `compatibility`, in this order.
+/// Reads the flags `names` of the map `compatibility`, in this order.
 pub(crate) fn compatibility<const N: usize>(
     names: [&'static str; N],
     fields: &mut MapReader<'_>,
@@ -229,7 +236,8 @@ pub(crate) fn compatibility<const N: usize>(
     flags
 }
 
-/// Checks keys of Kea's packet queues. They have no effect: here messages wait in the kernel only.
+/// Checks the global keys of Kea's packet queues, which have no effect: in this server messages
+/// wait in the kernel only.
 fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     fields.u32("parked-packet-limit", findings);
     let queue = fields.take("dhcp-queue-control");
@@ -244,8 +252,8 @@ fn machinery<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseCo
     }
 }
 
-/// Reads the number of threads from `multi-threading`. As in Kea it is on by default, and a size of
-/// 0 is the number of processors.
+/// Reads the number of shards from the map `multi-threading`. As in Kea, multi-threading is on by
+/// default, and a size of 0 is the number of processors.
 fn threads<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Shards {
     const SIZE: core::ops::RangeInclusive<i64> = 0..=65_535;
     let entry = fields.take("multi-threading");

@@ -1,4 +1,4 @@
-//! `user-context.godwit`: settings that Kea does not have.
+//! Reader of `user-context.godwit`: settings that Kea does not have.
 
 use core::ops::RangeInclusive;
 
@@ -9,21 +9,22 @@ use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
 use crate::json::{JsonContent, JsonValue};
 
-/// Maximum number of shards: more than any machine has processors for.
+/// Maximum number of shards of a server: more than any machine has processors for.
 pub(crate) const MAX_SHARDS: i64 = 1024;
-/// Range of receive buffers, in bytes: the kernel gives no less than the first, and the last is a
-/// second's worth of the shortest messages at Gigabit speed.
+/// Permitted sizes of a socket's receive buffer, in bytes: the kernel gives no less than the first,
+/// and the last is a second's worth of the shortest messages at Gigabit speed.
 const RECEIVE_BUFFER_BYTES: RangeInclusive<i64> = 4_608..=1 << 30;
-/// Maximum interval or hold, an hour, in milliseconds.
+/// Maximum time of a flush interval or a hold, in milliseconds: an hour.
 const MAX_INTERVAL_MS: i64 = 3_600_000;
-/// Range of the number of host keys that a shard may cache: fewer than messages can wait for are
+/// Permitted numbers of host keys that a shard may cache: fewer than messages can wait for are
 /// useless.
 const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
-/// Range of the lifetime of cached hosts: shorter than a database takes to answer is useless.
+/// Permitted lifetimes of cached hosts, in milliseconds: shorter than a database takes to answer is
+/// useless.
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
-/// Reads the settings from the global `user-context`, if there is one; without `shards` the number
-/// of shards is `threads`.
+/// Reads Godwit's own settings from the global `user-context`, if there is one; without `shards`
+/// the number of shards is `threads`.
 pub(crate) fn read(
     context: Option<&JsonValue>,
     threads: Shards,
@@ -77,8 +78,8 @@ pub(crate) fn read(
     settings
 }
 
-/// Returns true if the configuration `root` is to be served without the parts that have errors:
-/// `user-context.godwit.lenient` of its global scope.
+/// Returns true if the server is to use the configuration `root` without the parts that have
+/// errors: `user-context.godwit.lenient` of its global scope.
 pub(crate) fn is_lenient(root: &JsonValue) -> bool {
     let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
     let context = top.and_then(|top| member(top, "user-context"));
@@ -86,7 +87,7 @@ pub(crate) fn is_lenient(root: &JsonValue) -> bool {
     flag.is_some_and(|flag| flag.kind == JsonContent::Bool(true))
 }
 
-/// Reads the settings of the cache of reservations in databases.
+/// Reads Godwit's settings of the cache for reservations in databases.
 fn hosts_databases(value: &JsonValue, findings: &mut ParseContext) -> GodwitHostsDatabases {
     let mut hosts = GodwitHostsDatabases::default();
     let Some(mut fields) = MapReader::from_value(value, "`hosts-databases` of `godwit`", findings)
@@ -104,7 +105,7 @@ fn hosts_databases(value: &JsonValue, findings: &mut ParseContext) -> GodwitHost
     hosts
 }
 
-/// Reads the settings of the lease database that Kea does not have.
+/// Reads Godwit's own settings of the lease database.
 fn lease_database(value: &JsonValue, findings: &mut ParseContext) -> GodwitLeaseDatabase {
     let mut database = GodwitLeaseDatabase::default();
     let Some(mut fields) = MapReader::from_value(value, "`lease-database` of `godwit`", findings)
@@ -125,7 +126,7 @@ fn lease_database(value: &JsonValue, findings: &mut ParseContext) -> GodwitLease
     database
 }
 
-/// Reads `name`, `name:port`, `[address]:port` or an IPv6 address alone.
+/// Reads a host of a database: `name`, `name:port`, `[address]:port` or an IPv6 address alone.
 fn host(value: &JsonValue, findings: &mut ParseContext) -> Option<(String, Option<u16>)> {
     let text = text_of(value, "hosts", findings)?;
     let (name, port) = match text.value.rsplit_once(':') {
@@ -144,7 +145,7 @@ fn host(value: &JsonValue, findings: &mut ParseContext) -> Option<(String, Optio
     }
 }
 
-/// Reports that `godwit` in the context of an inner scope is not read.
+/// Reports a `godwit` in the context of an inner scope, where the server does not read it.
 pub(crate) fn refuse_inside<F: ConfigFamily>(
     context: Option<&JsonValue>,
     findings: &mut ParseContext,
@@ -155,12 +156,12 @@ pub(crate) fn refuse_inside<F: ConfigFamily>(
     }
 }
 
-/// Returns the value of `godwit` in a context.
+/// Returns the value of `godwit` in a user context.
 fn inside(context: &JsonValue) -> Option<&JsonValue> {
     member(context, "godwit")
 }
 
-/// Returns the value of `key` in a map.
+/// Returns the value of `key` in a JSON map.
 fn member<'v>(map: &'v JsonValue, key: &str) -> Option<&'v JsonValue> {
     match &map.kind {
         JsonContent::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),

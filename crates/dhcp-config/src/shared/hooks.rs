@@ -1,4 +1,4 @@
-//! `hooks-libraries`: the built-in libraries and their parameters.
+//! Reader of `hooks-libraries`: the built-in hook libraries and their parameters.
 
 use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook};
@@ -10,7 +10,7 @@ use crate::json::{JsonContent, JsonMember, JsonValue};
 use crate::source::SourcePosition;
 use base::nearest;
 
-/// Built-in libraries, by the part of the file name between `libdhcp_` and `.so`.
+/// Built-in hook libraries, by the part of the file name between `libdhcp_` and `.so`.
 const BUILT_IN: [(&str, Hook); 9] = [
     ("bootp", Hook::Bootp),
     ("class_cmds", Hook::ClassCommands),
@@ -23,14 +23,14 @@ const BUILT_IN: [(&str, Hook); 9] = [
     ("subnet_cmds", Hook::SubnetCommands),
 ];
 
-/// Hooks of a configuration.
+/// Built-in hook libraries of a configuration, and their parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) active: Vec<Hook>,
     pub(crate) flex_id: FlexId,
 }
 
-/// Reads `hooks-libraries`.
+/// Reads the hook libraries of a configuration (`hooks-libraries`).
 pub(crate) fn read<F: Classified>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -120,8 +120,8 @@ impl Hooks {
     }
 }
 
-/// Checks the paths among the parameters of the library `name`, which is not built in: the file may
-/// be meant for Kea.
+/// Checks the paths among the parameters of the hook library `name`, which is not built in: the
+/// file may be meant for Kea.
 fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut ParseContext) {
     let scripts: &[&'static str] = match name {
         "run_script" => &["name"],
@@ -143,8 +143,8 @@ fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut
     }
 }
 
-/// Reports parameters of a library that has none. `binding-variables` of the lease commands have no
-/// effect here; Kea keeps them with leases.
+/// Reports parameters of a hook library that has none. `binding-variables` of the lease commands
+/// have no effect in this server; Kea keeps them with leases.
 fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseContext) {
     let JsonContent::Map(entries) = &value.kind else {
         wrong_kind::<()>(value.at, "parameters", "a map", &value.kind, findings);
@@ -162,8 +162,8 @@ fn no_parameters(hook: Hook, value: &JsonValue, findings: &mut ParseContext) {
     }
 }
 
-/// Returns the part of a library's file name between `libdhcp_` and `.so`, if it is named as Kea's
-/// are.
+/// Returns the part of a hook library's file name between `libdhcp_` and `.so`, if it is named as
+/// Kea's are.
 fn own_name(library: &str) -> Option<&str> {
     let file = library.rsplit('/').next().unwrap_or(library);
     file.strip_prefix("libdhcp_")?.strip_suffix(".so")

@@ -1,5 +1,5 @@
-//! Elements of `reservations`, and the check that those of one scope do not repeat identifiers or
-//! addresses.
+//! Reader of the elements of `reservations`, with the check that those of one scope do not repeat
+//! identifiers or addresses.
 //!
 //! A list may hold a million hosts: repetitions are found by sorting indexes once, and nothing is
 //! stored next to the hosts except the positions of the reserved addresses.
@@ -20,15 +20,15 @@ use crate::fields::{MapReader, text_of};
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Family whose reservations can be read.
+/// Family whose reservations the readers can read.
 pub(crate) trait ReservationFamily: ConfigFamily {
-    /// Resources reserved for a host.
+    /// Type of the resources that a reservation keeps for its client.
     type Reserved;
-    /// Keys of the identifiers that hosts of the family may have.
+    /// Keys of the identifiers that reservations of the family may have, each with its kind.
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)];
 
-    /// Reads the resources reserved for a host, and adds each address and prefix to
-    /// `reserved_addresses`.
+    /// Reads the resources that a reservation keeps for its client, and adds each address and
+    /// prefix to `reserved_addresses`.
     fn read_reserved(
         fields: &mut MapReader<'_>,
         reserved_addresses: &mut ReservedAddresses<'_, Self>,
@@ -36,27 +36,28 @@ pub(crate) trait ReservationFamily: ConfigFamily {
     ) -> Self::Reserved;
 }
 
-/// Reservation of a family.
+/// Reservation of the family `F`.
 pub(crate) type ReservationOf<F> =
     Reservation<<F as ConfigFamily>::Code, <F as ReservationFamily>::Reserved>;
 
-/// Scope that contains reservations.
+/// Scope whose reservations are read: a subnet or the global scope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostScope<A> {
-    /// Prefix of the subnet; `None` in the global scope, whose hosts may have any address.
+    /// Prefix of the scope's subnet; `None` in the global scope, whose reservations may have any
+    /// address.
     pub(crate) prefix: Option<(A, u8)>,
-    /// `ip-reservations-unique`: true if an address is reserved for one host only.
+    /// True if an address may be reserved for one host only (`ip-reservations-unique`).
     pub(crate) is_address_unique: bool,
 }
 
-/// Addresses of the hosts of one scope so far.
+/// Addresses that the reservations of one scope have reserved so far.
 pub(crate) struct ReservedAddresses<'s, F: ConfigFamily> {
     scope: &'s HostScope<F::Address>,
     list: Vec<PositionedValue<F::Address>>,
 }
 
 impl<F: ConfigFamily> ReservedAddresses<'_, F> {
-    /// Adds an address, which must lie inside the subnet.
+    /// Adds a reserved address, which must lie inside the subnet.
     pub(crate) fn address(
         &mut self,
         address: PositionedValue<F::Address>,
@@ -73,7 +74,7 @@ impl<F: ConfigFamily> ReservedAddresses<'_, F> {
         self.prefix(address);
     }
 
-    /// Adds the first address of a prefix, which may lie anywhere.
+    /// Adds the first address of a reserved prefix, which may lie anywhere.
     pub(crate) fn prefix(&mut self, address: PositionedValue<F::Address>) {
         if self.scope.is_address_unique {
             self.list.push(address);
@@ -81,10 +82,10 @@ impl<F: ConfigFamily> ReservedAddresses<'_, F> {
     }
 }
 
-/// Length of the longest identifier, in bytes: a client identifier fills its option.
+/// Maximum length of a reservation's identifier, in bytes: a client identifier fills its option.
 const LONGEST: usize = 255;
 
-/// Returns the permitted lengths of identifiers of a kind in bytes, as in Kea.
+/// Returns the permitted lengths of identifiers of the kind `kind` in bytes, as in Kea.
 const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
     match kind {
         IdentifierKind::HardwareAddress => 1..=20,
@@ -94,7 +95,7 @@ const fn lengths(kind: IdentifierKind) -> core::ops::RangeInclusive<usize> {
     }
 }
 
-/// Reads the `reservations` of one scope.
+/// Reads the reservations `items` of one scope.
 pub(crate) fn read<F: ReservationFamily>(
     items: &[JsonValue],
     scope: &HostScope<F::Address>,
@@ -114,7 +115,7 @@ pub(crate) fn read<F: ReservationFamily>(
     hosts
 }
 
-/// Reads one host, and the position of its identifier.
+/// Reads one reservation, and the position of its identifier.
 fn reservation<F: ReservationFamily>(
     item: &JsonValue,
     reserved_addresses: &mut ReservedAddresses<'_, F>,
@@ -140,11 +141,12 @@ fn reservation<F: ReservationFamily>(
     Some((Reservation { identifier, hostname, options, client_classes, reserved }, at))
 }
 
-/// Maximum number of bytes of a label that options 39 and 81 carry (RFC 1035 §2.3.4).
+/// Maximum length of a DNS label that DHCPv4 option 81 and DHCPv6 option 39 carry, in bytes (RFC
+/// 1035 §2.3.4).
 const LABEL_MAX: usize = 63;
 
-/// Reads the name of a host; empty when it has none. A name that no lease keeps, or no option
-/// carries, is reported and cut: Kea takes it, and the host keeps its address.
+/// Reads the host name of a reservation; empty when it has none. A name that no lease keeps, or no
+/// option carries, is reported and cut: Kea takes it, and the host keeps its address.
 fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {
@@ -161,7 +163,7 @@ fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName
     HostName::cut(text.value)
 }
 
-/// Reads the single identifier of a host.
+/// Reads the single client identifier of a reservation.
 fn identifier<F: ReservationFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -192,7 +194,8 @@ fn identifier<F: ReservationFamily>(
     single.map(|(_, identifier)| identifier)
 }
 
-/// Returns the bytes of an identifier, if their number is permitted for its kind.
+/// Returns the bytes of a client identifier from its text, if their number is permitted for its
+/// kind.
 fn checked(
     key: &'static str,
     kind: IdentifierKind,

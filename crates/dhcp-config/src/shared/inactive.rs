@@ -1,26 +1,26 @@
-//! Features of Kea that can be configured and that this version does not have: the readers check
-//! their settings and report each feature once.
+//! Features of Kea that a configuration can use and that this version does not support: the readers
+//! check the settings and report each feature once.
 
 use std::collections::BTreeSet;
 
-/// Configured feature that this version does not support.
+/// Feature that a configuration uses and this version does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InactiveFeature {
-    /// Name that `--accept-inactive` takes.
+    /// Name of the feature that the option `--accept-inactive` takes.
     pub name: &'static str,
     /// True if the server must not start without the feature unless `--accept-inactive` names it:
     /// its absence would break something that the operator relies on.
     pub is_dangerous: bool,
 }
 
-/// Feature that is configured without effect.
+/// Feature of Kea that a configuration can use and this version does not support.
 #[derive(Debug)]
 pub(crate) struct UnsupportedFeature {
-    /// Name for `--accept-inactive`.
+    /// Name of the feature that the option `--accept-inactive` takes.
     pub(crate) name: &'static str,
-    /// Name in a sentence.
+    /// Description of the feature with its verb, for the message before "not supported".
     what: &'static str,
-    /// Effect of its absence.
+    /// Effect of the feature's absence, as a phrase for the operator.
     without: &'static str,
     /// True if the server must not start without the feature unless `--accept-inactive` names it.
     is_dangerous: bool,
@@ -35,17 +35,17 @@ impl UnsupportedFeature {
         Self { name, what, without, is_dangerous: true }
     }
 
-    /// Returns the feature as part of the checked configuration.
+    /// Returns the feature in the form that the checked configuration lists.
     pub(crate) fn value(&self) -> InactiveFeature {
         InactiveFeature { name: self.name, is_dangerous: self.is_dangerous }
     }
 
-    /// Returns the warning.
+    /// Returns the text of the warning about the feature.
     pub(crate) fn message(&self) -> String {
         format!("{}: {} not supported", self.name, self.what)
     }
 
-    /// Returns the effect of its absence and the operator's options.
+    /// Returns the effect of the feature's absence and the operator's options.
     pub(crate) fn help(&self) -> String {
         if self.is_dangerous {
             let Self { name, without, .. } = self;
@@ -56,43 +56,43 @@ impl UnsupportedFeature {
     }
 }
 
-/// Feature: configuration in a database.
+/// Unsupported feature: configuration in a database.
 pub(crate) static CONFIG_BACKEND: UnsupportedFeature = UnsupportedFeature::dangerous(
     "config-backend",
     "`config-control` is",
     "the server would use the configuration of this file only",
 );
-/// Feature: two servers that know each other's leases.
+/// Unsupported feature: high availability, two servers that know each other's leases.
 pub(crate) static HIGH_AVAILABILITY: UnsupportedFeature = UnsupportedFeature::dangerous(
     "high-availability",
     "high availability is",
     "the partner server would not learn of this server's leases, nor this server of the partner's",
 );
-/// Feature: a library that is not Kea's own.
+/// Unsupported feature: a hook library that is not Kea's own.
 pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangerous(
     "unknown-hook",
     "a hook library that Kea does not ship is",
     "its function would be missing",
 );
-/// Feature: updates of the Domain Name System.
+/// Unsupported feature: updates of the Domain Name System.
 pub(crate) static DDNS: UnsupportedFeature =
     UnsupportedFeature::harmless("ddns", "dynamic DNS is", "the server updates no DNS records");
-/// Feature: DHCPv4 over DHCPv6 (RFC 7341).
+/// Unsupported feature: DHCPv4 over DHCPv6 (RFC 7341).
 pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
     "dhcp4o6",
     "DHCPv4 over DHCPv6 is",
     "DHCPv4-query messages are not answered",
 );
-/// Feature: Kea's shared free lease queue allocator (SFLQ), which keeps the free leases in a
-/// database.
+/// Unsupported feature: Kea's shared free lease queue allocator (SFLQ), which keeps the free leases
+/// in a database.
 pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
     "shared-flq",
     "the allocator `shared-flq` is",
     "the server uses the allocator `flq` instead",
 );
 
-/// Kea's hook libraries that are not built in, by the part of the file name between `libdhcp_` and
-/// `.so`.
+/// Kea's hook libraries that are not built in, each by the part of its file name between `libdhcp_`
+/// and `.so`, with the unsupported feature.
 pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),
@@ -115,11 +115,12 @@ pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
     ("user_chk", &USER_CHK),
 ];
 
-/// Features that belong to no hook library.
+/// Unsupported features that belong to no hook library.
 static OTHERS: [&UnsupportedFeature; 6] =
     [&CONFIG_BACKEND, &HIGH_AVAILABILITY, &UNKNOWN_HOOK, &DDNS, &DHCP4O6, &SHARED_FLQ];
 
-/// Returns the names that `--accept-inactive` takes, each once and in order.
+/// Returns the names of unsupported features that `--accept-inactive` takes, each once and in
+/// order.
 #[must_use]
 pub fn inactive_feature_names() -> Vec<&'static str> {
     let of_hooks = HOOKS.iter().map(|(_, feature)| feature.name);

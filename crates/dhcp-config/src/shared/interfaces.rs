@@ -1,4 +1,4 @@
-//! Settings of `interfaces-config` that both families have.
+//! Reader of the settings of `interfaces-config` that both families have.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::fields::{MapReader, address_of, text_of};
 use crate::json::JsonValue;
 use crate::source::PositionedValue;
 
-/// Interfaces to listen on, and the reaction to sockets that cannot be opened.
+/// Interfaces on which a server listens, and its reaction to sockets that cannot be opened.
 pub(crate) struct ListeningSettings<A> {
     pub(crate) interfaces: Vec<InterfaceSelection<A>>,
     pub(crate) re_detect: bool,
@@ -33,7 +33,7 @@ impl<A> Default for ListeningSettings<A> {
 }
 
 impl<A: Address> ListeningSettings<A> {
-    /// Reads the keys of both families and reports remaining ones.
+    /// Reads the keys of `interfaces-config` that both families have, and reports remaining ones.
     pub(crate) fn read<F: ConfigFamily<Address = A>>(
         mut fields: MapReader<'_>,
         findings: &mut ParseContext,
@@ -63,7 +63,7 @@ impl<A: Address> ListeningSettings<A> {
     }
 }
 
-/// Reads one element of `interfaces`, checked against earlier ones.
+/// Reads one element of `interfaces`, and checks it against the earlier ones in `selected`.
 fn selection<F: ConfigFamily>(
     item: &JsonValue,
     selected: &mut SelectionKeys<F::Address>,
@@ -110,7 +110,7 @@ fn named_interface<A: Address>(
     Some(InterfaceSelection::Named { name: name.to_owned(), address })
 }
 
-/// Selections so far: the name of an interface, and one address of it or none. `*` has no name.
+/// Interfaces selected so far: the name of each, and one address of it or none. `*` has no name.
 type SelectionKeys<A> = BTreeSet<(Option<String>, Option<A>)>;
 
 fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option<A>) {
@@ -120,8 +120,8 @@ fn key<A: Address>(selection: &InterfaceSelection<A>) -> (Option<String>, Option
     }
 }
 
-/// Returns true if `selection` names sockets of an earlier one. `*` is permitted together with
-/// names, as in Kea.
+/// Returns true if `selection` names sockets that an earlier selection names. `*` is permitted
+/// together with names, as in Kea.
 fn overlaps<F: ConfigFamily>(
     selected: &SelectionKeys<F::Address>,
     selection: &InterfaceSelection<F::Address>,

@@ -1,4 +1,4 @@
-//! Reader of `loggers`.
+//! Reader of `loggers`: the loggers of a server and their outputs.
 
 use super::family::ConfigFamily;
 use super::godwit;
@@ -8,9 +8,9 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 
-/// Size at which Kea rotates a log file by default.
+/// Default size at which a log file is rotated, in bytes, as in Kea.
 const DEFAULT_MAX_SIZE_BYTES: u64 = 10_240_000;
-/// Most detailed debug level.
+/// Highest debug level of a logger, the most detailed one.
 const MAX_DEBUG_LEVEL: i64 = 99;
 
 const SEVERITIES: [(&str, LogSeverity); 6] = [
@@ -22,7 +22,7 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
     ("NONE", LogSeverity::None),
 ];
 
-/// Reads one element of `loggers`.
+/// Reads one logger, an element of `loggers`.
 pub(crate) fn logger<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseContext,

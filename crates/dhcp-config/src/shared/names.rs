@@ -1,6 +1,7 @@
-//! Names for clients: `dhcp-ddns`, and the keys `ddns-...` and `hostname-char-...` of the global
-//! scope, networks, subnets and pools. All are checked as Kea does; those have an effect that Kea
-//! follows also when it updates no DNS server: those that shape the name of a client.
+//! Reader of the settings of clients' host names: `dhcp-ddns`, and the keys `ddns-...` and
+//! `hostname-char-...` of the global scope, networks, subnets and pools. All keys are checked as
+//! Kea does. Only the keys that shape the name of a client have an effect: those that Kea follows
+//! also when it updates no DNS server.
 
 use core::net::IpAddr;
 
@@ -13,26 +14,27 @@ use crate::fields::{MapReader, U32};
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Beginning of names that are made from addresses.
+/// Default beginning of host names that the server makes from addresses.
 const GENERATED_PREFIX: &str = "myhost";
 
-/// Settings of a scope for its clients' names; `None` inherits from the scope around it.
+/// Settings of a scope for its clients' host names; `None` inherits from the scope around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameKeys {
-    /// `ddns-replace-client-name`: when a name that the server makes replaces the client's.
+    /// Clients whose host name the server replaces by one that it makes
+    /// (`ddns-replace-client-name`).
     pub replace: Option<ReplaceName>,
-    /// `ddns-generated-prefix`.
+    /// Beginning of host names that the server makes from addresses (`ddns-generated-prefix`).
     pub generated_prefix: Option<String>,
-    /// `ddns-qualifying-suffix`.
+    /// Domain that the server appends to host names (`ddns-qualifying-suffix`).
     pub qualifying_suffix: Option<String>,
-    /// `hostname-char-set`.
+    /// Characters that the server replaces in host names from clients (`hostname-char-set`).
     pub character_set: Option<CharacterSet>,
-    /// `hostname-char-replacement`.
+    /// Text that replaces characters of `character_set` (`hostname-char-replacement`).
     pub character_replacement: Option<String>,
 }
 
 impl NameKeys {
-    /// Returns this scope with unset keys taken from `outer`.
+    /// Returns the settings of this scope with unset ones taken from `outer`.
     #[must_use]
     pub fn inside(self, outer: &Self) -> Self {
         Self {
@@ -46,7 +48,7 @@ impl NameKeys {
         }
     }
 
-    /// Returns this scope with Kea's defaults for unset keys.
+    /// Returns the settings of this scope with Kea's defaults for unset ones.
     #[must_use]
     pub(crate) fn settled(self) -> Self {
         self.inside(&Self {
@@ -59,21 +61,21 @@ impl NameKeys {
     }
 }
 
-/// Clients whose names the server replaces by generated ones.
+/// Clients whose host names the server replaces by generated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplaceName {
-    /// No client.
+    /// The server replaces no client's name.
     #[default]
     Never,
-    /// Every client.
+    /// The server replaces the name of every client.
     Always,
-    /// Clients that send a name.
+    /// The server replaces the names of clients that send one.
     WhenPresent,
-    /// Clients that send no name.
+    /// The server makes names for clients that send none.
     WhenNotPresent,
 }
 
-/// Keys of a scope that shape the name in replies to a client.
+/// Configuration keys of a scope that shape the host name in replies to a client.
 struct Keys {
     override_no_update: &'static str,
     override_client_update: &'static str,
@@ -90,7 +92,7 @@ const SCOPE: Keys = Keys {
     qualifying_suffix: "ddns-qualifying-suffix",
 };
 
-/// Keys of the same settings before Kea 1.8.
+/// Configuration keys for host names before Kea 1.8.
 const OLD: Keys = Keys {
     override_no_update: "override-no-update",
     override_client_update: "override-client-update",
@@ -99,7 +101,7 @@ const OLD: Keys = Keys {
     qualifying_suffix: "qualifying-suffix",
 };
 
-/// Reads the keys of a scope.
+/// Reads the settings of a scope for its clients' host names.
 pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> NameKeys {
     let keys = shape(fields, &SCOPE, findings);
     fields.boolean("ddns-send-updates", findings);
@@ -109,7 +111,8 @@ pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> N
     keys
 }
 
-/// Reads the keys of a pool. As in Kea the characters to replace are those of its subnet.
+/// Reads the settings of a pool for its clients' host names. As in Kea the characters to replace
+/// are those of its subnet.
 pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> NameKeys {
     let keys = read(fields, findings);
     for key in ["hostname-char-set", "hostname-char-replacement"] {
@@ -121,8 +124,9 @@ pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseConte
     NameKeys { character_set: None, character_replacement: None, ..keys }
 }
 
-/// Reads the keys of [`Keys`]. Keys without effect that differ from Kea's defaults are reported as
-/// an inactive feature; keys from before Kea 1.8 never have an effect.
+/// Reads the settings for host names under the given keys. Keys without effect that differ from
+/// Kea's defaults are reported as an inactive feature; keys from before Kea 1.8 never have an
+/// effect.
 fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -> NameKeys {
     let has_effect = keys.replace_client_name == SCOPE.replace_client_name;
     let mut ddns_positions: Vec<SourcePosition> = Vec::new();
@@ -165,8 +169,8 @@ fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -
     }
 }
 
-/// Reads the text that names begin or end with. A text that no name can have there is reported and
-/// has no effect.
+/// Reads the text of `key` that host names begin or end with. A text that no name can have there is
+/// reported and has no effect.
 fn part_of_name<'v>(
     fields: &mut MapReader<'v>,
     key: &'static str,
@@ -180,7 +184,7 @@ fn part_of_name<'v>(
     Some(text)
 }
 
-/// Reads `hostname-char-set`.
+/// Reads `hostname-char-set`, the characters to replace in host names.
 fn characters(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -198,7 +202,7 @@ fn characters(
     }
 }
 
-/// Reads `hostname-char-replacement`.
+/// Reads `hostname-char-replacement`, the text for replaced characters of host names.
 fn replacement<'v>(
     fields: &mut MapReader<'v>,
     findings: &mut ParseContext,
@@ -230,8 +234,8 @@ fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseContext) 
     }
 }
 
-/// Checks the times for which resolvers may keep a name: `ddns-ttl`, or a part of the lifetime with
-/// its bounds.
+/// Checks the times for which DNS resolvers may keep a name: `ddns-ttl`, or a part of the lifetime
+/// with its bounds.
 fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     let fixed = fields.u32("ddns-ttl", findings);
     let percent = fields.float("ddns-ttl-percent", findings);
@@ -257,7 +261,7 @@ fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     }
 }
 
-/// Checks `dhcp-ddns`.
+/// Checks the map `dhcp-ddns`, the connection to Kea's DNS update server.
 pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) {
     const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
     let Some(mut fields) = MapReader::from_value(value, "`dhcp-ddns`", findings) else { return };
@@ -298,7 +302,7 @@ pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut Parse
     }
 }
 
-/// Reads an address of either kind; an empty one counts as not set.
+/// Reads an IPv4 or IPv6 address from `key`; an empty text counts as not set.
 pub(crate) fn address(
     fields: &mut MapReader<'_>,
     key: &'static str,

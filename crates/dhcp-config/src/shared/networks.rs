@@ -1,4 +1,4 @@
-//! `shared-networks`, and the link that a network or a subnet belongs to.
+//! Reader of `shared-networks`, and of the link that a network or a subnet belongs to.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use crate::fields::{MapReader, address_of, text_of};
 use crate::json::{JsonMember, JsonValue};
 use crate::source::PositionedValue;
 
-/// Properties by which clients of a network or a subnet are recognized.
+/// Properties by which a server recognizes clients of a network or a subnet.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSelectors<A> {
-    /// `interface`, for clients on the server's own link.
+    /// Interface of the server on whose link the clients are (`interface`).
     pub(crate) interface: Option<PositionedValue<String>>,
-    /// `interface-id`, for relayed clients.
+    /// Interface-id option that relay agents send for the clients (`interface-id`).
     pub(crate) interface_id: Option<PositionedValue<Vec<u8>>>,
-    /// `relay.ip-addresses`.
+    /// Addresses of the relay agents of the clients (`relay.ip-addresses`).
     pub(crate) relay_addresses: Vec<A>,
-    /// Classes of clients that may be served, and classes tested once they are.
+    /// Classes of clients that the server may serve, and classes tested once it has served them.
     pub(crate) guards: ClassGuards,
 }
 
@@ -33,7 +33,7 @@ impl<A> Default for LinkSelectors<A> {
 }
 
 impl<A: Address> LinkSelectors<A> {
-    /// Reads the settings of a network or a subnet.
+    /// Reads the link's properties from the map of a network or a subnet.
     pub(crate) fn read<F: Scoped<Address = A>>(
         fields: &mut MapReader<'_>,
         findings: &mut ParseContext,
@@ -49,8 +49,8 @@ impl<A: Address> LinkSelectors<A> {
         Self { interface, interface_id, relay_addresses, guards }
     }
 
-    /// Returns this link with unset values taken from `outer`. Guards apply in addition to those of
-    /// outer scopes.
+    /// Returns this link's properties with unset values taken from `outer`. Guards apply in
+    /// addition to those of outer scopes.
     pub(crate) fn or(mut self, outer: &Self) -> Self {
         if self.relay_addresses.is_empty() {
             self.relay_addresses.clone_from(&outer.relay_addresses);
@@ -65,7 +65,7 @@ impl<A: Address> LinkSelectors<A> {
 }
 
 impl<F: Scoped> Subnets<'_, F> {
-    /// Reads one element of `shared-networks`.
+    /// Reads one shared network, an element of `shared-networks`, and its subnets.
     pub(super) fn read_network(&mut self, item: &JsonValue, global: &F::Scope) {
         let Some(mut fields) = MapReader::from_value(item, "a shared network", self.findings)
         else {
@@ -114,7 +114,7 @@ impl<F: Scoped> Subnets<'_, F> {
     }
 }
 
-/// Checks that members of a network share its link: one interface. `shared` is the first one named.
+/// Checks that members of a shared network name one interface; `shared` is the first one named.
 fn check_interface(
     interface: Option<PositionedValue<String>>,
     shared: &mut Option<PositionedValue<String>>,
@@ -133,7 +133,7 @@ fn check_interface(
     }
 }
 
-/// Reads `interface`; an empty one counts as not set.
+/// Reads the key `interface` of a network or a subnet; an empty text counts as not set.
 fn interface(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -142,7 +142,8 @@ fn interface(
     Some(PositionedValue { value: text.value.to_owned(), at: text.at })
 }
 
-/// Reads `relay`: a map with the list `ip-addresses`, or with the older single `ip-address`.
+/// Reads the map `relay` of a network or a subnet: the list `ip-addresses`, or the older single
+/// `ip-address`.
 fn relay<A: Address>(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<A> {
     let Some(JsonMember { value, .. }) = fields.take("relay") else { return Vec::new() };
     let Some(mut fields) = MapReader::from_value(value, "`relay`", findings) else {

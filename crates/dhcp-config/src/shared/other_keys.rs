@@ -1,10 +1,10 @@
-//! Report of keys that do not belong to their map.
+//! Report of configuration keys that do not belong to their map.
 
 use crate::context::ParseContext;
 use crate::fields::MapReader;
 
-/// Reports every key that the reader of a scope has not taken. `elsewhere` has keys that belong to
-/// another scope, with advice on where to write them.
+/// Reports every key of a scope's map that the scope's reader has not taken. `elsewhere` has keys
+/// that belong to another scope, with advice on where to write them.
 pub(crate) fn finish(
     fields: MapReader<'_>,
     elsewhere: &[(&str, &str)],

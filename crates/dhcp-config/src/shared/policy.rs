@@ -1,5 +1,5 @@
-//! Reservation modes, allocators, and extended information of leases: keys that the global scope,
-//! networks and subnets share, and `host-reservation-identifiers`.
+//! Reader of reservation modes, allocators, and extended information of leases: keys that the
+//! global scope, networks and subnets share, and `host-reservation-identifiers`.
 
 use super::family::ConfigFamily;
 use super::inactive;
@@ -8,7 +8,7 @@ use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
 use crate::source::PositionedValue;
 
-/// Names of identifiers, in the order in which Kea looks them up.
+/// Names of reservation identifiers, in the order in which Kea looks them up.
 const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
     ("hw-address", IdentifierKind::HardwareAddress),
     ("duid", IdentifierKind::Duid),
@@ -17,7 +17,7 @@ const IDENTIFIERS: [(&str, IdentifierKind); 5] = [
     ("flex-id", IdentifierKind::FlexId),
 ];
 
-/// Values of `reservation-mode` of Kea before 3, as the flags that replaced it.
+/// Values of the older key `reservation-mode` of Kea before 3, as the flags that replaced it.
 const MODES: [(&str, ReservationModes); 5] = [
     ("all", ReservationModes { global: false, in_subnet: true, out_of_pool: false }),
     ("out-of-pool", ReservationModes { global: false, in_subnet: true, out_of_pool: true }),
@@ -26,7 +26,8 @@ const MODES: [(&str, ReservationModes); 5] = [
     ("off", ReservationModes { global: false, in_subnet: false, out_of_pool: false }),
 ];
 
-/// Settings of one scope, or after [`Policy::inside`] all that hold in it.
+/// Reservation and allocation settings that one scope sets, or after [`Policy::inside`] all that
+/// hold in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Policy {
     global: Option<bool>,
@@ -38,7 +39,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Reads the settings of a scope.
+    /// Reads the reservation and allocation settings of a scope.
     pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
         let threshold = fields.float("adaptive-lease-time-threshold", findings);
         let adaptive_threshold = threshold.and_then(|setting| {
@@ -87,7 +88,7 @@ impl Policy {
         }
     }
 
-    /// Returns this scope with unset values taken from `outer`.
+    /// Returns the settings of this scope with unset values taken from `outer`.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             global: self.global.or(outer.global),
@@ -99,7 +100,7 @@ impl Policy {
         }
     }
 
-    /// Returns the reservations that count.
+    /// Returns the kinds of reservations that the server looks up in the scope.
     pub(crate) fn reservation_modes(&self) -> ReservationModes {
         let default = ReservationModes::default();
         ReservationModes {
@@ -109,17 +110,17 @@ impl Policy {
         }
     }
 
-    /// Returns the allocator that chooses the next free address.
+    /// Returns the allocator that chooses the next free address in the scope.
     pub(crate) fn allocator(&self) -> AllocatorKind {
         self.allocator.unwrap_or_default()
     }
 
-    /// Returns the share of leased addresses above which lifetimes are shortest.
+    /// Returns the fraction of leased addresses above which lifetimes in the scope are shortest.
     pub(crate) fn adaptive_threshold(&self) -> f64 {
         self.adaptive_threshold.unwrap_or(1.0)
     }
 
-    /// Returns true if leases keep the relay agent information.
+    /// Returns true if leases of the scope keep the relay agent information.
     pub(crate) fn store_extended_info(&self) -> bool {
         self.store_extended_info.unwrap_or(false)
     }
@@ -133,7 +134,7 @@ fn flag(
     fields.boolean(key, findings).map(|setting| setting.value)
 }
 
-/// Reads `allocator` or `pd-allocator`.
+/// Reads the allocator under `key`: `allocator` or `pd-allocator`.
 pub(crate) fn allocator(
     fields: &mut MapReader<'_>,
     key: &'static str,
@@ -154,7 +155,7 @@ pub(crate) fn allocator(
     Some(allocator)
 }
 
-/// Reads `host-reservation-identifiers`: `auto` means all of the family.
+/// Reads `host-reservation-identifiers`: `auto` means all kinds of identifiers of the family.
 pub(crate) fn host_identifiers<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,

@@ -1,4 +1,4 @@
-//! `pools` of a subnet, and the check that no two pools share addresses.
+//! Reader of the `pools` of a subnet, with the check that no two pools share addresses.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Pool of one family.
+/// Pool of addresses of the family `F`.
 pub(crate) type PoolOf<F> = Pool<<F as ConfigFamily>::Address, <F as ConfigFamily>::Code>;
 
-/// Addresses of a pool, index of its subnet, and position of the pool.
+/// Range of a pool's addresses, with the index of its subnet and the position of the pool.
 #[derive(Clone, Copy)]
 pub(crate) struct PlacedRange<A> {
     pub(crate) first: A,
     pub(crate) last: A,
-    /// Prefix length of a pool of prefixes to delegate.
+    /// Prefix length of the pool, in bits, if it is a pool of prefixes to delegate.
     pub(crate) length: Option<u8>,
     pub(crate) subnet: usize,
     pub(crate) at: SourcePosition,
 }
 
 impl<A: Address> PlacedRange<A> {
-    /// Returns the pool as messages name it.
+    /// Returns the description of the pool in messages.
     fn name(&self) -> String {
         match self.length {
             Some(length) => format!("prefix pool {}/{length}", self.first),
@@ -37,15 +37,15 @@ impl<A: Address> PlacedRange<A> {
     }
 }
 
-/// Properties of a subnet that its pools must fit.
+/// Prefix and index of a subnet whose pools are read.
 pub(crate) struct EnclosingSubnet<F: ConfigFamily> {
     /// Prefix of the subnet, with its position.
     pub(crate) prefix: PositionedValue<(F::Address, u8)>,
-    /// Index that the subnet will have.
+    /// Index that the subnet will have in the checked configuration.
     pub(crate) subnet: usize,
 }
 
-/// Reads the pools of a subnet; adds their addresses to `ranges`.
+/// Reads the pools `items` of a subnet; adds their addresses to `ranges`.
 pub(crate) fn read<F: ConfigFamily>(
     items: &[JsonValue],
     enclosing: &EnclosingSubnet<F>,
@@ -74,8 +74,8 @@ pub(crate) fn read<F: ConfigFamily>(
     pools
 }
 
-/// Reports pools of one subnet that share addresses, of any kind. Pools of different subnets may:
-/// the lease table leases a shared address once.
+/// Reports pools of one subnet, of addresses or prefixes, that share addresses. Pools of different
+/// subnets may share addresses: the lease table leases such an address once.
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],
@@ -90,8 +90,8 @@ pub(crate) fn refuse_overlaps<A: Address>(
     }
 }
 
-/// Reports the overlaps of a subnet's `ranges`. In the order of first addresses, each range is
-/// compared only with the one before it that reaches furthest.
+/// Reports the overlaps among the pools `ranges` of one subnet. In the order of first addresses,
+/// each range is compared only with the one before it that reaches furthest.
 fn sweep<A: Address>(ranges: &mut [PlacedRange<A>], findings: &mut ParseContext) {
     ranges.sort_unstable_by_key(|range| (range.first, range.at));
     let mut reach: Option<PlacedRange<A>> = None;
@@ -130,7 +130,7 @@ fn pool<F: ConfigFamily>(
     })
 }
 
-/// Reads `a - b` or `network/length`.
+/// Reads the range of a pool: `a - b` or `network/length`.
 fn range<F: ConfigFamily>(
     text: PositionedValue<&str>,
     findings: &mut ParseContext,

@@ -1,58 +1,59 @@
-//! Reservations as configured.
+//! Reservations as the configuration has them.
 
 use base::HostName;
 
 use super::options::data::OptionData;
 
-/// Element of `reservations`. `C` is the type of an option code, `R` that of the reserved
-/// resources.
+/// Reservation of one client: an element of `reservations`. `C` is the type of an option code, `R`
+/// that of the reserved resources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reservation<C, R> {
-    /// Identifier of the client.
+    /// Identifier of the reservation's client.
     pub identifier: HostIdentifier,
-    /// Host name, empty when none is set.
+    /// Host name of the reservation's client, empty when none is set.
     pub hostname: HostName,
-    /// Options of the host, ordered by code.
+    /// Options of replies to the reservation's client, ordered by code.
     pub options: Vec<OptionData<C>>,
-    /// Classes that the host belongs to.
+    /// Names of the classes that the reservation puts its client into.
     pub client_classes: Vec<String>,
-    /// Reserved resources.
+    /// Addresses and other resources that the reservation keeps for its client.
     pub reserved: R,
 }
 
-/// Identifier of a host.
+/// Identifier by which a reservation recognizes its client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostIdentifier {
-    /// Kind of the identifier.
+    /// Kind of the client's identifier.
     pub kind: IdentifierKind,
-    /// Bytes of the identifier; of a hardware address without the type.
+    /// Bytes of the identifier; those of a hardware address without the hardware type.
     pub octets: Vec<u8>,
 }
 
-/// Kind of host identifier, in the order of Kea's numbers.
+/// Kind of identifier by which reservations recognize clients, in the order of Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdentifierKind {
-    /// `hw-address`.
+    /// Hardware address of the client (`hw-address`).
     HardwareAddress,
-    /// `duid`; in DHCPv4 from the client identifier (RFC 4361).
+    /// DUID of the client (`duid`); in DHCPv4 from the client identifier (RFC 4361).
     Duid,
-    /// `circuit-id` (RFC 3046); DHCPv4 only.
+    /// Circuit identifier that the relay agent adds (`circuit-id`, RFC 3046); DHCPv4 only.
     CircuitId,
-    /// `client-id`; DHCPv4 only.
+    /// Client identifier option (`client-id`); DHCPv4 only.
     ClientId,
-    /// `flex-id`: the value of the expression that the flex-id hook is configured with.
+    /// Value of the expression that the hook library flex-id is configured with (`flex-id`).
     FlexId,
 }
 
-/// `reservations-global`, `reservations-in-subnet`, `reservations-out-of-pool`.
+/// Kinds of reservations that a server looks up: `reservations-global`, `reservations-in-subnet`,
+/// `reservations-out-of-pool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservationModes {
-    /// True if global reservations count. Default false.
+    /// True if the server looks up global reservations. Default false.
     pub global: bool,
-    /// True if reservations of the subnet count. Default true.
+    /// True if the server looks up reservations of the subnet. Default true.
     pub in_subnet: bool,
-    /// True if reservations of the subnet lie outside its pools, so that addresses in pools need no
-    /// look-up. Default false.
+    /// True if reservations of the subnet lie outside its pools, so that the server looks up no
+    /// reservation for an address in a pool. Default false.
     pub out_of_pool: bool,
 }
 
@@ -62,14 +63,14 @@ impl Default for ReservationModes {
     }
 }
 
-/// `allocator`, `pd-allocator`: the rule that chooses the next free address.
+/// Rule that chooses the next free address or prefix (`allocator`, `pd-allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AllocatorKind {
-    /// The address after the last one given.
+    /// Allocator that takes the next address after the last one given.
     #[default]
     Iterative,
-    /// Any free address, by a permutation.
+    /// Allocator that takes any free address, by a permutation.
     Random,
-    /// The address that has been free longest.
+    /// Allocator that takes the address that has been free longest.
     FreeLeaseQueue,
 }

@@ -8,29 +8,29 @@ use super::written_files;
 use crate::context::ParseContext;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Reaction to settings that the rules refuse.
+/// Reaction to settings that the security rules refuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enforcement {
-    /// No check: for tools that only look at a configuration.
+    /// Settings are not checked: for tools that only look at a configuration.
     #[default]
     Unchecked,
-    /// Warning with Kea's identifier, as with Kea's flag `-X`.
+    /// Refused settings give a warning with Kea's identifier, as with Kea's flag `-X`.
     Warn,
-    /// Error.
+    /// Refused settings are errors.
     Refuse,
 }
 
-/// Folders that may contain files of one kind, the usual one first.
+/// Paths of the folders that may contain files of one kind, the usual one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folders(Vec<String>);
 
 impl Folders {
-    /// Returns the `folders` without slashes at their ends.
+    /// Creates the list of permitted folders, without slashes at their ends.
     pub fn new(folders: impl IntoIterator<Item = String>) -> Self {
         Self(folders.into_iter().map(|folder| folder.trim_end_matches('/').to_owned()).collect())
     }
 
-    /// Returns the folders, the usual one first.
+    /// Returns the permitted folders, the usual one first.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -39,8 +39,8 @@ impl Folders {
         self.0.iter().any(|own_folder| own_folder == folder)
     }
 
-    /// Returns the problem with `path`, in Kea's words: it must be a file's name, alone or after
-    /// one of the folders.
+    /// Returns the problem with `path`, in Kea's words, or `None` if it is a file's name, alone or
+    /// after one of the folders.
     fn fault(&self, path: &str) -> Option<String> {
         let (folder, file) = path.rsplit_once('/').map_or((None, path), |(f, n)| (Some(f), n));
         if matches!(file, "" | "." | "..") {
@@ -62,34 +62,34 @@ impl Folders {
     }
 }
 
-/// Rules for one server.
+/// Security rules for the configuration of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecurityPolicy {
     /// Reaction to settings that the rules refuse.
     pub enforcement: Enforcement,
-    /// Folders of lease files, of databases in a file, and of the server's identifier.
+    /// Folders permitted for lease files, for databases in a file, and for the server's identifier.
     pub data: Folders,
-    /// Folders of log files.
+    /// Folders permitted for log files.
     pub logs: Folders,
-    /// Folders of control sockets.
+    /// Folders permitted for control sockets.
     pub sockets: Folders,
-    /// Folders of control sockets that other users than their owner and readers of their group may
-    /// enter.
+    /// Folders permitted for control sockets although other users than their owner and readers of
+    /// their group may enter them.
     pub relaxed_sockets: Folders,
-    /// Folders of hook libraries; every folder that a package of Kea uses when empty.
+    /// Folders permitted for hook libraries; every folder that a package of Kea uses when empty.
     pub hooks: Folders,
-    /// Folders of scripts that hook libraries run.
+    /// Folders permitted for scripts that hook libraries run.
     pub scripts: Folders,
-    /// Folder of the forensic log.
+    /// Folder permitted for the forensic log.
     pub legal_log: Folders,
-    /// Files that the server has with any configuration, each with its kind: the configuration
+    /// Files that the server uses with any configuration, each with its kind: the configuration
     /// file, the PID file, the server's identifier.
     pub own_files: Vec<(&'static str, String)>,
 }
 
-/// End of the folder of hook libraries in every package of Kea.
+/// End of the path of the hook libraries' folder in every package of Kea.
 const HOOKS: &str = "/kea/hooks";
-/// Folders that packages install to.
+/// Paths of the folders that packages install files to.
 const INSTALLED: [&str; 3] = ["/usr/", "/opt/", "/nix/store/"];
 
 impl SecurityPolicy {
@@ -105,7 +105,8 @@ impl SecurityPolicy {
     }
 }
 
-/// Kind of path, with Kea's identifier of the warning.
+/// Purpose of a configured path, which selects the permitted folders and Kea's identifier of the
+/// warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathPurpose {
     Leases,
@@ -127,7 +128,8 @@ impl PathPurpose {
 }
 
 impl ParseContext {
-    /// Reports a setting that the rules refuse: an error, or a warning with Kea's identifier `id`.
+    /// Reports a setting that the security rules refuse: an error, or a warning with Kea's
+    /// identifier `id`.
     fn insecure(&mut self, at: SourcePosition, id: &'static str, message: String, help: &str) {
         match self.security.enforcement {
             Enforcement::Unchecked => {}
@@ -137,7 +139,7 @@ impl ParseContext {
     }
 }
 
-/// Checks the path `path`, which `key` names.
+/// Checks that `path`, the value of `key`, is in a folder permitted for its purpose.
 pub(crate) fn path(
     kind: PathPurpose,
     key: &str,
@@ -174,7 +176,7 @@ pub(crate) fn path(
     }
 }
 
-/// Checks the folder `folder`, which `key` names as that of leases and of the server's identifier.
+/// Checks the folder `folder` of leases and of the server's identifier, the value of `key`.
 pub(crate) fn data_folder(key: &str, folder: PositionedValue<&str>, findings: &mut ParseContext) {
     let fault = findings.security.data.folder_fault(folder.value.trim_end_matches('/'));
     if let Some(fault) = fault {
@@ -184,7 +186,7 @@ pub(crate) fn data_folder(key: &str, folder: PositionedValue<&str>, findings: &m
     }
 }
 
-/// Checks the folder of the forensic log.
+/// Checks the folder of the forensic log, the value of `key`.
 pub(crate) fn legal_log(key: &str, folder: PositionedValue<&str>, findings: &mut ParseContext) {
     let folders = &findings.security.legal_log;
     if let Some(fault) = folders.folder_fault(folder.value.trim_end_matches('/')) {
@@ -201,7 +203,8 @@ pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseContext) {
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
-/// Reports a user's name or password (`key`) that is written in the configuration itself.
+/// Reports a user's name or password, the value of `key`, that is written in the configuration
+/// itself.
 pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseContext) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",

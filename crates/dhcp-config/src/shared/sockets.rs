@@ -1,5 +1,5 @@
-//! `control-sockets`: readers of the values in [`control`](super::control). RFCs to read first:
-//! 7617 for Basic authentication, 9110 for header fields.
+//! Reader of `control-sockets`, whose values are in [`control`](super::control). RFCs to read
+//! first: 7617 for Basic authentication, 9110 for header fields.
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::fields::{MapReader, wrong_kind};
 use crate::json::{JsonContent, JsonValue};
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Default port of an HTTP socket.
+/// Default port of an HTTP control socket.
 const DEFAULT_PORT: u16 = 8000;
 
-/// Keys of HTTP sockets that a Unix socket must not have.
+/// Configuration keys of HTTP sockets that a Unix socket must not have.
 const OF_HTTP: [&str; 8] = [
     "socket-address",
     "socket-port",
@@ -37,7 +37,8 @@ enum Kinds {
     Https,
 }
 
-/// Reads `control-sockets`, and the single `control-socket` of Kea before 3.
+/// Reads the control sockets of a server: `control-sockets`, and the single `control-socket` of Kea
+/// before 3.
 pub(crate) fn read<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -79,7 +80,7 @@ pub(crate) fn read<F: ConfigFamily>(
     sockets
 }
 
-/// Returns the key that no two sockets share: an address with a port, or `None` for `unix`, of
+/// Returns the address and port that no two control sockets share, or `None` for a Unix socket, of
 /// which there is one at most, as in Kea.
 fn listener_address(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     match socket {
@@ -151,7 +152,8 @@ fn http<F: ConfigFamily>(
     Some(HttpSocket { address, port, tls, headers, authentication })
 }
 
-/// Reads the files of TLS: all or none. Kea uses TLS on an `http` socket, too, when they are set.
+/// Reads the certificate files of an HTTP socket for TLS: all or none. Kea uses TLS on an `http`
+/// socket, too, when they are set.
 fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> Option<TlsFiles> {
     let mut read = |key| fields.text(key, findings).filter(|text| !text.value.is_empty());
     let keys = ["trust-anchor", "cert-file", "key-file"];
@@ -178,7 +180,8 @@ fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> 
     None
 }
 
-/// Reads `http-headers`: names and values as in RFC 9110 §5.
+/// Reads the headers that an HTTP socket adds to answers (`http-headers`): names and values as in
+/// RFC 9110 §5.
 fn headers<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -214,7 +217,7 @@ fn required<'v>(
     fields.text(key, findings)
 }
 
-/// Reads `authentication`.
+/// Reads the map `authentication` of an HTTP socket.
 fn basic<F: ConfigFamily>(
     value: &JsonValue,
     findings: &mut ParseContext,
@@ -237,7 +240,7 @@ fn basic<F: ConfigFamily>(
     Some(BasicAuthentication { realm, directory, clients })
 }
 
-/// Reads one of `clients`.
+/// Reads one user in the list `clients` of an authentication.
 fn client<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseContext,
@@ -272,7 +275,7 @@ fn client<F: ConfigFamily>(
     Some(AuthenticatedClient { user, password })
 }
 
-/// Reads a text under the first key, or its file under the second.
+/// Reads a user name or password under the first key, or the name of its file under the second.
 pub(super) fn secret(
     fields: &mut MapReader<'_>,
     [text_key, file_key]: [&'static str; 2],

@@ -1,4 +1,4 @@
-//! Databases of leases and reservations: values, and the keys for connections to their servers.
+//! SQL databases of leases and reservations: values, and the keys for connections to their servers.
 //!
 //! Parts of Kea's manual to read first: "Lease Database Configuration", "Hosts Database
 //! Configuration".
@@ -10,65 +10,74 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::source::SourcePosition;
 
-/// Value of `type`.
+/// Kind of a lease database: the value of `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DatabaseKind {
-    /// Leases in memory, changes appended to a CSV file.
+    /// Memfile: leases in memory, changes appended to a CSV file.
     Memfile,
-    /// Tables in a database.
+    /// SQL database: leases or reservations in tables.
     Sql(SqlKind),
 }
 
-/// Database with tables.
+/// SQL database of leases or reservations, with the settings of its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlDatabase {
-    /// `type`.
+    /// Kind of the database (`type`).
     pub kind: SqlKind,
-    /// `name` of the database, or of SQLite's file. Default `kea`, as in Kea.
+    /// Name of the database, or path of SQLite's file (`name`). Default `kea`, as in Kea.
     pub name: String,
-    /// `host`; for PostgreSQL also the folder of its socket. Default `localhost`.
+    /// Host of the database server (`host`); for PostgreSQL also the folder of its socket. Default
+    /// `localhost`.
     pub host: String,
-    /// `port`, the usual one when `None`.
+    /// Port of the database server (`port`), the usual one when `None`.
     pub port: Option<u16>,
-    /// `user`.
+    /// User of the database connection (`user`).
     pub user: String,
-    /// `password` or `password-file`; empty when neither is set.
+    /// Password of the database connection (`password` or `password-file`); empty when neither is
+    /// set.
     pub password: SecretSource,
-    /// `connect-timeout`. Default 5 s.
+    /// Time limit to connect to the database server, in seconds (`connect-timeout`). Default 5 s.
     pub connect_timeout_s: u32,
-    /// `read-timeout` of a MySQL connection; 0, the default, for none.
+    /// Time limit to read from a MySQL connection, in seconds (`read-timeout`); 0, the default, for
+    /// none.
     pub read_timeout_s: u32,
-    /// `write-timeout` of a MySQL connection; 0, the default, for none.
+    /// Time limit to write to a MySQL connection, in seconds (`write-timeout`); 0, the default, for
+    /// none.
     pub write_timeout_s: u32,
-    /// `tcp-user-timeout` of a PostgreSQL connection; 0, the default, for the system's.
+    /// Time limit for TCP acknowledgments of a PostgreSQL connection, in seconds
+    /// (`tcp-user-timeout`); 0, the default, for the system's.
     pub tcp_user_timeout_s: u32,
-    /// TLS keys of the connection.
+    /// TLS certificates and options of the database connection.
     pub tls: SqlTls,
-    /// `max-reconnect-tries`: attempts to connect again; 0, the default, for none.
+    /// Number of attempts to connect to the database again (`max-reconnect-tries`); 0, the default,
+    /// for none.
     pub max_reconnect_tries: u32,
-    /// `reconnect-wait-time`: time between two attempts. Default 0.
+    /// Time between two attempts to connect to the database again, in milliseconds
+    /// (`reconnect-wait-time`). Default 0.
     pub reconnect_wait_time_ms: u32,
-    /// `on-fail`: reaction to a lost connection, during and after the attempts to connect again.
+    /// Reaction to a lost database connection, during and after the attempts to connect again
+    /// (`on-fail`).
     pub on_fail: OnFail,
-    /// `retry-on-startup`: true if the first connection is tried again as a lost one is.
+    /// True if the server retries the first connection to the database as it does a lost one
+    /// (`retry-on-startup`).
     pub retries_on_startup: bool,
-    /// `readonly`: true if the server must not write (reservations).
+    /// True if the server must not write to the database, for reservations (`readonly`).
     pub is_readonly: bool,
 }
 
-/// Kind of a [`SqlDatabase`].
+/// Kind of an SQL database of leases or reservations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlKind {
-    /// MariaDB or MySQL.
+    /// MariaDB or MySQL database.
     Mysql,
-    /// PostgreSQL.
+    /// PostgreSQL database.
     Postgresql,
-    /// SQLite file, which Kea does not have.
+    /// SQLite database in a file, which Kea does not have.
     Sqlite,
 }
 
 impl SqlKind {
-    /// Returns the word in the configuration.
+    /// Returns the database's kind as the configuration writes it in `type`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,34 +88,34 @@ impl SqlKind {
     }
 }
 
-/// Certificates and options of a TLS connection to a database.
+/// TLS certificates and options of a connection to a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SqlTls {
-    /// `trust-anchor`: file of the certificates that sign the server's certificate.
+    /// File of the certificates that sign the database server's certificate (`trust-anchor`).
     pub trust_anchor: Option<String>,
-    /// `cert-file`: certificate of this client.
+    /// File of this client's certificate (`cert-file`).
     pub cert_file: Option<String>,
-    /// `key-file`: key of that certificate.
+    /// File of the private key for this client's certificate (`key-file`).
     pub key_file: Option<String>,
-    /// `cipher-list` (MySQL).
+    /// Permitted TLS ciphers of a MySQL connection (`cipher-list`).
     pub cipher_list: Option<String>,
-    /// `ssl-mode` (PostgreSQL).
+    /// TLS mode of a PostgreSQL connection (`ssl-mode`).
     pub mode: Option<SslMode>,
 }
 
-/// `ssl-mode`, with the meanings of PostgreSQL's library.
+/// TLS mode of a PostgreSQL connection (`ssl-mode`), with the meanings of PostgreSQL's library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {
-    /// Plain text.
+    /// Connection without TLS.
     Disable,
-    /// TLS when the server has it.
+    /// TLS when the database server has it.
     Prefer,
-    /// TLS with any server.
+    /// TLS with any database server, whatever its certificate.
     Require,
-    /// TLS, if a trusted authority has signed the server's certificate.
+    /// TLS, if a trusted authority has signed the database server's certificate.
     VerifyCa,
-    /// TLS, if a trusted authority has signed the server's certificate for the name that it is
-    /// reached by.
+    /// TLS, if a trusted authority has signed the database server's certificate for the name that
+    /// the connection uses.
     VerifyFull,
 }
 
@@ -118,7 +127,7 @@ const SSL_MODES: [(&str, SslMode); 5] = [
     ("verify-full", SslMode::VerifyFull),
 ];
 
-/// Keys of a database map with texts for the connection.
+/// Keys of a database map whose values are texts for the connection.
 const TEXTS: [&str; 8] = [
     "host",
     "user",
@@ -129,8 +138,8 @@ const TEXTS: [&str; 8] = [
     "key-file",
     "cipher-list",
 ];
-/// Keys of a database map with numbers, each with its maximum and, when only one kind of database
-/// has it, that kind.
+/// Keys of a database map whose values are numbers, each with its maximum and, when only one kind
+/// of database has the key, that kind.
 const NUMBERS: [(&str, i64, Option<SqlKind>); 7] = [
     ("port", 65_535, None),
     ("connect-timeout", u32::MAX as i64, None),
@@ -142,13 +151,13 @@ const NUMBERS: [(&str, i64, Option<SqlKind>); 7] = [
 ];
 const FLAGS: [&str; 2] = ["readonly", "retry-on-startup"];
 
-/// Kea's default name of a database.
+/// Default name of a database, as in Kea.
 const DEFAULT_NAME: &str = "kea";
-/// Default time to connect, seconds.
+/// Kea's default time limit to connect to a database, in seconds.
 const DEFAULT_CONNECT_TIMEOUT_S: u32 = 5;
 
 impl SqlDatabase {
-    /// Returns a database of `kind` called `name`, with Kea's defaults.
+    /// Creates the settings of a database of `kind` called `name`, with Kea's defaults.
     #[must_use]
     pub fn new(kind: SqlKind, name: impl Into<String>) -> Self {
         Self {
@@ -172,8 +181,8 @@ impl SqlDatabase {
     }
 }
 
-/// Reads the connection to a database of `kind`; returns `None` when the kind is not known. Kea
-/// accepts the keys for a memfile, too, so every one is checked, whatever the kind.
+/// Reads the settings of a connection to a database of `kind` from a database map. Kea accepts the
+/// keys for a memfile, too, so every one is checked, whatever the kind.
 pub(super) fn read(
     fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,
@@ -227,14 +236,15 @@ fn saturating(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns the keys that are set, with their positions.
+/// Returns the connection keys that a database map sets, with their positions.
 fn set_keys(fields: &mut MapReader<'_>) -> Vec<(&'static str, SourcePosition)> {
     let numbers = NUMBERS.iter().map(|(key, ..)| *key);
     let keys = TEXTS.into_iter().chain(FLAGS).chain(numbers).chain(["ssl-mode"]);
     keys.filter_map(|key| fields.take(key).map(|entry| (key, entry.at))).collect()
 }
 
-/// Reads the numbers; also returns the keys of numbers that this kind of database does not have.
+/// Reads the numbers of a database map; also returns the keys of numbers that this kind of database
+/// does not have.
 fn numbers(
     fields: &mut MapReader<'_>,
     kind: Option<DatabaseKind>,

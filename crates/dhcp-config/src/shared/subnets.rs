@@ -1,5 +1,5 @@
-//! Elements of `subnet4` and `subnet6`, and the check that they do not repeat ids, prefixes and
-//! pools.
+//! Reader of the elements of `subnet4` and `subnet6`, with the check that they do not repeat ids,
+//! prefixes and pools.
 
 use std::collections::BTreeMap;
 
@@ -13,36 +13,36 @@ use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Highest identifier of a subnet; Kea reserves the next one for itself.
+/// Highest number (`id`) of a subnet; Kea reserves the next one for itself.
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 
-/// Family whose scopes, subnets and networks can be read.
+/// Family whose scopes, subnets and networks the readers can read.
 pub(crate) trait Scoped: ReservationFamily {
-    /// Settings of a scope, or after [`Scoped::inside`] all that hold in it.
+    /// Settings that a scope itself sets, or after [`Scoped::inside`] all that hold in it.
     type Scope;
-    /// Part of the settings that is needed after that: the positions of checked keys that the scope
-    /// itself sets.
+    /// Settings of a scope that are needed after inheritance: the positions of checked keys that
+    /// the scope itself sets.
     type Own: Copy;
-    /// Pools of prefixes of a subnet.
+    /// Type of a subnet's pools of delegated prefixes.
     type Delegated: Default;
-    /// Subnet of the checked configuration.
+    /// Type of a subnet in the checked configuration.
     type Subnet;
-    /// Shared network of the checked configuration.
+    /// Type of a shared network in the checked configuration.
     type Network;
 
-    /// Reads the settings of a scope.
+    /// Reads the inheritable settings of a scope: global, shared network or subnet.
     fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::Scope;
 
-    /// Returns the part of the settings that the scope itself sets.
+    /// Returns the checked settings that the scope itself sets.
     fn own_keys(scope: &Self::Scope) -> Self::Own;
 
-    /// Returns the scope with unset values taken from `outer`.
+    /// Returns the settings of a scope with unset values taken from `outer`.
     fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
 
-    /// Reports lifetimes that exclude each other.
+    /// Reports lifetimes of a scope that exclude each other.
     fn check_lifetimes(scope: &Self::Scope, own_keys: Self::Own, findings: &mut ParseContext);
 
-    /// Reads the key that assigns relayed clients to a link by name.
+    /// Reads the key that assigns relayed clients to a network or subnet by interface-id.
     fn read_interface_id(
         fields: &mut MapReader<'_>,
         findings: &mut ParseContext,
@@ -51,7 +51,7 @@ pub(crate) trait Scoped: ReservationFamily {
     /// Checks the keys of a subnet that no other scope and no other family has.
     fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext);
 
-    /// Reads the pools of prefixes; adds their addresses to `ranges`.
+    /// Reads a subnet's pools of delegated prefixes; adds their addresses to `ranges`.
     fn read_delegated(
         items: &[JsonValue],
         enclosing: &EnclosingSubnet<Self>,
@@ -59,16 +59,16 @@ pub(crate) trait Scoped: ReservationFamily {
         findings: &mut ParseContext,
     ) -> Self::Delegated;
 
-    /// Returns the list of pools of prefixes, empty without such a key.
+    /// Returns the list of a subnet's pools of delegated prefixes, empty without such a key.
     fn delegated_items<'v>(
         fields: &mut MapReader<'v>,
         findings: &mut ParseContext,
     ) -> &'v [JsonValue];
 
-    /// Checks the setting that members of a network must agree on; returns its value.
+    /// Checks the setting that all subnets of a shared network must agree on; returns its value.
     fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseContext) -> bool;
 
-    /// Returns a subnet from its properties and its scope.
+    /// Creates a subnet of the checked configuration from its properties and its scope.
     fn subnet(
         properties: SubnetProperties<Self>,
         scope: Self::Scope,
@@ -76,7 +76,8 @@ pub(crate) trait Scoped: ReservationFamily {
         findings: &mut ParseContext,
     ) -> Self::Subnet;
 
-    /// Returns a shared network from its parts; `agreed` is the result of [`Scoped::agree`].
+    /// Creates a shared network of the checked configuration from its parts; `agreed` is the result
+    /// of [`Scoped::agree`].
     fn network(
         name: String,
         link: LinkSelectors<Self::Address>,
@@ -97,7 +98,8 @@ pub(crate) struct SubnetProperties<F: Scoped> {
     pub(crate) link: LinkSelectors<F::Address>,
 }
 
-/// Subnets and networks read so far, and values that later ones must not repeat.
+/// Reader of subnets and shared networks: those read so far, and values that later ones must not
+/// repeat.
 pub(crate) struct Subnets<'f, F: Scoped> {
     pub(super) findings: &'f mut ParseContext,
     pub(super) list: Vec<F::Subnet>,
@@ -107,15 +109,15 @@ pub(crate) struct Subnets<'f, F: Scoped> {
     prefixes: BTreeMap<(F::Address, u8), SourcePosition>,
     ranges: Vec<PlacedRange<F::Address>>,
     delegated: Vec<PlacedRange<F::Address>>,
-    /// Next number for a subnet without `id`: Kea counts only those.
+    /// Next number for a subnet without `id`: Kea counts only subnets without `id`.
     next_id: u32,
-    /// `ip-reservations-unique`.
+    /// True if an address may be reserved for one host only (`ip-reservations-unique`).
     is_address_unique: bool,
-    /// First subnet without `id`, and number of such subnets.
+    /// Position of the first subnet without `id`, and number of such subnets.
     unnumbered: Option<(SourcePosition, u32)>,
 }
 
-/// Shared network around a subnet.
+/// Shared network around a subnet that is being read, or the global scope.
 pub(super) struct EnclosingNetwork<'s, F: Scoped> {
     pub(super) scope: &'s F::Scope,
     pub(super) network: Option<usize>,
@@ -123,8 +125,8 @@ pub(super) struct EnclosingNetwork<'s, F: Scoped> {
 }
 
 impl<'f, F: Scoped> Subnets<'f, F> {
-    /// Reads `shared-networks` and the global list of subnets. Kea reads shared networks first,
-    /// which decides the automatic numbers of subnets.
+    /// Reads the shared networks and the subnets of a configuration. Kea reads shared networks
+    /// first, which decides the automatic numbers of subnets.
     pub(crate) fn read_all(
         networks: &[JsonValue],
         subnets: &[JsonValue],
@@ -158,8 +160,9 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         }
     }
 
-    /// Reads one element of a list of subnets and adds it. Returns `None` when there is nothing to
-    /// add, otherwise the subnet's own interface and the settings that its scope itself sets.
+    /// Reads one element of a list of subnets and adds the subnet. Returns `None` when there is
+    /// nothing to add, otherwise the subnet's own interface and the settings that its scope itself
+    /// sets.
     pub(super) fn read_subnet(
         &mut self,
         item: &JsonValue,
@@ -236,7 +239,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         Some(PositionedValue { value: prefix, at: text.at })
     }
 
-    /// Reads the identifier of a subnet; without one, or with 0, Kea 2 counts from 1.
+    /// Reads the number (`id`) of a subnet; without one, or with 0, Kea 2 counts from 1.
     fn id(&mut self, fields: &mut MapReader<'_>) -> u32 {
         let setting = fields.integer("id", i64::MIN..=i64::MAX, self.findings);
         if setting.is_none() && fields.take("id").is_some() {
@@ -267,7 +270,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         id
     }
 
-    /// Runs the checks that need all subnets.
+    /// Runs the checks that need all subnets, and returns the subnets and networks.
     fn finish(self) -> (Vec<F::Subnet>, Vec<F::Network>) {
         if let Some((at, count)) = self.unnumbered {
             let message = match count {
@@ -283,7 +286,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     }
 }
 
-/// Returns the first address of a prefix, with a warning when another was written.
+/// Returns the first address of a prefix; warns when the configuration has host bits set.
 pub(crate) fn clear_host_bits<A: Address>(
     prefix: PositionedValue<(A, u8)>,
     findings: &mut ParseContext,

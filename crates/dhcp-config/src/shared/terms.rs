@@ -1,5 +1,5 @@
-//! Lease terms that both families have and that inner scopes inherit: global, shared network,
-//! subnet.
+//! Reader of lease terms that both families have and that inner scopes inherit: global, shared
+//! network, subnet.
 
 use super::family::{ConfigFamily, TeeTimes};
 use super::names::{self, NameKeys};
@@ -11,10 +11,10 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::source::PositionedValue;
 
-/// Kea's default valid lifetime.
+/// Default valid lifetime of a lease in seconds, as in Kea.
 const DEFAULT_VALID_S: u32 = 7200;
 
-/// Keys of a time and of its bounds.
+/// Configuration keys of a time and of its minimum and maximum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundedKeys {
     pub(crate) value: &'static str,
@@ -22,11 +22,11 @@ pub(crate) struct BoundedKeys {
     pub(crate) max: &'static str,
 }
 
-/// Keys of the valid lifetime, which is the lease time in DHCPv4.
+/// Configuration keys of the valid lifetime, which is the lease time in DHCPv4.
 pub(crate) const VALID: BoundedKeys =
     BoundedKeys { value: "valid-lifetime", min: "min-valid-lifetime", max: "max-valid-lifetime" };
 
-/// Time with its bounds.
+/// Time in seconds with its minimum and maximum, as far as a scope sets them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounded {
     pub(crate) value: Option<PositionedValue<u32>>,
@@ -35,7 +35,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// Reads the settings of a scope.
+    /// Reads a time and its bounds from a scope's map.
     pub(crate) fn read(
         fields: &mut MapReader<'_>,
         keys: BoundedKeys,
@@ -48,7 +48,7 @@ impl Bounded {
         }
     }
 
-    /// Returns this time with unset values taken from `outer`.
+    /// Returns this time and its bounds with unset values taken from `outer`.
     pub(crate) fn inside(self, outer: Self) -> Self {
         Self {
             value: self.value.or(outer.value),
@@ -62,7 +62,7 @@ impl Bounded {
         self.value.is_none() && self.min.is_none() && self.max.is_none()
     }
 
-    /// Returns the lifetime that holds, and reports an error when its bounds exclude it.
+    /// Returns the lifetime that holds in a scope, and reports an error when its bounds exclude it.
     /// `own_bounds` is the part that the scope itself sets: when that is empty, the error has been
     /// reported for an outer scope.
     pub(crate) fn lifetime(
@@ -90,14 +90,14 @@ impl Bounded {
         Lifetime { default_s, min_s, max_s }
     }
 
-    /// Returns the valid lifetime that holds.
+    /// Returns the valid lifetime that holds in a scope.
     pub(crate) fn valid_lifetime(self, own_bounds: Self, findings: &mut ParseContext) -> Lifetime {
         self.lifetime(own_bounds, VALID, DEFAULT_VALID_S, findings)
     }
 }
 
-/// Terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C` is the
-/// type of an option code.
+/// Lease terms that one scope sets, or after [`InheritableTerms::inside`] all that hold in it. `C`
+/// is the type of an option code.
 #[derive(Clone, Debug)]
 pub(crate) struct InheritableTerms<C> {
     pub(crate) valid: Bounded,
@@ -113,7 +113,7 @@ pub(crate) struct InheritableTerms<C> {
     pub(crate) options: Vec<OptionData<C>>,
 }
 
-/// Times of a scope as values.
+/// Renewal, rebinding and cache times of a scope as checked values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScopeTimes {
     pub(crate) renew_timer_s: Option<u32>,
@@ -126,7 +126,7 @@ pub(crate) struct ScopeTimes {
 }
 
 impl<C: Copy + Ord> InheritableTerms<C> {
-    /// Reads the settings of a scope.
+    /// Reads the inheritable lease terms of a scope.
     pub(crate) fn read<F: ConfigFamily<Code = C>>(
         fields: &mut MapReader<'_>,
         findings: &mut ParseContext,
@@ -156,8 +156,8 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         }
     }
 
-    /// Returns this scope with unset values taken from `outer`, one key at a time. Options stay its
-    /// own: the client decides which scope's option is sent.
+    /// Returns the terms of this scope with unset values taken from `outer`, one key at a time.
+    /// Options stay its own: the client decides which scope's option is sent.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             valid: self.valid.inside(outer.valid),
@@ -174,7 +174,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         }
     }
 
-    /// Returns the times that hold, checked.
+    /// Returns the renewal, rebinding and cache times that hold in the scope, checked.
     pub(crate) fn times<F: ConfigFamily>(
         &self,
         valid: Lifetime,
@@ -197,8 +197,8 @@ impl<C: Copy + Ord> InheritableTerms<C> {
         }
     }
 
-    /// Checks that T1 is before T2 and T2 before the end of the lease. As in Kea, all else is a
-    /// warning.
+    /// Checks that T1 is before T2 and T2 before the end of the lease, and warns if not, as Kea
+    /// does.
     fn check_timers(&self, valid: Lifetime, tee: TeeTimes, findings: &mut ParseContext) {
         if let (Some(renew), Some(rebind)) = (self.renew, self.rebind)
             && renew.value >= rebind.value

@@ -1,66 +1,71 @@
-//! Values that mean the same in both families.
+//! Configuration values that mean the same in DHCPv4 and DHCPv6.
 
 use core::net::Ipv4Addr;
 
 use super::options::data::OptionData;
 use super::{ClassGuards, NameKeys, SqlDatabase, SqlKind};
 
-/// Range of addresses to lease from; `A` is the type of an address, `C` of an option code.
+/// Pool of addresses to lease from; `A` is the type of an address, `C` of an option code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool<A, C> {
-    /// First address.
+    /// First address of the pool.
     pub first: A,
-    /// Last address, included.
+    /// Last address of the pool, included.
     pub last: A,
-    /// `pool-id`, default 0.
+    /// Number (`pool-id`) of the pool, default 0.
     pub pool_id: u32,
-    /// Options of the pool, ordered by space and code; they take precedence over the subnet's.
+    /// Options of replies to clients of the pool, ordered by space and code; they take precedence
+    /// over the subnet's.
     pub options: Vec<OptionData<C>>,
     /// Classes of clients that may use the pool, and classes tested once it has been used.
     pub guards: ClassGuards,
-    /// Names of clients with the pool's addresses, where their settings differ from the subnet's.
+    /// Settings of the host names of the pool's clients, where they differ from the subnet's.
     pub names: NameKeys,
 }
 
-/// Lifetime in seconds, and the bounds of lifetimes that a client may request.
+/// Lifetime of leases in seconds, and the bounds of lifetimes that a client may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Lifetime for clients that request none. The valid lifetime is 7200 by default.
+    /// Lifetime in seconds for clients that request none. Default 7200 for the valid lifetime.
     pub default_s: u32,
-    /// Minimum; the default when not set.
+    /// Minimum of lifetimes that a client may request, in seconds; the default lifetime when not
+    /// set.
     pub min_s: u32,
-    /// Maximum; the default when not set.
+    /// Maximum of lifetimes that a client may request, in seconds; the default lifetime when not
+    /// set.
     pub max_s: u32,
 }
 
-/// Element of `interfaces`.
+/// Interface on which a server listens: an element of `interfaces`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterfaceSelection<A = Ipv4Addr> {
-    /// `"*"`.
+    /// Every interface of the machine: `"*"`.
     All,
-    /// `"eth0"`, `"eth0/192.0.2.1"` or `"eth0/2001:db8::1"`.
+    /// Interface by name, possibly with one address: `"eth0"`, `"eth0/192.0.2.1"` or
+    /// `"eth0/2001:db8::1"`.
     Named {
-        /// Name of the interface.
+        /// Name of the network interface.
         name: String,
-        /// Address to listen on; every address of the interface when `None`.
+        /// Address of the interface to listen on; every address of it when `None`.
         address: Option<A>,
     },
 }
 
-/// `lease-database`.
+/// Lease backend of a server: a memfile or an SQL database (`lease-database`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseDatabase {
-    /// Database of a kind that is not `memfile`; the fields that follow are a memfile's.
+    /// SQL database of leases; `None` for a memfile, which the fields that follow describe.
     pub sql: Option<SqlDatabase>,
-    /// Path of the lease file of a memfile; the server's default when `None`.
+    /// Path of the memfile's lease file; the server's default when `None`.
     pub name: Option<String>,
-    /// True if leases are written to disk. Default true.
+    /// True if the server writes leases of a memfile to disk (`persist`). Default true.
     pub persist: bool,
-    /// Time between clean-ups of the lease file; 0 switches them off. Default 3600 s.
+    /// Time between clean-ups of the lease file in seconds (`lfc-interval`); 0 switches them off.
+    /// Default 3600 s.
     pub lfc_interval_s: u32,
-    /// Number of bad rows after which loading gives up; 0 is no limit. Default 0.
+    /// Number of bad rows of the lease file after which loading gives up; 0 is no limit. Default 0.
     pub max_row_errors: u32,
-    /// Reaction to a failure of the store. Default [`OnFail::StopRetryExit`].
+    /// Reaction of the server to a failure of the lease store. Default [`OnFail::StopRetryExit`].
     pub on_fail: OnFail,
 }
 
@@ -78,7 +83,7 @@ impl Default for LeaseDatabase {
 }
 
 impl LeaseDatabase {
-    /// Returns true if other servers may write to the database.
+    /// Returns true if other servers may write to the lease database.
     #[must_use]
     pub fn is_shared(&self, godwit: &GodwitLeaseDatabase) -> bool {
         let kind = self.sql.as_ref().map(|sql| sql.kind);
@@ -86,31 +91,33 @@ impl LeaseDatabase {
     }
 }
 
-/// `on-fail`.
+/// Reaction of a server to a lost connection or a failure of its store (`on-fail`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFail {
-    /// Serve no client while trying again, then exit.
+    /// Serve no client while trying to reach the store again, then exit.
     StopRetryExit,
-    /// Serve while trying again, then exit.
+    /// Serve clients while trying to reach the store again, then exit.
     ServeRetryExit,
-    /// Serve without the store.
+    /// Serve clients without the store while trying to reach it again, and do not exit.
     ServeRetryContinue,
 }
 
-/// `expired-leases-processing`. A timer of 0 switches its job off, a limit of 0 is none.
+/// Timers and limits of the reclamation of expired leases (`expired-leases-processing`). A timer of
+/// 0 switches its job off, a limit of 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpiredLeases {
-    /// Time between reclamations. Default 10 s.
+    /// Time between two reclamations of expired leases, in seconds. Default 10 s.
     pub reclaim_timer_wait_s: u32,
-    /// Time between removals of reclaimed leases. Default 25 s.
+    /// Time between two removals of reclaimed leases, in seconds. Default 25 s.
     pub flush_reclaimed_timer_wait_s: u32,
-    /// Time for which a reclaimed lease is kept. Default 3600 s.
+    /// Time for which a reclaimed lease is kept, in seconds. Default 3600 s.
     pub hold_reclaimed_s: u32,
-    /// Maximum number of leases of one reclamation. Default 100.
+    /// Maximum number of leases that one reclamation reclaims. Default 100.
     pub max_reclaim_leases: u32,
-    /// Maximum time of one reclamation. Default 250 ms.
+    /// Maximum time of one reclamation, in milliseconds. Default 250 ms.
     pub max_reclaim_time_ms: u32,
-    /// Number of reclamations in a row that may leave leases over before a warning. Default 5.
+    /// Number of reclamations in a row that may leave expired leases over before the server warns.
+    /// Default 5.
     pub unwarned_reclaim_cycles: u32,
 }
 
@@ -127,150 +134,156 @@ impl Default for ExpiredLeases {
     }
 }
 
-/// `sanity-checks.lease-checks`: leases whose `subnet-id` does not contain their address.
+/// Treatment of loaded leases whose `subnet-id` names a subnet that does not contain their address
+/// (`sanity-checks.lease-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LeaseChecks {
-    /// Load them.
+    /// Load leases whose subnet does not contain their address.
     None,
-    /// Load them with a warning.
+    /// Load leases whose subnet does not contain their address, with a warning.
     #[default]
     Warn,
-    /// Correct the identifier; load unchanged when no subnet fits.
+    /// Correct the leases' `subnet-id`; load them unchanged when no subnet contains the address.
     Fix,
-    /// Correct the identifier; drop when no subnet fits.
+    /// Correct the leases' `subnet-id`; drop them when no subnet contains the address.
     FixDel,
-    /// Drop them.
+    /// Drop leases whose subnet does not contain their address.
     Del,
 }
 
-/// `sanity-checks.extended-info-checks`: treatment of relay agent information in leases of older
-/// files.
+/// Treatment of relay agent information in leases of older files
+/// (`sanity-checks.extended-info-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtendedInfoChecks {
-    /// Keep it unchanged.
+    /// Keep the relay agent information unchanged.
     None,
-    /// Convert it to the present form.
+    /// Convert the relay agent information to the present form.
     #[default]
     Fix,
-    /// Convert it, and drop inconsistent information.
+    /// Convert the relay agent information to the present form, and drop inconsistent information.
     Strict,
-    /// Convert it, and drop information with any unexpected part.
+    /// Convert the relay agent information to the present form, and drop information with any
+    /// unexpected part.
     Pedantic,
 }
 
-/// Element of `loggers`.
+/// Logger of a server: the messages that it logs, and their destinations (element of `loggers`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logger {
-    /// Name of the messages to log: `kea-dhcp4`, `kea-dhcp6` and their children.
+    /// Name of the logger, which selects its messages: `kea-dhcp4`, `kea-dhcp6` and their children.
     pub name: String,
-    /// Lowest severity written. Default info.
+    /// Lowest severity of the messages that the logger writes. Default info.
     pub severity: LogSeverity,
-    /// Detail of debug messages, 0 to 99. Default 0.
+    /// Detail of debug messages that the logger writes, 0 to 99. Default 0.
     pub debug_level: u8,
-    /// Destinations of messages.
+    /// Destinations of the logger's messages.
     pub outputs: Vec<LogOutput>,
 }
 
 /// Severity of log messages, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogSeverity {
-    /// Nothing is written.
+    /// No message is written.
     None,
-    /// The server ends.
+    /// Messages about an error that ends the server.
     Fatal,
-    /// Something failed.
+    /// Messages about an operation that failed.
     Error,
-    /// Something looks wrong.
+    /// Messages about a state that looks wrong.
     Warn,
-    /// Normal events.
+    /// Messages about normal events.
     Info,
-    /// Everything, by level.
+    /// Debug messages, up to the logger's debug level.
     Debug,
 }
 
-/// Element of a logger's `output-options`.
+/// Output of a logger: a destination with its format (element of `output-options`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOutput {
-    /// Destination of the messages.
+    /// Destination of the output's messages.
     pub destination: LogDestination,
-    /// True if each message is flushed. Default true.
+    /// True if the server flushes the output after each message. Default true.
     pub flush: bool,
-    /// Size in bytes at which a file is rotated. Default 10240000.
+    /// Size in bytes at which the server rotates the output's file. Default 10240000.
     pub max_size_bytes: u64,
-    /// Number of rotated files kept. Default 1.
+    /// Number of rotated files that the server keeps. Default 1.
     pub max_versions: u32,
-    /// Layout of a line, in log4cplus notation; the default one when empty.
+    /// Layout of a log line, in log4cplus notation; the default one when empty.
     pub pattern: String,
 }
 
 /// Destination of log messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogDestination {
-    /// Standard output.
+    /// Standard output of the server.
     Stdout,
-    /// Standard error.
+    /// Standard error of the server.
     Stderr,
-    /// The system log, under a facility when one is named.
+    /// System log, under the given facility if there is one.
     Syslog(Option<String>),
-    /// File with this path.
+    /// Log file with this path.
     File(String),
 }
 
-/// Durability that a lease needs before it counts as stored.
+/// Durability that a lease needs before it counts as stored: how far its row must be on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Written, never flushed, as Kea does.
+    /// Rows are written and never flushed, as Kea does.
     None,
-    /// Flushed every [`GodwitSettings::flush_interval_ms`]; replies do not wait.
+    /// Rows are flushed every [`GodwitSettings::flush_interval_ms`]; replies do not wait.
     Interval,
-    /// Flushed before the reply leaves.
+    /// Rows are flushed before the reply leaves.
     #[default]
     Always,
 }
 
-/// Number of threads that serve clients.
+/// Number of shards: threads that serve clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// As many as are configured, one at least.
+    /// Configured number of shards, one at least.
     Fixed(u16),
-    /// As many as the machine has processors.
+    /// Number of the machine's processors.
     Processors,
 }
 
-/// `user-context.godwit` of the global scope.
+/// Settings that only Godwit has: `user-context.godwit` of the global scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GodwitSettings {
-    /// Durability that a lease needs before it counts as stored. Default [`Durability::Always`].
+    /// Durability that a lease needs before it counts as stored (`durability`). Default
+    /// [`Durability::Always`].
     pub durability: Durability,
-    /// Time between flushes under [`Durability::Interval`]. Default 100 ms.
+    /// Time between flushes of the lease file under [`Durability::Interval`], in milliseconds.
+    /// Default 100 ms.
     pub flush_interval_ms: u32,
-    /// Shards, each a thread with its own sockets: the number in `shards`, otherwise that in
-    /// `multi-threading`. Default [`Shards::Processors`].
+    /// Number of shards of the server, each a thread with its own sockets: the number in `shards`,
+    /// otherwise that in `multi-threading`. Default [`Shards::Processors`].
     pub shards: Shards,
-    /// Time for which an offered address is held for the client. Default 10000 ms.
+    /// Time for which the server holds an offered address for its client, in milliseconds. Default
+    /// 10000 ms.
     pub hold_time_ms: u32,
-    /// True if metrics have the names of kea-exporter, too. Default false.
+    /// True if the server's metrics also have the names of kea-exporter. Default false.
     pub kea_exporter_metrics: bool,
     /// True if the server receives joined datagrams in one piece and sends replies with UDP
     /// segmentation offload. Default false.
     pub segmentation: bool,
-    /// Kernel memory for messages that wait at each socket, bytes. Default `None`: much for a
+    /// Kernel memory for messages that wait at each socket, in bytes. Default `None`: much for a
     /// burst, little when the queue does not get shorter.
     pub receive_buffer_bytes: Option<u32>,
-    /// Settings of the lease database that Kea does not have.
+    /// Settings of the lease database that Kea does not have
+    /// (`user-context.godwit.lease-database`).
     pub lease_database: GodwitLeaseDatabase,
-    /// Cache of reservations in databases.
+    /// Settings of the cache for reservations in databases (`user-context.godwit.hosts-databases`).
     pub hosts_databases: GodwitHostsDatabases,
 }
 
-/// `user-context.godwit.hosts-databases`.
+/// Settings of the cache for reservations in databases: `user-context.godwit.hosts-databases`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GodwitHostsDatabases {
     /// Number of identifiers and addresses that each shard caches with their hosts, or with the
     /// result that they have none. Default 65,536; minimum 32,768.
     pub cache_keys: u32,
-    /// Lifetime of a cached host, milliseconds: a change in a database counts after that. Default
-    /// 2,000.
+    /// Lifetime of a cached host in milliseconds: a change in a database has an effect after that
+    /// time. Default 2,000.
     pub cache_lifetime_ms: u32,
 }
 
@@ -280,16 +293,16 @@ impl Default for GodwitHostsDatabases {
     }
 }
 
-/// `user-context.godwit.lease-database`.
+/// Settings of the lease database that Kea does not have: `user-context.godwit.lease-database`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GodwitLeaseDatabase {
-    /// Hosts to connect to when `host` cannot be reached, in this order, each with its port when it
-    /// differs.
+    /// Names or addresses of database servers to connect to when `host` cannot be reached, in this
+    /// order, each with its port when it differs.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// True if no other server writes to the database, so that it need not be queried for clients
-    /// that are unknown here.
+    /// True if no other server writes to the lease database, so that it need not be queried for
+    /// clients unknown to this server.
     pub is_exclusive: bool,
-    /// Path of an SQLite file for leases, used instead of a memfile.
+    /// Path of an SQLite file that keeps the leases, used instead of a memfile.
     pub sqlite: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Files that a server writes: no two of its uses may share one. A log that is written into the
+//! Check that a server does not write one file for two purposes. A log that is written into the
 //! lease file, or leases that replace the configuration file, destroy the file's earlier contents.
 
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use super::security::{Enforcement, PathPurpose, SecurityPolicy};
 use crate::context::ParseContext;
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Files that the server writes with a configuration: for each its kind and the position of its
-/// name.
+/// Files that the server writes with a configuration, by path: for each its purpose and the
+/// position of its name.
 pub(crate) type WrittenFiles = BTreeMap<String, (PathPurpose, SourcePosition)>;
 
-/// All kinds of files that are written.
+/// Purposes of all files that the server writes.
 const KINDS: [PathPurpose; 3] = [PathPurpose::Leases, PathPurpose::Log, PathPurpose::Socket];
 
-/// Returns the suffixes of the files that the server keeps next to one of `kind`.
+/// Returns the suffixes of the files that the server keeps next to a file of the purpose `kind`.
 const fn companions(kind: PathPurpose) -> &'static [&'static str] {
     match kind {
         PathPurpose::Leases => &[
@@ -35,13 +35,14 @@ const fn companions(kind: PathPurpose) -> &'static [&'static str] {
     }
 }
 
-/// Returns true if `path` is `other`, or one of the files that the server keeps next to it.
+/// Returns true if `path` is the file `other`, or one of the files that the server keeps next to
+/// it.
 fn is_of(path: &str, other: &str, companions: &[&str]) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || companions.contains(&rest))
 }
 
-/// Returns the file that `name` refers to; `None` when it is not known, or when the server does not
-/// write it.
+/// Returns the path that the file name `name` refers to; `None` when it is not known, or when the
+/// server does not write the file.
 fn resolved(kind: PathPurpose, name: &str, policy: &SecurityPolicy) -> Option<String> {
     let folders = match kind {
         PathPurpose::Leases => &policy.data,
@@ -56,8 +57,8 @@ fn resolved(kind: PathPurpose, name: &str, policy: &SecurityPolicy) -> Option<St
     }
 }
 
-/// Reports that the file `name`, which `key` names, has another use already. Several logs may share
-/// one file.
+/// Reports that the server uses the file `name`, the value of `key`, for another purpose already.
+/// Several logs may share one file.
 pub(super) fn check(
     kind: PathPurpose,
     key: &str,
@@ -90,8 +91,8 @@ pub(super) fn check(
     findings.written.entry(path).or_insert((kind, name.at));
 }
 
-/// Returns the file that is `path`, that the server keeps next to `path`, or next to which it keeps
-/// `path`.
+/// Returns the file among `written` that is `path`, that the server keeps next to `path`, or next
+/// to which it keeps `path`.
 fn clash(
     kind: PathPurpose,
     path: &str,

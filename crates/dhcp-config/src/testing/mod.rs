@@ -1,5 +1,5 @@
-//! Random configurations for tests: keys that both families have and keys of one, each with a few
-//! values, in every scope. Most are accepted, and most of these serve most clients.
+//! Generator of random configurations for tests: keys that both families have and keys of one, each
+//! with a few values, in every scope. Most are accepted, and most of these serve most clients.
 //!
 //! The sets of identifiers and classes are small on purpose, so that messages of tests match them:
 //! see the constants here. Equal seeds give equal texts.
@@ -13,28 +13,27 @@ use base::Random;
 pub use tables4::DHCP4;
 pub use tables6::DHCP6;
 
-/// Number of clients that have reservations: byte `xx` ends their hardware address
-/// `02:00:00:00:00:xx`, client identifier `01:02:00:00:00:00:xx` and DUID `00:03:00:01` with the
-/// hardware address; their circuit is `port-x`, or the byte e9 and the digit `x`, and flex-id makes
-/// `f0x` of them.
+/// Number of clients that generated configurations have reservations for.
 pub const HOSTS: u64 = 8;
 
-/// Vendor classes that client classes test for. A client that sends the last one is not served.
+/// Names of vendor classes that generated client classes test for. A client that sends the last one
+/// is not served.
 pub const VENDORS: [&str; 4] = ["vendor-a", "vendor-b", "vendor-c", "drop-me"];
 
-/// Enterprise number of vendor options.
+/// Enterprise number of vendor options in generated configurations.
 pub const ENTERPRISE: u32 = 4491;
 
-/// Keys of a scope with values to choose from.
+/// Configuration keys of a scope, each with values to choose from.
 pub(crate) type Choices = &'static [(&'static str, &'static [&'static str])];
 
-/// Generator of configurations of one family: [`DHCP4`], [`DHCP6`].
+/// Generator of random configurations of one family: [`DHCP4`] or [`DHCP6`].
 #[derive(Debug)]
 pub struct Generator {
     top: &'static str,
     subnets: &'static str,
-    /// Keys: of the global scope, some always; of all scopes; of networks and subnets; of subnets;
-    /// of pools; of reservations.
+    /// Keys that each generated global scope has; the fields that follow have keys that may occur:
+    /// of the global scope; of all scopes; of networks and subnets; of subnets; of pools; of
+    /// reservations.
     always: Choices,
     global: Choices,
     terms: Choices,
@@ -42,19 +41,19 @@ pub struct Generator {
     subnet: Choices,
     pool: Choices,
     host: Choices,
-    /// Functions of the numbers of a subnet and a host: the prefix of a subnet, its pools as
-    /// `key: value`, and the resources reserved for a host there.
+    /// Function that returns the prefix of a subnet for its number; those that follow return its
+    /// pools as `key: value`, and the resources reserved for a host in the subnet.
     prefix: fn(u64) -> String,
     ranges: fn(u64) -> Vec<String>,
     reserved: fn(u64, u64) -> Vec<String>,
-    /// Pools of another kind, as a whole key.
+    /// Function that generates a subnet's key with pools of delegated prefixes, if any.
     delegated: fn(&mut Random, u64) -> Option<String>,
-    /// Identifiers of a host, by its number.
+    /// Functions that return an identifier of a host for the host's number.
     identifiers: &'static [fn(u64) -> String],
 }
 
 impl Generator {
-    /// Returns a random configuration.
+    /// Returns the text of a random configuration.
     #[must_use]
     pub fn configuration(&self, random: &mut Random) -> String {
         let mut keys = some(random, &[self.always], 1);
@@ -74,7 +73,7 @@ impl Generator {
         format!("{{ \"{}\": {{ {} }} }}", self.top, keys.join(",\n"))
     }
 
-    /// Returns every choice, as it is written in texts.
+    /// Returns every choice of a key and value, as generated texts have it.
     pub fn choices(&self) -> impl Iterator<Item = String> {
         let lists = [self.always, tables::TERMS, tables::GLOBAL, self.global, self.terms];
         let lists = lists.into_iter().chain([
@@ -115,7 +114,7 @@ impl Generator {
         format!("\"{}\": [ {} ]", self.subnets, subnets.collect::<Vec<_>>().join(", "))
     }
 
-    /// Returns the reservations of the addresses of subnet `n`.
+    /// Returns random reservations for the subnet with the number `n`.
     fn reservations(&self, random: &mut Random, n: u64) -> String {
         let hosts = (0..HOSTS).filter_map(|host| {
             let identifier = random.pick(self.identifiers)?(host);
@@ -133,7 +132,7 @@ impl Generator {
     }
 }
 
-/// Returns one in `rare` of the keys of each list, each with one of its values.
+/// Returns a random selection of keys, one in `rare` of each list, each with one of its values.
 fn some(random: &mut Random, lists: &[Choices], rare: u64) -> Vec<String> {
     let mut keys = Vec::new();
     for (key, values) in lists.iter().copied().flatten() {

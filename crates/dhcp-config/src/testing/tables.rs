@@ -1,9 +1,9 @@
-//! Keys of both families.
+//! Keys of random configurations that both families have.
 // tidy: table
 
 use super::Choices;
 
-/// Keys that the global scope, networks and subnets share.
+/// Keys with values that the global scope, networks and subnets share.
 pub(super) const TERMS: Choices = &[
     ("valid-lifetime", &["4000", "7200", "7201"]),
     ("min-valid-lifetime", &["0", "600"]),
@@ -40,13 +40,13 @@ pub(super) const TERMS: Choices = &[
     ),
 ];
 
-/// Keys that networks and subnets share.
+/// Keys with values that networks and subnets share.
 pub(super) const SCOPES: Choices = &[
     ("evaluate-additional-classes", &["[ \"c\" ]", "[ \"late\" ]", "[ \"late\", \"c\" ]"]),
     ("require-client-classes", &["[ ]", "[ \"late\" ]"]),
 ];
 
-/// Keys that only the global scope has.
+/// Keys with values that only the global scope has.
 pub(super) const GLOBAL: Choices = &[
     ("decline-probation-period", &["1", "0", "600"]),
     ("dhcp-ddns", &["{ \"enable-updates\": true, \"server-ip\": \"::1\" }"]),

@@ -1,9 +1,9 @@
-//! Keys of DHCPv4.
+//! Keys of random DHCPv4 configurations.
 // tidy: table
 
 use super::Generator;
 
-/// Configurations of DHCPv4: subnet `n` is 10.0.n.0/24.
+/// Generator of random DHCPv4 configurations: subnet `n` is 10.0.n.0/24.
 pub static DHCP4: Generator = Generator {
     top: "Dhcp4",
     subnets: "subnet4",

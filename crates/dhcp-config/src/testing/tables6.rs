@@ -1,9 +1,10 @@
-//! Keys of DHCPv6.
+//! Keys of random DHCPv6 configurations.
 // tidy: table
 
 use super::Generator;
 
-/// Configurations of DHCPv6: subnet `n` is 2001:db8:n::/64, with prefixes of 2001:db9:n::/48.
+/// Generator of random DHCPv6 configurations: subnet `n` is 2001:db8:n::/64, with prefixes of
+/// 2001:db9:n::/48.
 pub static DHCP6: Generator = Generator {
     top: "Dhcp6",
     subnets: "subnet6",

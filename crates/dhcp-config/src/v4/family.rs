@@ -1,4 +1,4 @@
-//! Properties of DHCPv4 that the shared readers need.
+//! Properties of DHCPv4 that the shared readers of configurations need.
 
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::family::TeeTimes;
 use crate::shared::options::definition::{Field, StandardSpace};
 
-/// Family DHCPv4.
+/// Family DHCPv4, as the shared readers of configurations see it.
 pub(crate) struct Dhcp4Family;
 
 impl ConfigFamily for Dhcp4Family {

@@ -1,4 +1,4 @@
-//! Global scope of DHCPv4.
+//! Reader of the global scope of a DHCPv4 configuration.
 
 use super::types::{Compatibility, Dhcp4, Network4, Subnet4};
 use super::{Dhcp4Family, interfaces, scope::Scope};
@@ -9,7 +9,7 @@ use crate::shared::hosts::{self, HostScope};
 use crate::shared::subnets::{Scoped, Subnets};
 use crate::shared::{class_list, family::ConfigFamily, global};
 
-/// Flags of `compatibility`.
+/// Flags of the map `compatibility` in a DHCPv4 configuration.
 const COMPATIBILITY: [&str; 4] = [
     "lenient-option-parsing",
     "ignore-dhcp-server-identifier",
@@ -17,7 +17,7 @@ const COMPATIBILITY: [&str; 4] = [
     "exclude-first-last-24",
 ];
 
-/// Reads a whole document; returns `None` when it has no usable `Dhcp4`.
+/// Reads a whole DHCPv4 configuration; returns `None` when it has no usable `Dhcp4`.
 pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp4> {
     let fields = global::top::<Dhcp4Family>(root, findings)?;
     Some(read_global(fields, findings))
@@ -78,8 +78,8 @@ fn compatibility(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Com
     }
 }
 
-/// Sorts subnets by their ids, as Kea keeps them: of those that fit a client the one with the
-/// lowest id is selected.
+/// Sorts subnets by their ids, as Kea keeps them: of the subnets that fit a client, the server
+/// selects the one with the lowest id.
 fn sort_by_id(subnets: &mut [Subnet4], networks: &mut [Network4]) {
     subnets.sort_by_key(|subnet| subnet.id);
     networks.iter_mut().for_each(|network| network.subnets.clear());

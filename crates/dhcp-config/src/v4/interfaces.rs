@@ -1,4 +1,4 @@
-//! Reader of `interfaces-config`, DHCPv4.
+//! Reader of `interfaces-config` of a DHCPv4 configuration.
 
 use super::Dhcp4Family;
 use super::types::{InterfacesConfig, OutboundInterface, SocketType};
@@ -7,7 +7,7 @@ use crate::fields::MapReader;
 use crate::json::JsonMember;
 use crate::shared::interfaces::ListeningSettings;
 
-/// Reads `interfaces-config`.
+/// Reads the map `interfaces-config` of a DHCPv4 configuration.
 pub(super) fn read(entry: &JsonMember, findings: &mut ParseContext) -> InterfacesConfig {
     let Some(mut fields) = MapReader::from_value(&entry.value, "`interfaces-config`", findings)
     else {

@@ -1,5 +1,5 @@
-//! Configuration of the DHCPv4 server: its types, and in submodules the settings that the shared
-//! readers do not know.
+//! Configuration of the DHCPv4 server: its types, and in submodules the readers of settings that
+//! only DHCPv4 has.
 //!
 //! Inheritance is resolved while reading: every [`Subnet4`] has the values that hold for it, from
 //! its own map, else its shared network's, else the global ones, else Kea's defaults. Keys that Kea
@@ -23,5 +23,5 @@ pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;
 
-/// Name of the lease file when the configuration gives none, in the data folder.
+/// Default name of the DHCPv4 lease file, in the data folder.
 pub const LEASE_FILE: &str = "kea-leases4.csv";

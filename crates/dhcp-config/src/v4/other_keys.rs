@@ -1,6 +1,7 @@
-//! Keys that belong elsewhere in a DHCPv4 configuration.
+//! Keys of a DHCPv4 configuration that belong to another scope.
 
-/// Keys that belong elsewhere, each with advice on where to write it.
+/// Keys of a DHCPv4 configuration that belong to another scope, each with advice on where to write
+/// it.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp4", "there is one `Dhcp4`, at the top of the file"),
     ("id", "`id` belongs in a subnet"),

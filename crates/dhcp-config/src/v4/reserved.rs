@@ -1,4 +1,4 @@
-//! Resources that a reservation of DHCPv4 reserves.
+//! Reader of the address and header fields that a DHCPv4 reservation sets for its client.
 
 use core::net::Ipv4Addr;
 

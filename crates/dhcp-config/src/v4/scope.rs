@@ -1,4 +1,4 @@
-//! Parameters of DHCPv4 that inner scopes inherit: global, shared network, subnet.
+//! Reader of DHCPv4 parameters that inner scopes inherit: global, shared network, subnet.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,12 +16,15 @@ use crate::shared::subnets::{Scoped, SubnetProperties};
 use crate::shared::terms::{Bounded, InheritableTerms};
 use crate::source::PositionedValue;
 
-/// Maximum length of `server-hostname`: the field without its final zero (RFC 2131 §2).
+/// Maximum length of `server-hostname` in bytes: the field `sname` without its final zero (RFC 2131
+/// §2).
 pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
-/// Maximum length of `boot-file-name`: the field without its final zero (RFC 2131 §2).
+/// Maximum length of `boot-file-name` in bytes: the field `file` without its final zero (RFC 2131
+/// §2).
 pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
-/// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
+/// Inheritable DHCPv4 parameters that one scope sets, or after [`Scoped::inside`] all that hold in
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(super) terms: InheritableTerms<u8>,
@@ -33,7 +36,7 @@ pub(crate) struct Scope {
     boot_file_name: Option<String>,
 }
 
-/// Part of the keys checked after inheritance that a scope itself sets.
+/// Keys of a DHCPv4 scope, set by the scope itself, that are checked after inheritance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnScopeKeys4 {
     valid: Bounded,
@@ -87,7 +90,8 @@ impl Scoped for Dhcp4Family {
         None
     }
 
-    /// Checks `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC 7341).
+    /// Checks a subnet's keys `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC
+    /// 7341).
     fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
         let interface = fields.text("4o6-interface", findings);
         let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);
@@ -116,7 +120,8 @@ impl Scoped for Dhcp4Family {
         &[]
     }
 
-    /// Checks that members give unknown clients the same answer: `authoritative`.
+    /// Checks that all subnets of a shared network agree with it on `authoritative`: they give
+    /// unknown clients the same answer.
     fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseContext) -> bool {
         let authoritative = network.authoritative.is_some_and(|setting| setting.value);
         for setting in members.iter().filter_map(|member| member.authoritative) {
@@ -217,7 +222,8 @@ impl Classified for Dhcp4Family {
     }
 }
 
-/// Reads a name that fits a fixed field of the message. An empty one counts as not set, as in Kea.
+/// Reads the name under `key`, which must fit a fixed field of the DHCPv4 message. An empty one
+/// counts as not set, as in Kea.
 pub(super) fn name(
     fields: &mut MapReader<'_>,
     key: &'static str,

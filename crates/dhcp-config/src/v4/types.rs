@@ -1,4 +1,4 @@
-//! Checked DHCPv4 configuration as values.
+//! Checked configuration of a DHCPv4 server as values.
 
 use core::net::Ipv4Addr;
 
@@ -8,174 +8,191 @@ use crate::shared::{
     NameKeys, Pool, Reservation, ReservationModes,
 };
 
-/// Range of IPv4 addresses to lease from.
+/// Pool of IPv4 addresses to lease from.
 pub type Pool4 = Pool<Ipv4Addr, u8>;
 
 /// Client class of DHCPv4.
 pub type ClientClass4 = ClientClass<u8, ClassTerms4>;
 
-/// Settings that only DHCPv4's classes have.
+/// Settings that only client classes of DHCPv4 have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassTerms4 {
-    /// `siaddr` of replies to members.
+    /// Address in the field `siaddr` of replies to members of the class (`next-server`).
     pub next_server: Option<Ipv4Addr>,
-    /// `sname` of replies to members.
+    /// Server name in the field `sname` of replies to members of the class (`server-hostname`).
     pub server_hostname: Option<String>,
-    /// `file` of replies to members.
+    /// Boot file name in the field `file` of replies to members of the class (`boot-file-name`).
     pub boot_file_name: Option<String>,
-    /// Time for which an offer to members is kept as a lease, in seconds.
+    /// Time for which an offer to members of the class is kept as a lease, in seconds
+    /// (`offer-lifetime`).
     pub offer_lifetime_s: Option<u32>,
 }
 
-/// Reservation of DHCPv4.
+/// Reservation of a DHCPv4 client.
 pub type Reservation4 = Reservation<u8, Reserved4>;
 
-/// Resources and header fields reserved for a host.
+/// Address and header fields that a DHCPv4 reservation sets for its client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved4 {
-    /// Reserved address.
+    /// IPv4 address that the reservation keeps for its client.
     pub address: Option<Ipv4Addr>,
-    /// `siaddr` of replies.
+    /// Address in the field `siaddr` of replies to the reservation's client (`next-server`).
     pub next_server: Option<Ipv4Addr>,
-    /// `sname` of replies, empty when not set.
+    /// Server name in the field `sname` of replies to the reservation's client, empty when not set.
     pub server_hostname: String,
-    /// `file` of replies, empty when not set.
+    /// Boot file name in the field `file` of replies to the reservation's client, empty when not
+    /// set.
     pub boot_file_name: String,
 }
 
-/// Whole configuration of a DHCPv4 server.
+/// Whole configuration of a DHCPv4 server, checked, inheritance resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dhcp4 {
-    /// Settings that both families have.
+    /// Global settings that both families have.
     pub global: GlobalSettings,
-    /// All subnets, those of shared networks first, as Kea numbers them.
+    /// Subnets of the configuration, those of shared networks first, as Kea numbers them.
     pub subnets: Vec<Subnet4>,
-    /// Shared networks, in the order of the file.
+    /// Shared networks of the configuration, in the order of the file.
     pub networks: Vec<Network4>,
-    /// Interfaces to listen on.
+    /// Interfaces on which the server listens, and its sockets.
     pub interfaces: InterfacesConfig,
-    /// Global options, ordered by space and code.
+    /// Options of the global scope, ordered by space and code.
     pub options: Vec<OptionData>,
-    /// Global `authoritative`, for clients that belong to no subnet. Default false.
+    /// True if the server is authoritative for clients that belong to no subnet: the global
+    /// `authoritative`. Default false.
     pub authoritative: bool,
-    /// True if replies repeat the client identifier (RFC 6842). Default true.
+    /// True if DHCPv4 replies repeat the client identifier (RFC 6842): `echo-client-id`. Default
+    /// true.
     pub echo_client_id: bool,
-    /// Configured deviations from the standards.
+    /// Configured deviations from the standards (`compatibility`).
     pub compatibility: Compatibility,
-    /// `client-classes`, in the order of the file, which is that of evaluation.
+    /// Client classes, in the order of the file, which is that of evaluation (`client-classes`).
     pub client_classes: Vec<ClientClass4>,
-    /// Global reservations.
+    /// Reservations of the global scope.
     pub reservations: Vec<Reservation4>,
-    /// Reservations that count for clients that belong to no subnet yet.
+    /// Kinds of reservations that the server looks up for clients that belong to no subnet yet.
     pub reservation_modes: ReservationModes,
-    /// True if a client that renews without its relay agent is treated by the stored relay agent
-    /// information: `stash-agent-options`. Default false.
+    /// True if the server treats a client that renews without its relay agent by the relay agent
+    /// information stored with the lease: `stash-agent-options`. Default false.
     pub stash_agent_options: bool,
 }
 
-/// Subnet with all values that hold for it.
+/// DHCPv4 subnet with all values that hold for it, inherited ones included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subnet4 {
-    /// Unique identifier, 1 to 4294967294; stored with each lease.
+    /// Unique number (`id`) of the subnet, 1 to 4294967294; stored with each lease.
     pub id: u32,
-    /// Network address and prefix length, host bits cleared.
+    /// Network address and prefix length of the subnet, host bits cleared.
     pub prefix: (Ipv4Addr, u8),
-    /// Index of the shared network in [`Dhcp4::networks`].
+    /// Index of the subnet's shared network in [`Dhcp4::networks`]; `None` without one.
     pub network: Option<usize>,
-    /// Pools, in the order of the file.
+    /// Pools of the subnet, in the order of the file.
     pub pools: Vec<Pool4>,
-    /// Relay agents whose messages belong to the subnet, whatever their address; the subnet's own
-    /// list, else its network's.
+    /// Addresses of relay agents whose messages belong to the subnet, whatever its prefix; the
+    /// subnet's own list, else its network's.
     pub relay_addresses: Vec<Ipv4Addr>,
-    /// Interface whose direct clients belong to the subnet; its own, else its network's.
+    /// Name of the interface whose direct clients belong to the subnet; its own, else its
+    /// network's.
     pub interface: Option<String>,
-    /// Lease time and its bounds.
+    /// Lease time of the subnet's leases and its bounds, in seconds.
     pub valid_lifetime: Lifetime,
-    /// T1 in seconds; sent when set.
+    /// Renewal time T1 of the subnet's leases in seconds; sent when set.
     pub renew_timer_s: Option<u32>,
-    /// T2 in seconds; sent when set.
+    /// Rebinding time T2 of the subnet's leases in seconds; sent when set.
     pub rebind_timer_s: Option<u32>,
-    /// True if unset T1 and T2 are computed from the lease time. Default false.
+    /// True if the server computes unset T1 and T2 from the lease time (`calculate-tee-times`).
+    /// Default false.
     pub calculate_tee_times: bool,
-    /// T1 as a part of the lease time. Default 0.5.
+    /// T1 as a fraction of the lease time, when the server computes it. Default 0.5.
     pub t1_percent: f64,
-    /// T2 as a part of the lease time. Default 0.875.
+    /// T2 as a fraction of the lease time, when the server computes it. Default 0.875.
     pub t2_percent: f64,
-    /// Age, as a part of the lifetime, below which a lease is given again unchanged; 0 switches
-    /// that off. Default 0.25.
+    /// Age of a lease, as a fraction of its lifetime, below which the server gives it again
+    /// unchanged; 0 switches that off. Default 0.25.
     pub cache_threshold: f64,
-    /// Upper bound of that age, in seconds.
+    /// Upper bound, in seconds, of the age below which the server gives a lease again unchanged
+    /// (`cache-max-age`).
     pub cache_max_age_s: Option<u32>,
-    /// Time for which an offer is kept as a lease, in seconds; 0 (the default) keeps it in memory
-    /// only.
+    /// Time for which an offer is kept as a lease, in seconds (`offer-lifetime`); 0 (the default)
+    /// keeps it in memory only.
     pub offer_lifetime_s: u32,
-    /// True if unknown clients that request an address again are refused. Default false.
+    /// True if the server refuses unknown clients that request an address again (`authoritative`).
+    /// Default false.
     pub authoritative: bool,
-    /// True if the client identifier tells clients apart. Default true.
+    /// True if the client identifier tells clients of the subnet apart (`match-client-id`). Default
+    /// true.
     pub match_client_id: bool,
-    /// `siaddr` of replies. Default 0.0.0.0.
+    /// Address in the field `siaddr` of replies to clients of the subnet (`next-server`). Default
+    /// 0.0.0.0.
     pub next_server: Ipv4Addr,
-    /// `sname` of replies, at most 63 bytes. Default empty.
+    /// Server name in the field `sname` of replies to clients of the subnet, at most 63 bytes.
+    /// Default empty.
     pub server_hostname: String,
-    /// `file` of replies, at most 127 bytes. Default empty.
+    /// Boot file name in the field `file` of replies to clients of the subnet, at most 127 bytes.
+    /// Default empty.
     pub boot_file_name: String,
     /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData>,
-    /// Classes of clients that may be served from the subnet, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the subnet, and classes tested once the
+    /// subnet serves the client.
     pub guards: ClassGuards,
-    /// Reservations of the subnet.
+    /// Reservations of the subnet's clients.
     pub reservations: Vec<Reservation4>,
-    /// Reservations that count.
+    /// Kinds of reservations that the server looks up for clients of the subnet.
     pub reservation_modes: ReservationModes,
-    /// Allocator that chooses the next free address.
+    /// Allocator that chooses the next free address of the subnet.
     pub allocator: AllocatorKind,
-    /// Share of leased addresses above which new leases get their shortest lifetime; 1.0 (the
-    /// default) never.
+    /// Fraction of leased addresses above which new leases of the subnet get their shortest
+    /// lifetime; 1.0 (the default) never.
     pub adaptive_lease_time_threshold: f64,
-    /// True if leases keep the relay agent information of the client. Default false.
+    /// True if the subnet's leases keep the relay agent information of the client
+    /// (`store-extended-info`). Default false.
     pub store_extended_info: bool,
-    /// Settings of the names of its clients.
+    /// Settings of the host names of the subnet's clients.
     pub names: NameKeys,
 }
 
-/// Subnets that share one link.
+/// Shared network of DHCPv4: subnets that share one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network4 {
-    /// Unique name.
+    /// Unique name of the shared network.
     pub name: String,
     /// Indexes of the network's subnets in [`Dhcp4::subnets`].
     pub subnets: Vec<usize>,
-    /// Interface whose direct clients belong to the network.
+    /// Name of the interface whose direct clients belong to the network.
     pub interface: Option<String>,
-    /// Relay agents whose messages belong to the network.
+    /// Addresses of relay agents whose messages belong to the network.
     pub relay_addresses: Vec<Ipv4Addr>,
-    /// True if the network is authoritative, after inheritance.
+    /// True if the server refuses unknown clients of the network that request an address again
+    /// (`authoritative`), after inheritance.
     pub authoritative: bool,
     /// Options of the network, ordered by space and code; they take precedence over the global
     /// ones.
     pub options: Vec<OptionData>,
-    /// Classes of clients that may be served from the network, and classes tested once it has
-    /// served.
+    /// Classes of clients that the server may serve from the network, and classes tested once the
+    /// network serves the client.
     pub guards: ClassGuards,
 }
 
-/// `interfaces-config`.
+/// Interfaces and sockets of a DHCPv4 server (`interfaces-config`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfacesConfig {
-    /// Interfaces to listen on; none when empty.
+    /// Interfaces on which the server listens; none when empty.
     pub interfaces: Vec<InterfaceSelection>,
-    /// Type of the sockets. Default raw.
+    /// Type of the server's sockets (`dhcp-socket-type`). Default raw.
     pub socket_type: SocketType,
-    /// Interface at which replies leave. Default the interface of the request.
+    /// Interface at which replies leave (`outbound-interface`). Default the interface of the
+    /// request.
     pub outbound: OutboundInterface,
-    /// True if a reload looks for interfaces again. Default true.
+    /// True if a reload of the configuration detects interfaces again (`re-detect`). Default true.
     pub re_detect: bool,
-    /// True if a socket that cannot be opened ends the server. Default false.
+    /// True if a socket that cannot be opened ends the server (`service-sockets-require-all`).
+    /// Default false.
     pub require_all_sockets: bool,
-    /// Number of further attempts to open a socket. Default 0.
+    /// Number of further attempts to open a socket (`service-sockets-max-retries`). Default 0.
     pub socket_max_retries: u32,
-    /// Time between such attempts. Default 5000 ms.
+    /// Time between two attempts to open a socket, in milliseconds
+    /// (`service-sockets-retry-wait-time`). Default 5000 ms.
     pub socket_retry_wait_ms: u32,
 }
 
@@ -193,33 +210,33 @@ impl Default for InterfacesConfig {
     }
 }
 
-/// `dhcp-socket-type`.
+/// Type of a DHCPv4 server's sockets (`dhcp-socket-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketType {
-    /// Packet sockets, which reach clients without an address.
+    /// Packet sockets, which reach clients that have no address yet.
     Raw,
-    /// UDP sockets: for relayed clients and those that have an address.
+    /// UDP sockets, which serve relayed clients and clients that have an address.
     Udp,
 }
 
-/// `outbound-interface`.
+/// Interface at which replies of a DHCPv4 server leave (`outbound-interface`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutboundInterface {
-    /// The interface at which the request was received.
+    /// The interface at which the server received the request.
     SameAsInbound,
-    /// The interface that the routing table selects.
+    /// The interface that the routing table selects for the reply.
     UseRouting,
 }
 
-/// `compatibility`. All false by default.
+/// Deviations of a DHCPv4 server from the standards (`compatibility`). All false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compatibility {
-    /// Accept some malformed options.
+    /// True if the server accepts some malformed options.
     pub lenient_option_parsing: bool,
-    /// Answer requests that name another server.
+    /// True if the server answers requests that name another server.
     pub ignore_dhcp_server_identifier: bool,
-    /// Select subnets without the link selection sub-option (RFC 3527).
+    /// True if the server selects subnets without the link selection sub-option (RFC 3527).
     pub ignore_rai_link_selection: bool,
-    /// Leave .0 and .255 out of pools in subnets of /24 and larger.
+    /// True if the server leaves .0 and .255 out of pools in subnets of /24 and larger.
     pub exclude_first_last_24: bool,
 }

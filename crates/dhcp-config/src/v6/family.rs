@@ -1,4 +1,4 @@
-//! Properties of DHCPv6 that the shared readers need.
+//! Properties of DHCPv6 that the shared readers of configurations need.
 
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::family::TeeTimes;
 use crate::shared::options::definition::{Field, StandardSpace};
 
-/// Family DHCPv6.
+/// Family DHCPv6, as the shared readers of configurations see it.
 pub(crate) struct Dhcp6Family;
 
 impl ConfigFamily for Dhcp6Family {

@@ -1,4 +1,4 @@
-//! Global scope of DHCPv6.
+//! Reader of the global scope of a DHCPv6 configuration.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,11 @@ use crate::shared::interfaces::ListeningSettings;
 use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
 
-/// Code of the option that relays may always supply (RFC 6440).
+/// Code of the DHCPv6 option that relay agents may always supply for the client (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
 
-/// Sources from which Kea takes hardware addresses. `any` means all, in this order.
+/// Names of the sources from which Kea takes hardware addresses of DHCPv6 clients. `any` means all,
+/// in this order.
 const MAC_SOURCES: [(&str, MacSource); 11] = [
     ("raw", MacSource::Raw),
     ("client-link-addr-option", MacSource::ClientLinkAddress),
@@ -35,7 +36,7 @@ const MAC_SOURCES: [(&str, MacSource); 11] = [
     ("docsis-modem", MacSource::DocsisModem),
 ];
 
-/// Reads a whole document; returns `None` when it has no usable `Dhcp6`.
+/// Reads a whole DHCPv6 configuration; returns `None` when it has no usable `Dhcp6`.
 pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp6> {
     let fields = global::top::<Dhcp6Family>(root, findings)?;
     Some(read_global(fields, findings))
@@ -104,7 +105,8 @@ fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Interf
     }
 }
 
-/// Reads `relay-supplied-options`: codes as text, or names.
+/// Reads the options that relay agents may supply for clients (`relay-supplied-options`): codes as
+/// text, or names.
 fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<u16> {
     let mut codes = vec![ERP_LOCAL_DOMAIN_NAME];
     for item in fields.list("relay-supplied-options", findings) {
@@ -123,7 +125,7 @@ fn relay_supplied_options(fields: &mut MapReader<'_>, findings: &mut ParseContex
     codes
 }
 
-/// Reads `mac-sources`.
+/// Reads the sources of clients' hardware addresses (`mac-sources`).
 fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<MacSource> {
     let all_sources = || {
         let mut all: Vec<MacSource> = MAC_SOURCES.iter().map(|(_, source)| *source).collect();
@@ -167,8 +169,8 @@ fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<M
     sources
 }
 
-/// Sorts subnets by their ids, as Kea keeps them: of those that fit a client the one with the
-/// lowest id is selected.
+/// Sorts subnets by their ids, as Kea keeps them: of the subnets that fit a client, the server
+/// selects the one with the lowest id.
 fn sort_by_id(subnets: &mut [Subnet6], networks: &mut [Network6]) {
     subnets.sort_by_key(|subnet| subnet.id);
     networks.iter_mut().for_each(|network| network.subnets.clear());

@@ -1,5 +1,5 @@
-//! Configuration of the DHCPv6 server: its types, and in submodules the settings that the shared
-//! readers do not know.
+//! Configuration of the DHCPv6 server: its types, and in submodules the readers of settings that
+//! only DHCPv6 has.
 //!
 //! Inheritance is resolved while reading: every [`Subnet6`] has the values that hold for it, from
 //! its own map, else its shared network's, else the global ones, else Kea's defaults. Keys that Kea
@@ -24,5 +24,5 @@ pub(crate) use family::Dhcp6Family;
 pub(crate) use global::read_root;
 pub use types::*;
 
-/// Name of the lease file when the configuration gives none, in the data folder.
+/// Default name of the DHCPv6 lease file, in the data folder.
 pub const LEASE_FILE: &str = "kea-leases6.csv";

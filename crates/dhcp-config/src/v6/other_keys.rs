@@ -1,6 +1,7 @@
-//! Keys that belong elsewhere in a DHCPv6 configuration.
+//! Keys of a DHCPv6 configuration that belong to another scope.
 
-/// Keys that belong elsewhere, each with advice on where to write it.
+/// Keys of a DHCPv6 configuration that belong to another scope, each with advice on where to write
+/// it.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("Dhcp6", "there is one `Dhcp6`, at the top of the file"),
     ("authoritative", "`authoritative` is a key of DHCPv4"),

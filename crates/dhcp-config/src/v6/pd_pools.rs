@@ -1,4 +1,4 @@
-//! Reader of `pd-pools` of a subnet.
+//! Reader of a subnet's pools of delegated prefixes (`pd-pools`).
 
 use core::net::Ipv6Addr;
 
@@ -15,7 +15,7 @@ use crate::shared::subnets::clear_host_bits;
 use crate::shared::{godwit, options};
 use crate::source::PositionedValue;
 
-/// Reads the pools of prefixes of a subnet; adds their addresses to `ranges`.
+/// Reads a subnet's pools of delegated prefixes; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[JsonValue],
     enclosing: &EnclosingSubnet<Dhcp6Family>,
@@ -78,7 +78,7 @@ fn pd_pool(item: &JsonValue, findings: &mut ParseContext) -> Option<PdPool> {
     })
 }
 
-/// Reads an address; unlike elsewhere, an empty string is none.
+/// Reads the address under `key` of a prefix pool; unlike elsewhere, an empty string is an error.
 fn address(
     fields: &mut MapReader<'_>,
     key: &'static str,
@@ -88,7 +88,7 @@ fn address(
     address_of(text, key, findings)
 }
 
-/// Reads a prefix length, from `least` to 128.
+/// Reads the prefix length under `key` of a prefix pool, from `least` to 128.
 fn length(
     fields: &mut MapReader<'_>,
     key: &'static str,
@@ -99,7 +99,8 @@ fn length(
     Some(PositionedValue { value: u8::try_from(value).expect("checked against the range"), at })
 }
 
-/// Reads `excluded-prefix` and `excluded-prefix-len`, which go together; `::` with 0 is none.
+/// Reads the excluded prefix of a prefix pool, `excluded-prefix` and `excluded-prefix-len`, which
+/// go together; `::` with 0 is none.
 fn excluded(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -131,7 +132,7 @@ fn excluded(
     }
 }
 
-/// Checks that the excluded prefix is a part of the first prefix that the pool delegates.
+/// Checks that the excluded prefix of a pool is a part of the first prefix that the pool delegates.
 fn check_excluded(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
     network: Ipv6Addr,

@@ -1,4 +1,4 @@
-//! Resources that a reservation of DHCPv6 reserves: addresses and prefixes.
+//! Reader of the addresses and prefixes that a DHCPv6 reservation keeps for its client.
 
 use core::net::Ipv6Addr;
 
@@ -47,7 +47,8 @@ fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseContext) 
     !address.value.is_group()
 }
 
-/// Reads `prefixes`, with `excluded-prefixes` at the same indexes; an empty one is none.
+/// Reads the prefixes of a reservation (`prefixes`), with `excluded-prefixes` at the same indexes;
+/// an empty text there excludes nothing.
 fn prefixes(
     fields: &mut MapReader<'_>,
     reserved_addresses: &mut ReservedAddresses<'_, Dhcp6Family>,
@@ -83,7 +84,7 @@ fn prefixes(
     prefixes
 }
 
-/// Reads a prefix from 1 to 128 bits; host bits are an error here, as in Kea.
+/// Reads a reserved prefix from 1 to 128 bits; host bits are an error, as in Kea.
 fn whole_prefix(
     item: &JsonValue,
     key: &'static str,
@@ -104,8 +105,8 @@ fn whole_prefix(
     Some(PositionedValue { value: (address, length), at: text.at })
 }
 
-/// Returns true if an excluded prefix is a part of the one that it is excluded from (RFC 6603
-/// §4.2).
+/// Returns true if the excluded prefix is a part of the reserved prefix that it is excluded from
+/// (RFC 6603 §4.2).
 fn is_part(
     excluded: PositionedValue<(Ipv6Addr, u8)>,
     network: Ipv6Addr,

@@ -1,4 +1,4 @@
-//! Parameters of DHCPv6 that inner scopes inherit: global, shared network, subnet.
+//! Reader of DHCPv6 parameters that inner scopes inherit: global, shared network, subnet.
 
 use core::net::Ipv6Addr;
 
@@ -22,7 +22,8 @@ const PREFERRED: BoundedKeys = BoundedKeys {
     max: "max-preferred-lifetime",
 };
 
-/// Inheritable parameters that one scope sets, or after [`Scoped::inside`] all that hold in it.
+/// Inheritable DHCPv6 parameters that one scope sets, or after [`Scoped::inside`] all that hold in
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(super) terms: InheritableTerms<u16>,
@@ -31,7 +32,7 @@ pub(crate) struct Scope {
     pd_allocator: Option<AllocatorKind>,
 }
 
-/// Part of the keys checked after inheritance that a scope itself sets.
+/// Keys of a DHCPv6 scope, set by the scope itself, that are checked after inheritance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnScopeKeys6 {
     valid: Bounded,
@@ -40,7 +41,7 @@ pub(crate) struct OwnScopeKeys6 {
 }
 
 impl Scope {
-    /// Reads the settings of the global scope, which has no `rapid-commit`.
+    /// Reads the inheritable parameters of the global scope, which has no `rapid-commit`.
     pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
         Self {
             terms: InheritableTerms::read::<Dhcp6Family>(fields, findings),
@@ -50,8 +51,8 @@ impl Scope {
         }
     }
 
-    /// Returns the preferred and the valid lifetime that hold, checked. A preferred lifetime that
-    /// is above the valid one stays so: a class may set a longer valid one.
+    /// Returns the preferred and the valid lifetime that hold in the scope, checked. A preferred
+    /// lifetime that is above the valid one stays so: a class may set a longer valid one.
     fn lifetimes(
         &self,
         own_keys: OwnScopeKeys6,
@@ -82,7 +83,8 @@ impl Scope {
     }
 }
 
-/// Returns the preferred lifetime that Kea uses instead of 0, or of one above the valid lifetime.
+/// Returns the preferred lifetime, in seconds, that Kea uses instead of 0, or of one above the
+/// valid lifetime.
 fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }
@@ -143,7 +145,8 @@ impl Scoped for Dhcp6Family {
         fields.list("pd-pools", findings)
     }
 
-    /// Checks that members agree on `rapid-commit`. The first subnet decides, as in Kea.
+    /// Checks that all subnets of a shared network agree on `rapid-commit`. The first subnet
+    /// decides, as in Kea.
     fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseContext) -> bool {
         let effective = |rapid_commit: Option<PositionedValue<bool>>| {
             rapid_commit.or(network.rapid_commit).is_some_and(|setting| setting.value)

@@ -1,4 +1,4 @@
-//! `server-id`: source of the server's DUID.
+//! Reader of `server-id`, the source of a DHCPv6 server's DUID.
 
 use super::Dhcp6Family;
 use super::types::{ServerIdConfig, ServerIdType};
@@ -8,7 +8,8 @@ use crate::json::JsonValue;
 use crate::shared::godwit;
 use crate::shared::options::binary_field;
 
-/// Reads `server-id`. Kea takes 0 and an empty identifier as "not set".
+/// Reads the map `server-id`, the source of the server's DUID. Kea takes 0 and an empty identifier
+/// as "not set".
 pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdConfig {
     let mut config = ServerIdConfig::default();
     let Some(mut fields) = MapReader::from_value(value, "`server-id`", findings) else {
@@ -53,9 +54,10 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdCo
     config
 }
 
-/// Reads hexadecimal digits; none mean "not set".
+/// Reads the DUID's identifier in hexadecimal digits; no digits mean "not set".
 fn identifier(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option<Vec<u8>> {
-    /// Maximum number of bytes after type and hardware type or enterprise number (RFC 9915 §11.1).
+    /// Maximum number of bytes of the DUID after its type and hardware type or enterprise number
+    /// (RFC 9915 §11.1).
     const MOST: usize = 124;
     let text = fields.text("identifier", findings)?;
     match binary_field(text.value.as_bytes()) {

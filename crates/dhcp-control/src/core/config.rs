@@ -1,4 +1,4 @@
-//! Commands about the configuration as a whole.
+//! Control commands about the configuration as a whole.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::family::CommandFamily;
 use crate::secrets::{mask, restore_secrets};
 use crate::text::kea_json;
 
-/// Returns the digest by which clients compare configurations.
+/// Returns the SHA-256 digest of a configuration, by which clients compare configurations.
 pub(crate) fn hash_of(configuration: &Value) -> String {
     sha256_hex(kea_json(configuration).as_bytes())
 }
@@ -49,7 +49,7 @@ pub(super) fn test<F: CommandFamily>(
     config_test_answer::<F>(request, |document| backend.check(document))
 }
 
-/// Returns the outcome of `config-test`, where `check` checks a whole configuration.
+/// Returns the outcome of the command `config-test`, where `check` checks a whole configuration.
 pub(crate) fn config_test_answer<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     check: impl FnOnce(&Value) -> Result<(), ApplyFailure>,
@@ -103,7 +103,7 @@ pub(super) fn pull<F: CommandFamily>(
     Ok(CommandAnswer::empty("No config backend."))
 }
 
-/// Returns the arguments as a whole configuration of the family.
+/// Returns the arguments of a command as a whole configuration of the family `F`.
 fn document<'a, F: CommandFamily>(
     request: &ReceivedCommand<'a>,
 ) -> Result<&'a Value, CommandAnswer> {

@@ -1,4 +1,4 @@
-//! Commands that every server has, without a hook library.
+//! Control commands that every server has, without a hook library.
 
 mod config;
 mod selection;
@@ -11,7 +11,7 @@ use crate::command::CommandDefinition;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// Returns all of these commands except `list-commands`.
+/// Returns the definitions of the commands that every server has, except `list-commands`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     vec![
         CommandDefinition::core("build-report", server::build_report),

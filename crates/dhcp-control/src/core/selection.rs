@@ -1,4 +1,5 @@
-//! `subnet4-select-test` and `subnet6-select-test`: the subnet of a message that was not sent.
+//! Commands `subnet4-select-test` and `subnet6-select-test`: the subnet that the server would
+//! select for a described message.
 
 use core::net::IpAddr;
 
@@ -81,7 +82,7 @@ fn address<F: CommandFamily>(key: &str, value: &Value) -> Result<IpAddr, Command
     }
 }
 
-/// Reads bytes in hexadecimal digits, or a text in inner quotes.
+/// Reads the bytes of an interface-id from hexadecimal digits, or from a text in inner quotes.
 fn interface_id(text: &str) -> Result<Vec<u8>, CommandAnswer> {
     let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     let octets = match quoted {

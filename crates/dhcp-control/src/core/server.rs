@@ -1,4 +1,4 @@
-//! Commands about the server itself: its version, its state, and its service.
+//! Control commands about the server itself: its version, its state, and the DHCP service.
 
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ pub(super) fn enable<F: CommandFamily>(
     Ok(CommandAnswer::success("DHCP service successfully enabled"))
 }
 
-/// Returns a field of `dhcp-disable` or `dhcp-enable`, whose arguments may be missing.
+/// Returns the argument `field` of `dhcp-disable` or `dhcp-enable`, whose arguments may be missing.
 fn service_field<'a>(
     request: &ReceivedCommand<'a>,
     field: &str,
@@ -139,8 +139,8 @@ fn service_field<'a>(
     }
 }
 
-/// Returns the origin of the command: `origin-id`, or the older `origin`; a user if both are
-/// missing.
+/// Returns the origin of `dhcp-disable` or `dhcp-enable`: `origin-id`, or the older `origin`; a
+/// user if both are missing.
 fn origin(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     let number = |value: &Value| integer(value).and_then(|number| u32::try_from(number).ok());
     if let Some(value) = service_field(request, "origin-id")? {

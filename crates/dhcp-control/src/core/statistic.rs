@@ -1,4 +1,4 @@
-//! Commands about statistics: turns requests into [`StatisticCommand`]s.
+//! Control commands about statistics: turns requests into [`StatisticCommand`]s.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::answer::CommandAnswer;
 use crate::arguments::{ReceivedCommand, integer};
 use crate::statistics::StatisticCommand;
 
-/// Command about statistics, or the answer to a command that cannot be read.
+/// Command about statistics, or the error answer to a command that cannot be read.
 type Read = Result<StatisticCommand, CommandAnswer>;
 
 pub(super) fn get(request: &ReceivedCommand<'_>) -> Read {
@@ -72,14 +72,14 @@ fn name(request: &ReceivedCommand<'_>) -> Result<String, CommandAnswer> {
         .ok_or_else(|| CommandAnswer::error("'name' parameter expected to be a string."))
 }
 
-/// Returns `duration` in seconds; a negative one is 0.
+/// Returns the argument `duration` in seconds; a negative one is 0.
 fn duration(request: &ReceivedCommand<'_>) -> Result<u64, CommandAnswer> {
     let duration = integer(field(request, "duration")?)
         .ok_or_else(|| CommandAnswer::error("'duration' parameter expected to be an integer."))?;
     Ok(duration.clamp(0, u64::MAX.into()) as u64)
 }
 
-/// Returns `max-samples`, the lower 32 bits of the number, as Kea takes it.
+/// Returns the argument `max-samples`, the lower 32 bits of the number, as Kea takes it.
 fn max_samples(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     integer(field(request, "max-samples")?)
         .map(|count| count as u32)

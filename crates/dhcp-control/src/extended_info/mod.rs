@@ -14,21 +14,22 @@ use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 use crate::text::{kea_json, octets_from_hex};
 
-/// Result of the check of a lease.
+/// Result of the check of the relay agents' data in one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtendedInfo {
-    /// The lease stays as it is.
+    /// The lease was not changed.
     Unchanged,
-    /// Something empty or superfluous was removed.
+    /// Empty or superfluous data was removed from the lease.
     Tidied,
-    /// The data was in an older form and is in the present one.
+    /// The relay agents' data in the lease was in an older form and was converted to the present
+    /// one.
     Upgraded,
-    /// The data was dropped, for this reason (a phrase).
+    /// The relay agents' data was removed from the lease, for this reason (a phrase).
     Dropped(String),
 }
 
-/// Checks the data in `lease` at `level`, and changes it accordingly. A user context that is not
-/// JSON stays as it is.
+/// Checks the relay agents' data in `lease` at `level`, and changes the lease accordingly. A user
+/// context that is not JSON stays as it is.
 pub fn check_extended_info<F: CommandFamily>(
     lease: &mut F::Lease,
     level: ExtendedInfoChecks,
@@ -46,7 +47,8 @@ pub fn check_extended_info<F: CommandFamily>(
     outcome
 }
 
-/// Returns the remaining user context and the result of the check.
+/// Returns the user context that remains after the check of its relay agents' data, and the result
+/// of the check.
 fn checked(
     version: IpVersion,
     context: Value,
@@ -80,7 +82,7 @@ fn dropped(why: impl Into<String>) -> ExtendedInfo {
     ExtendedInfo::Dropped(why.into())
 }
 
-/// Returns the bytes of the member `key`, if it exists.
+/// Returns the bytes in the member `key` of `map`, if the member exists.
 fn octets(map: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, String> {
     match map.get(key) {
         None => Ok(None),
@@ -89,7 +91,7 @@ fn octets(map: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, String
     }
 }
 
-/// Checks the identifiers of a relay agent; nothing looks up empty ones.
+/// Checks that the identifiers of a relay agent in `map` are valid; nothing looks up empty ones.
 fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
     for key in ["remote-id", "relay-id"] {
         match map.get(key).map(Value::as_str) {
@@ -105,12 +107,12 @@ fn check_identifiers(map: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true if `text` is pairs of hexadecimal digits.
+/// Returns true if `text` consists of pairs of hexadecimal digits.
 fn is_hexadecimal(text: &str) -> bool {
     text.len().is_multiple_of(2) && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Puts an identifier into `map` as Kea writes it, unless it is empty.
+/// Adds an identifier of a relay agent to `map` as Kea writes it, unless it is empty.
 fn put_identifier(map: &mut Map<String, Value>, key: &str, octets: impl IntoIterator<Item = u8>) {
     let text: String = octets.into_iter().map(|octet| format!("{octet:02X}")).collect();
     if !text.is_empty() {
@@ -118,7 +120,7 @@ fn put_identifier(map: &mut Map<String, Value>, key: &str, octets: impl IntoIter
     }
 }
 
-/// Checks that `map` has only these keys.
+/// Checks that `map` has no keys other than `known`.
 fn check_keys(map: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     match map.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(format!("`{key}` is unknown")),

@@ -1,5 +1,5 @@
-//! `relay-agent-info`: option 82 of DHCPv4, as text of its bytes (older form), or with its
-//! identifiers next to it (Kea 2.3 and later).
+//! Check of `relay-agent-info` in DHCPv4 leases: option 82 as text of its bytes (older form), or
+//! with its identifiers next to it (Kea 2.3 and later).
 
 use dhcp_config::ExtendedInfoChecks;
 use dhcp_wire::v4::{OptionValue, relay};
@@ -10,7 +10,7 @@ use crate::text::octets_from_hex;
 
 const KEY: &str = "relay-agent-info";
 
-/// Checks the map below `ISC`.
+/// Checks `relay-agent-info` in `isc`, the map below `ISC` in a DHCPv4 lease's user context.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (info, outcome) = match isc.remove(KEY) {
         None => return ExtendedInfo::Unchanged,

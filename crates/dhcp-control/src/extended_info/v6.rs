@@ -1,5 +1,5 @@
-//! `relay-info`: relay agents of DHCPv6, a list of maps, which had the name `relays` and no
-//! identifiers before Kea 2.3.
+//! Check of `relay-info` in DHCPv6 leases: a list of relay agents, which had the name `relays` and
+//! no identifiers before Kea 2.3.
 
 use core::net::Ipv6Addr;
 
@@ -12,7 +12,7 @@ use super::{ExtendedInfo, check_identifiers, check_keys, dropped, octets, put_id
 const OLD: &str = "relays";
 const KEY: &str = "relay-info";
 
-/// Checks the map below `ISC`.
+/// Checks the relay agents' data in `isc`, the map below `ISC` in a DHCPv6 lease's user context.
 pub(super) fn check(isc: &mut Map<String, Value>, level: ExtendedInfoChecks) -> ExtendedInfo {
     let (list, outcome) = match (isc.remove(OLD), isc.remove(KEY)) {
         (None, None) => return ExtendedInfo::Unchanged,

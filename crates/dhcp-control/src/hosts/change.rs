@@ -1,4 +1,4 @@
-//! Commands that change reservations.
+//! Control commands that change reservations.
 
 use core::net::IpAddr;
 
@@ -18,10 +18,11 @@ use crate::ip_version::IpVersion;
 use crate::text::colon_hex;
 use crate::text::type_name;
 
-/// Reservation in a command, and its subnet.
+/// Reservation that a command adds or changes, and its subnet.
 struct CommandReservation {
     host: Map<String, Value>,
-    /// Subnet of the reservation; 0 for a global one, `None` if the command has no `subnet-id`.
+    /// Number of the reservation's subnet; 0 for a global reservation, `None` if the command has no
+    /// `subnet-id`.
     subnet_id: Option<u32>,
 }
 
@@ -33,14 +34,15 @@ impl CommandReservation {
         Ok(Self { host, subnet_id })
     }
 
-    /// Returns the addresses that it reserves.
+    /// Returns the IP addresses that the reservation reserves.
     fn addresses(&self) -> Vec<IpAddr> {
         let one = self.host.get("ip-address").into_iter();
         let list = self.host.get("ip-addresses").and_then(Value::as_array).into_iter().flatten();
         one.chain(list).filter_map(|text| text.as_str()?.parse().ok()).collect()
     }
 
-    /// Returns the subnet of the reservation: one without addresses needs no subnet.
+    /// Returns the number of the reservation's subnet; a reservation without addresses needs no
+    /// subnet.
     fn resolve_subnet<F: CommandFamily>(
         &self,
         backend: &dyn CommandBackend<Family = F>,
@@ -106,7 +108,8 @@ impl CommandReservation {
     }
 }
 
-/// Returns the reservations of a subnet, or the global ones; `None` if there is no such subnet.
+/// Returns the reservations of a subnet, or the global ones for 0; `None` if there is no such
+/// subnet.
 fn hosts_of<F: CommandFamily>(
     backend: &dyn CommandBackend<Family = F>,
     subnet_id: u32,

@@ -1,4 +1,4 @@
-//! Commands that show reservations.
+//! Control commands that show reservations.
 
 use core::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::configuration::root;
 use crate::document::{has_id, items, subnets};
 use crate::family::CommandFamily;
 
-/// Returns every reservation with its subnet's `id`, 0 for global ones.
+/// Returns every reservation of the configuration with its subnet's `id`, 0 for global ones.
 fn hosts<F: CommandFamily>(
     backend: &dyn CommandBackend<Family = F>,
 ) -> impl Iterator<Item = (&Value, u32)> {
@@ -28,7 +28,8 @@ fn hosts<F: CommandFamily>(
     global.chain(own)
 }
 
-/// Returns the reservations for which `fits` returns true; none for a database.
+/// Returns the reservations of the configuration for which `fits` returns true; none if the command
+/// asks for those in a database.
 fn find_hosts<'a, F: CommandFamily>(
     backend: &'a dyn CommandBackend<Family = F>,
     fields: &ArgumentFields<'_>,
@@ -55,7 +56,7 @@ fn listed<F: CommandFamily>(hosts: Vec<(&Value, u32)>) -> CommandAnswer {
     CommandAnswer::text(result, text).and_arguments(json!({ "hosts": hosts }))
 }
 
-/// Checks that the subnet exists; 0 means no subnet.
+/// Checks that the subnet with the number `id` exists; 0 means no subnet.
 pub(super) fn check_subnet<F: CommandFamily>(
     backend: &dyn CommandBackend<Family = F>,
     id: u32,

@@ -1,5 +1,5 @@
-//! Commands of the hook library `host_cmds`, for the reservations of the configuration. Commands
-//! for a database of reservations answer as Kea does without one.
+//! Control commands of the hook library `host_cmds`, for the reservations of the configuration.
+//! Commands for a database of reservations answer as Kea does without one.
 
 mod change;
 mod get;
@@ -10,7 +10,7 @@ use dhcp_config::Hook;
 use crate::command::CommandDefinition;
 use crate::family::CommandFamily;
 
-/// Returns all of these commands.
+/// Returns the definitions of all commands of the hook library `host_cmds`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::HostCommands, name, run);
     vec![

@@ -1,4 +1,4 @@
-//! Arguments of commands about reservations, and identifiers of reservations.
+//! Arguments of control commands about reservations, and identifiers of reservations.
 
 use core::net::IpAddr;
 
@@ -8,19 +8,20 @@ use crate::answer::CommandAnswer;
 use crate::arguments::{ArgumentFields, ReceivedCommand, not_an_address};
 use crate::text::octets_from_hex;
 
-/// Types of identifiers, by the keys of reservations.
+/// Types of client identifiers, by the keys of reservations.
 const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
-/// Location of reservations.
+/// Location of the reservations that a command means (`operation-target`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReservationTarget {
-    /// The configuration, possibly with other locations.
+    /// The reservations of the configuration, possibly with those of other locations.
     Memory,
-    /// A database only, which this server does not have.
+    /// The reservations of a database only; the commands of this server do not reach one.
     Database,
 }
 
-/// Reads `operation-target`; `default` is used if it is missing or says so.
+/// Returns the location that `operation-target` names; `default` if that key is missing or says
+/// `default`.
 pub(super) fn target(
     fields: &ArgumentFields<'_>,
     default: ReservationTarget,
@@ -36,16 +37,16 @@ pub(super) fn target(
     }
 }
 
-/// Identifier of a client.
+/// Identifier of a client, by which a reservation names its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identifier {
-    /// Type of the identifier, one of [`KINDS`].
+    /// Type of the client identifier, one of [`KINDS`].
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
 }
 
 impl Identifier {
-    /// Returns the identifier of a reservation's client.
+    /// Returns the identifier of the client that a reservation is for.
     pub(super) fn from_reservation(reservation: &Value) -> Option<Self> {
         KINDS.into_iter().find_map(|kind| {
             let text = reservation.get(kind)?.as_str()?;
@@ -54,7 +55,8 @@ impl Identifier {
     }
 }
 
-/// Reads bytes in hexadecimal digits, or a text in inner quotes; returns `None` for other text.
+/// Reads the bytes of an identifier from hexadecimal digits, or from a text in inner quotes;
+/// returns `None` for other text.
 fn octets(text: &str) -> Option<Vec<u8>> {
     let trimmed = text.trim();
     match trimmed.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
@@ -63,14 +65,14 @@ fn octets(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Key by which a command names one reservation.
+/// Address or client identifier by which a command names one reservation.
 pub(super) enum ReservationSelector {
     Address(IpAddr),
     Identifier(Identifier),
 }
 
 impl ReservationSelector {
-    /// Returns true if the key names `reservation`.
+    /// Returns true if `reservation` has the address or identifier of this key.
     pub(super) fn matches(&self, reservation: &Value) -> bool {
         match self {
             Self::Address(address) => has_address(reservation, *address),
@@ -81,7 +83,7 @@ impl ReservationSelector {
     }
 }
 
-/// Returns true if `address` is reserved, as an address or as the first one of a prefix.
+/// Returns true if `reservation` reserves `address`, as an address or as the first one of a prefix.
 pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
     let is_it = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -96,7 +98,7 @@ pub(super) fn has_address(reservation: &Value, address: IpAddr) -> bool {
         || in_list("prefixes")
 }
 
-/// Returns the arguments of a command.
+/// Returns the arguments of a command about reservations; an error if they are no map.
 pub(super) fn parameters<'a>(
     request: &ReceivedCommand<'a>,
 ) -> Result<ArgumentFields<'a>, CommandAnswer> {
@@ -104,12 +106,13 @@ pub(super) fn parameters<'a>(
     fields.ok_or_else(|| CommandAnswer::error("Parameters missing or are not a map."))
 }
 
-/// Returns `subnet-id`, if it exists.
+/// Returns the argument `subnet-id` of a command, if it exists.
 pub(super) fn subnet_id(fields: &ArgumentFields<'_>) -> Result<Option<u32>, CommandAnswer> {
     fields.optional_number("subnet-id")
 }
 
-/// Returns the one reservation that `reservation-get` and `-del` name, with its subnet.
+/// Returns the key of the reservation that `reservation-get` or `reservation-del` names, with the
+/// number of its subnet.
 pub(super) fn read_selector(
     fields: &ArgumentFields<'_>,
 ) -> Result<(u32, ReservationSelector), CommandAnswer> {
@@ -149,7 +152,7 @@ pub(super) fn read_selector(
     Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Identifier(identifier.clone())))
 }
 
-/// Reads `identifier-type` and `identifier`.
+/// Returns the client identifier in the arguments `identifier-type` and `identifier`.
 pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<Identifier, CommandAnswer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let kind = text("identifier-type").ok_or_else(|| {

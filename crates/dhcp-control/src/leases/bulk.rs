@@ -1,4 +1,4 @@
-//! `lease6-bulk-apply`: many leases in one command.
+//! Command `lease6-bulk-apply`: changes of many leases in one command.
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +10,8 @@ use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
 use crate::family::CommandFamily;
 
-/// Deletes the leases of `deleted-leases`, then adds or replaces those of `leases`. A malformed
-/// lease refuses the command before anything has changed.
+/// Executes `lease6-bulk-apply`: deletes the leases in `deleted-leases`, then adds or replaces
+/// those in `leases`. A malformed lease refuses the command before anything has changed.
 pub(super) fn apply<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,
@@ -69,7 +69,8 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
     }
 }
 
-/// Deletes one lease. It skips a lease that is named by its client and does not exist.
+/// Deletes the lease that `selector` names; counts it in `done`, or adds a report to `failed`. Does
+/// nothing for a lease that is named by its client and does not exist.
 fn delete<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     selector: &LeaseSelector<F>,
@@ -96,7 +97,8 @@ fn delete<F: CommandFamily>(
     }
 }
 
-/// Returns the report about a lease that failed: its type and address from `lease`, and the reason.
+/// Returns the report about a lease of `lease6-bulk-apply` that failed: its type and address from
+/// `lease`, and the reason from `answer`.
 fn failure(lease: &Value, answer: &CommandAnswer) -> Value {
     json!({
         "type": lease["type"],

@@ -1,4 +1,4 @@
-//! Commands that change leases.
+//! Control commands that change leases.
 
 use core::net::IpAddr;
 
@@ -14,8 +14,7 @@ use crate::extended_info::check_extended_info;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// Refuses a lease without a client unless it is declined: no lease file of Kea contains such a
-/// lease.
+/// Checks that a lease has a client or is declined: no lease file of Kea contains any other lease.
 fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAnswer> {
     let state = F::state(lease);
     if state == LeaseState::Declined {
@@ -32,7 +31,7 @@ fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAns
     }
 }
 
-/// Returns the lease that `fields` describe.
+/// Returns the lease that `fields`, the arguments of a command, describe.
 pub(super) fn read_lease<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
     backend: &dyn CommandBackend<Family = F>,
@@ -89,7 +88,8 @@ pub(super) fn update<F: CommandFamily>(
     }))
 }
 
-/// Replaces a lease, or adds it if `creates`; returns true if it was added.
+/// Replaces the stored lease of the address by `lease`, or adds it if `creates`; returns true if it
+/// was added.
 pub(super) fn put<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     lease: F::Lease,
@@ -125,8 +125,8 @@ pub(super) fn put<F: CommandFamily>(
     }
 }
 
-/// Returns true if a client registered an address that it had chosen itself (RFC 9686); Kea's
-/// number.
+/// Returns true if `state` is that of an address that its client chose itself and registered (RFC
+/// 9686).
 fn is_registered(state: LeaseState) -> bool {
     state as u8 == 4
 }

@@ -1,4 +1,4 @@
-//! Commands that show leases.
+//! Control commands that show leases.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -216,7 +216,7 @@ fn map<'a>(request: &ReceivedCommand<'a>) -> Result<ArgumentFields<'a>, CommandA
     fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))
 }
 
-/// Returns the one text that a command needs.
+/// Returns the text in the argument `name`, the only one that a command needs.
 fn parameter<'a>(request: &ReceivedCommand<'a>, name: &str) -> Result<&'a str, CommandAnswer> {
     let value = map(request)?
         .get(name)
@@ -245,7 +245,7 @@ fn listed<F: CommandFamily>(leases: &[F::Lease]) -> CommandAnswer {
     list.answer::<F>()
 }
 
-/// Leases that are added to an answer, as text.
+/// JSON text of the leases that a command adds to its answer one by one.
 #[derive(Default)]
 struct LeaseListText {
     text: String,

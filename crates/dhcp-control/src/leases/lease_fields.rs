@@ -1,4 +1,4 @@
-//! Common part of both families' leases as JSON.
+//! Lease fields that both families have, as JSON in commands and answers.
 
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
@@ -14,11 +14,11 @@ use crate::subnet_facts::SubnetFacts;
 use crate::text::type_name;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
 
-/// Fewest and most bytes of a client identifier.
+/// Permitted lengths of a DHCPv4 client identifier, in bytes.
 pub(super) const CLIENT_ID_OCTETS: RangeInclusive<usize> = 2..=255;
-/// Fewest and most bytes of a DUID (RFC 9915 §11.1).
+/// Permitted lengths of a DUID, in bytes (RFC 9915 §11.1).
 pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
-/// Names of the lease states, in the order of their numbers.
+/// Kea's names of the lease states, in the order of their numbers.
 pub(super) const STATES: [&str; 5] =
     ["default", "declined", "expired-reclaimed", "released", "registered"];
 
@@ -41,7 +41,7 @@ macro_rules! common {
 pub(super) use common;
 
 impl LeaseFields<'_> {
-    /// Adds the keys of both families to `map`.
+    /// Adds the lease's fields that both families have to `map`.
     pub(crate) fn show(&self, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("subnet-id", json!(self.subnet_id));
@@ -60,7 +60,8 @@ impl LeaseFields<'_> {
     }
 }
 
-/// Returns the subnet that the fields of a lease name, or the one that its address belongs to.
+/// Returns the subnet that the fields of a lease in a command name, or the one that its address
+/// belongs to.
 pub(super) fn subnet_for(
     fields: &ArgumentFields<'_>,
     address: IpAddr,
@@ -94,7 +95,8 @@ pub(super) fn subnet_for(
     Ok(facts)
 }
 
-/// Common fields of a lease in a command, after its address, client and subnet.
+/// Fields of a lease in a command that both families have, other than its address, client and
+/// subnet.
 pub(super) struct CommandLeaseFields {
     pub(super) pool_id: u32,
     pub(super) valid_lifetime_s: u32,
@@ -107,7 +109,7 @@ pub(super) struct CommandLeaseFields {
 }
 
 impl CommandLeaseFields {
-    /// Reads the fields; `address` is for error texts.
+    /// Reads the lease's fields from a command's arguments; `address` is for error texts.
     pub(super) fn read(
         fields: &ArgumentFields<'_>,
         subnet: &SubnetFacts,
@@ -141,7 +143,8 @@ impl CommandLeaseFields {
     }
 }
 
-/// Returns the time of the client's last transaction, if `expire` determines it.
+/// Returns the time of the client's last transaction in wall-clock seconds, if the argument
+/// `expire` determines it.
 fn cltt(
     fields: &ArgumentFields<'_>,
     valid_lifetime_s: u32,
@@ -170,7 +173,8 @@ fn state(number: u8) -> Result<LeaseState, CommandAnswer> {
     })
 }
 
-/// Returns the user context as it is stored, with the `comment` of the lease in it.
+/// Returns the user context in a command's arguments as leases store it, with the `comment` of the
+/// lease in it.
 fn user_context(fields: &ArgumentFields<'_>) -> Result<Box<str>, CommandAnswer> {
     let context = fields.get("user-context");
     let mut map = match context {
@@ -204,13 +208,13 @@ fn user_context(fields: &ArgumentFields<'_>) -> Result<Box<str>, CommandAnswer> 
     }
 }
 
-/// Refuses a user context that a lease cannot keep.
+/// Checks that a lease can store the user context `context`; an error answer if not.
 pub(super) fn check_storable_context(context: &str) -> Result<(), CommandAnswer> {
     check_user_context(context)
         .map_err(|fault| CommandAnswer::error(format!("Invalid user context: {fault}.")))
 }
 
-/// Reads an identifier whose number of bytes is one of `lens`.
+/// Reads the bytes of a client identifier or DUID from text; their number must be in `lens`.
 pub(super) fn identifier(text: &str, lens: RangeInclusive<usize>) -> Result<Vec<u8>, String> {
     let (least, most) = lens.into_inner();
     let octets = octets_from_hex(text)?;
@@ -224,7 +228,7 @@ pub(super) fn identifier(text: &str, lens: RangeInclusive<usize>) -> Result<Vec<
     Ok(octets)
 }
 
-/// Reads a hardware address. Kea's texts have no type; it is Ethernet.
+/// Reads a hardware address from text. Kea's texts have no hardware type; the type is Ethernet.
 pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     let octets = octets_from_colon_hex(text)?;
     if octets.len() > dhcp_lease::identity::HARDWARE_ADDRESS_MAX {
@@ -234,7 +238,7 @@ pub(super) fn hardware(text: &str) -> Result<HardwareAddress, String> {
     }
 }
 
-/// Returns `item`, an item of a list of maps, as a map.
+/// Returns `item`, an element of a list in a command, as a map; an error answer if it is none.
 pub(super) fn as_map<'a>(item: &'a Value) -> Result<ArgumentFields<'a>, CommandAnswer> {
     match item {
         Value::Object(map) => Ok(ArgumentFields(map)),

@@ -1,4 +1,4 @@
-//! Commands of the hook library `lease_cmds`.
+//! Control commands of the hook library `lease_cmds`, which show and change leases.
 
 mod bulk;
 mod change;
@@ -17,7 +17,7 @@ use crate::command::CommandDefinition;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// Returns all of these commands.
+/// Returns the definitions of all commands of the hook library `lease_cmds`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::LeaseCommands, name, run);
     vec![
@@ -44,7 +44,8 @@ pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     ]
 }
 
-/// Answers that there is no shared free lease queue, which exists in SQL tables only.
+/// Answers a command about the shared free lease queue that the server has none: the queue exists
+/// in SQL tables only.
 fn no_shared_queue<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
     _backend: &mut dyn CommandBackend<Family = F>,

@@ -1,4 +1,4 @@
-//! Lease that `lease#-get`, `lease#-del` and `lease6-bulk-apply` name.
+//! Selection of the lease that `lease#-get`, `lease#-del` or `lease6-bulk-apply` names.
 
 use dhcp_lease::ClientKey;
 
@@ -9,30 +9,30 @@ use crate::backend::LeaseAdministration;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
-/// One lease, named by its address or by its client and subnet.
+/// Selection of one lease, by its address or by its client and subnet.
 pub(super) struct LeaseSelector<F: CommandFamily> {
-    /// Kind of the lease.
+    /// Kind of the selected lease: address or prefix.
     pub(super) kind: F::Kind,
-    /// Key that names the lease.
+    /// Address or client that selects the lease.
     pub(super) by: LeaseSelectorKey<F>,
 }
 
-/// Key that names a lease.
+/// Address or client that selects a lease.
 pub(super) enum LeaseSelectorKey<F: CommandFamily> {
-    /// Address of the lease.
+    /// IP address of the selected lease.
     Address(F::Ip),
-    /// Client of the lease.
+    /// Client and subnet of the selected lease.
     Client(LeaseSelectorClient),
 }
 
-/// Client in a subnet.
+/// Client of a selected lease, and its subnet.
 pub(super) struct LeaseSelectorClient {
-    /// True if `octets` are a hardware address.
+    /// True if `octets` are the client's hardware address.
     is_hardware: bool,
-    /// Bytes of the identifier.
+    /// Bytes of the client's identifier.
     pub(super) octets: Vec<u8>,
     subnet_id: u32,
-    /// v6: IAID of the association.
+    /// IAID of the lease's identity association, for DHCPv6.
     iaid: u32,
 }
 
@@ -46,8 +46,8 @@ fn whole_u32(fields: &ArgumentFields<'_>, name: &str) -> Result<Option<u32>, Com
 }
 
 impl<F: CommandFamily> LeaseSelector<F> {
-    /// Reads the fields that name a lease; `purpose` is the command's word in texts, "Query" or
-    /// "Delete".
+    /// Reads the selection of a lease from a command's arguments; `purpose` is the command's word
+    /// in error texts, "Query" or "Delete".
     pub(super) fn read(
         fields: Option<ArgumentFields<'_>>,
         purpose: &str,
@@ -78,7 +78,7 @@ impl<F: CommandFamily> LeaseSelector<F> {
         Ok(Self { kind, by })
     }
 
-    /// Returns the lease itself.
+    /// Returns the selected lease from `leases`; `None` if there is none.
     pub(super) fn find(&self, leases: &dyn LeaseAdministration<F>) -> Option<F::Lease> {
         let client = match &self.by {
             LeaseSelectorKey::Address(ip) => return leases.find(*ip, self.kind),
@@ -97,7 +97,7 @@ impl<F: CommandFamily> LeaseSelector<F> {
     }
 }
 
-/// Reads an address of the family.
+/// Reads an IP address of the family `F` from text.
 pub(super) fn address<F: CommandFamily>(text: &str) -> Result<F::Ip, CommandAnswer> {
     text.parse().map_err(|_| match text.parse::<core::net::IpAddr>() {
         Ok(_) => {

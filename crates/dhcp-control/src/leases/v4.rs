@@ -1,4 +1,4 @@
-//! DHCPv4 leases in commands and answers.
+//! DHCPv4 leases in control commands and their answers.
 
 use core::net::{IpAddr, Ipv4Addr};
 

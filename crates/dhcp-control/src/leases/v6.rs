@@ -1,4 +1,4 @@
-//! DHCPv6 leases in commands and answers.
+//! DHCPv6 leases in control commands and their answers.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -18,7 +18,7 @@ use crate::ip_version::IpVersion;
 use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
 
-/// DUID that Kea shows if there is none.
+/// DUID that Kea shows for a lease that has none.
 const EMPTY_DUID: [u8; 3] = [0; 3];
 
 impl CommandFamily for V6 {
@@ -140,7 +140,8 @@ impl FromCommand for V6 {
     }
 }
 
-/// Returns the address or prefix of the lease: `type` and, for a prefix, `prefix-len`.
+/// Returns the address or prefix of a lease in a command, from `type` and, for a prefix,
+/// `prefix-len`.
 fn resource(fields: &ArgumentFields<'_>, address: Ipv6Addr) -> Result<Resource, CommandAnswer> {
     match fields.optional_text("type")? {
         None | Some("IA_NA") => Ok(Resource::address(address)),

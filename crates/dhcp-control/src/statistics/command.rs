@@ -1,4 +1,4 @@
-//! Commands about statistics, and their answers.
+//! Control commands about statistics, and their answers.
 
 use serde_json::json;
 
@@ -6,23 +6,26 @@ use super::{Statistics, text_writer};
 use crate::answer::CommandAnswer;
 use crate::text::kea_json;
 
-/// Command about statistics, read and checked. A missing optional name means all statistics.
+/// Control command about statistics, read and checked. A missing optional name means all
+/// statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatisticCommand {
-    /// `statistic-get`.
+    /// Command `statistic-get`, with the name of the statistic.
     Get(String),
-    /// `statistic-get-all`, `statistic-global-get-all`.
+    /// Command `statistic-get-all` or `statistic-global-get-all`.
     All {
-        /// True to leave out statistics of subnets and pools.
+        /// True to leave statistics of subnets and pools out of the answer.
         is_global_only: bool,
     },
-    /// `statistic-reset`, `statistic-reset-all`.
+    /// Command `statistic-reset` or `statistic-reset-all`, with the name of the statistic.
     Reset(Option<String>),
-    /// `statistic-remove`, `statistic-remove-all`.
+    /// Command `statistic-remove` or `statistic-remove-all`, with the name of the statistic.
     Remove(Option<String>),
-    /// `statistic-sample-age-set`, `-set-all`: age in seconds.
+    /// Command `statistic-sample-age-set` or `statistic-sample-age-set-all`, with the name of the
+    /// statistic and the age in seconds.
     SetAge(Option<String>, u64),
-    /// `statistic-sample-count-set`, `-set-all`.
+    /// Command `statistic-sample-count-set` or `statistic-sample-count-set-all`, with the name of
+    /// the statistic and the number of samples.
     SetCount(Option<String>, u32),
 }
 

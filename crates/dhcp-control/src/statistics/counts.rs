@@ -1,67 +1,67 @@
-//! Counts of a server, as plain numbers.
+//! Counts of messages and leases of a DHCP server, as plain numbers.
 
 use super::names::{self, ADDRESSES, LeaseNames, NAS, PDS, StatisticName, StatisticScope};
 use crate::ip_version::IpVersion;
 
-/// All counts of a server, at one moment.
+/// All counts of a DHCP server at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
     /// Counts of the whole server, under Kea's names (`pkt4-received`, `v4-allocation-fail`):
     /// messages, drops, failed allocations. A missing count is 0.
     pub server: Vec<(&'static str, u64)>,
-    /// Counts of every subnet of the configuration.
+    /// Counts of leases and events of every subnet of the configuration.
     pub subnets: Vec<SubnetCounts>,
 }
 
-/// Counts of a subnet.
+/// Counts of leases and events of one subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetCounts {
-    /// Number of the subnet, `id`.
+    /// Number (`id`) of the subnet.
     pub id: u32,
-    /// Pools of addresses. Pools with equal numbers are shown as one.
+    /// Counts of the subnet's address pools. Pools with equal numbers are shown as one.
     pub pools: Vec<PoolCounts>,
-    /// Pools of prefixes.
+    /// Counts of the subnet's pools of delegated prefixes.
     pub prefix_pools: Vec<PoolCounts>,
-    /// Addresses that belong to no pool.
+    /// Counts of the subnet's leased addresses that belong to no pool.
     pub outside: LeaseCounts,
-    /// Prefixes that belong to no pool.
+    /// Counts of the subnet's delegated prefixes that belong to no pool.
     pub outside_prefixes: LeaseCounts,
-    /// Other counts, under Kea's names without `subnet[].`: `v4-lease-reuses`.
+    /// Other counts of the subnet, under Kea's names without `subnet[].`: `v4-lease-reuses`.
     pub events: Vec<(&'static str, u64)>,
 }
 
-/// Counts of a pool.
+/// Counts of leases of one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Number of the pool, `pool-id`.
+    /// Number (`pool-id`) of the pool.
     pub id: u32,
     /// Number of addresses or prefixes in the pool.
     pub total: u128,
-    /// Counts of its leases.
+    /// Counts of the pool's leases.
     pub leases: LeaseCounts,
 }
 
-/// Counts of leases.
+/// Counts of leases of a pool, or of those outside all pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaseCounts {
-    /// Leases that exist now, declined ones included.
+    /// Number of leases that exist now, declined ones included.
     pub assigned: u64,
-    /// Declined leases that exist now.
+    /// Number of declined leases that exist now.
     pub declined: u64,
-    /// Leases given since the start.
+    /// Number of leases given since the start of the server.
     pub cumulative_assigned: u64,
-    /// Leases reclaimed since the start.
+    /// Number of leases reclaimed since the start of the server.
     pub reclaimed: u64,
-    /// Declined leases that were reclaimed since the start.
+    /// Number of declined leases that were reclaimed since the start of the server.
     pub reclaimed_declined: u64,
-    /// v6: addresses that are registered by clients now (RFC 9686).
+    /// Number of addresses that clients have registered now, for DHCPv6 (RFC 9686).
     pub registered: u64,
-    /// v6: addresses registered since the start.
+    /// Number of addresses registered since the start of the server, for DHCPv6.
     pub cumulative_registered: u64,
 }
 
 impl LeaseCounts {
-    /// Adds `other`.
+    /// Adds each count of `other` to this one's.
     fn add(&mut self, other: &Self) {
         self.assigned += other.assigned;
         self.declined += other.declined;
@@ -73,7 +73,7 @@ impl LeaseCounts {
     }
 }
 
-/// Totals and leases of several pools.
+/// Number of addresses or prefixes, and counts of leases, summed over several pools.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PoolTotals {
     pub(crate) total: u128,
@@ -97,22 +97,22 @@ impl PoolTotals {
 }
 
 impl SubnetCounts {
-    /// Returns the sum of all addresses of the subnet.
+    /// Returns the sum of the counts of all addresses of the subnet, in pools and outside.
     pub(crate) fn addresses(&self) -> PoolTotals {
         PoolTotals::from_pools(&self.pools, &self.outside)
     }
 
-    /// Returns the sum of all prefixes of the subnet.
+    /// Returns the sum of the counts of all delegated prefixes of the subnet, in pools and outside.
     pub(crate) fn prefixes(&self) -> PoolTotals {
         PoolTotals::from_pools(&self.prefix_pools, &self.outside_prefixes)
     }
 }
 
-/// Callback for each statistic.
+/// Function that gets the name and the value of each statistic.
 type Visit<'a> = &'a mut dyn FnMut(StatisticName, u128);
 
 impl ServerCounts {
-    /// Calls `visit` with every statistic that a server of `version` has.
+    /// Calls `visit` with the name and the value of every statistic that a server of `version` has.
     pub fn for_each(&self, version: IpVersion, visit: Visit<'_>) {
         listed(StatisticScope::Global, names::always_shown(version), &self.server, visit);
         let addresses = if version == IpVersion::V4 { &ADDRESSES } else { &NAS };
@@ -135,7 +135,8 @@ impl ServerCounts {
     }
 }
 
-/// Visits the names of a list, and those that are always shown.
+/// Calls `visit` with each count in `listed`, and with 0 for each name in `always` that is not
+/// listed.
 fn listed(
     scope: StatisticScope,
     always: &[&'static str],
@@ -152,7 +153,7 @@ fn listed(
     }
 }
 
-/// Visits the lease counts of a whole subnet or server.
+/// Calls `visit` with the lease counts of a whole subnet or server.
 fn visit_lease_counts(
     scope: StatisticScope,
     version: IpVersion,
@@ -175,7 +176,7 @@ fn visit_lease_counts(
     }
 }
 
-/// Visits the counts of a subnet's pools, those with equal numbers as one.
+/// Calls `visit` with the lease counts of a subnet's pools; pools with equal numbers are summed.
 fn visit_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, visit: Visit<'_>) {
     for pool in merged(&subnet.pools) {
         let scope = StatisticScope::Pool(subnet.id, pool.id);
@@ -200,7 +201,7 @@ fn visit_pools(subnet: &SubnetCounts, version: IpVersion, names: &LeaseNames, vi
     }
 }
 
-/// Returns one pool for all pools of each number, ascending.
+/// Returns the pools' counts summed per `pool-id`, ascending by that number.
 pub(crate) fn merged(pools: &[PoolCounts]) -> Vec<PoolCounts> {
     let mut merged: Vec<PoolCounts> = Vec::with_capacity(pools.len());
     let mut sorted = pools.to_vec();

@@ -27,17 +27,18 @@ use observation::{Observation, SampleLimit};
 use crate::ip_version::IpVersion;
 use crate::text::time_stamp;
 
-/// Default number of samples that are kept of a statistic (`statistic-default-sample-count`).
+/// Default number of samples that a statistic keeps (`statistic-default-sample-count`).
 pub const DEFAULT_SAMPLE_COUNT: usize = 20;
 
-/// Statistics of a server over time.
+/// Statistics of a server, each with the samples of its recent values.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     version: IpVersion,
-    /// Statistics in the order in which counts are visited, which hardly ever changes.
+    /// Statistics with their samples, in the order in which counts are visited, which hardly ever
+    /// changes.
     observations: Vec<(StatisticName, Observation)>,
     default_limit: SampleLimit,
-    /// Wall clock of the last reading of the counts, microseconds.
+    /// Wall-clock time at which the counts were last read, in microseconds since 1970.
     wall_us: u64,
 }
 
@@ -53,8 +54,9 @@ impl Statistics {
         }
     }
 
-    /// Takes the defaults of a configuration: `statistic-default-sample-count` and, if that is 0,
-    /// `statistic-default-sample-age` in seconds. They apply to new statistics.
+    /// Sets the default limits of new statistics from a configuration:
+    /// `statistic-default-sample-count` and, if that is 0, `statistic-default-sample-age` in
+    /// seconds. They apply to new statistics.
     pub fn set_default_limits(&mut self, count: u32, age_s: u32) {
         self.default_limit = match count {
             0 => SampleLimit::Age(u64::from(age_s) * US_PER_S),
@@ -86,7 +88,7 @@ impl Statistics {
         observations.truncate(at);
     }
 
-    /// Ends the history of the leases of all subnets and pools, as Kea does with a new
+    /// Ends the history of the lease statistics of all subnets and pools, as Kea does with a new
     /// configuration: each statistic has one sample, and cumulative ones count from 0.
     pub fn restart_subnets(&mut self) {
         let (wall_us, limit) = (self.wall_us, self.default_limit);
@@ -99,13 +101,14 @@ impl Statistics {
         }
     }
 
-    /// Returns the samples of `name`, newest first; `None` if there is no such statistic.
+    /// Returns the samples of the statistic `name` as JSON, newest first; `None` if there is no
+    /// such statistic.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {
         self.find(name).and_then(|at| samples_to_json(&self.observations[at].1))
     }
 
-    /// Returns all statistics, or those of the whole server only.
+    /// Returns all statistics with their samples as JSON, or those of the whole server only.
     #[must_use]
     pub fn all(&self, global_only: bool) -> Value {
         let mut map = Map::new();
@@ -120,7 +123,7 @@ impl Statistics {
         Value::Object(map)
     }
 
-    /// Restarts `name` at 0; returns true if there is such a statistic.
+    /// Restarts the statistic `name` at 0; returns true if there is such a statistic.
     pub fn reset(&mut self, name: &str) -> bool {
         let wall_us = self.wall_us;
         self.change(name, |seen| seen.reset(wall_us))
@@ -134,7 +137,7 @@ impl Statistics {
         }
     }
 
-    /// Hides `name` until it changes; returns true if there is such a statistic.
+    /// Hides the statistic `name` until it changes; returns true if there is such a statistic.
     pub fn remove(&mut self, name: &str) -> bool {
         self.change(name, Observation::remove)
     }
@@ -146,23 +149,24 @@ impl Statistics {
         }
     }
 
-    /// Keeps at most `count` samples of `name`; returns true if there is such a statistic. The
-    /// newest sample stays for any `count`.
+    /// Sets the maximum number of samples of the statistic `name`; returns true if there is such a
+    /// statistic. The newest sample stays for any `count`.
     pub fn set_count(&mut self, name: &str, count: u32) -> bool {
         self.change(name, |seen| seen.set_limit(SampleLimit::Count(count as usize)))
     }
 
-    /// Keeps at most `count` samples of all statistics, also of future ones.
+    /// Sets the maximum number of samples of all statistics, also of future ones.
     pub fn set_count_of_all(&mut self, count: u32) {
         self.set_limit_of_all(SampleLimit::Count(count as usize));
     }
 
-    /// Keeps samples of `name` for `age_s` seconds; returns true if there is such a statistic.
+    /// Sets the age, in seconds, up to which the statistic `name` keeps samples; returns true if
+    /// there is such a statistic.
     pub fn set_age(&mut self, name: &str, age_s: u64) -> bool {
         self.change(name, |seen| seen.set_limit(SampleLimit::Age(age_s.saturating_mul(US_PER_S))))
     }
 
-    /// Keeps samples of all statistics for `age_s` seconds, also of future ones.
+    /// Sets the age, in seconds, up to which all statistics keep samples, also future ones.
     pub fn set_age_of_all(&mut self, age_s: u64) {
         self.set_limit_of_all(SampleLimit::Age(age_s.saturating_mul(US_PER_S)));
     }
@@ -189,7 +193,7 @@ impl Statistics {
         true
     }
 
-    /// Returns the position of the statistic whose name is `text`.
+    /// Returns the position in `observations` of the statistic whose name is `text`.
     fn find(&self, text: &str) -> Option<usize> {
         let (scope, counted) = names::split(text);
         let is_it = |(name, _): &(StatisticName, Observation)| {
@@ -212,7 +216,7 @@ pub(crate) fn count_to_json(value: i128) -> Value {
     i64::try_from(value).map_or_else(|_| Value::from(value as u64), Value::from)
 }
 
-/// Returns the nearest number that JSON has here: of `i64` or of `u64`.
+/// Returns the nearest number that a JSON value can hold: one of `i64` or of `u64`.
 fn bounded(value: i128) -> i128 {
     value.clamp(i64::MIN.into(), u64::MAX.into())
 }

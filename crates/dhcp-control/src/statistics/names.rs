@@ -1,29 +1,29 @@
-//! Scopes and names of statistics.
+//! Scopes and names of statistics, as Kea spells them.
 // Names after Kea's manual, appendix on statistics, and the lists that its servers start with.
 
 use core::fmt;
 
 use crate::ip_version::IpVersion;
 
-/// Scope of a statistic.
+/// Scope of a statistic: the server, a subnet or a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatisticScope {
-    /// Whole server.
+    /// The whole server.
     Global,
-    /// Subnet, by `id`.
+    /// The subnet with this `id`.
     Subnet(u32),
-    /// Address pools of a subnet that share a `pool-id`.
+    /// The address pools of a subnet that share a `pool-id`: the subnet's `id` and that number.
     Pool(u32, u32),
-    /// Prefix pools of a subnet that share a `pool-id`.
+    /// The prefix pools of a subnet that share a `pool-id`: the subnet's `id` and that number.
     PrefixPool(u32, u32),
 }
 
-/// Whole name of a statistic: `subnet[1].pool[0].assigned-addresses`.
+/// Full name of a statistic: `subnet[1].pool[0].assigned-addresses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatisticName {
     /// Scope of the statistic.
     pub scope: StatisticScope,
-    /// Name within the scope.
+    /// Name of the statistic within its scope.
     pub counted: &'static str,
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for StatisticName {
     }
 }
 
-/// Splits a written name into its scope and the name within it; a name that does not begin like a
-/// scope is global as a whole.
+/// Splits the written name of a statistic into its scope and the name within it; a name that does
+/// not begin like a scope is global as a whole.
 pub(super) fn split(text: &str) -> (StatisticScope, &str) {
     let Some((subnet, rest)) = numbered(text, "subnet") else {
         return (StatisticScope::Global, text);
@@ -63,7 +63,7 @@ fn numbered<'a>(text: &'a str, word: &str) -> Option<(u32, &'a str)> {
     (number.to_string() == digits).then_some((number, rest))
 }
 
-/// Names of one kind of leases in statistics.
+/// Kea's names of the statistics of one kind of leases.
 #[derive(Debug)]
 pub(super) struct LeaseNames {
     pub(super) total: &'static str,
@@ -71,32 +71,33 @@ pub(super) struct LeaseNames {
     pub(super) cumulative: &'static str,
 }
 
-/// Names of v4 addresses.
+/// Kea's names of the statistics of DHCPv4 addresses.
 pub(super) const ADDRESSES: LeaseNames = LeaseNames {
     total: "total-addresses",
     assigned: "assigned-addresses",
     cumulative: "cumulative-assigned-addresses",
 };
-/// Names of v6 addresses.
+/// Kea's names of the statistics of DHCPv6 addresses.
 pub(super) const NAS: LeaseNames = LeaseNames {
     total: "total-nas",
     assigned: "assigned-nas",
     cumulative: "cumulative-assigned-nas",
 };
-/// Names of v6 prefixes.
+/// Kea's names of the statistics of DHCPv6 prefixes.
 pub(super) const PDS: LeaseNames = LeaseNames {
     total: "total-pds",
     assigned: "assigned-pds",
     cumulative: "cumulative-assigned-pds",
 };
 
-/// Returns whether a statistic of a subnet counts leases or addresses, not messages.
+/// Returns true if the statistic `counted` of a subnet counts leases or addresses, not messages.
 pub(super) fn is_of_leases(counted: &str) -> bool {
     const ENDS: [&str; 4] = ["-addresses", "-nas", "-pds", "-leases"];
     ENDS.iter().any(|end| counted.ends_with(end))
 }
 
-/// Returns the names that a server of `version` always shows, with 0 if nothing was counted.
+/// Returns the names of the global statistics that a server of `version` always shows, with 0 if
+/// nothing was counted.
 #[must_use]
 pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
     match version {
@@ -105,7 +106,8 @@ pub fn always_shown(version: IpVersion) -> &'static [&'static str] {
     }
 }
 
-/// Returns the names that a subnet always shows in addition to those of its leases.
+/// Returns the names of the statistics that a subnet always shows in addition to those of its
+/// leases.
 pub(crate) fn always_shown_of_subnets(version: IpVersion) -> &'static [&'static str] {
     match version {
         IpVersion::V4 => &["v4-lease-reuses", "v4-reservation-conflicts"],

@@ -1,33 +1,33 @@
-//! One statistic over time.
+//! One statistic of a server with its samples over time.
 
 use std::collections::VecDeque;
 
-/// Limit on the kept samples.
+/// Limit of the samples that a statistic keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SampleLimit {
-    /// Most samples; at least one is kept.
+    /// Maximum number of samples; at least one is kept.
     Count(usize),
-    /// Greatest age of samples relative to the newest, microseconds.
+    /// Maximum age of samples relative to the newest, in microseconds.
     Age(u64),
 }
 
-/// Value at a time.
+/// Value of a statistic at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatisticSample {
     pub(super) value: i128,
     pub(super) wall_us: u64,
 }
 
-/// Statistic with its samples, newest first.
+/// One statistic of a server with its samples, newest first.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
-    /// Count of the server at the last reading.
+    /// Count of the server when it was last read.
     raw: i128,
-    /// Value of `raw` at the last reset; values are counted from there.
+    /// Count of the server at the last reset; values of the statistic are counted from there.
     offset: i128,
     samples: VecDeque<StatisticSample>,
     limit: SampleLimit,
-    /// True if the statistic was removed, and has not changed since.
+    /// True if a command removed the statistic and its count has not changed since.
     is_removed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Observation {
         Self { raw, offset: 0, samples, limit, is_removed: false }
     }
 
-    /// Records that the server's count is `raw` now.
+    /// Records that the server's count is `raw` at the time `wall_us`.
     pub(super) fn observe(&mut self, raw: i128, wall_us: u64) {
         if raw == self.raw {
             return;
@@ -52,14 +52,14 @@ impl Observation {
         self.cut();
     }
 
-    /// Restarts counting at 0, with one sample of that value.
+    /// Restarts the statistic at 0, with one sample of that value.
     pub(super) fn reset(&mut self, wall_us: u64) {
         self.offset = self.raw;
         self.samples.clear();
         self.samples.push_front(StatisticSample { value: 0, wall_us });
     }
 
-    /// Ends the history, as for a statistic that Kea deletes and adds again: the value restarts at
+    /// Ends the statistic's history, as if Kea deleted it and added it again: the value restarts at
     /// 0 if `from_zero`, else it stays.
     pub(super) fn restart(&mut self, wall_us: u64, limit: SampleLimit, from_zero: bool) {
         *self = Self::new(self.raw, wall_us, limit);
@@ -68,7 +68,7 @@ impl Observation {
         }
     }
 
-    /// Hides the statistic until it changes; it then counts from here.
+    /// Hides the statistic until its count changes; it then counts from the present value.
     pub(super) fn remove(&mut self) {
         self.offset = self.raw;
         self.is_removed = true;
@@ -79,7 +79,7 @@ impl Observation {
         self.cut();
     }
 
-    /// Returns the samples, newest first; `None` if the statistic was removed.
+    /// Returns the samples of the statistic, newest first; `None` if a command removed it.
     pub(super) fn samples(&self) -> Option<impl Iterator<Item = &StatisticSample>> {
         (!self.is_removed).then(|| self.samples.iter())
     }

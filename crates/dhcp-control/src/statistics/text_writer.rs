@@ -10,13 +10,13 @@ use super::observation::StatisticSample;
 use super::{StatisticName, StatisticScope, Statistics};
 use crate::text::time_stamp;
 
-/// Approximate number of bytes of a statistic.
+/// Approximate number of bytes of one statistic in the text.
 const USUAL_BYTES: usize = 128;
-/// Number of digits of the largest number.
+/// Number of decimal digits of the largest number in the text.
 const DIGITS_MAX: usize = 20;
 
-/// Returns the answer with all statistics, or those of the whole server only, as
-/// [`crate::kea_json`] would write it.
+/// Returns the answer with all statistics, or those of the whole server only, as the JSON text that
+/// [`crate::kea_json`] would write.
 pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
     let mut text = String::with_capacity(statistics.observations.len() * USUAL_BYTES);
     let mut stamps = BTreeMap::new();

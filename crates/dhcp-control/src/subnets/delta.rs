@@ -1,11 +1,12 @@
-//! Parts of a subnet that are added to another or removed from it (`subnet#-delta-add` and `-del`).
-//! A pool or option of one equals one of the other if their identifying keys agree.
+//! Parts of a subnet that a command adds to another subnet or removes from it (`subnet#-delta-add`,
+//! `subnet#-delta-del`). A pool or option of one subnet equals one of the other if their
+//! identifying keys agree.
 
 use core::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-/// Adds everything in `new` to `old`.
+/// Adds every part of the subnet `new` to the subnet `old`.
 pub(super) fn add(old: &mut Map<String, Value>, new: &Map<String, Value>) {
     for (key, value) in new {
         match (old.get_mut(key), value) {
@@ -37,12 +38,13 @@ fn add_items(key: &str, old: &mut Vec<Value>, new: &[Value]) {
     }
 }
 
-/// Removes everything in `removal` from `old`, a subnet.
+/// Removes every part in `removal` from the subnet `old`.
 pub(super) fn delete(old: &mut Map<String, Value>, removal: &Map<String, Value>) {
     delete_fields(old, removal, &["id", "subnet"]);
 }
 
-/// Removes the fields of `removal` from `old`. The fields `identity` stay while there are others.
+/// Removes the fields in `removal` from the map `old`. The fields `identity` stay while there are
+/// others.
 fn delete_fields(old: &mut Map<String, Value>, removal: &Map<String, Value>, identity: &[&str]) {
     for (key, value) in removal {
         let is_empty = match (old.get_mut(key), value) {
@@ -90,7 +92,7 @@ fn delete_items(key: &str, old: &mut Vec<Value>, removal: &[Value]) {
     }
 }
 
-/// Returns the keys that identify items of the list `key`.
+/// Returns the keys that identify items of the configuration list `key`.
 fn identity(key: &str) -> &'static [&'static str] {
     match key {
         "pools" => &["pool"],
@@ -124,7 +126,8 @@ fn are_same(list: &str, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Returns the first and the last address of a pool, which can be written in several forms.
+/// Returns the first and the last address of a pool in the configuration, which can write them in
+/// several forms.
 fn ends(pool: &Value) -> Option<(IpAddr, IpAddr)> {
     let text = pool.as_str()?;
     if let Some((first, last)) = text.split_once('-') {

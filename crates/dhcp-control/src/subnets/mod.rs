@@ -1,4 +1,5 @@
-//! Commands of the hook library `subnet_cmds`.
+//! Control commands of the hook library `subnet_cmds`, which show and change subnets and shared
+//! networks.
 
 mod delta;
 mod networks;
@@ -11,7 +12,7 @@ use crate::answer::{CommandAnswer, ResultCode};
 use crate::command::CommandDefinition;
 use crate::family::CommandFamily;
 
-/// Returns all of these commands.
+/// Returns the definitions of all commands of the hook library `subnet_cmds`.
 pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let of = |name, run| CommandDefinition::for_hook(Hook::SubnetCommands, name, run);
     vec![
@@ -31,7 +32,8 @@ pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     ]
 }
 
-/// Returns an answer such as `3 IPv4 subnets found`, with the result for "empty" if there are none.
+/// Returns an answer such as `3 IPv4 subnets found`, with the code [`ResultCode::Empty`] if `list`
+/// is empty.
 fn counted(list: &[Value], version: &str, what: &str) -> CommandAnswer {
     let count = list.len();
     let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };

@@ -1,4 +1,4 @@
-//! Commands about shared networks.
+//! Control commands about shared networks.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::configuration::{edit, root};
 use crate::document::{RESERVATIONS, items, prefix_of};
 use crate::family::CommandFamily;
 
-/// Key of the shared networks.
+/// Configuration key of the list of shared networks.
 const NETWORKS: &str = "shared-networks";
 
 pub(super) fn list<F: CommandFamily>(
@@ -140,7 +140,7 @@ pub(super) fn delete<F: CommandFamily>(
     })
 }
 
-/// Returns the network and the subnet that a command names.
+/// Returns the name of the shared network and the number of the subnet in a command's arguments.
 fn pair<'a>(request: &ReceivedCommand<'a>) -> Result<(&'a str, i128), CommandAnswer> {
     let (fields, command) = (request.named_map()?, request.name);
     let required = |key: &str| {

@@ -1,4 +1,4 @@
-//! Commands about subnets.
+//! Control commands about subnets.
 
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ pub(super) fn get<F: CommandFamily>(
     Ok(CommandAnswer::success(text).and_arguments(json!({ version.subnets(): [document] })))
 }
 
-/// Returns the one subnet in the arguments.
+/// Returns the only subnet in a command's arguments.
 fn subnet_argument<'a, F: CommandFamily>(
     request: &ReceivedCommand<'a>,
     hint: &str,
@@ -149,7 +149,7 @@ pub(super) fn delta_delete<F: CommandFamily>(
     change_subnet(request, backend, delta::delete)
 }
 
-/// Applies `change` to the subnet of the same `id`.
+/// Applies `change` to the subnet of the configuration that has the `id` of the command's subnet.
 fn change_subnet<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,

@@ -1,9 +1,9 @@
-//! Functions whose value is a string.
+//! Parses functions of expressions whose value is a string.
 
 use super::{ExpressionParser, ExpressionToken, LOWEST, ParsedExpression, condition, error};
 use crate::expression::{Conversion, ExpressionError, TextExpression};
 
-/// Functions of one text.
+/// Names of the functions of one text.
 const CONVERSIONS: [(&str, Conversion); 9] = [
     ("lcase", Conversion::Lower),
     ("ucase", Conversion::Upper),
@@ -17,7 +17,8 @@ const CONVERSIONS: [(&str, Conversion); 9] = [
 ];
 
 impl ExpressionParser<'_> {
-    /// Parses a function after its name; returns `None` when `word` names none.
+    /// Parses a function of an expression after its name `word`; returns `None` when `word` names
+    /// none.
     pub(super) fn function(
         &mut self,
         at: usize,

@@ -1,4 +1,5 @@
-//! Parses terms of messages: options, fields, additions of relay agents and vendors.
+//! Parses the terms of expressions that read messages: options, fields, additions of relay agents
+//! and vendors.
 
 use super::{
     Condition, ExpressionParser, ExpressionToken, ParsedExpression, TextExpression, error,
@@ -7,15 +8,16 @@ use crate::expression::{
     ExpressionError, Field4, Field6, OptionPath, OptionValueForm, PacketField, Print, Term,
 };
 
-/// Code of the relay agent information option of DHCPv4 (RFC 3046).
+/// Code of DHCPv4's relay agent information option (RFC 3046).
 const RELAY_AGENT_INFORMATION: u16 = 82;
-/// Sub-options of the relay agent information that hold characters.
+/// Sub-option codes of DHCPv4's relay agent information whose values are characters.
 const RELAY_CHARACTERS: [u16; 4] = [6, 14, 15, 17];
-/// Code of the option with the name of a DHCPv4 client (RFC 4702).
+/// Code of DHCPv4's client FQDN option (RFC 4702).
 const CLIENT_FQDN_4: u16 = 81;
-/// Code of the option with the name of a DHCPv6 client (RFC 4704).
+/// Code of DHCPv6's client FQDN option (RFC 4704).
 const CLIENT_FQDN_6: u16 = 39;
-/// Number of relay levels that Kea can name, from either end.
+/// Number of relay agents of a DHCPv6 message that expressions can name, from either end, as in
+/// Kea.
 const LEVELS_MAX: i64 = 32;
 
 const PACKET_FIELDS: [(&str, PacketField); 4] = [
@@ -40,7 +42,7 @@ const FIELDS4: [(&str, Field4); 9] = [
 const FIELDS6: [(&str, Field6); 2] =
     [("msgtype", Field6::MessageType), ("transid", Field6::TransactionId)];
 
-/// Part of an option that the expression uses: `.exists`, `.hex` or `.text`.
+/// Part of an option that an expression uses: `.exists`, `.hex` or `.text`.
 enum OptionAccessor {
     Exists,
     Octets,
@@ -52,7 +54,7 @@ fn value(term: Term) -> ParsedExpression {
 }
 
 impl ExpressionParser<'_> {
-    /// Parses the rest of a term, after its first word.
+    /// Parses the rest of a term of an expression, after its first word `word`.
     pub(super) fn term(
         &mut self,
         at: usize,
@@ -87,7 +89,8 @@ impl ExpressionParser<'_> {
         }
     }
 
-    /// Refuses a word of the other family.
+    /// Checks that the expression's family has the word `word`; an error if only the other family
+    /// has it.
     fn only(&self, at: usize, word: &str, v6: bool) -> Result<(), ExpressionError> {
         if self.vocabulary.is_v6() == v6 {
             return Ok(());
@@ -95,7 +98,7 @@ impl ExpressionParser<'_> {
         error(at, format!("`{word}` exists in {} only", if v6 { "DHCPv6" } else { "DHCPv4" }))
     }
 
-    /// Parses `.name`, one of `fields`.
+    /// Parses `.name`, where `name` is one of `fields`, and returns that field.
     fn field<T: Copy>(&mut self, fields: &[(&str, T)]) -> Result<T, ExpressionError> {
         self.expect(".")?;
         let (at, token) = self.take();
@@ -108,7 +111,7 @@ impl ExpressionParser<'_> {
         error(at, format!("{} is not one of: {}", token.name(), names.join(", ")))
     }
 
-    /// Parses `[code]`, or `[name]` where names are known.
+    /// Parses an option code, `[code]`, or `[name]` where names are known.
     fn code(&mut self, has_names: bool) -> Result<u16, ExpressionError> {
         self.expect("[")?;
         let code = match self.peek().clone() {
@@ -131,8 +134,8 @@ impl ExpressionParser<'_> {
         Ok(code)
     }
 
-    /// Parses the tokens after an option: further options inside of it, then the part used.
-    /// `has_names`: the inner options may have names.
+    /// Parses the tokens after an option: further options inside of it, then the part of it that
+    /// the expression uses. `has_names`: the inner options may have names.
     fn chain(
         &mut self,
         mut codes: Vec<u16>,
@@ -175,7 +178,7 @@ impl ExpressionParser<'_> {
         }
     }
 
-    /// Returns the form in which Kea prints the option at the end of `codes`.
+    /// Returns the form in which Kea prints the option at the end of the path `codes`.
     fn printed(&self, codes: &[u16]) -> Print {
         let [code] = *codes else { return Print::Octets };
         match code {
@@ -211,7 +214,8 @@ impl ExpressionParser<'_> {
         }
     }
 
-    /// Parses `[enterprise]`; 0 and `*` are any.
+    /// Parses an enterprise number in brackets, `[enterprise]`; returns `None` for 0 and `*`, which
+    /// mean any.
     fn enterprise(&mut self) -> Result<Option<u32>, ExpressionError> {
         self.expect("[")?;
         let number = if self.takes("*") { 0 } else { self.integer(0, u32::MAX.into())? };

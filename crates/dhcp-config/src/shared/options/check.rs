@@ -1,10 +1,10 @@
-//! Check of bytes given as such against an option's type.
+//! Check of an option's bytes, given as such, against the option's type.
 
 use super::definition::{Definition, Field};
 use super::resolvers;
 use super::text::{EncodedOptionBytes, UnsentText, trim_zeros};
 
-/// Checks bytes against the option's type; excess bytes are cut off, as Kea does. `may_be_empty`
+/// Checks an option's bytes against its type; excess bytes are cut off, as in Kea. `may_be_empty`
 /// are the types of which a list without elements can be sent.
 pub(super) fn octets(
     definition: &Definition,
@@ -52,8 +52,8 @@ pub(super) fn octets(
     Ok(EncodedOptionBytes { unused, ..EncodedOptionBytes::from_octets(value) })
 }
 
-/// Returns the number of bytes at the start of `rest` that a field takes up. `option` has all bytes
-/// of the option, which compressed names may point back into.
+/// Returns the number of bytes at the start of `rest` that a field of an option takes up. `option`
+/// has all bytes of the option, which compressed names may point back into.
 fn field_length(field: Field, rest: &[u8], option: &[u8]) -> Result<usize, String> {
     let need = |length: usize| {
         if rest.len() < length {
@@ -98,8 +98,8 @@ fn field_length(field: Field, rest: &[u8], option: &[u8]) -> Result<usize, Strin
     }
 }
 
-/// Returns the number of bytes that a name at the start of `rest` takes up; `start` bytes precede
-/// it, which compression may point to (RFC 3397 §2).
+/// Returns the number of bytes that a domain name at the start of `rest` takes up; `start` bytes
+/// precede it, which compression may point to (RFC 3397 §2).
 pub(super) fn name_length(rest: &[u8], start: usize) -> Result<usize, String> {
     let cut = || "a domain name in it has no end".to_owned();
     let mut at = 0;

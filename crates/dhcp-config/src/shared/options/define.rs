@@ -1,4 +1,4 @@
-//! `option-def`: options that the operator defines, and the look-up of any option.
+//! Reader of `option-def`: options that the operator defines.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::godwit;
 use crate::source::PositionedValue;
 
-/// Reads the global `option-def`.
+/// Reads the option definitions of the global scope (`option-def`).
 pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     for item in fields.list("option-def", findings) {
         if let Some(custom) = read::<F>(item, findings) {
@@ -20,8 +20,8 @@ pub(crate) fn define<F: ConfigFamily>(fields: &mut MapReader<'_>, findings: &mut
     }
 }
 
-/// Reads the `option-def` of a class; the definitions hold until [`end_class`] gets the returned
-/// value.
+/// Reads the option definitions of a client class (`option-def`); they hold until [`end_class`]
+/// gets the returned value.
 pub(super) fn begin_class<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -47,12 +47,13 @@ pub(super) fn begin_class<F: ConfigFamily>(
     mark
 }
 
-/// Removes the definitions of a class.
+/// Removes the option definitions of a client class, those from the mark `mark` on.
 pub(super) fn end_class(mark: usize, findings: &mut ParseContext) {
     findings.definitions.truncate(mark);
 }
 
-/// Adds a definition unless another one since `mark` or a standard one has its code or name.
+/// Adds an option definition unless another one since `mark` or a standard one has its code or
+/// name.
 fn add<F: ConfigFamily>(custom: Custom, mark: usize, findings: &mut ParseContext) {
     let Custom { space, definition, at } = &custom;
     let keys = [OptionKey::Code(definition.code), OptionKey::Name(&definition.name)];
@@ -98,7 +99,7 @@ fn is_redefinable<F: ConfigFamily>(space: &str, code: u16) -> bool {
     spaces.any(|(name, codes)| *name == space && (codes.is_empty() || codes.contains(&code)))
 }
 
-/// Reads one element of `option-def`.
+/// Reads one option definition, an element of `option-def`.
 fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Option<Custom> {
     let mut fields = MapReader::from_value(item, "an option definition", findings)?;
     for key in ["name", "code", "type"] {
@@ -150,13 +151,14 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
     })
 }
 
-/// Returns the codes that options of a space may have. Padding and the end mark exist only in the
-/// family's own space.
+/// Returns the codes that options of the space `space` may have. Padding and the end mark exist
+/// only in the family's own space.
 pub(super) fn codes<F: ConfigFamily>(space: &str) -> core::ops::RangeInclusive<i64> {
     if space == F::SPACE { 1..=F::LAST_CODE } else { 0..=F::LAST_CODE.max(0xff) }
 }
 
-/// Checks a name: letters, digits, hyphens and underscores, the last two not at the ends.
+/// Checks the name of an option or space: letters, digits, hyphens and underscores, the last two
+/// not at the ends.
 pub(super) fn is_name(
     name: PositionedValue<&str>,
     what: &str,
@@ -175,7 +177,7 @@ pub(super) fn is_name(
     is_good
 }
 
-/// Type of an option.
+/// Type of an option that the operator defines, the value of `type`.
 #[derive(Clone, Copy)]
 enum OptionType {
     Empty,
@@ -215,7 +217,7 @@ fn kind<F: ConfigFamily>(
     kind.map(|&(_, value)| PositionedValue { value, at: text.at })
 }
 
-/// Reads the fields of an option.
+/// Returns the types of the fields of an option that the operator defines.
 fn fields<F: ConfigFamily>(
     kind: PositionedValue<OptionType>,
     records: Option<PositionedValue<&str>>,
@@ -245,7 +247,7 @@ fn fields<F: ConfigFamily>(
     Some(types)
 }
 
-/// Reads the types that `record-types` lists.
+/// Returns the types of the fields that `record-types` lists.
 fn record<F: ConfigFamily>(
     records: PositionedValue<&str>,
     findings: &mut ParseContext,

@@ -6,49 +6,49 @@ use std::borrow::Cow;
 /// Type of one field of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Bytes; the rest of the option.
+    /// Bytes that take up the rest of the option.
     Binary,
-    /// One byte, 1 or 0.
+    /// Boolean in one byte, 1 or 0.
     Boolean,
-    /// Enterprise number; as text followed by an empty data length.
+    /// Enterprise number in four bytes; as text followed by an empty data length.
     Enterprise,
-    /// One byte, signed.
+    /// Signed integer in one byte.
     I8,
-    /// Two bytes, signed.
+    /// Signed integer in two bytes.
     I16,
-    /// Four bytes, signed.
+    /// Signed integer in four bytes.
     I32,
-    /// IPv4 address, four bytes.
+    /// IPv4 address in four bytes.
     Ipv4,
-    /// IPv6 address, 16 bytes.
+    /// IPv6 address in 16 bytes.
     Ipv6,
-    /// Length in one byte and the bytes of an IPv6 prefix that it covers (RFC 7598 §4).
+    /// IPv6 prefix: its length in one byte and the bytes that the length covers (RFC 7598 §4).
     Ipv6Prefix,
     /// Domain name in labels (RFC 1035 §3.1).
     Name,
-    /// Bytes that text cannot give.
+    /// Bytes that the text of a configuration cannot give.
     Opaque,
-    /// Length and value of a port set identifier (RFC 7618 §9).
+    /// Port set identifier: its length and its value (RFC 7618 §9).
     Psid,
-    /// Resolver that is reached encrypted (RFC 9463 §4.1).
+    /// DNS resolver with encryption (RFC 9463 §4.1).
     Resolver,
-    /// Resolvers that are reached encrypted, each after its length (RFC 9463 §5.1).
+    /// DNS resolvers with encryption, each after its length (RFC 9463 §5.1).
     Resolvers,
     /// Classless routes (RFC 3442).
     Routes,
-    /// Sub-options after other fields, which text leaves out.
+    /// Sub-options after an option's other fields, which the text of a configuration leaves out.
     SubOptions,
-    /// Characters; the rest of the option, without zeros at its end.
+    /// Characters that take up the rest of the option, without zeros at its end.
     Text,
     /// Bytes after a length of two bytes (RFC 8572 §8.3).
     Tuple,
     /// Bytes after a length of one byte: a tuple in options of DHCPv4 that operators define.
     ShortTuple,
-    /// One byte, unsigned.
+    /// Unsigned integer in one byte.
     U8,
-    /// Two bytes, unsigned.
+    /// Unsigned integer in two bytes.
     U16,
-    /// Four bytes, unsigned.
+    /// Unsigned integer in four bytes.
     U32,
 }
 
@@ -67,7 +67,7 @@ impl Field {
         )
     }
 
-    /// Returns the length of the field in bytes if it is constant.
+    /// Returns the length of the field in bytes; `None` if it varies.
     pub(super) const fn fixed_len(self) -> Option<usize> {
         match self {
             Self::Boolean | Self::I8 | Self::U8 => Some(1),
@@ -80,18 +80,18 @@ impl Field {
     }
 }
 
-/// Definition of one option.
+/// Definition of one DHCP option: code, name and types of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Option code.
+    /// Code of the defined option.
     pub code: u16,
-    /// Name in the configuration.
+    /// Name of the defined option in the configuration.
     pub name: Cow<'static, str>,
-    /// Types of the fields, in order; none for an option without bytes of its own.
+    /// Types of the option's fields, in order; none for an option without bytes of its own.
     pub fields: Cow<'static, [Field]>,
-    /// True if the last field repeats.
+    /// True if the option's last field repeats.
     pub array: bool,
-    /// Space of the sub-options after the fields.
+    /// Name of the space of the sub-options after the option's fields; `None` without sub-options.
     pub encapsulates: Option<Cow<'static, str>>,
 }
 
@@ -102,18 +102,18 @@ impl Definition {
     }
 }
 
-/// Defines an option whose fields occur once.
+/// Creates the definition of an option whose fields occur once.
 pub(crate) const fn one(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     Definition::standard(code, name, fields)
 }
 
-/// Defines an option whose last field repeats.
+/// Creates the definition of an option whose last field repeats.
 pub(crate) const fn array(code: u16, name: &'static str, fields: &'static [Field]) -> Definition {
     let name = Cow::Borrowed(name);
     Definition { code, name, fields: Cow::Borrowed(fields), array: true, encapsulates: None }
 }
 
-/// Defines an option with sub-options of a space after its fields.
+/// Creates the definition of an option with sub-options of the space `space` after its fields.
 pub(crate) const fn container(
     code: u16,
     name: &'static str,
@@ -124,22 +124,22 @@ pub(crate) const fn container(
     Definition { code, name, fields: Cow::Borrowed(fields), array: false, encapsulates: space }
 }
 
-/// Returns the definition of an option name.
+/// Returns the definition in `table` of the option with the name `name`.
 pub(crate) fn by_name(table: &'static [Definition], name: &str) -> Option<&'static Definition> {
     table.iter().find(|definition| definition.name == name)
 }
 
-/// Standard options of a space.
+/// Standard options of one option space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandardSpace {
-    /// Name of the space.
+    /// Name of the option space.
     pub(crate) name: &'static str,
-    /// Definitions of the options, ordered by code.
+    /// Definitions of the space's options, ordered by code.
     pub(crate) definitions: &'static [Definition],
 }
 
 impl StandardSpace {
-    /// Returns the definition of a code.
+    /// Returns the definition of the option with the code `code`; `None` if the space has none.
     pub(crate) fn by_code(self, code: u16) -> Option<&'static Definition> {
         let index = self.definitions.binary_search_by_key(&code, |definition| definition.code);
         index.ok().map(|index| &self.definitions[index])

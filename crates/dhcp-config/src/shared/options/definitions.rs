@@ -1,4 +1,4 @@
-//! Options that the operator defines, and the look-up of any option.
+//! Options that the operator defines, and the look-up of any option by code or name.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use super::definition::Definition;
 use crate::shared::family::ConfigFamily;
 use crate::source::SourcePosition;
 
-/// Options that the file defines. Readers of option data find them here, wherever the definitions
-/// are.
+/// Options that the configuration file defines, by code and by name. Readers of option data find
+/// them here, wherever the definitions are.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     custom: Vec<Custom>,
-    /// Positions in `custom`, ascending, by space and code.
+    /// Positions of definitions in `custom`, ascending, by space and code.
     by_code: BTreeMap<String, BTreeMap<u16, Vec<usize>>>,
-    /// Positions in `custom`, ascending, by space and name.
+    /// Positions of definitions in `custom`, ascending, by space and name.
     by_name: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
 }
 
-/// Option that the file defines.
+/// Option that the configuration file defines, with its space and position.
 #[derive(Debug)]
 pub(super) struct Custom {
     pub(super) space: String,
@@ -28,9 +28,9 @@ pub(super) struct Custom {
 /// Code or name that identifies an option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OptionKey<'k> {
-    /// Option code.
+    /// Code of the option.
     Code(u16),
-    /// Option name.
+    /// Name of the option.
     Name(&'k str),
 }
 
@@ -44,8 +44,8 @@ impl OptionKey<'_> {
 }
 
 impl Definitions {
-    /// Returns the definition of an option in a space. Definitions of the file come first: the
-    /// checks let the file define again only those standard options that it may.
+    /// Returns the definition of the option `key` in the space `space`. Definitions of the file
+    /// come first: the checks let the file define again only those standard options that it may.
     pub(crate) fn find<F: ConfigFamily>(
         &self,
         space: &str,
@@ -60,7 +60,7 @@ impl Definitions {
         })
     }
 
-    /// Returns the names of a space's options.
+    /// Returns the names of all options of the space `space`.
     pub(super) fn names<F: ConfigFamily>(&self, space: &str) -> Vec<&str> {
         let standard = F::SPACES.iter().filter(|standard| standard.name == space);
         let standard = standard.flat_map(|space| space.definitions).map(|d| &*d.name);
@@ -68,7 +68,7 @@ impl Definitions {
         standard.chain(custom.map(|custom| &*custom.definition.name)).collect()
     }
 
-    /// Returns the number of definitions.
+    /// Returns the number of options that the configuration file defines.
     pub(super) const fn len(&self) -> usize {
         self.custom.len()
     }
@@ -86,7 +86,7 @@ impl Definitions {
         positions.map_or(&[], |positions| positions)
     }
 
-    /// Returns the first definition with `key` at or after `mark`.
+    /// Returns the first definition of the option `key` in `space` at or after the position `mark`.
     pub(super) fn since(&self, mark: usize, space: &str, key: OptionKey<'_>) -> Option<&Custom> {
         let positions = self.positions(space, key);
         positions.iter().find(|&&at| at >= mark).map(|&at| &self.custom[at])

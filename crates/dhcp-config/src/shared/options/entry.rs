@@ -1,4 +1,4 @@
-//! Element of `option-data`.
+//! Reader of one element of `option-data`.
 
 use super::define::{self};
 use super::definition::Definition;
@@ -12,37 +12,37 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::{godwit, other_keys};
 use crate::source::{PositionedValue, SourcePosition};
 
-/// Prefix of the names of spaces of vendors.
+/// Prefix of the names of vendors' option spaces.
 const VENDOR: &str = "vendor-";
 
-/// Option of any space, without its sub-options.
+/// Option of `option-data`, in any space, without its sub-options.
 #[derive(Debug)]
 pub(super) struct OptionDataEntry {
     pub(super) at: SourcePosition,
     pub(super) space: String,
     pub(super) code: u16,
-    /// Bytes of the fields, and of sub-options that were given with them as bytes.
+    /// Bytes of the option's fields, and of sub-options that were given with them as bytes.
     pub(super) octets: Vec<u8>,
-    /// Number of bytes of the fields.
+    /// Number of bytes of the option's fields.
     pub(super) fields_len: usize,
-    /// Space of the sub-options.
+    /// Name of the space of the option's sub-options.
     pub(super) encapsulates: Option<String>,
     pub(super) always_send: bool,
     pub(super) never_send: bool,
-    /// Class tags.
+    /// Class tags of the option (`client-classes`).
     pub(super) tags: Vec<String>,
-    /// Enterprise number, for options that may occur more than once with one code.
+    /// Enterprise number of the option, if several options of its code may differ by that number.
     enterprise: Option<[u8; 4]>,
 }
 
 impl OptionDataEntry {
-    /// Returns the key that must differ from that of other options in the list, with a last part
+    /// Returns the key by which this option must differ from others in the list, with a last part
     /// that is true for an option without class tags.
     pub(super) fn list_key(&self) -> impl Ord + '_ {
         (&self.space, self.code, self.enterprise, self.tags.is_empty())
     }
 
-    /// Returns the space in replies; `None` for sub-options of other options.
+    /// Returns the option's space in replies; `None` for sub-options of other options.
     pub(super) fn reply_space<F: ConfigFamily>(&self) -> Option<OptionSpace> {
         if self.space == F::SPACE {
             return Some(OptionSpace::Standard);
@@ -52,7 +52,7 @@ impl OptionDataEntry {
     }
 }
 
-/// Reads one element of `option-data`.
+/// Reads one option, an element of `option-data`.
 pub(super) fn read<F: ConfigFamily>(
     item: &JsonValue,
     findings: &mut ParseContext,
@@ -110,7 +110,7 @@ pub(super) fn read<F: ConfigFamily>(
     })
 }
 
-/// Reads `client-classes` of an option: its class tags, trimmed, empty ones dropped.
+/// Reads the class tags of an option (`client-classes`), trimmed, without empty ones.
 fn tags(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<String> {
     let items = fields.list("client-classes", findings).iter();
     let names = items.filter_map(|item| text_of(item, "client-classes", findings));
@@ -118,7 +118,8 @@ fn tags(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<String> 
     names.map(str::to_owned).collect()
 }
 
-/// Returns true if the bytes are an enterprise number and pieces of data after their lengths.
+/// Returns true if the bytes of a vendor class option are an enterprise number and pieces of data
+/// after their lengths.
 fn is_vendor_class<F: ConfigFamily>(octets: &[u8]) -> bool {
     let Some((_, mut rest)) = octets.split_first_chunk::<4>() else { return octets.is_empty() };
     while !rest.is_empty() {
@@ -131,7 +132,7 @@ fn is_vendor_class<F: ConfigFamily>(octets: &[u8]) -> bool {
     true
 }
 
-/// Returns true if options can be in a space of this name.
+/// Returns true if options can be in a space with the name `space`; reports an error if not.
 fn is_space<F: ConfigFamily>(space: PositionedValue<&str>, findings: &mut ParseContext) -> bool {
     let families = ["dhcp4", "dhcp6"];
     if space.value != F::SPACE && families.contains(&space.value) {
@@ -142,7 +143,7 @@ fn is_space<F: ConfigFamily>(space: PositionedValue<&str>, findings: &mut ParseC
     define::is_name(space, "an option space", findings)
 }
 
-/// Reports an option that the server sets itself.
+/// Returns true if the server sets the option itself, and reports that.
 fn is_set_by_server<F: ConfigFamily>(
     at: SourcePosition,
     number: u16,
@@ -157,7 +158,7 @@ fn is_set_by_server<F: ConfigFamily>(
     true
 }
 
-/// Returns the code of an option and its definition, from its name, its code or both.
+/// Returns the code of an option and its definition, from the option's name, its code or both.
 fn identify<F: ConfigFamily>(
     at: SourcePosition,
     space: &str,
@@ -209,7 +210,8 @@ fn identify<F: ConfigFamily>(
     None
 }
 
-/// Returns the bytes of a value, from text of the option's type or from hexadecimal digits.
+/// Returns the bytes of an option's value, from text of the option's type or from hexadecimal
+/// digits.
 fn octets<F: ConfigFamily>(
     at: SourcePosition,
     data: Option<&JsonValue>,

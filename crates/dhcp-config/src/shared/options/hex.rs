@@ -1,7 +1,7 @@
-//! Bytes written in hexadecimal, in the ways that Kea reads.
+//! Reader of bytes written in hexadecimal, in the ways that Kea reads.
 
-/// Returns the bytes that `text` spells: digits, digits after `0x`, bytes separated by colons or by
-/// blanks, or `'text'` in single quotes. An empty text gives no bytes.
+/// Returns the bytes that the text of an option spells: digits, digits after `0x`, bytes separated
+/// by colons or by blanks, or `'text'` in single quotes. An empty text gives no bytes.
 pub(crate) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     let trimmed = text.trim_ascii();
     if let [b'\'', inside @ .., b'\''] = trimmed
@@ -13,7 +13,8 @@ pub(crate) fn value(text: &[u8]) -> Result<Vec<u8>, String> {
     octets(text).ok_or_else(|| format!("`{}` is not hexadecimal", String::from_utf8_lossy(text)))
 }
 
-/// Returns the bytes of a host identifier: as [`value`] does, but an empty text is an error.
+/// Returns the bytes of a host identifier from its text, as [`value`] does, but an empty text is an
+/// error.
 pub(crate) fn identifier(text: &[u8]) -> Result<Vec<u8>, String> {
     if text.is_empty() { Err("it is empty".to_owned()) } else { value(text) }
 }
@@ -38,7 +39,7 @@ fn octets(text: &[u8]) -> Option<Vec<u8>> {
     head.into_iter().chain(pairs.chunks(2)).map(number).collect()
 }
 
-/// Returns the number that one or two hexadecimal digits spell.
+/// Returns the number that one or two hexadecimal digits spell; `None` for other text.
 fn number(digits: &[u8]) -> Option<u8> {
     if digits.is_empty() {
         return None;
@@ -49,7 +50,7 @@ fn number(digits: &[u8]) -> Option<u8> {
     })
 }
 
-/// Returns the bytes of a binary field inside text: pairs of digits, blanks anywhere.
+/// Returns the bytes of a binary field inside an option's text: pairs of digits, blanks anywhere.
 pub(crate) fn binary_field(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     let octets = if digits.len().is_multiple_of(2) {

@@ -1,4 +1,4 @@
-//! `option-data` and `option-def`: configured options as bytes ready to be sent.
+//! Options of a configuration as bytes ready to be sent: `option-data` and `option-def`.
 //!
 //! The tables of each family define the type of each standard option, `define` adds the operator's
 //! definitions, `text` turns text of a type into bytes and `check` checks bytes given as such;
@@ -29,9 +29,8 @@ use super::family::ConfigFamily;
 use crate::context::ParseContext;
 use crate::fields::MapReader;
 
-/// Reads `option-data` of a scope: the options that this scope itself sets, ordered by space and
-/// code. Of one code, options with class tags come before the one without, which is for all other
-/// clients.
+/// Reads the options that a scope itself sets (`option-data`), ordered by space and code. Of one
+/// code, options with class tags come before the one without, which is for all other clients.
 pub(crate) fn list<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -60,7 +59,7 @@ pub(crate) fn list<F: ConfigFamily>(
     sent::<F>(&entries, findings)
 }
 
-/// Reads `option-def` and `option-data` of a client class.
+/// Reads the option definitions and options of a client class (`option-def`, `option-data`).
 pub(crate) fn class_list<F: ConfigFamily>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
@@ -71,7 +70,7 @@ pub(crate) fn class_list<F: ConfigFamily>(
     options
 }
 
-/// Returns the options of a list that replies carry, with their sub-options.
+/// Returns the options of `entries` that replies carry, with their sub-options.
 fn sent<F: ConfigFamily>(
     entries: &[OptionDataEntry],
     findings: &mut ParseContext,

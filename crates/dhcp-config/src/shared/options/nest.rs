@@ -1,4 +1,4 @@
-//! Sub-options: bytes of an option that has others after its fields.
+//! Writer of options that contain sub-options after their fields.
 //!
 //! As in Kea, an option contains every option that the same list sets in the space that it
 //! encapsulates, lowest code first.
@@ -9,14 +9,14 @@ use super::entry::OptionDataEntry;
 use crate::context::ParseContext;
 use crate::shared::family::ConfigFamily;
 
-/// Maximum number of bytes of a sub-option of DHCPv4 in one piece: with its code and length it is
-/// as long as Kea makes an option.
+/// Maximum number of bytes of a DHCPv4 sub-option in one piece: with its code and length it is as
+/// long as Kea makes an option.
 const PIECE_MAX: usize = 251;
-/// Maximum depth of nested spaces.
+/// Maximum depth of nested option spaces.
 const DEPTH_MAX: usize = 16;
 
-/// Returns the bytes of an option with its sub-options. Marks the entries of `used` that it
-/// contains; `path` has the spaces around it.
+/// Returns the bytes of the option `entry` with its sub-options. Marks the entries of `used` that
+/// it contains; `path` has the spaces around it.
 pub(super) fn octets<'e, F: ConfigFamily>(
     entry: &'e OptionDataEntry,
     entries: &'e [OptionDataEntry],
@@ -67,8 +67,8 @@ pub(super) fn octets<'e, F: ConfigFamily>(
     octets
 }
 
-/// Splits `octets` into sub-options with their codes; returns `None` when they contain something
-/// else.
+/// Splits the bytes of an option into sub-options with their codes; returns `None` when the bytes
+/// contain something else.
 fn split<F: ConfigFamily>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     let number = |octets: &[u8]| octets.iter().fold(0, |sum, &octet| sum << 8 | usize::from(octet));
     let mut options = Vec::new();
@@ -82,7 +82,8 @@ fn split<F: ConfigFamily>(mut octets: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     Some(options)
 }
 
-/// Writes one sub-option; one that is too long for its length is written in pieces (RFC 3396).
+/// Appends one sub-option to `octets`; one that is too long for its length field is written in
+/// pieces (RFC 3396).
 fn append<F: ConfigFamily>(code: u16, value: &[u8], octets: &mut Vec<u8>) {
     let width = F::SUB_OPTION_WIDTH;
     let longest = if width == 1 { PIECE_MAX } else { usize::from(u16::MAX) };

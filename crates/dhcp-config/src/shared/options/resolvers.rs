@@ -1,4 +1,4 @@
-//! `v4-dnr` and `v6-dnr`: resolvers that are reached encrypted, from text and from bytes.
+//! Options with encrypted DNS resolvers (`v4-dnr`, `v6-dnr`), from text and from bytes.
 //!
 //! Text is `priority, name, addresses, parameters`; without addresses the client looks the name up
 //! itself. DHCPv6 has one option for each resolver; DHCPv4 has one for all, separated by `|` in
@@ -11,10 +11,12 @@ use super::check::name_length;
 use super::definition::Field;
 use super::text::{name, parsed, pieces, quoted};
 
-/// Parameters that Kea takes for these options, ordered by their keys (RFC 9460 §14.3.2).
+/// Service parameters that Kea takes for encrypted DNS resolvers, ordered by their keys (RFC 9460
+/// §14.3.2).
 const PARAMETERS: [(&str, u16); 3] = [("alpn", 1), ("port", 3), ("dohpath", 7)];
 
-/// Names of permitted application protocols (IANA's registry of them), in order.
+/// Names of permitted application protocols of a resolver (IANA's registry of ALPN protocols), in
+/// order.
 const PROTOCOLS: [&str; 33] = [
     "acme-tls/1",
     "c-webrtc",
@@ -51,17 +53,17 @@ const PROTOCOLS: [&str; 33] = [
     "xmpp-server",
 ];
 
-/// Message for a resolver that has no name.
+/// Error message about a resolver that has no name.
 const NAMELESS: &str = "the name of the resolver is missing";
 
-/// Wire format of a resolver in a family.
+/// Wire format of an encrypted DNS resolver in the options of one family.
 #[derive(Clone, Copy)]
 struct ResolverFormat {
-    /// Number of bytes of the lengths of the name and of the addresses.
+    /// Number of bytes of the two lengths, that of the name and that of the addresses.
     width: usize,
-    /// Number of bytes of an address.
+    /// Number of bytes of one address of the resolver.
     address_len: usize,
-    /// Function that reads an address.
+    /// Function that encodes an address of the resolver from text.
     address: fn(&[u8]) -> Result<Vec<u8>, String>,
 }
 
@@ -78,7 +80,8 @@ impl ResolverFormat {
     };
 }
 
-/// Returns the bytes that a text describes; `field` is [`Field::Resolver`] or [`Field::Resolvers`].
+/// Returns the option's bytes that a text of resolvers describes; `field` is [`Field::Resolver`] or
+/// [`Field::Resolvers`].
 pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
     // Kea splits every option at its commas first, which leaves backslashes before other
     // characters.
@@ -103,7 +106,8 @@ pub(super) fn from_text(field: Field, text: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Checks bytes given as such and returns them as they are sent: with names in lower case.
+/// Checks the option's bytes, given as such, and returns them as they are sent: with names in lower
+/// case.
 pub(super) fn from_octets(field: Field, value: &[u8]) -> Result<Vec<u8>, String> {
     match field {
         Field::Resolver => checked(ResolverFormat::V6, value),
@@ -115,7 +119,7 @@ pub(super) fn from_octets(field: Field, value: &[u8]) -> Result<Vec<u8>, String>
     }
 }
 
-/// Concatenates resolvers, each after its length.
+/// Concatenates the bytes of resolvers, each after its length.
 fn numbered<T>(
     resolvers: impl Iterator<Item = T>,
     octets: impl Fn(T) -> Result<Vec<u8>, String>,
@@ -128,7 +132,7 @@ fn numbered<T>(
     if all.is_empty() { Err("it has no value".to_owned()) } else { Ok(all) }
 }
 
-/// Appends bytes after their length of `width` bytes.
+/// Appends `value` to `octets` after its length in `width` bytes.
 fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
     let length = value.len().to_be_bytes();
     let (high, low) = length.split_at(length.len() - width);
@@ -140,7 +144,7 @@ fn put(octets: &mut Vec<u8>, width: usize, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes bytes that follow their length of `width` bytes.
+/// Takes from `rest` a length of `width` bytes and the bytes that it counts.
 fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
     let cut = || "it ends inside of a field".to_owned();
     let (length, tail) = core::mem::take(rest).split_at_checked(width).ok_or_else(cut)?;
@@ -150,7 +154,7 @@ fn take<'a>(rest: &mut &'a [u8], width: usize) -> Result<&'a [u8], String> {
     Ok(value)
 }
 
-/// Reads one resolver from text.
+/// Encodes one resolver from its text.
 fn resolver(shape: ResolverFormat, text: &[u8]) -> Result<Vec<u8>, String> {
     let values: Vec<Vec<u8>> =
         pieces(text, b',').map(|value| value.trim_ascii().to_vec()).collect();
@@ -188,12 +192,13 @@ fn resolver(shape: ResolverFormat, text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// Returns the parts of a text between delimiters, without empty ones.
+/// Returns the parts of a text between delimiters `delimiter`, without empty ones.
 fn words(text: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     text.split(move |&octet| octet == delimiter).filter(|word| !word.is_empty())
 }
 
-/// Reads `key=value` pairs between blanks; they are sent in the order of the keys' numbers.
+/// Encodes service parameters of a resolver from `key=value` pairs between blanks, in the order of
+/// the keys' numbers.
 fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut values: [Option<Vec<u8>>; PARAMETERS.len()] = [const { None }; PARAMETERS.len()];
     let mut is_http = false;
@@ -234,7 +239,8 @@ fn service_parameters(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// Reads the value of `alpn`: protocols, each after its length (RFC 9460 §7.1.1).
+/// Encodes the value of the service parameter `alpn`: protocols, each after its length (RFC 9460
+/// §7.1.1).
 fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     for protocol in words(value, b',') {
@@ -246,7 +252,8 @@ fn protocols(value: &[u8]) -> Result<Vec<u8>, String> {
     Ok(octets)
 }
 
-/// Reads the value of `dohpath`: a URI template, whose bytes Kea takes as characters.
+/// Encodes the value of the service parameter `dohpath`: a URI template, whose bytes Kea takes as
+/// characters.
 fn template(value: &[u8]) -> Result<Vec<u8>, String> {
     let variable = b"{?dns}";
     if !value.windows(variable.len()).any(|window| window == variable) {
@@ -256,7 +263,7 @@ fn template(value: &[u8]) -> Result<Vec<u8>, String> {
     Ok(value.iter().map(|&octet| char::from(octet)).collect::<String>().into_bytes())
 }
 
-/// Checks one resolver given as bytes.
+/// Checks one resolver given as bytes, and returns its bytes as they are sent.
 fn checked(shape: ResolverFormat, value: &[u8]) -> Result<Vec<u8>, String> {
     let Some((priority, mut rest)) = value.split_at_checked(2) else {
         return Err("it ends inside of a field".to_owned());

@@ -1,4 +1,4 @@
-//! Conversion of text of an option's type to bytes.
+//! Encoder of an option's text to bytes, by the option's type.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -9,15 +9,15 @@ use super::hex::binary_field;
 use super::resolvers;
 use crate::address::{first_of, prefix};
 
-/// Maximum length of a domain name on the wire (RFC 1035 §3.1).
+/// Maximum length of a domain name on the wire, in bytes (RFC 1035 §3.1).
 const MAX_NAME: usize = 255;
-/// Maximum length of a label of a domain name.
+/// Maximum length of a label of a domain name, in bytes.
 const MAX_LABEL: usize = 63;
 
-/// Bytes of an option, and the part of the value that was left over.
+/// Bytes of an option's value, and the part of the configured value that was left over.
 pub(super) struct EncodedOptionBytes {
     pub(super) octets: Vec<u8>,
-    /// Number of bytes of the option's own fields; the others are sub-options.
+    /// Number of bytes of the option's own fields; the others are of sub-options.
     pub(super) fields_len: usize,
     pub(super) unused: Option<UnsentText>,
 }
@@ -28,14 +28,16 @@ impl EncodedOptionBytes {
     }
 }
 
-/// Part of the value that is not sent, or not as written. Kea drops it without a message.
+/// Part of an option's configured value that is not sent, or not as written. Kea drops it without a
+/// message.
 #[derive(Clone, Copy)]
 pub(super) enum UnsentText {
-    /// All values from this one on, counted from 1.
+    /// All values of the option from this one on, counted from 1.
     ValuesFrom(usize),
-    /// Number of bytes at the end.
+    /// Number of bytes at the end of the option's value.
     Octets(usize),
-    /// Separators: names with blanks or semicolons between them are sent as separate names.
+    /// Separators in the option's text: names with blanks or semicolons between them are sent as
+    /// separate names.
     Separators,
 }
 
@@ -59,8 +61,8 @@ impl UnsentText {
     }
 }
 
-/// Encodes the values that `text` lists between commas. `may_be_empty` are the types of which a
-/// list without elements can be sent.
+/// Encodes the option values that `text` lists between commas. `may_be_empty` are the types of
+/// which a list without elements can be sent.
 pub(super) fn octets(
     definition: &Definition,
     text: &[u8],
@@ -119,7 +121,7 @@ fn is_of_names(definition: &Definition) -> bool {
     definition.array && *definition.fields == [Field::Name]
 }
 
-/// Splits `values` at blanks and semicolons, which users write between names.
+/// Splits the option values `values` at blanks and semicolons, which users write between names.
 fn split_names(values: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<UnsentText>) {
     let is_between = |octet: &u8| octet.is_ascii_whitespace() || *octet == b';';
     if !values.iter().flatten().any(is_between) {
@@ -130,15 +132,15 @@ fn split_names(values: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<UnsentText>) {
     (names, Some(UnsentText::Separators))
 }
 
-/// Splits at commas; `\,` is a comma and `\\` a backslash of a value. Values are trimmed, empty
-/// ones dropped.
+/// Splits the text of an option at commas; `\,` is a comma and `\\` a backslash of a value. Values
+/// are trimmed, empty ones dropped.
 fn split(text: &[u8]) -> Vec<Vec<u8>> {
     let trimmed = pieces(text, b',').map(|value| value.trim_ascii().to_vec());
     trimmed.filter(|value| !value.is_empty()).collect()
 }
 
-/// Splits at a delimiter, unless a backslash precedes it; two backslashes are one of the value.
-/// Empty pieces are dropped.
+/// Splits a text at the delimiter `delimiter`, unless a backslash precedes it; two backslashes are
+/// one of the value. Empty pieces are dropped.
 pub(super) fn pieces(text: &[u8], delimiter: u8) -> impl Iterator<Item = Vec<u8>> {
     let mut pieces = vec![Vec::new()];
     let mut octets = text.iter().copied().peekable();
@@ -198,7 +200,7 @@ fn encode(field: Field, value: &[u8], octets: &mut Vec<u8>) -> Result<(), String
     Ok(())
 }
 
-/// Returns `value` as error messages quote it.
+/// Returns the option value `value` as error messages quote it.
 pub(super) fn quoted(value: &[u8]) -> impl fmt::Display {
     String::from_utf8_lossy(value).into_owned()
 }
@@ -209,7 +211,7 @@ pub(super) fn parsed<T: FromStr>(value: &[u8], what: &str) -> Result<T, String> 
         .ok_or_else(|| format!("`{}` is not {what}", quoted(value)))
 }
 
-/// Reads a decimal number, or else a hexadecimal one, with or without `0x`.
+/// Reads a decimal number within `range`, or else a hexadecimal one, with or without `0x`.
 fn integer(value: &[u8], range: core::ops::RangeInclusive<i64>) -> Result<i64, String> {
     let text = core::str::from_utf8(value).unwrap_or("");
     let hexadecimal = || {
@@ -242,14 +244,15 @@ fn boolean(value: &[u8]) -> Result<u8, String> {
     }
 }
 
-/// Returns text without the zeros at its end. `alone`: the text is the whole option, which must not
-/// be empty.
+/// Returns the bytes of a text without the zeros at its end. `alone`: the text is the whole option,
+/// which must not be empty.
 pub(super) fn trim_zeros(value: &[u8], alone: bool) -> Result<&[u8], String> {
     let end = value.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
     if alone && end == 0 { Err("it has no value".to_owned()) } else { Ok(&value[..end]) }
 }
 
-/// Encodes `prefix/length` as one byte of length and the bytes of the prefix that it covers.
+/// Encodes an IPv6 prefix `prefix/length` as one byte of length and the bytes of the prefix that it
+/// covers.
 fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let text = core::str::from_utf8(value).ok();
     let (address, length) = text
@@ -260,7 +263,7 @@ fn ipv6_prefix(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// Encodes a domain name in labels.
+/// Encodes a domain name in labels to `octets`.
 pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = |why: &str| Err(format!("`{}` is not a domain name: {why}", quoted(value)));
     let body = value.strip_suffix(b".").unwrap_or(value);
@@ -287,7 +290,8 @@ pub(super) fn name(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// Encodes `value/length` as one byte of length and two of value, the value in the high bits.
+/// Encodes a port set identifier `value/length` as one byte of length and two of value, the value
+/// in the high bits.
 fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     let bad = || format!("`{}` is not a port set identifier (`value/length`)", quoted(value));
     let text = core::str::from_utf8(value).map_err(|_| bad())?;
@@ -302,8 +306,8 @@ fn psid(value: &[u8], octets: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// Encodes `prefix/length - router` for each route (RFC 3442: only the significant bytes of the
-/// prefix).
+/// Encodes classless routes, `prefix/length - router` each (RFC 3442: only the significant bytes of
+/// the prefix).
 fn routes(values: &[Vec<u8>]) -> Result<Vec<u8>, String> {
     let mut octets = Vec::new();
     for value in values {

@@ -11,14 +11,14 @@ use Field::{
     U16, U32,
 };
 
-/// Space of the sub-options of option 43.
+/// Name of the space of the sub-options of option 43.
 const VENDOR_SPACE: &str = "vendor-encapsulated-options-space";
-/// Space of the sub-options of option 82.
+/// Name of the space of the sub-options of option 82, relay agent information.
 const AGENT_SPACE: &str = "dhcp-agent-options-space";
-/// Space of the sub-options of option 122.
+/// Name of the space of the sub-options of option 122, CableLabs' client configuration.
 const CLIENT_CONF_SPACE: &str = "cablelabs-client-conf";
 
-/// Standard options, ordered by code.
+/// Definitions of the standard DHCPv4 options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
     one(1, "subnet-mask", &[Ipv4]),
     one(2, "time-offset", &[I32]),
@@ -147,7 +147,8 @@ pub const DEFINITIONS: &[Definition] = &[
     one(213, "v4-access-domain", &[Name]),
 ];
 
-/// Spaces that are known without a definition; the first is that of [`DEFINITIONS`].
+/// Option spaces of DHCPv4 that are known without a definition; the first is that of
+/// [`DEFINITIONS`].
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp4", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
@@ -157,10 +158,10 @@ pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: CLIENT_CONF_SPACE, definitions: CLIENT_CONF },
 ];
 
-/// CableLabs' options inside option 125.
+/// Definitions of CableLabs' options inside DHCPv4 option 125.
 const DOCSIS: &[Definition] = &[array(1, "oro", &[U8]), array(2, "tftp-servers", &[Ipv4])];
 
-/// Sub-options of relay agents (RFC 3046 and later).
+/// Definitions of the sub-options of DHCPv4 option 82 that relay agents send (RFC 3046 and later).
 const AGENT: &[Definition] = &[
     one(1, "circuit-id", &[Binary]),
     one(2, "remote-id", &[Binary]),
@@ -184,7 +185,8 @@ const AGENT: &[Definition] = &[
     one(152, "virtual-subnet-select-ctrl", &[]),
 ];
 
-/// CableLabs' client configuration (RFC 3495, 3594, 3634).
+/// Definitions of the sub-options of DHCPv4 option 122, CableLabs' client configuration (RFC 3495,
+/// 3594, 3634).
 const CLIENT_CONF: &[Definition] = &[
     one(1, "tsp-primary-server", &[Ipv4]),
     one(2, "tsp-secondary-server", &[Ipv4]),
@@ -197,14 +199,15 @@ const CLIENT_CONF: &[Definition] = &[
     array(10, "kdc-server", &[Ipv4]),
 ];
 
-/// Options that operators may define anew, as in Kea 2.2.
+/// Standard DHCPv4 options that operators may define anew, as in Kea 2.2, by space and code.
 pub(crate) const REDEFINABLE: &[(&str, &[u16])] = &[
     (SPACES[0].name, &[43, 121, 122, 143, 151, 152, 153, 154, 155, 156, 157, 162]),
     (AGENT_SPACE, &[]),
     (CLIENT_CONF_SPACE, &[]),
 ];
 
-/// Returns true for options that the server sets itself; configured values of them are not sent.
+/// Returns true for a DHCPv4 option that the server sets itself; it does not send configured values
+/// of such options.
 #[must_use]
 pub const fn set_by_server(code: u8) -> bool {
     matches!(code, 1 | 50..=53 | 55 | 61 | 81 | 82 | 90..=92 | 118 | 151..=157)

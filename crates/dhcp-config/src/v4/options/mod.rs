@@ -1,4 +1,4 @@
-//! Options of DHCPv4.
+//! Standard options of DHCPv4.
 
 pub mod definitions;
 

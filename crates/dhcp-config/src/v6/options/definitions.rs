@@ -12,7 +12,8 @@ use Field::{
     U16, U32,
 };
 
-/// Spaces of sub-options (RFC 5908, 6422, 7598).
+/// Name of the space of the NTP server option's sub-options (RFC 5908); the constants that follow
+/// name those of RFC 6422 and RFC 7598.
 pub(crate) const NTP_SPACE: &str = "v6-ntp-server-suboptions";
 const RELAY_SUPPLIED_SPACE: &str = "rsoo-opts";
 const MAP_E_SPACE: &str = "s46-cont-mape-options";
@@ -21,7 +22,7 @@ const LIGHTWEIGHT_SPACE: &str = "s46-cont-lw-options";
 const RULE_SPACE: &str = "s46-rule-options";
 const BIND_SPACE: &str = "s46-v4v6bind-options";
 
-/// Standard options, ordered by code.
+/// Definitions of the standard DHCPv6 options, ordered by code.
 pub const DEFINITIONS: &[Definition] = &[
     one(1, "clientid", &[Binary]),
     one(2, "serverid", &[Binary]),
@@ -101,7 +102,8 @@ pub const DEFINITIONS: &[Definition] = &[
     one(148, "addr-reg-enable", &[]),
 ];
 
-/// Spaces that are known without a definition; the first is that of [`DEFINITIONS`].
+/// Option spaces of DHCPv6 that are known without a definition; the first is that of
+/// [`DEFINITIONS`].
 pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: "dhcp6", definitions: DEFINITIONS },
     StandardSpace { name: "vendor-4491", definitions: DOCSIS },
@@ -116,11 +118,11 @@ pub(crate) const SPACES: &[StandardSpace] = &[
     StandardSpace { name: BIND_SPACE, definitions: PORT_PARAMETERS },
 ];
 
-/// Options that operators may define anew, as in Kea 2.2.
+/// Standard DHCPv6 options that operators may define anew, as in Kea 2.2, by space and code.
 pub(crate) const REDEFINABLE: &[(&str, &[u16])] =
     &[(SPACES[0].name, &[56, 136, 144, 148]), (NTP_SPACE, &[])];
 
-/// CableLabs' options inside option 17.
+/// Definitions of CableLabs' options inside DHCPv6 option 17.
 const DOCSIS: &[Definition] = &[
     array(1, "oro", &[U16]),
     one(2, "device-type", &[Text]),
@@ -134,39 +136,40 @@ const DOCSIS: &[Definition] = &[
     one(1026, "cmts-cm-mac", &[Binary]),
 ];
 
-/// Options that Kea's two servers send each other inside option 17.
+/// Definitions of the options that Kea's two servers send each other inside DHCPv6 option 17.
 const ISC: &[Definition] = &[
     one(60_000, "4o6-interface", &[Text]),
     one(60_001, "4o6-source-address", &[Ipv6]),
     one(60_002, "4o6-source-port", &[U16]),
 ];
 
-/// Sub-options of RFC 5908 §4.
+/// Definitions of the sub-options of the NTP server option (RFC 5908 §4).
 const NTP: &[Definition] = &[
     one(1, "ntp-server-address", &[Ipv6]),
     one(2, "ntp-server-multicast", &[Ipv6]),
     one(3, "ntp-server-fqdn", &[Name]),
 ];
 
-/// Options of RFC 7598 §5.1.
+/// Definitions of the options inside a MAP-E container (RFC 7598 §5.1).
 const MAP_E: &[Definition] = &[S46_RULE, one(90, "s46-br", &[Ipv6])];
-/// Options of RFC 7598 §5.2.
+/// Definitions of the options inside a MAP-T container (RFC 7598 §5.2).
 const MAP_T: &[Definition] = &[S46_RULE, one(91, "s46-dmr", &[Ipv6Prefix])];
-/// Options of RFC 7598 §5.3.
+/// Definitions of the options inside a Lightweight 4over6 container (RFC 7598 §5.3).
 const LIGHTWEIGHT: &[Definition] =
     &[one(90, "s46-br", &[Ipv6]), container(92, "s46-v4v6bind", &[Ipv4, Ipv6Prefix], BIND_SPACE)];
-/// Options of RFC 7598 §4.5.
+/// Definitions of the options with port parameters inside softwire options (RFC 7598 §4.5).
 const PORT_PARAMETERS: &[Definition] = &[one(93, "s46-portparams", &[U8, Psid])];
-/// Option of RFC 7598 §4.1.
+/// Definition of the softwire option with a mapping rule (RFC 7598 §4.1).
 const S46_RULE: Definition = container(89, "s46-rule", &[U8, U8, U8, Ipv4, Ipv6Prefix], RULE_SPACE);
 
-/// Returns the definition of an option name.
+/// Returns the definition of the standard DHCPv6 option with the name `name`.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Definition> {
     find_by_name(DEFINITIONS, name)
 }
 
-/// Returns true for options that the server sets itself; configured values of them are not sent.
+/// Returns true for a DHCPv6 option that the server sets itself; it does not send configured values
+/// of such options.
 #[must_use]
 pub const fn set_by_server(code: u16) -> bool {
     matches!(code, 1..=6 | 8 | 9 | 11 | 13 | 14 | 18..=20 | 25 | 26)

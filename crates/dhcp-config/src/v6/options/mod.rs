@@ -1,3 +1,3 @@
-//! Options of DHCPv6.
+//! Standard options of DHCPv6.
 
 pub mod definitions;
