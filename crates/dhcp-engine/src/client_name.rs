@@ -85,8 +85,7 @@ impl NameTerms {
     }
 
     /// Sets `name` to a name generated from the client's address. Returns the omission, if any: the
-    /// suffix was left out, or the whole name, which is empty then. Returns the omission, if any:
-    /// the suffix, or the name, which is empty then.
+    /// suffix was left out, or the whole name, which is empty then.
     pub(crate) fn generate(&self, address: IpAddr, name: &mut String) -> Option<Omission> {
         name.clear();
         name.push_str(&self.generated_prefix);

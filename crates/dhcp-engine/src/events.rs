@@ -21,8 +21,7 @@ pub struct SubnetEvents {
 pub struct EventCounters {
     all: Counters<{ StatisticEvent::COUNT }>,
     /// Event counts of the current configuration's subnets. The map is replaced when the
-    /// configuration changes, never because of a message. They are replaced when the configuration
-    /// changes, never because of a message.
+    /// configuration changes, never because of a message.
     subnets: Mutex<Arc<SubnetEvents>>,
 }
 
@@ -37,7 +36,7 @@ impl EventCounters {
     }
 
     /// Replaces the counted subnets by those with these `id`s, and returns their counts. Subnets
-    /// that stay keep their counts, as in Kea. Subnets that stay keep their counts, as in Kea.
+    /// that stay keep their counts, as in Kea.
     pub fn set_subnets(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
         let mut current = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         let before: BTreeMap<u32, _> =

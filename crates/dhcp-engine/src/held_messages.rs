@@ -18,11 +18,11 @@ const LONG_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
     /// End of another message of the same client, which is in flight now. The held one has not
-    /// entered. The held one has not entered.
+    /// entered.
     Client,
-    /// Settlement of this row epoch. The message has entered. The message has entered.
+    /// Settlement of this row epoch. The message has entered.
     Epoch(u64),
-    /// Answer to this batch of host look-ups. The message has entered. The message has entered.
+    /// Answer to this batch of host look-ups. The message has entered.
     Hosts(u64),
 }
 
@@ -89,7 +89,7 @@ impl<I> HeldMessages<I> {
     }
 
     /// Takes the message at the front of the queue, with the index of its buffer. The caller puts
-    /// the message or its buffer back. The caller puts the message or its buffer back.
+    /// the message or its buffer back.
     pub fn take_first(&mut self) -> Option<(HeldMessage<I>, u32)> {
         self.queue.pop_front()
     }

@@ -129,9 +129,7 @@ pub(super) struct ExpressionProgram {
 
 /// Returns the hash of a constant, or of the bytes of a message that are compared with constants.
 /// The bytes of a message come from any client. Many bytes with colliding hashes must not cost more
-/// than one comparison with each constant, and they do not. Those bytes come from any client. Many
-/// bytes with colliding hashes must not cost more than one comparison with each constant, and they
-/// do not.
+/// than one comparison with each constant, and they do not.
 fn hash(octets: &[u8]) -> u64 {
     FixedState::default().hash_one(octets)
 }

@@ -7,8 +7,7 @@ pub struct ClassIndex(pub u16);
 
 /// Set of the client classes of one message, which remembers the order in which they were assigned.
 /// The set is reused from message to message, so that it grows while it is new and then allocates
-/// nothing. It is reused from message to message, so that it grows while it is new and then
-/// allocates nothing.
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ClassSet {
     /// Membership of each class in the set, one bit by [`ClassIndex`].

@@ -1,5 +1,4 @@
 //! Functions of texts in class expressions. They run while a message is classified and, over
-//! constants, when the configuration is loaded. They run while a message is classified and, over
 //! constants, when the configuration is loaded.
 
 use core::fmt::Write;

@@ -219,7 +219,6 @@ fn append_sub_option(
 
 /// Iterator over the blocks of vendors' data in a DHCPv4 option (RFC 3925): the number of the
 /// enterprise, a length of one byte, and the data. The iteration ends at a block that is cut off.
-/// They end at a block that is cut off.
 struct VendorBlocks<'m>(OptionValue<'m>);
 
 impl<'m> Iterator for VendorBlocks<'m> {

@@ -113,8 +113,7 @@ impl<'m> PacketView6<'m> {
 
     /// Returns the number of an enterprise and its data in the vendor option `code`; the first
     /// enterprise when `enterprise` is `None`. Kea sees the first option only, so it finds no data
-    /// of other enterprises. Kea sees the first option only, so it finds no data of other
-    /// enterprises.
+    /// of other enterprises.
     fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
         let blocks = self.options().all(code).filter_map(|value| {
             let (number, rest) = value.split_first_chunk()?;

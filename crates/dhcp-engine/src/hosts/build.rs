@@ -18,7 +18,7 @@ pub struct HostsBuilder<F: ReservationProtocol, T> {
 
 impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
     /// Returns a builder without hosts, with room for `capacity` of them. `seed` makes the hashes
-    /// of identifiers unpredictable. `seed` makes the hashes unpredictable.
+    /// of identifiers unpredictable.
     #[must_use]
     pub fn new(seed: u64, capacity: usize) -> Self {
         let hosts = Hosts {

@@ -155,8 +155,7 @@ impl<F: ReservationProtocol> Default for HostCache<F> {
 }
 
 impl<F: ReservationProtocol> HostCache<F> {
-    /// Returns an empty cache over `source`. `seed` makes the hashes of keys unpredictable. `seed`
-    /// makes the hashes unpredictable.
+    /// Returns an empty cache over `source`. `seed` makes the hashes of keys unpredictable.
     #[must_use]
     pub fn new(source: Box<dyn HostSource<F>>, limits: CacheLimits, seed: u64) -> Self {
         Self {
@@ -236,8 +235,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         awaited
     }
 
-    /// Sends the requested keys to the source, at the end of a batch of messages. Ends a batch of
-    /// messages. Ends a batch of messages.
+    /// Sends the requested keys to the source, at the end of a batch of messages.
     pub fn submit(&mut self) {
         if !self.requested_keys.is_empty()
             && let Some(source) = self.source.as_mut()

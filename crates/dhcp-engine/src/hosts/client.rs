@@ -76,7 +76,6 @@ pub struct HostSubnet {
 }
 
 /// Hosts of the client whose message is being served. The value is reused from message to message.
-/// The value is reused from message to message.
 #[derive(Clone, Debug, Default)]
 pub struct ClientHosts {
     global: Option<HostIndex>,
