@@ -13,7 +13,8 @@ pub enum Omission {
     /// Omitted generated name: the name from the client's address would be longer than a lease can
     /// store, so the client gets none.
     GeneratedName,
-    /// Omitted relay agent information: the text would be longer than a lease can store.
+    /// Omitted relay agent information: its text would be longer than a lease can store, so the
+    /// lease stores none.
     RelayInfo,
     /// Omitted options: with them the reply would be longer than the client accepts or a frame
     /// carries.

@@ -19,7 +19,7 @@ const LONG_BYTES_MAX: usize = 16 << 20;
 pub struct Outbox<D, I> {
     slots: Box<[OutboxSlot<D, I>]>,
     /// Bytes of the slots' replies: [`SLOT_LEN`] bytes for each slot that was used at least once,
-    /// with capacity for all slots.
+    /// with capacity for all slots: memory that no reply needed is never written.
     octets: Vec<u8>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,

@@ -27,8 +27,8 @@ pub enum DropReason {
     /// DHCPv4 message through an interface that has no address of the server that could be the
     /// server identifier.
     NoOwnAddress,
-    /// Message without a hardware address and client identifier; in DHCPv6 with the DUID 00:00:00,
-    /// which marks Kea's leases that belong to no client.
+    /// Message with neither a hardware address nor a client identifier; in DHCPv6 one with the DUID
+    /// 00:00:00, which marks Kea's leases that belong to no client.
     NoIdentity,
     /// Client identifier that is longer than a lease can store.
     ClientIdTooLong,

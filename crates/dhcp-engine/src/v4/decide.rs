@@ -122,7 +122,7 @@ pub(super) fn decide(
 }
 
 /// Returns the address and location of the client's running lease on its link, which a reply may
-/// repeat.
+/// repeat: the transaction makes the name for it before it decides anything.
 pub(super) fn running(
     transaction: &Transaction<'_>,
     now: Now,
@@ -453,8 +453,9 @@ fn is_own(slot: SlotView) -> bool {
     slot.owner == SlotOwner::Requester && slot.occupancy != SlotOccupancy::Declined
 }
 
-/// Returns true if the slot represents a row that the store has and cannot read. A lease that a
-/// client declined, even for an infinite time, has the time of the decline.
+/// Returns true if the slot represents a row that the store has and cannot read: the row may be the
+/// requesting client's, so a fault of the store is no reason to refuse the client its lease. A
+/// lease that a client declined, even for an infinite time, has the time of the decline.
 fn is_unreadable(slot: SlotView) -> bool {
     slot.occupancy == SlotOccupancy::Declined
         && slot.valid_lifetime_s == INFINITE_LIFETIME_S

@@ -67,7 +67,8 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     Classes::compile(&config.client_classes, names)
 }
 
-/// Returns the compiled expression of the flex-id hook, when the hook is active.
+/// Returns the compiled expression that makes the flex-id hook's identifiers, when the hook is
+/// active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
     if !config.global.hooks.contains(&Hook::FlexId) {
         return None;

@@ -1,4 +1,5 @@
-//! Decisions of a DHCPv6 transaction for one identity association, given its facts.
+//! Decisions of a DHCPv6 transaction for one identity association: pure functions from its facts to
+//! a decision.
 //!
 //! They follow RFC 9915 §18.3; where it leaves a choice, they follow Kea (reference §5.5, §5.15).
 

@@ -61,7 +61,8 @@ pub enum Dhcp6TransactionInput<'f> {
     Begin,
     /// Facts that were fetched so far, one for each association.
     Facts(&'f [Facts]),
-    /// Result of the commit that the last step required.
+    /// Result of the commit that the last step required, with the facts on which its decision
+    /// rests.
     Committed(Result<Receipt, CommitRefusal>),
 }
 
