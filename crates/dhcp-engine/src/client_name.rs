@@ -20,7 +20,7 @@ pub struct NameTerms {
     pub generated_prefix: Box<str>,
     /// Suffix that completes clients' names; empty for none.
     pub suffix: Box<str>,
-    /// Replacement of characters in the names that clients send.
+    /// Replacement of characters in the names that the scope's clients send.
     pub characters: NameCharacters,
 }
 

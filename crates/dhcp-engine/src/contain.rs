@@ -25,7 +25,7 @@ pub fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
 
-/// Runs `work` and returns its result; `None` when it panicked.
+/// Runs `work` and returns its result; `None` when `work` panicked.
 ///
 /// After a panic, values that `work` had borrowed may be changed in part, so callers contain only
 /// work whose state is created anew each time.

@@ -14,8 +14,7 @@ use crate::statistic::{DropStatistic, StatisticEvent};
 /// Largest number of kinds of messages, replies or refusals that a shard counts by name.
 const KINDS_MAX: usize = 16;
 
-/// Counters of one shard: the shard writes them, any thread may read them. The shard writes, any
-/// thread may read.
+/// Counters of one shard: the shard writes them, any thread may read them.
 #[derive(Debug)]
 pub struct ShardCounters<P> {
     received: Counters<KINDS_MAX>,
@@ -56,7 +55,7 @@ impl<P: Protocol> Default for ShardCounters<P> {
 }
 
 impl<P: Protocol> ShardCounters<P> {
-    /// Counts a well-formed message; `index` into [`Protocol::RECEIVED`].
+    /// Counts a well-formed message of the kind at `index` of [`Protocol::RECEIVED`].
     pub fn count_received(&self, index: usize) {
         self.received.add(index, 1);
     }
@@ -71,7 +70,7 @@ impl<P: Protocol> ShardCounters<P> {
         self.refusals.add(index, 1);
     }
 
-    /// Counts a malformed message; `index` into [`Protocol::MALFORMED`].
+    /// Counts a malformed message for the reason at `index` of [`Protocol::MALFORMED`].
     pub fn count_malformed(&self, index: usize) {
         self.malformed.add(index, 1);
     }

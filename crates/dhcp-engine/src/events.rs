@@ -9,7 +9,7 @@ use base::Counters;
 use crate::prefixes::SubnetIndex;
 use crate::statistic::StatisticEvent;
 
-/// Event counts of the subnets of one configuration.
+/// Counts of clients' events in the subnets of one configuration.
 #[derive(Debug, Default)]
 pub struct SubnetEvents {
     /// Pairs of a subnet's `id` and its event counts, in the order of [`SubnetIndex`].

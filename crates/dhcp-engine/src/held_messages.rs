@@ -14,7 +14,7 @@ const BUFFER_LEN: usize = 1500;
 /// most 16 MiB.
 const LONG_MAX: usize = 256;
 
-/// Event that a held message waits for.
+/// Event that a message held by a shard waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
     /// End of another message of the same client, which is in flight now. The held one has not
@@ -35,7 +35,7 @@ pub struct HeldMessage<I> {
     pub ingress: I,
     /// Type of the held message and the time at which it was received.
     pub request: MeasuredRequest,
-    /// Event that the message waits for.
+    /// Event that the held message waits for.
     pub waits_for: WaitsFor,
     /// Monotonic time at which the shard held the message first, in nanoseconds.
     pub since_ns: u64,

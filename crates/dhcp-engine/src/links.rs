@@ -52,12 +52,12 @@ impl<A> LinkPools<A> {
     }
 }
 
-/// Pool and subnet of an address within a link.
+/// Pool and subnet that an address on a link belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLocation {
     /// Pool that contains the address.
     pub pool: PoolIndex,
-    /// Subnet of the pool.
+    /// Subnet that the pool belongs to.
     pub subnet: SubnetIndex,
 }
 
@@ -83,8 +83,9 @@ impl<A: AddressBits> Links<A> {
         Self { links, positions, members }
     }
 
-    /// Adds a pool of `subnet`, with the addresses from `first` to `last`, after those that
-    /// allocation tries before it. Callers add pools in the order of their subnets.
+    /// Adds a pool of `subnet` to the subnet's link, with the addresses from `first` to `last`,
+    /// after the pools that allocation tries before it. Callers add pools in the order of their
+    /// subnets.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, first: A, last: A) {
         let position = self.positions[subnet as usize];
         let members = &self.members[position.link as usize];

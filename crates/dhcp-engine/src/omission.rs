@@ -22,7 +22,7 @@ pub enum Omission {
 }
 
 impl Omission {
-    /// All omissions, in the order of their counters.
+    /// Reasons for omissions, in the order of their counters.
     pub const ALL: [Self; 4] = [Self::Suffix, Self::GeneratedName, Self::RelayInfo, Self::Options];
 
     /// Returns the position of the omission in [`Self::ALL`].

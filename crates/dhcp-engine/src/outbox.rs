@@ -46,7 +46,7 @@ pub struct Envelope<D, I> {
     pub ingress: I,
     /// Keys of the client that is in flight until the reply leaves.
     pub keys: Option<ClientKeys>,
-    /// Request that the reply answers.
+    /// Request that the waiting reply answers.
     pub request: MeasuredRequest,
     /// Position of the reply's kind in [`Protocol::SENT`](crate::Protocol::SENT).
     pub kind: usize,

@@ -1,5 +1,5 @@
-//! Preference of allocation among the subnets of a shared network: it begins with the subnet that
-//! last gave an address, since that is likely to have more (Kea reference §5.1).
+//! Preference of allocation among the subnets of a shared network: allocation begins with the
+//! subnet that last gave an address, which is likely to have more (Kea reference §5.1).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use crate::prefixes::SubnetIndex;
 /// Mark of a group in which no subnet has given an address yet.
 const NONE: u32 = u32::MAX;
 
-/// Subnet used last in each group of interchangeable subnets. All shards read it; a shard writes it
-/// only when it took an address from another subnet than the last time.
+/// Subnet that gave an address last, in each group of interchangeable subnets. All shards read it;
+/// a shard writes it only when it took an address from another subnet than the last time.
 #[derive(Debug)]
 pub struct Preference {
     group_of: Vec<usize>,

@@ -114,13 +114,13 @@ pub trait Protocol: ReservationProtocol {
     ) -> MessageOutcome<Self::Destination>;
 }
 
-/// Guess at the look-ups of a message before it is served.
+/// Guess at the look-ups that the transaction of a message will make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LookupGuess {
     /// Hashes of the host look-ups that the message will make, when it makes any.
     pub host_hashes: Option<HostHashes>,
-    /// Pool from which the message will get a candidate, unless something is reserved for its
-    /// client; `None` when the message has named the slot that it wants.
+    /// Pool from which the message will get a candidate, unless an address is reserved for its
+    /// client; `None` when the message has named the slot that the client wants.
     pub pool: Option<PoolIndex>,
 }
 
@@ -222,7 +222,7 @@ pub enum Notice<D> {
     Sent {
         /// Destination that the reply was sent to.
         destination: D,
-        /// Request that the reply answers.
+        /// Request that the sent reply answers.
         request: MeasuredRequest,
     },
 }

@@ -93,7 +93,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// All reasons, in the order of their counters.
+    /// Reasons for which messages are dropped, in the order of their counters.
     pub const ALL: [Self; 37] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,

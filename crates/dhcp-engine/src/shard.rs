@@ -1,4 +1,4 @@
-//! One shard of the server without its sockets: messages come in, replies go out; held messages and
+//! Shard of the server without its sockets: messages come in, replies go out; held messages and
 //! waiting replies are between them. The server and the simulator drive the same code.
 //!
 //! Budget of the steady path: no allocation, no lock that all shards share, no clock; a message
@@ -33,11 +33,12 @@ pub const OUTBOX_CAPACITY: u32 = 8192;
 /// Time after which a reply that waits for its row is of no use to its client, in nanoseconds: the
 /// shard drops it.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
-/// Time after which a held message is dropped, in nanoseconds: its client has sent it again.
+/// Time after which a shard drops a held message, in nanoseconds: its client has sent the message
+/// again by then.
 pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
-/// Number of messages that are read before the first of them is served, so that the memory that
-/// they need is being fetched: about as many fetches as memory can do at a time.
+/// Number of messages that a shard reads before it serves the first of them, so that the memory
+/// that they need is being fetched: about as many fetches as memory can do at a time.
 const GROUP_SIZE: usize = 8;
 
 /// Datagram that the kernel received, with its time and its ingress.
@@ -45,7 +46,7 @@ const GROUP_SIZE: usize = 8;
 pub struct ArrivedDatagram<'m, I> {
     /// Monotonic time at which the kernel received the datagram, in nanoseconds.
     pub since_ns: u64,
-    /// Bytes of the datagram.
+    /// Content of the datagram in bytes: the UDP payload.
     pub octets: &'m [u8],
     /// Address and interface at which the datagram was received.
     pub ingress: I,
@@ -290,7 +291,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Reads a datagram and counts it; returns `None` when it needs no further work.
+    /// Reads a datagram, counts it and returns the message; returns `None` when the message needs
+    /// no further work.
     fn read<'m>(
         &self,
         datagram: ArrivedDatagram<'m, P::Ingress>,
@@ -462,7 +464,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.served = None;
     }
 
-    /// Holds a message that has entered, unless it waits for hosts and the last look-up failed.
+    /// Holds a message that has entered, unless the message waits for hosts and the last look-up
+    /// failed.
     fn hold(
         &mut self,
         octets: &[u8],

@@ -1,4 +1,5 @@
-//! Subnets found by a key that is configured for them: a relay's address, an interface.
+//! Subnets found by a key that the configuration has for them: a relay agent's address, an
+//! interface.
 
 use core::borrow::Borrow;
 

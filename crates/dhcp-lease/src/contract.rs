@@ -206,22 +206,21 @@ pub struct Change<I, A, T> {
     pub action: Action<T>,
 }
 
-/// [`Change`] of a slot of family `F`.
+/// Change of the slot of an address (or prefix) of family `F`.
 pub type ChangeOf<'a, F> =
     Change<<F as Family>::Identity<'a>, <F as Family>::Address, <F as Family>::Terms<'a>>;
 
-/// Action on a slot by a change, for the client [`Change::identity`]. The client is
-/// [`Change::identity`].
+/// Action on a slot by a change, for the client [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<T> {
-    /// Offer the address to the client, without a row. Not logged.
+    /// Offer the address to the client, without a row.
     Hold {
         /// Monotonic end of the hold, in nanoseconds.
         deadline_ns: u64,
         /// `id` of the subnet under which the address is held.
         subnet_id: u32,
     },
-    /// Give up the client's hold, without a row. Not logged.
+    /// Give up the client's hold, without a row.
     Unhold,
     /// Lease the address to the client from now on, with a row.
     Lease(T),
@@ -247,7 +246,7 @@ impl<T> Action<T> {
     }
 }
 
-/// Result of a successful commit.
+/// Receipt of a successful commit of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// Epoch of the commit's rows that must be settled before the reply may leave; 0 when no row
@@ -255,7 +254,7 @@ pub struct Receipt {
     pub row_epoch: u64,
 }
 
-/// Reason why a commit changed nothing.
+/// Reason why a commit changed no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitRefusal {
     /// Stale version: a slot has changed since it was fetched; fetch and decide again.
@@ -304,7 +303,7 @@ pub enum PutMode {
     Force,
 }
 
-/// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed nothing.
+/// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutRefusal {
     /// Existing lease of the address, where none may exist.
@@ -372,9 +371,9 @@ pub trait LeaseStore<F: Family> {
     /// batch; a later commit may find the slot taken.
     fn release_claim(&mut self, address: F::Address);
 
-    /// Reserves `address` in addition to the reservations of the configuration: the store gives it
-    /// only to a client that requests it, also if no pool contains it. Has no effect on an address
-    /// that is reserved already.
+    /// Reserves `address` in addition to the reservations of the configuration: the store gives the
+    /// address only to a client that requests it, also if no pool contains the address. Has no
+    /// effect on an address that is reserved already.
     fn reserve_address(&mut self, address: F::Address);
 
     /// Ends a batch of messages: hands the rows logged so far to the writer.
@@ -419,8 +418,9 @@ pub trait LeaseStore<F: Family> {
     fn has_failed(&self) -> bool;
 
     /// Returns true if `reply`, which depends on the settled `epoch`, names an address that the
-    /// store could not lease in that epoch: another server that shares the database had leased it
-    /// to another client, or the store has refused the lease. The server must drop such a reply.
+    /// store could not lease in that epoch: another server that shares the database had leased the
+    /// address to another client, or the store has refused the lease. The server must drop such a
+    /// reply.
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool;
 
     /// Returns true if `reply` is refused ([`LeaseStore::is_refused`]) because the store has no

@@ -80,7 +80,7 @@ pub enum ClientId {
     Inline {
         /// Length of the identifier, in bytes.
         len: u8,
-        /// Bytes of the identifier, zero after `len`.
+        /// Bytes of the client identifier, zero after `len`.
         octets: [u8; CLIENT_ID_INLINE_MAX],
     },
     /// Client identifier longer than [`CLIENT_ID_INLINE_MAX`] bytes, stored on the heap.

@@ -13,7 +13,7 @@ use crate::table::table_family::{SlotNumberMap, TableFamily};
 use crate::table::tally::PoolTally;
 
 /// Slot number at which a pool's search for a free address starts; alone in its cache lines, since
-/// every shard that leases addresses from the pool writes it.
+/// every shard that leases addresses from the pool writes the number.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PoolCursor(AtomicU32);
@@ -140,7 +140,7 @@ impl<F: TableFamily> PoolSet<F> {
         let _ = self.tallies.set(tallies);
     }
 
-    /// Returns the slot numbers of the addresses of `pool`.
+    /// Returns the location of the slot numbers of `pool`'s addresses.
     pub(crate) fn run(&self, pool: PoolIndex) -> &<F::SlotNumbers as SlotNumberMap<F>>::Run {
         &self.runs[pool.0 as usize]
     }

@@ -37,14 +37,14 @@ pub trait SampleFamily: TableFamily {
     /// Returns terms of a sample lease in subnet `subnet_id`.
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
 
-    /// Returns a lease with the columns of `sample`.
+    /// Returns a sample lease with the columns of `sample`.
     fn lease(sample: &SampleLease<'_>) -> Self::Lease;
 
     /// Returns the columns that distinguish `lease` from others.
     fn sample(lease: &Self::Lease) -> SampleColumns<Self>;
 }
 
-/// Columns of a made-up lease.
+/// Columns of a made-up lease for tests.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleLease<'a> {
     /// Number of the sample address that is leased.

@@ -113,7 +113,7 @@ impl<F: TableFamily> TableShard<F> {
     }
 
     /// Returns the slot number at which the search in `pool` will end after the candidates
-    /// announced before, if the slot numbers up to it are free.
+    /// announced before, if the slot numbers up to that one are free.
     fn next_prefetched_slot_number(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
         if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
             return None;
@@ -172,7 +172,7 @@ pub struct MemoryStore<F: TableFamily> {
 
 /// Epoch of all rows of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
-/// Epochs of a change that is not written.
+/// Epochs of a change of slots that is not written.
 const UNLOGGED: CommitEpochs = CommitEpochs { row_epoch: SETTLED, settled_epoch: SETTLED };
 
 impl<F: TableFamily> MemoryStore<F> {

@@ -7,7 +7,7 @@ use core::fmt;
 /// MySQL holds.
 pub const USER_CONTEXT_MAX: usize = 65_535;
 
-/// Reason why no lease can keep a user context.
+/// Reason why no lease can keep a JSON text as user context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserContextFault {
     /// Length in bytes of a text that is longer than [`USER_CONTEXT_MAX`].
@@ -27,7 +27,7 @@ impl fmt::Display for UserContextFault {
     }
 }
 
-/// Checks that leases can keep the JSON text `context`.
+/// Checks that leases can keep the JSON text `context` as user context.
 ///
 /// # Errors
 ///

@@ -43,7 +43,7 @@ pub(super) struct Configured {
 pub(super) enum Check {
     /// No test: hosts or scopes assign the class to clients.
     Assigned,
-    /// Test expression of the class: clients for which it is true are in the class.
+    /// Test expression of the class: clients for which the test is true are in the class.
     Test(Test),
     /// Template expression of the class: clients for which its text is not empty are in the class,
     /// and in the class that the text spawns.
@@ -327,9 +327,10 @@ impl StringProgram {
         Self { program: compiler.finish(), text }
     }
 
-    /// Evaluates the string for a message and appends it to `target`; returns false, with nothing
-    /// appended, when the expression has no value. `work` should be another workspace than that of
-    /// the classes: a shared one works, too, but each program discards the values of the other.
+    /// Evaluates the string expression for a message and appends its value to `target`; returns
+    /// false, with nothing appended, when the expression has no value. `work` should be another
+    /// workspace than that of the classes: a shared one works, too, but each program discards the
+    /// values of the other.
     pub fn evaluate<V: PacketView>(
         &self,
         view: &V,

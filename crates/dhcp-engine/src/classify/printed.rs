@@ -76,7 +76,7 @@ fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
 }
 
 /// Appends to `target` the values of an option's field, each with its type; returns false when the
-/// bytes are no such values. Returns false when the bytes are no such values.
+/// bytes are no such values.
 fn print_values(
     field: Field,
     is_array: bool,
@@ -147,7 +147,7 @@ fn print_value(field: Field, octets: [u8; 16], target: &mut Vec<u8>) {
 }
 
 /// Appends to `target` the text of a domain name that `read` reads, without its final dot when
-/// `is_partial`; returns false when it is no name. Returns false when it is no name.
+/// `is_partial`; returns false when it is no name.
 fn push_name(
     is_partial: bool,
     target: &mut Vec<u8>,

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 
 use super::ClassIndex;
 
-/// Position of a text in [`ExpressionProgram::texts`].
+/// Position of a text of a class program in [`ExpressionProgram::texts`].
 pub(super) type TextId = u32;
 
 /// Range of bytes of a text, among the constants of a class program or in the workspace.
@@ -82,7 +82,7 @@ pub(super) enum Test {
         key: u32,
         value: u32,
     },
-    /// Condition that two texts are equal.
+    /// Condition that two texts of a class program are equal.
     Equal(TextId, TextId),
     /// Condition that the message has the term that a text reads.
     Exists(TextId),

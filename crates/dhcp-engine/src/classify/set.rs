@@ -52,7 +52,7 @@ impl ClassSet {
         });
     }
 
-    /// Returns true if the set contains `class`.
+    /// Returns true if the set contains the class `class`.
     #[must_use]
     #[inline]
     pub fn contains(&self, class: ClassIndex) -> bool {

@@ -46,7 +46,8 @@ pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> 
     start..ends.next().unwrap_or(text.len())
 }
 
-/// Converts a text to a short text: the functions of one text other than those that change letters.
+/// Returns the short text that the function `conversion` makes of the bytes `text`, such as the
+/// text of an address or a number.
 pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<ShortText, EvaluationError> {
     let mut short = ShortText::EMPTY;
     if text.is_empty() {

@@ -13,8 +13,8 @@ pub trait PacketView {
         false
     }
 
-    /// Returns true if relay agent information of an earlier message counts for this one (Kea's
-    /// `stash-agent-options`).
+    /// Returns true if relay agent information of an earlier message counts for the current one
+    /// (Kea's `stash-agent-options`).
     fn has_stored_relay_information(&self) -> bool {
         false
     }

@@ -67,7 +67,7 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
         configured.or_else(|| self.cache?.find(scope, kind, octets))
     }
 
-    /// Returns the host at `index`.
+    /// Returns the host at `index`, from the configuration or the cache.
     #[must_use]
     pub fn get(&self, index: HostIndex) -> Host<'b, F, HostTerms<F>> {
         match (index, self.cache) {

@@ -1,6 +1,5 @@
 //! Cache of one shard for hosts that a [`HostSource`] looked up outside of the configuration: a
-//! bounded number of keys, for a short time each, also keys that lead to no host. A [`HostSource`]
-//! looks the hosts up.
+//! bounded number of keys, for a short time each, also keys that lead to no host.
 //!
 //! The shard reads the cache while it serves a message. The cache records keys that it does not
 //! have and requests them from the source together with those of all other messages of the batch.

@@ -83,7 +83,7 @@ pub struct ClientHosts {
 }
 
 impl ClientHosts {
-    /// Removes the hosts of the previous client.
+    /// Removes the hosts of the client of the previous message.
     pub fn clear(&mut self) {
         self.global = None;
         self.in_subnets.clear();
@@ -100,8 +100,9 @@ impl ClientHosts {
         self.global
     }
 
-    /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
-    /// served from, the selected one first. `has_global_host`: [`Self::find_global`] was called.
+    /// Looks up all hosts with reservations that count for a client. `subnets` are those of its
+    /// link that it may be served from, the selected one first. `has_global_host`:
+    /// [`Self::find_global`] was called.
     pub fn find<F: ReservationProtocol>(
         &mut self,
         hosts: HostBook<'_, F>,

@@ -38,7 +38,7 @@ use crate::options::OptionCode;
 pub trait ReservationProtocol: Family {
     /// Type of one reservation of a host in the tables: an address, or in DHCPv6 also a prefix.
     type Reserved: Copy + Debug + Send + Sync + 'static;
-    /// Family-specific part of a host's configuration.
+    /// Type of the family-specific part of a host's configuration.
     type Configured: Debug + Send + Sync + 'static;
     /// Type of the part of an address that reservations of different hosts must not share.
     type Place: Copy + Eq + Hash;
@@ -106,7 +106,7 @@ impl IdentifierKinds {
         self.0 |= 1 << kind as u8;
     }
 
-    /// Returns true if the set contains `kind`.
+    /// Returns true if the set contains the kind of identifier `kind`.
     #[must_use]
     pub const fn contains(self, kind: IdentifierKind) -> bool {
         self.0 & (1 << kind as u8) != 0

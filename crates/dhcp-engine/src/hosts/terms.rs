@@ -26,7 +26,7 @@ pub struct HostTerms<F: ReservationProtocol> {
     pub own: F::Own,
 }
 
-/// Reservation in the form in which family `F` configures it.
+/// Reservation of a host in the form in which family `F` configures it.
 pub type ReservationOf<F> =
     Reservation<<F as ReservationProtocol>::Code, <F as ReservationProtocol>::Configured>;
 

@@ -1,13 +1,13 @@
-//! Option codes, and sets of those below 256.
+//! Codes of DHCP options, and sets of the codes below 256.
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOrAssign, Not};
 
 /// Type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
 pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {
-    /// Code of the option that names vendor classes.
+    /// Code of the option that names vendor classes in this family.
     const VENDOR_CLASS: u16;
-    /// Code of the option that holds a vendor's sub-options.
+    /// Code of the option that contains a vendor's sub-options in this family.
     const VENDOR_OPTIONS: u16;
 }
 

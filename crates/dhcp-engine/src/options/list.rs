@@ -12,7 +12,8 @@ pub struct EncodedOption<C> {
     pub code: C,
     /// Value of the option as sent, in bytes.
     pub octets: Box<[u8]>,
-    /// True if the server sends the option even when the client does not request it.
+    /// True if the server sends the option even when the client does not request the option
+    /// (`always-send`).
     pub is_always_sent: bool,
     /// True if the server never sends the option, whatever other scopes configure.
     pub is_never_sent: bool,

@@ -32,8 +32,8 @@ pub struct ScopeOptions<C> {
 }
 
 impl<C: OptionCode> ScopeOptions<C> {
-    /// Compiles the options of one scope. `class` finds the class of a name; it returns `None` for
-    /// a class that no client can be in.
+    /// Compiles the configured options of one scope. `class` finds the class of a name; it returns
+    /// `None` for a class that no client can be in.
     pub fn compile(options: &[OptionData<C>], class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let of_space = |space| {
             let inside = options.iter().filter(|option| option.space == space);

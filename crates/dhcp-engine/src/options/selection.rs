@@ -1,4 +1,5 @@
-//! Choice of options for one client from the lists of the scopes that concern it.
+//! Selection of the options that a reply carries to one client, from the lists of the scopes that
+//! concern the client.
 //!
 //! The rules are Kea's: a code is sent once, from the first list with an entry for the client; a
 //! send flag counts for the code once any entry in any list has it, whichever clients that entry is
@@ -21,8 +22,8 @@ pub struct OptionSelection<'w, I> {
     pub classes: &'w ClassSet,
 }
 
-/// Largest number of non-empty lists that [`select_options`] remembers; with more, it searches the
-/// lists of all scopes for each code.
+/// Largest number of non-empty lists that [`select_options`] remembers; with more, the function
+/// searches the lists of all scopes for each code.
 const FILLED_MAX: usize = 8;
 
 /// Passes the configured options that the client gets to `write`, each code once, requested codes

@@ -197,8 +197,8 @@ impl Transaction<'_> {
         if self.hosts.has_missed() { None } else { stray }
     }
 
-    /// Returns the subnet on the link of `near` that `address` belongs to: that of its pool, else
-    /// the first that contains it.
+    /// Returns the subnet on the link of `near` that `address` belongs to: the subnet of its pool,
+    /// else the first subnet that contains the address.
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
         let pooled = snapshot.find_pool(near, address).map(|location| location.subnet);

@@ -33,7 +33,7 @@ pub(super) enum Decision {
     NeedCandidate,
     /// Run the message again after this row epoch has settled.
     Wait(u64),
-    /// Send no reply, and count the reason.
+    /// Send no reply to the message, and count this reason.
     Drop(DropReason),
 }
 
@@ -81,7 +81,7 @@ impl ProposedAction {
     }
 }
 
-/// Decision, with a reservation conflict that the facts show.
+/// Decision of a DHCPv4 transaction, with a reservation conflict that the facts show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecisionWithConflict {
     pub(super) decision: Decision,

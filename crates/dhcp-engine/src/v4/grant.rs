@@ -19,7 +19,7 @@ use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Returns true if the client speaks BOOTP.
+    /// Returns true if the client of the message speaks BOOTP.
     #[must_use]
     pub fn is_bootp(&self) -> bool {
         self.view.message.message_type().is_none()

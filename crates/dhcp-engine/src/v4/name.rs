@@ -59,8 +59,7 @@ struct FqdnAnswerFields {
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
     source: ClientNameSource,
-    /// Name that the client sends: a host name as it was sent, or labels in lower case, a dot after
-    /// each.
+    /// Name that the client sends: a host name as sent, or labels in lower case, a dot after each.
     raw: Vec<u8>,
     /// Name that the client sends, after its characters were replaced by the rules of the location
     /// chosen last.

@@ -135,7 +135,7 @@ impl ReplyTerms {
 pub struct Reply {
     /// Terms that the reply grants.
     pub terms: ReplyTerms,
-    /// Subnet that the message was selected into, if any.
+    /// Subnet that was selected for the message, if any.
     pub selected: Option<SubnetIndex>,
     /// Address of the server in the option Server Identifier (54).
     pub server_id: Ipv4Addr,

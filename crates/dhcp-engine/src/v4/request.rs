@@ -131,7 +131,8 @@ pub(super) fn server_identifier(view: &PacketView4<'_>) -> Ipv4Addr {
         .unwrap_or(view.ingress.local)
 }
 
-/// Returns true if there is an address to which a reply with parameters alone can be sent.
+/// Returns true if the message or its ingress has an address to which a reply with parameters alone
+/// can be sent.
 fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
     let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
     addresses.iter().any(|address| !address.is_unspecified())

@@ -16,7 +16,7 @@ use crate::scope_terms::referred_class_names;
 /// Terms that a DHCPv4 client class sets for its members, compiled.
 #[derive(Debug)]
 pub struct CompiledClassTerms4 {
-    /// Options of the class's members.
+    /// Options that the class sets for its members.
     pub options: ScopeOptions<u8>,
     /// Limits of the lifetimes of the members' leases, with precedence over those of the subnet.
     pub valid_lifetime: Option<Lifetime>,

@@ -32,9 +32,9 @@ pub(super) fn subnet(
     snapshot.subnet_of_relay(relay, classes).or_else(|| snapshot.subnet_of_address(relay, classes))
 }
 
-/// Returns the subnet of a client that sends without a relay agent. A client that sends to our
-/// address has one itself, which identifies its subnet. One that sends to all stations may have an
-/// address of another link, so the interface identifies the subnet.
+/// Returns the subnet of a client that sends without a relay agent. A client that sends to the
+/// server's address has an address itself, which identifies its subnet. A client that sends to all
+/// stations may have an address of another link, so the interface identifies the subnet.
 fn subnet_of_direct(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,

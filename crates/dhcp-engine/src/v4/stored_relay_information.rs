@@ -18,7 +18,7 @@ pub struct StoredRelayInformation {
 }
 
 impl StoredRelayInformation {
-    /// Returns the sub-options that count as option 82 of `message`: those of the lease that its
+    /// Returns the sub-options that count as option 82 of `message`: those of the lease that the
     /// client renews without a relay agent. Empty for all other messages, or when the lease has
     /// none.
     pub(super) fn recover(

@@ -29,8 +29,8 @@ use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
-/// Largest number of commits that one message may lose to others before it is dropped. Each loss
-/// means that another client got the slot in the microseconds since it was fetched.
+/// Largest number of commits that one DHCPv4 message may lose to others before the server drops it.
+/// Each loss means that another client got the slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 
 /// Step that a DHCPv4 transaction needs next, or its outcome.
@@ -114,14 +114,13 @@ pub struct Transaction<'m> {
     pub(super) view: PacketView4<'m>,
     /// Classes, reservations and names of the client, in memory that the owner reuses.
     pub(super) client_facts: &'m mut Dhcp4ClientFacts,
-    /// Identifiers by which reservations of the client are found.
+    /// Identifiers by which the client's hosts with reservations are found.
     pub(super) identifiers: Identifiers<'m>,
     /// Intent that the message expresses.
     pub(super) intent: Dhcp4Intent,
     /// Hardware address and client identifier by which the client's leases are found.
     pub(super) identity: Identity<'m>,
     /// Subnet that serves the client; `None` when no subnet does, so that no address is leased.
-    /// `None` when no subnet does: then no address is leased.
     pub(super) subnet: Option<SubnetIndex>,
     /// True if every pool of the link is open to the client.
     pub(super) is_open: bool,
@@ -137,7 +136,7 @@ pub struct Transaction<'m> {
     tries: u8,
     /// Request for a free address that the next fetch makes.
     candidate_request: Dhcp4CandidateRequest,
-    /// Purpose of the commit in progress, when it only prepares a decision.
+    /// Purpose of the commit in progress, when the commit only prepares a decision.
     preparing: Option<Dhcp4PreparatoryCommit>,
     /// True once all pools were searched and none had a free address for the client.
     is_exhausted: bool,
@@ -479,8 +478,8 @@ impl<'m> Transaction<'m> {
         self.candidate_request == Dhcp4CandidateRequest::Reserved
     }
 
-    /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
-    /// so that the next run gets the same one.
+    /// Ends the transaction until the hosts that the transaction needs are known. A candidate is
+    /// held meanwhile, so that the next run gets the same one.
     fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
         let candidate =
             facts.candidate.and_then(|slot| Some((slot, self.location_in_pool(slot.address)?)));
@@ -641,8 +640,8 @@ fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
 }
 
 /// Returns the kind of reply to a client that no subnet serves. Kea refuses each such client that
-/// requests a lease, unless another server may well know the client: one that restarted, when we
-/// are not authoritative, or one that asks all servers to renew its lease.
+/// requests a lease, unless another server may well know the client: one that restarted, when the
+/// server is not authoritative, or one that asks all servers to renew its lease.
 fn reply_to_stranger(
     snapshot: &Snapshot,
     intent: Dhcp4Intent,

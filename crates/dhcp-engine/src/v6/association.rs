@@ -32,14 +32,15 @@ pub struct MessageAssociation<'m> {
     pub(super) hints: [Option<Resource>; 2],
     /// Prefix length that the client requests, in bits.
     pub(super) requested_len: Option<u8>,
-    /// Lifetimes that the client sends with the first hint; 0 where it requests none.
+    /// Lifetimes that the client sends with its first hint, in seconds; 0 where the client requests
+    /// none.
     pub(super) requested_lifetimes: Lifetimes,
     pub(super) candidate_request: Dhcp6CandidateRequest,
     pub(super) is_fetched: bool,
     /// Number of candidates that were claimed for the association and that it could not have, since
     /// earlier associations take them.
     pub(super) claims: u8,
-    /// True while an earlier association takes this one's current candidate.
+    /// True while an earlier association takes the current candidate of this association.
     pub(super) has_candidate_conflict: bool,
     /// Slot that the association will get, with its location.
     pub(super) chosen: Option<(SlotView, ResourceLocation)>,

@@ -124,7 +124,8 @@ impl Transaction<'_> {
     }
 
     /// Returns the subnet and pool of an address or prefix that the client could have: one that is
-    /// reserved for it, or one in a pool that is open to it and reserved for no client.
+    /// reserved for the client, or one in a pool that is open to the client and reserved for no
+    /// client.
     pub(super) fn location_of(&self, resource: Resource) -> Option<ResourceLocation> {
         if let Some(location) = self.reserved_location(resource) {
             return Some(location);
@@ -142,8 +143,8 @@ impl Transaction<'_> {
         is_free.then_some(location)
     }
 
-    /// Returns true if an address or prefix in a pool of `subnet` is reserved there for other
-    /// clients only.
+    /// Returns true if an address or prefix in a pool of `subnet` is reserved in that subnet for
+    /// other clients only.
     pub(super) fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
         let hosts = self.client.hosts;
         if hosts.is_empty() {
@@ -233,7 +234,7 @@ impl Transaction<'_> {
         reserved.or_else(|| self.served_subnet())
     }
 
-    /// Returns the subnet that the client is served from.
+    /// Returns the subnet from which the server serves the client.
     pub(super) fn served_subnet(&self) -> Option<SubnetIndex> {
         let granted = self.associations.iter().filter_map(|association| association.chosen).last();
         granted.map(|(_, location)| location.subnet).or(self.client.subnet)

@@ -56,7 +56,7 @@ impl Buffers<'_> {
 /// DHCPv6 message with its ingress.
 #[derive(Clone, Copy, Debug)]
 pub struct IngressPacket<'m> {
-    /// Message with the levels of its relay agents.
+    /// DHCPv6 message with the levels of its relay agents.
     pub packet: &'m Packet<'m>,
     /// Address and interface at which the message was received.
     pub ingress: Ingress,

@@ -104,9 +104,9 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     }
 }
 
-/// Returns true if the association names an address or prefix for which the store has a row that it
-/// cannot read. The row may be the client's own, so a fault of the store is no reason to give the
-/// client another address or prefix. Leases that clients declined end.
+/// Returns true if the association names an address or prefix for which the store has a row that
+/// the store cannot read. The row may be the client's own, so a fault of the store is no reason to
+/// give the client another address or prefix. Leases that clients declined end.
 fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool {
     let is_unreadable = |slot: &&SlotView| {
         slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S

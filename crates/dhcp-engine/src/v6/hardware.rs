@@ -13,7 +13,7 @@ use super::Ingress;
 
 /// Hardware type of Ethernet, whose addresses have six bytes.
 const ETHERNET: u8 = 1;
-/// Enterprise number of CableLabs.
+/// Enterprise number of CableLabs, whose sub-options contain hardware addresses of cable modems.
 const CABLE_LABS: u32 = 4491;
 /// Code of CableLabs' sub-option in which a cable modem sends its own hardware address.
 const DEVICE_ID: u16 = 36;

@@ -9,7 +9,8 @@ use super::DropReason;
 pub enum Dhcp6Intent {
     /// SOLICIT: the client requests an offer.
     Solicit,
-    /// SOLICIT with Rapid Commit, where the subnet allows it: the client gets leases at once.
+    /// SOLICIT with Rapid Commit, where the subnet allows Rapid Commit: the client gets leases at
+    /// once.
     SolicitRapidly,
     /// REQUEST: the client requests the leases that it was offered.
     Request,

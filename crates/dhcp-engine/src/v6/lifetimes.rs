@@ -77,8 +77,9 @@ impl Lifetimes {
     }
 }
 
-/// Returns T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred
-/// lifetime, else 0, which leaves them to the client. A T1 that is not below T2 is 0.
+/// Returns T1 and T2 of an IA in seconds (Kea reference §5.8): configured ones, else parts of the
+/// preferred lifetime, else 0, which leaves the choice to the client. A T1 that is not below T2 is
+/// 0.
 pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
     let part = |part: f64| match preferred_s {
         INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,

@@ -222,8 +222,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the user context of a lease from a subnet: the relay agent information, where the
-    /// subnet stores it.
+    /// Returns the user context of a lease from `subnet`: the relay agent information, where the
+    /// subnet stores that.
     fn context(&self, subnet: SubnetIndex) -> &str {
         let is_stored = self.snapshot.subnet(subnet).stores_relay_info;
         if is_stored { self.buffers.context } else { "" }

@@ -136,7 +136,7 @@ pub struct PoolTerms {
 /// Terms that a DHCPv6 client class sets for its members, compiled.
 #[derive(Debug)]
 pub struct CompiledClassTerms6 {
-    /// Options of the class's members.
+    /// Options that the class sets for its members.
     pub options: ScopeOptions<u16>,
     /// Limits of the preferred lifetimes of the members' leases, with precedence over those of
     /// subnets.

@@ -28,8 +28,8 @@ use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, clear_if_too_long};
 use crate::prefixes::SubnetIndex;
 
-/// Largest number of commits that one message may lose to others before it is dropped. Each loss
-/// means that another client got a slot in the microseconds since it was fetched.
+/// Largest number of commits that one DHCPv6 message may lose to others before the server drops it.
+/// Each loss means that another client got a slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 /// Number of reserved addresses or prefixes that one fetch reads.
 const RESERVED_FETCHED_MAX: usize = 2;
@@ -125,7 +125,7 @@ pub struct Transaction<'m> {
     pub(super) gate_epoch: u64,
     /// Number of commits that other clients' changes have refused so far.
     tries: u8,
-    /// Purpose of the commit in progress, when it only prepares a decision.
+    /// Purpose of the commit in progress, when the commit only prepares a decision.
     preparing: Option<Dhcp6PreparatoryCommit>,
 }
 
@@ -355,8 +355,8 @@ impl<'m> Transaction<'m> {
         Dhcp6TransactionStep::SetAside(slot.address)
     }
 
-    /// Ends the transaction until the hosts that it needs are known. Candidates are held meanwhile,
-    /// so that the next run gets the same ones.
+    /// Ends the transaction until the hosts that the transaction needs are known. Candidates are
+    /// held meanwhile, so that the next run gets the same ones.
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {

@@ -101,7 +101,7 @@ pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B)
     assert_eq!(bench.candidate(client::<B>(3)), None, "what is leased cannot be given back");
 }
 
-/// Checks that an exhausted pool gives the oldest hold, and that a commit may break it.
+/// Checks that an exhausted pool gives the oldest hold, and that a commit may break that hold.
 pub fn an_exhausted_pool_gives_the_oldest_hold<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
     for last in [20, 11, 12, 10] {
@@ -136,7 +136,8 @@ pub fn an_exhausted_pool_prefers_an_ended_lease<B: StoreFactory>(backend: &mut B
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1, "reclaimed leases are reported");
 }
 
-/// Checks that a client gets a reserved address only on request, also after it had been leased.
+/// Checks that a client gets a reserved address only on request, also after the address had been
+/// leased.
 pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), lease_for::<B>(LIFETIME_S));

@@ -101,7 +101,7 @@ pub fn a_hold_is_given_up<B: StoreFactory>(backend: &mut B) {
     assert_eq!(free.occupancy, SlotOccupancy::Free);
 }
 
-/// Checks that a client may discover again while it has a lease.
+/// Checks that a client may send a DISCOVER again while it has a lease.
 pub fn a_hold_on_the_own_lease_changes_nothing<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -171,7 +171,7 @@ pub fn a_running_lease_tells_its_client_what_it_keeps<B: StoreFactory>(backend: 
     assert_eq!(context_of(&mut bench, 1, 10), (false, "|".into()));
 }
 
-/// Checks that shards share the leases.
+/// Checks that all shards see a commit to the shared leases at once.
 pub fn other_shards_see_a_commit_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let before = bench.slot(client::<B>(2), address::<B>(10));

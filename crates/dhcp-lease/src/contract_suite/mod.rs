@@ -150,7 +150,7 @@ const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 
 const SECOND_NS: u64 = 1_000_000_000;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 const LIFETIME_S: u32 = 600;
-/// Number of the address before those of the pools: 192.0.2.0.
+/// Number of the address before those of the test's pools: 192.0.2.0.
 const BASE: u32 = 0xc000_0200;
 /// Number of an address that is in no pool: 203.0.113.1.
 const OUTSIDE: u32 = 0xcb00_7101;

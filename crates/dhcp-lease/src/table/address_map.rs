@@ -1,7 +1,7 @@
 //! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows of
 //! their slots: a lock-free tree over the whole space of slot numbers, filled in where pools are. A
-//! slot number is a 32-bit number that belongs to an address; in v4 it is the address itself, so
-//! this module calls it an address.
+//! slot number is a 32-bit number that belongs to an address; in DHCPv4 it is the address itself,
+//! so this module calls it an address.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
@@ -40,10 +40,9 @@ struct Region {
 
 /// State of the addresses of a /18 that contains a pool.
 struct RegionPart {
-    /// Bits of the addresses that have been in a pool, never cleared. Never cleared.
+    /// Bits of the addresses that have been in a pool, never cleared.
     pooled: [AtomicU64; PART_WORDS],
-    /// Bits of level 0: the address is free and no thread is about to take it. Bit: the address is
-    /// free and no thread is about to take it.
+    /// Bits of level 0: the address is free and no thread is about to take it.
     free: [AtomicU64; PART_WORDS],
     /// Bits of the addresses that are reserved, whose free bits stay clear.
     reserved: [AtomicU64; PART_WORDS],
@@ -214,7 +213,7 @@ impl AddressMap {
         }
     }
 
-    /// Returns true if `address` is reserved.
+    /// Returns true if `address` is reserved, so that its free bit stays clear.
     pub(crate) fn is_reserved(&self, address: u32) -> bool {
         self.reserved_word(address)
             .is_some_and(|word| word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0)
@@ -240,8 +239,8 @@ impl AddressMap {
         }
     }
 
-    /// Marks `address` as not free. Returns true if it was marked free: of several threads that
-    /// clear it at the same time, exactly one gets true.
+    /// Marks `address` as not free for other threads. Returns true if it was marked free: of
+    /// several threads that clear it at the same time, exactly one gets true.
     pub(crate) fn clear_free(&self, address: u32) -> bool {
         let key = u64::from(address);
         let bit = bit_of(key);

@@ -104,7 +104,8 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Returns the state of the lease with `slot_number` that operators see, if there is one.
+    /// Returns the state of the lease in slot `slot_number` that operators see; `None` when the
+    /// slot has no lease.
     pub(super) fn shown_state(&self, slot_number: u32) -> Option<LeaseState> {
         let slot = self.find(slot_number).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }

@@ -288,7 +288,7 @@ impl<F: TableFamily> Deadlines<F> {
         if self.due == NOTHING { self.wheel_s + 1 } else { 0 }
     }
 
-    /// Returns the slot whose hold ended first, if it has ended at `mono_ns`.
+    /// Returns the slot whose hold ended first, if that hold has ended at `mono_ns`.
     pub(super) fn ended_hold(&self, mono_ns: u64) -> Option<u32> {
         (self.holds.head != NOTHING && self.holds.first_key <= mono_ns).then_some(self.holds.head)
     }

@@ -1,4 +1,4 @@
-//! Look-up of the facts that a transaction requests.
+//! Look-up of the facts that a transaction requests from the lease table.
 
 use core::sync::atomic::Ordering;
 
@@ -80,7 +80,7 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Returns the slot number of `address`, if it has one.
+    /// Returns the slot number of `address`; `None` when the address has none.
     pub(crate) fn slot_number_of(&self, address: F::Address) -> Option<u32> {
         self.slot_numbers.find(address)
     }
@@ -90,7 +90,7 @@ impl<F: TableFamily> LeaseTable<F> {
         self.index.prefetch(identity, prefetch);
     }
 
-    /// Prefetches the slot `slot_number`, if it has been made.
+    /// Prefetches the slot `slot_number`, if the slot has been made.
     pub(crate) fn prefetch_slot(&self, slot_number: u32, prefetch: Prefetch) {
         let stripe = self.lock_of(slot_number);
         if let Some(id) = stripe.find(slot_number) {
@@ -108,7 +108,8 @@ struct Fetch<'f, 'k, F: TableFamily> {
 }
 
 impl<F: TableFamily> Fetch<'_, '_, F> {
-    /// Returns the slot of `address`; `None` when no pool ever had it and there is no lease.
+    /// Returns the view of the slot of `address`; `None` when no pool ever had the address and it
+    /// has no lease.
     fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
         match self.table.slot_numbers.find(address) {

@@ -48,8 +48,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Puts the free ones of the next `most` open positions of `pool` into its queue, if it has
-    /// one, in an order that depends on the table's seed.
+    /// Puts the free ones of the next `most` open positions of `pool` into the queue of the pool,
+    /// if the pool has one, in an order that depends on the table's seed.
     fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, most: u64, window_max: u64) {
         let Some(queue) = pools.queue(pool) else { return };
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
@@ -90,7 +90,7 @@ impl<F: TableFamily> LeaseTable<F> {
         F::SlotNumbers::claim(&self.map, spec, run, start)
     }
 
-    /// Returns one of the open slot numbers of a pool; `None` when there is none.
+    /// Returns one of the open slot numbers of a pool; `None` when the pool has none.
     fn open_slot_number(
         spec: &F::Spec,
         run: &<F::SlotNumbers as SlotNumberMap<F>>::Run,

@@ -101,7 +101,7 @@ impl IdentityIndex {
         }
     }
 
-    /// Prefetches the memory that a look-up of `key` reads.
+    /// Prefetches the memory that a look-up of the identity `key` reads.
     pub(crate) fn prefetch<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
         let (tag, stripe) = self.locate(key);
         prefetch(stripe.home.address_of(tag));

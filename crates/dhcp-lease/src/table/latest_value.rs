@@ -8,8 +8,8 @@ const CHUNKS: usize = 40;
 
 type Chunk<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// Value published last. Earlier values stay, since a thread may be reading them, so a value that
-/// is published often must be small.
+/// Value of the lease table that was published last, readable without waiting. Earlier values stay,
+/// since a thread may be reading them, so a value that is published often must be small.
 pub(crate) struct LatestValue<T> {
     chunks: [Chunk<T>; CHUNKS],
     /// Number of values that were published.

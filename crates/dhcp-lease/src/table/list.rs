@@ -25,7 +25,7 @@ fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Returns the lease of `address`, in any state: also one that was released or reclaimed, as
-    /// long as it is remembered.
+    /// long as the table remembers the lease.
     #[must_use]
     pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
         let slot_number = self.slot_numbers.find(address)?;
@@ -74,8 +74,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Returns the leases, in any state, that are or were last those of the client with `key`, in
-    /// ascending order. If an index leads to all of them, only they are read.
+    /// Returns the leases, in any state, that the client with `key` has or had last, in ascending
+    /// order. If an index leads to all of them, only they are read.
     #[must_use]
     pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
         self.search(key).0

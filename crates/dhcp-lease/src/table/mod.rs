@@ -90,8 +90,8 @@ pub struct LeaseTable<F: TableFamily> {
     hurry_from: Mutex<sweep_request::Position>,
     /// True if sweeps reclaim leases that have ended.
     is_reclaiming: AtomicBool,
-    /// Numbers of holds, leases and probations that fetches swept when they found no free address;
-    /// the next sweep reports them.
+    /// Numbers of holds, leases and probations that fetches swept when no address was free; the
+    /// next sweep reports these numbers.
     swept_early: [AtomicU32; 3],
     /// Limits on the leases that sweeps may reclaim in the current cycle.
     cycles: Cycles,
@@ -170,7 +170,7 @@ impl<F: TableFamily> LeaseTable<F> {
         set
     }
 
-    /// Treats leases that end as `expiry` configures, from here on.
+    /// Sets the treatment of leases that end to `expiry`, from here on.
     pub fn set_expiry(&self, expiry: Expiry) {
         self.is_reclaiming.store(expiry.reclaim_wait_s > 0, Ordering::Relaxed);
         for stripe in 0..STRIPES {
@@ -200,7 +200,7 @@ impl<F: TableFamily> LeaseTable<F> {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the slot numbers of `opening` ready to be leased, and publishes them.
+    /// Makes the slot numbers of `opening` ready to be leased, and publishes the opening.
     fn open(
         &self,
         configuration: &mut Configuration<F>,

@@ -58,14 +58,14 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
         true
     }
 
-    /// Enters a lease of the guarded `address` that an operator puts there, even if a client is
-    /// offered an overlapping address; returns false if an overlapping one is leased. The time is
-    /// the latest at which a client was served.
+    /// Enters a lease of the guarded `address` that an operator puts, even if a client is offered
+    /// an overlapping address; returns false if an overlapping one is leased. The time is the
+    /// latest at which a client was served.
     fn admit_put(&self, _map: &AddressMap, _address: F::Address) -> bool {
         true
     }
 
-    /// Enters the end of the use of the guarded `address`; `None`: it is not in use.
+    /// Enters the end of the use of the guarded `address`; `None`: the address is not in use.
     fn record_end(
         &self,
         _: &AddressMap,
@@ -101,8 +101,8 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
     /// Clears the free bits in `opened` ranges of slot numbers that overlap a use.
     fn clear_overlapped(&self, _map: &AddressMap, _opened: &[(u32, u32)]) {}
 
-    /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps one
-    /// of them only on request.
+    /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps a
+    /// reserved one only on request.
     fn replace_reserved(&self, _map: &AddressMap, _addresses: &[F::Address], _freed: Freed<'_, F>) {
     }
 

@@ -10,8 +10,8 @@ use super::reserved::Reserved;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::{Configuration, LeaseTable};
 
-/// Number of reserved slot numbers of a block without pools from which on it has a row: its slots
-/// take twice the memory then, at most, and are found without a search.
+/// Number of reserved slot numbers of a block without pools from which on the block has a row: its
+/// slots take twice the memory then, at most, and are found without a search.
 const DENSE: usize = 128;
 
 impl<F: TableFamily> LeaseTable<F> {

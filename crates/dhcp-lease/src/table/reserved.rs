@@ -1,4 +1,4 @@
-//! Reserved addresses of a configuration.
+//! Addresses that a configuration or a database reserves, as the lease table has them.
 
 use super::table_family::TableFamily;
 

@@ -199,7 +199,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the slot as the client `identity` sees it.
+    /// Returns the view of the slot for the client `identity`.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.family_fields.has_client() {
             SlotOwner::NoClient

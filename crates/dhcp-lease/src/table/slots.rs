@@ -50,8 +50,8 @@ impl<F: TableFamily> StripeSlots<F> {
         }
     }
 
-    /// Returns the id of the slot `slot_number`, whose block has `row`; `None` when it has not been
-    /// made yet.
+    /// Returns the id of the slot `slot_number`, whose block has `row`; `None` when the slot has
+    /// not been made yet.
     pub(super) fn find(&self, slot_number: u32, row: Option<u32>) -> Option<u32> {
         if !self.sparse.is_empty()
             && let Some(&id) = self
@@ -64,8 +64,8 @@ impl<F: TableFamily> StripeSlots<F> {
         self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
     }
 
-    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if it is
-    /// missing.
+    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if
+    /// necessary.
     pub(super) fn make(&mut self, slot_number: u32, row: Option<u32>, address: F::Address) -> u32 {
         if let Some(id) = self.find(slot_number, row) {
             self.get_mut(id).settle_at(slot_number, address);

@@ -101,7 +101,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.state.slots.reserve(rows, prefill);
     }
 
-    /// Returns the id of the slot `slot_number`, if it has been made.
+    /// Returns the id of the slot `slot_number`, if the slot has been made.
     pub(super) fn find(&self, slot_number: u32) -> Option<u32> {
         self.state.slots.find(slot_number, self.table.map.row(slot_number))
     }
@@ -137,8 +137,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Returns the slot of `address` with `slot_number` as `identity` sees it; `None` when no pool
-    /// ever had the address, it is not reserved and there is no lease.
+    /// Returns the view of the slot of `address` with `slot_number` for `identity`; `None` when no
+    /// pool ever had the address, it is not reserved and has no lease.
     pub(super) fn view(
         &self,
         slot_number: u32,
@@ -292,7 +292,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Marks `address` free; `is_unused`: no client had it since it was free last.
+    /// Marks `address` free in the map and in its pool's queue; `is_unused`: no client had the
+    /// address since it was free last.
     fn set_free(&self, slot_number: u32, address: F::Address, is_unused: bool) {
         if self.table.set_bit(slot_number, address)
             && let Some((queue, position)) = self.state.tallies.queue_of(address)

@@ -129,9 +129,9 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Reclaims the released leases that wait in the wheels, as far as the budget permits: no list
-    /// leads to them, so the pass looks at all slots. The next pass continues where this one
-    /// stopped; the pass that reaches the last slot reports that no more is due.
+    /// Reclaims the released leases that wait in the stripes' wheels, as far as the budget permits:
+    /// no list leads to them, so the pass looks at all slots. The next pass continues where this
+    /// one stopped; the pass that reaches the last slot reports that no more is due.
     fn reclaim_released(&self, pass: &mut SweepPass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();

@@ -9,8 +9,8 @@ pub struct Sweep {
     pub row_epoch: u64,
     /// Largest number of slots that the sweep touches, including those that it only looks at.
     pub budget: u32,
-    /// Request to reclaim leases although sweeps are configured to leave them alone; true: delete
-    /// them instead of remembering them.
+    /// Request to reclaim leases although sweeps are configured to leave ended leases alone; true:
+    /// delete the leases instead of remembering them.
     pub forced: Option<bool>,
 }
 

@@ -2,8 +2,8 @@
 //! that describe its client, and the index that finds a client's slots. The rest of the table is
 //! the same for both families.
 //!
-//! Inside the table every address has a *slot number*, 32 bits that belong to it for ever. In v4 it
-//! is the address itself; in v6 `v6::slot_number_map` allocates them.
+//! Inside the table every address has a *slot number*, 32 bits that belong to it for ever. In
+//! DHCPv4 it is the address itself; in DHCPv6 `v6::slot_number_map` allocates them.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -40,8 +40,8 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// True if a lease outside the pools counts as assigned: Kea counts such a lease in DHCPv4.
     const COUNTS_OUTSIDE: bool;
 
-    /// Returns the pool that counts a lease of `address`: the pool that leases it, otherwise the
-    /// pool of another length that it lies inside of.
+    /// Returns the pool that counts a lease of `address`: the pool that leases the address,
+    /// otherwise the pool of another length that contains it.
     fn pool_around(pools: &PoolSet<Self>, address: Self::Address) -> Option<PoolIndex> {
         pools.find(address)
     }
@@ -70,7 +70,7 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Stores in `slot` the terms of a lease that only this family has.
     fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &Self::Terms<'_>);
 
-    /// Returns the slot's lease as a row in `state`.
+    /// Returns the lease in `slot` as a row in `state`.
     fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> Self::Row<'_>;
 
     /// Returns true if the lease in `row` belongs to the client with `key`.
@@ -79,7 +79,7 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Returns the lease in `row` as a copy that outlives the slot's lock.
     fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
 
-    /// Returns the address of `lease`.
+    /// Returns the leased address (or prefix) of `lease`.
     fn address_of(lease: &Self::Lease) -> Self::Address;
 
     /// Returns the identity by which the index finds the client of `lease`.
@@ -192,7 +192,7 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
 
 /// Index from a client to the slot numbers of its slots.
 pub trait ClientIndex<F: TableFamily>: Send + Sync {
-    /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
+    /// Returns an empty index. The secret `seed` prevents clients from choosing identities that
     /// collide.
     fn new(seed: u64) -> Self;
 
@@ -214,7 +214,7 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
         visit: impl FnMut(u32, &F::Identity<'_>) -> SlotClientRelation,
     );
 
-    /// Prefetches the memory that a visit of `identity` reads.
+    /// Prefetches the memory of the index that a visit of `identity` reads.
     fn prefetch(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
     /// Returns every slot number that may belong to the client with `key`; `None` when the index
@@ -250,7 +250,7 @@ pub enum SlotClientRelation {
 pub struct OpeningPlan<P> {
     /// Ranges of slot numbers, each from the first to the last.
     pub ranges: Vec<(u32, u32)>,
-    /// Value to publish when the ranges are ready.
+    /// Value to publish when the ranges of slot numbers are ready.
     pub publication: P,
 }
 
@@ -263,7 +263,7 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Type of the argument of [`SlotNumberMap::publish`].
     type Publication;
 
-    /// True if `plan_growth` and `plan_cover` ever return an opening.
+    /// True if `plan_growth` and `plan_cover` ever return a plan to open slot numbers.
     const CAN_GROW: bool;
     /// First of the slot numbers that do not have a free bit of their own; `None` when there are no
     /// such slot numbers. The bits, if their addresses get any, are those of other slot numbers.
@@ -272,11 +272,11 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Returns a map without slot numbers.
     fn new(seed: u64) -> Self;
 
-    /// Returns the slot number of `address`; `None` as long as it has none.
+    /// Returns the slot number of `address`; `None` as long as the address has none.
     fn find(&self, address: F::Address) -> Option<u32>;
 
-    /// Returns the slot number of `address` and creates it if necessary: for a loaded lease always,
-    /// otherwise only for an address that a pool ever had.
+    /// Returns the slot number of `address` and creates the number if necessary: for a loaded lease
+    /// always, otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
     /// Returns true if [`SlotNumberMap::make`] would create a slot number, without a load, for
@@ -286,11 +286,12 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Returns true if a pool ever contained `address`, which has `slot_number`.
     fn is_pooled(&self, map: &AddressMap, slot_number: u32, address: F::Address) -> bool;
 
-    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases it.
+    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases the
+    /// address.
     fn bit(&self, slot_number: u32, address: F::Address) -> Option<u32>;
 
     /// Returns the free bit that `address` has or will have when its slot number is opened; `None`
-    /// when no pool reserves a slot number for it.
+    /// when no pool reserves a slot number for the address.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
     /// Returns the blocks of 256 slot numbers that hold addresses `after` a given one, each with
@@ -304,7 +305,7 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// open.
     fn plan_growth(&self, run: &Self::Run) -> Option<OpeningPlan<Self::Publication>>;
 
-    /// Plans to open the slot number of `address`, when a pool reserves one for it.
+    /// Plans to open the slot number of `address`, when a pool reserves one for the address.
     fn plan_cover(&self, address: F::Address) -> Option<OpeningPlan<Self::Publication>>;
 
     /// Makes the planned slot numbers of `publication` visible to all threads. Returns true if
@@ -323,10 +324,12 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// grow at their ends.
     fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
-    /// Returns the slot number at `position` of a pool; `None` as long as it is not open.
+    /// Returns the slot number and address at `position` of a pool; `None` as long as the position
+    /// is not open.
     fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
 
-    /// Returns the position of `address` in a pool that holds it; `None` when it has none.
+    /// Returns the position of `address` in a pool that contains it; `None` when the address has no
+    /// position.
     fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
 
     /// Returns the memory that the map takes, in bytes.

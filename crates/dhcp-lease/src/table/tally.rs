@@ -35,7 +35,7 @@ pub(super) const UNCOUNTED: u32 = 1;
 /// Number of counters in each cache line.
 const COUNTERS: usize = 7;
 
-/// Counts of the leases of a pool.
+/// Counts of the leases of a pool, by state and by event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
     /// Number of leases of clients, including ended ones that were not reclaimed yet, and declined
@@ -138,7 +138,7 @@ impl Delta {
         self
     }
 
-    /// Returns the changes minus `other`.
+    /// Returns the changes of the counters minus those of `other`.
     pub(super) fn less(self, other: Self) -> Self {
         Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
     }
@@ -161,7 +161,7 @@ impl PoolTally {
         }
     }
 
-    /// Returns [`PoolStatistics::assigned`] alone.
+    /// Returns the number of the pool's assigned leases alone ([`PoolStatistics::assigned`]).
     pub(crate) fn assigned(&self) -> u64 {
         let cache_lines = self.cache_lines.iter().map(|line| line.0[0].load(Ordering::Relaxed));
         cache_lines.fold(0, u64::wrapping_add)
@@ -193,7 +193,7 @@ pub(super) struct Tallies<F: TableFamily> {
 }
 
 impl<F: TableFamily> Tallies<F> {
-    /// Returns counters for no pools.
+    /// Returns counters for a configuration without pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
         let by_number = vec![None; UNCOUNTED as usize + 1];
         Arc::new(Self { pools, numbers: Vec::new(), by_number, has_queues: false })
@@ -241,7 +241,8 @@ impl<F: TableFamily> Tallies<F> {
         self.numbers.iter().map(|number| tally(number).unwrap_or_default()).collect()
     }
 
-    /// Returns the queue that has `address` while it is free, and its position there.
+    /// Returns the queue of free addresses that has `address` while it is free, and its position in
+    /// the queue.
     pub(super) fn queue_of(&self, address: F::Address) -> Option<(&FreeQueue, u32)> {
         if !self.has_queues {
             return None;
@@ -252,7 +253,8 @@ impl<F: TableFamily> Tallies<F> {
         Some((queue, F::SlotNumbers::position(spec, self.pools.run(pool), address)?))
     }
 
-    /// Returns the number of the counters for `address`; [`OUTSIDE`] when it is inside no pool.
+    /// Returns the number of the counters for `address`; [`OUTSIDE`] when the address is inside no
+    /// pool.
     pub(super) fn number_of(&self, address: F::Address) -> u32 {
         F::pool_around(&self.pools, address)
             .map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
@@ -262,7 +264,7 @@ impl<F: TableFamily> Tallies<F> {
 /// Counts of leases outside the pools, by subnet and kind of lease.
 pub(super) type Outside<F> = BTreeMap<(u32, <F as TableFamily>::Kind), [u64; COUNTERS]>;
 
-/// Counters that count a slot's lease.
+/// Key of the counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TallyKey<F: TableFamily> {
     pub(super) number: u32,

@@ -113,7 +113,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 }
 
-/// Returns the end of the use of a slot; `None` when the server leased it to no client.
+/// Returns the end of the use of a slot's address; `None` when the server leased it to no client.
 fn end_of<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<UseEnd> {
     match slot.occupancy {
         SlotOccupancy::Free => None,

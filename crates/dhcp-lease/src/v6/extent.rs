@@ -20,7 +20,7 @@ pub struct ResourceExtent {
     /// Number of slot numbers of the extent that may be used; grows.
     opened: AtomicU32,
     /// True if a resource of the extent may have another slot number, allocated before its slot
-    /// number here was opened.
+    /// number in the extent was opened.
     has_others: AtomicBool,
 }
 

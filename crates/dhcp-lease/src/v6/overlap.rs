@@ -129,7 +129,7 @@ impl Entries {
     }
 
     /// Sets the free bits of resources that overlapped `resource`, which is not in use or reserved
-    /// any more, unless something else keeps them clear.
+    /// any more, unless another use or reservation keeps them clear.
     fn release(
         &self,
         map: &AddressMap,

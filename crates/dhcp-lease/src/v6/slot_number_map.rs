@@ -125,7 +125,7 @@ impl ExtentDirectory {
 /// State of the allocation of slot numbers that changes together with the single slot numbers.
 #[derive(Debug, Default)]
 struct SlotNumberAllocation {
-    /// First slot number that no extent has.
+    /// Lowest slot number that no extent has.
     next_extent: u32,
     /// Number of single slot numbers that were allocated.
     singles: u32,
@@ -179,7 +179,7 @@ impl Dictionary {
         self.allocation.lock().expect("no holder of the given places panics")
     }
 
-    /// Returns the number of slot numbers that extents have.
+    /// Returns the number of slot numbers that the extents reserve.
     #[cfg(test)]
     pub(crate) fn reserved(&self) -> u32 {
         self.allocation().next_extent
@@ -223,7 +223,7 @@ impl Dictionary {
         }
     }
 
-    /// Reserves slot numbers for those of `spec`'s resources that have none, `share` at most.
+    /// Reserves slot numbers for the resources of `spec` that have none, `share` at most.
     fn reserve(
         &self,
         directory: &mut ExtentDirectory,

@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Returns an address or a prefix of 120 to 128 bits; all of them lie close together.
+    /// Returns an address or a prefix of 120 to 128 bits; all results lie close together.
     fn any(random: &mut Random) -> Resource {
         let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(random.below(256)));
         match random.below(3) {

@@ -165,7 +165,7 @@ impl TableFamily for V6 {
 /// Hardware address of a client as a slot stores it, in few bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum StoredHardware {
-    /// No hardware address.
+    /// Value for a client whose hardware address is not known.
     #[default]
     None,
     /// Hardware address that the client's DUID contains.
@@ -205,8 +205,8 @@ impl StoredHardware {
     }
 }
 
-/// Returns the hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if it can be
-/// stored.
+/// Returns the hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if a slot can
+/// store the address.
 fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
     let (htype, octets) = match duid {
         [0, 1, 0, htype, _, _, _, _, octets @ ..] | [0, 3, 0, htype, octets @ ..] => {
