@@ -27,9 +27,9 @@ enum ReplacementPart {
 }
 
 impl NameCharacters {
-    /// Compiles a set with its replacement, in which Kea's library takes `$&` or `$0` for the
-    /// match, `` $` `` and `$'` for the text before and after it, and `$$` for a dollar sign. Kea's
-    /// library does not store groups: `$1` is replaced by an empty text.
+    /// Compiles a set of characters with the configured replacement, in which Kea's library takes
+    /// `$&` or `$0` for the match, `` $` `` and `$'` for the text before and after it, and `$$` for
+    /// a dollar sign. Kea's library does not store groups: `$1` is replaced by an empty text.
     #[must_use]
     pub fn new(set: CharacterSet, replacement: &str) -> Self {
         Self { set, replacement: pieces(replacement.as_bytes()) }

@@ -1,5 +1,5 @@
-//! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, reference
-//! §5.2): the server writes no row, and the client gets the remaining lifetime.
+//! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, Kea
+//! reference §5.2): the server writes no row, and the client gets the remaining lifetime.
 
 use base::Now;
 use dhcp_config::{GodwitSettings, LeaseDatabase};

@@ -1,5 +1,5 @@
 //! Hosts of one client: in the global scope and in the subnets of its link (Kea's
-//! `reservations-global` and `reservations-in-subnet`, reference §5.5).
+//! `reservations-global` and `reservations-in-subnet`, Kea reference §5.5).
 
 use dhcp_config::{IdentifierKind, ReservationModes};
 

@@ -1,5 +1,5 @@
 //! Hosts with reservations, found by identifier and by address with one hash look-up each (Kea's
-//! manual, "Host Reservations"; reference §5.5).
+//! manual, "Host Reservations"; Kea reference §5.5).
 //!
 //! Data that few hosts have (options, classes, names) is a type `T` of the caller. The transaction
 //! decides how a host affects allocation.

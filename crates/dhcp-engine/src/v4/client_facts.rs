@@ -1,5 +1,5 @@
 //! Facts about a DHCPv4 client before its leases are looked up: its classes and its hosts, in the
-//! order in which Kea determines them (reference §2.2).
+//! order in which Kea determines them (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::identity::CLIENT_ID_MAX;

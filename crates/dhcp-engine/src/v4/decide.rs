@@ -1,6 +1,6 @@
 //! Decisions of DHCPv4 transactions: pure functions from a transaction and its facts to a decision.
 //!
-//! They follow RFC 2131 §4.3; where Kea deviates, they follow reference §5.3 and §5.5.
+//! They follow RFC 2131 §4.3; where Kea deviates, they follow Kea reference §5.3 and §5.5.
 
 use core::net::Ipv4Addr;
 
@@ -122,7 +122,7 @@ pub(super) fn decide(
 }
 
 /// Returns the address and location of the client's running lease on its link, which a reply may
-/// repeat: the transaction makes the name for it before it decides anything.
+/// repeat: the transaction makes the name for this lease before any decision.
 pub(super) fn running(
     transaction: &Transaction<'_>,
     now: Now,

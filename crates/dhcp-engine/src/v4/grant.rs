@@ -1,5 +1,5 @@
 //! Grant of a DHCPv4 client: the terms of its lease and the scopes whose options its reply carries,
-//! by its host, its classes and its subnet and pool (reference §1.4, §5.8).
+//! by its host, its classes and its subnet and pool (Kea reference §1.4, §5.8).
 
 use core::net::Ipv4Addr;
 

@@ -1,6 +1,6 @@
 //! Service of DHCPv6: snapshot, transaction, reply.
 //!
-//! The server follows RFC 9915, and Kea where the RFC leaves a choice (reference §5.15). An
+//! The server follows RFC 9915, and Kea where the RFC leaves a choice (Kea reference §5.15). An
 //! identity association has one lease at most. Not supported: temporary addresses, RECONFIGURE,
 //! authentication, lease queries.
 

@@ -1,4 +1,4 @@
-//! DHCPv4 lease as stored: the columns of Kea's `lease4` (reference §3.4, §3.5).
+//! DHCPv4 lease as stored: the columns of Kea's `lease4` (Kea reference §3.4, §3.5).
 
 use core::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! DHCPv6 lease as stored: the columns of Kea's `lease6` (reference §3.4, §3.5).
+//! DHCPv6 lease as stored: the columns of Kea's `lease6` (Kea reference §3.4, §3.5).
 
 use base::HostName;
 
