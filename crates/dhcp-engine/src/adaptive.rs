@@ -7,14 +7,15 @@ use dhcp_lease::{Family, SlotOccupancy, SlotOwner};
 
 use crate::repeat::remaining_s;
 
-/// Returns the used part of the pools from which on leases are short; `None` when they never are.
-/// Kea knows how full pools are only with the allocator that queues free addresses.
+/// Returns the used part of a subnet's pools above which new leases are short, from the configured
+/// threshold; `None` when leases are never shortened. Kea knows how full pools are only with the
+/// allocator that queues free addresses.
 pub(crate) fn threshold(configured: f64, allocator: AllocatorKind) -> Option<f64> {
     Some(configured).filter(|&part| part < 1.0 && allocator == AllocatorKind::FreeLeaseQueue)
 }
 
-/// Returns the rest of `lifetime_s` of the lease in `slot`, in seconds, when the lease is the
-/// requesting client's and runs; otherwise 0.
+/// Returns the seconds that are left of `lifetime_s` for the lease in `slot`, when the lease runs
+/// and belongs to the requesting client; otherwise 0.
 pub(crate) fn remaining_lifetime_s<F: Family>(
     now: Now,
     slot: &SlotView<F>,
@@ -27,8 +28,8 @@ pub(crate) fn remaining_lifetime_s<F: Family>(
     age_s.map_or(0, |age_s| remaining_s(lifetime_s, u32::try_from(age_s).unwrap_or(u32::MAX)))
 }
 
-/// Returns the shortest lifetime within `limits` that is not below `remaining_s`, the seconds left,
-/// whatever lifetime the client requests.
+/// Returns the shortest lifetime within `limits` that is not below `remaining_s`, the seconds that
+/// are left of the client's lease, whatever lifetime the client requests.
 pub(crate) fn shortest(limits: Lifetime, remaining_s: u32) -> Lifetime {
     let lifetime_s = limits.min_s.max(remaining_s);
     Lifetime { default_s: lifetime_s, min_s: lifetime_s, max_s: lifetime_s }

@@ -1,5 +1,5 @@
-//! Names of clients, in both families: cleaned, completed and generated (Kea reference §5.9). The
-//! module does not update DNS.
+//! Names of clients in DHCPv4 and DHCPv6: cleaned, completed and generated (Kea reference §5.9).
+//! The module does not update DNS.
 
 use core::fmt::{self, Write};
 use core::net::IpAddr;
@@ -11,16 +11,16 @@ use dhcp_wire::name::read_text;
 use crate::name_characters::{NameCharacters, NameOctets};
 use crate::omission::Omission;
 
-/// Settings of a scope for its clients' names.
+/// Settings of a scope for the names of its clients, in compiled form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTerms {
-    /// Condition under which a generated name replaces the client's.
+    /// Condition under which a generated name replaces the name that the client sends.
     pub replace: ReplaceName,
-    /// Prefix of generated names.
+    /// Prefix of the names that the server generates from clients' addresses.
     pub generated_prefix: Box<str>,
-    /// Suffix that completes names; empty for none.
+    /// Suffix that completes clients' names; empty for none.
     pub suffix: Box<str>,
-    /// Replacement of characters in the names that clients send.
+    /// Replacement of characters in the names that the scope's clients send.
     pub characters: NameCharacters,
 }
 
@@ -31,7 +31,7 @@ impl Default for NameTerms {
 }
 
 impl NameTerms {
-    /// Compiles the keys of a scope.
+    /// Compiles the name settings of a scope from its configuration keys.
     #[must_use]
     pub fn compile(keys: &NameKeys) -> Self {
         Self {
@@ -45,26 +45,27 @@ impl NameTerms {
         }
     }
 
-    /// Returns the terms of a pool in a scope with `outer`; `None` when the pool has none of its
-    /// own.
+    /// Returns the name settings of a pool in a scope with the settings `outer`; `None` when the
+    /// pool has none of its own.
     #[must_use]
     pub fn for_pool(own: &NameKeys, outer: &NameKeys) -> Option<Box<Self>> {
         let has_own = *own != NameKeys::default();
         has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer))))
     }
 
-    /// Returns true if a name that a client sends is replaced.
+    /// Returns true if a generated name replaces the name that a client sends.
     pub(crate) const fn replaces_client_name(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenPresent)
     }
 
-    /// Returns true if a client that sends no name gets one.
+    /// Returns true if a client that sends no name gets a generated one.
     pub(crate) const fn replaces_missing(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenNotPresent)
     }
 
-    /// Completes `name` by the suffix, unless the name has the suffix or ends in a dot. Returns the
-    /// omission, if any: a name that would be longer than a lease can store stays as it is.
+    /// Completes the client's name `name` by the suffix, unless the name has the suffix or ends in
+    /// a dot. Returns the omission, if any: a name that would be longer than a lease can store
+    /// stays as it is.
     pub(crate) fn qualify(&self, name: &mut String) -> Option<Omission> {
         let suffix = self.suffix.strip_suffix('.').unwrap_or(&self.suffix);
         if self.suffix.is_empty() || name.ends_with('.') {
@@ -84,7 +85,7 @@ impl NameTerms {
     }
 
     /// Sets `name` to a name generated from the client's address. Returns the omission, if any: the
-    /// suffix, or the name, which is empty then.
+    /// suffix was left out, or the whole name, which is empty then.
     pub(crate) fn generate(&self, address: IpAddr, name: &mut String) -> Option<Omission> {
         name.clear();
         name.push_str(&self.generated_prefix);
@@ -101,7 +102,7 @@ impl NameTerms {
     }
 }
 
-/// Writer that replaces the dots and colons of addresses by dashes.
+/// Writer that appends the text of an address to a name, with dashes for its dots and colons.
 struct Dashes<'n>(&'n mut String);
 
 impl Write for Dashes<'_> {
@@ -115,7 +116,7 @@ impl Write for Dashes<'_> {
     }
 }
 
-/// Appends a dot to `name` unless it ends in one, if the dot fits.
+/// Appends a dot to the client's name `name` unless it ends in one, if the dot fits.
 pub(crate) fn end_in_dot(name: &mut String) {
     if !name.ends_with('.') && name.len() < HOST_NAME_MAX {
         name.push('.');

@@ -1,4 +1,4 @@
-//! Panics that end one piece of work and not the process.
+//! Containment of panics: a panic ends the work on one message and not the process.
 //!
 //! A server aborts on every panic (`docs/design/024-panics.md`) except on panics in work that runs
 //! in [`run_contained`]: the server gives up that work, the caller counts it, and everything else
@@ -20,12 +20,12 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes [`run_contained`] contain panics from now on.
+/// Makes [`run_contained`] contain the panics of all threads from now on.
 pub fn enable() {
     IS_ENABLED.store(true, Ordering::Relaxed);
 }
 
-/// Runs `work` and returns its result; `None` when it panicked.
+/// Runs `work` and returns its result; `None` when `work` panicked.
 ///
 /// After a panic, values that `work` had borrowed may be changed in part, so callers contain only
 /// work whose state is created anew each time.
@@ -40,8 +40,8 @@ fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     outcome.ok()
 }
 
-/// Returns true while a panic of this thread would only end a piece of work; the panic hook of a
-/// server calls it.
+/// Returns true while a panic of this thread would end only the work in [`run_contained`]; the
+/// panic hook of a server calls it.
 #[must_use]
 pub fn is_contained() -> bool {
     IS_CONTAINED.get()

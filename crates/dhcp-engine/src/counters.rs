@@ -11,10 +11,10 @@ use crate::protocol::Protocol;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, StatisticEvent};
 
-/// Most kinds of message, reply or refusal that are counted by name.
+/// Largest number of kinds of messages, replies or refusals that a shard counts by name.
 const KINDS_MAX: usize = 16;
 
-/// Counters of one shard. The shard writes, any thread may read.
+/// Counters of one shard: the shard writes them, any thread may read them.
 #[derive(Debug)]
 pub struct ShardCounters<P> {
     received: Counters<KINDS_MAX>,
@@ -55,7 +55,7 @@ impl<P: Protocol> Default for ShardCounters<P> {
 }
 
 impl<P: Protocol> ShardCounters<P> {
-    /// Counts a well-formed message; `index` into [`Protocol::RECEIVED`].
+    /// Counts a well-formed message of the kind at `index` of [`Protocol::RECEIVED`].
     pub fn count_received(&self, index: usize) {
         self.received.add(index, 1);
     }
@@ -70,17 +70,17 @@ impl<P: Protocol> ShardCounters<P> {
         self.refusals.add(index, 1);
     }
 
-    /// Counts a malformed message; `index` into [`Protocol::MALFORMED`].
+    /// Counts a malformed message for the reason at `index` of [`Protocol::MALFORMED`].
     pub fn count_malformed(&self, index: usize) {
         self.malformed.add(index, 1);
     }
 
-    /// Counts a dropped message.
+    /// Counts a message that was dropped for `reason`.
     pub fn count_dropped(&self, reason: DropReason) {
         self.dropped.add(reason.index(), 1);
     }
 
-    /// Counts omissions from a lease and its reply.
+    /// Counts the omissions from one lease and its reply.
     pub(crate) fn count_omitted(&self, omissions: Omissions) {
         omissions.iter().for_each(|omission| self.omitted.add(omission.index(), 1));
     }
@@ -90,14 +90,14 @@ impl<P: Protocol> ShardCounters<P> {
         self.silent.add(0, 1);
     }
 
-    /// Returns the counters that also exist for each subnet.
+    /// Returns the event counters of the shard, which also exist for each subnet.
     #[must_use]
     pub const fn events(&self) -> &EventCounters {
         &self.events
     }
 
-    /// Returns the number of messages that were well formed, plus those that were not read since
-    /// service is disabled or since they had waited too long.
+    /// Returns the number of received messages that were well formed, plus those that were not read
+    /// since service is disabled or since they had waited too long.
     #[must_use]
     pub fn received_total(&self) -> u64 {
         let unread = self.dropped_for(DropReason::ServiceDisabled)
@@ -105,19 +105,20 @@ impl<P: Protocol> ShardCounters<P> {
         unread + self.received.snapshot().iter().sum::<u64>()
     }
 
-    /// Returns the number of malformed messages.
+    /// Returns the number of received messages that were malformed.
     #[must_use]
     pub fn malformed_total(&self) -> u64 {
         self.malformed.snapshot().iter().sum()
     }
 
-    /// Returns the number of sent replies.
+    /// Returns the number of replies that were handed to the socket.
     #[must_use]
     pub fn sent_total(&self) -> u64 {
         self.sent.snapshot().iter().sum()
     }
 
-    /// Returns the number of refusals written with the name at `index` of [`Protocol::REFUSALS`].
+    /// Returns the number of refusals in replies that have the name at `index` of
+    /// [`Protocol::REFUSALS`].
     #[must_use]
     pub fn refused_with(&self, index: usize) -> u64 {
         self.refusals.value(index)
@@ -135,13 +136,13 @@ impl<P: Protocol> ShardCounters<P> {
         self.dropped.snapshot().iter().sum()
     }
 
-    /// Returns the number of messages that ended in silence.
+    /// Returns the number of messages to which the protocol required no reply.
     #[must_use]
     pub fn silent_total(&self) -> u64 {
         self.silent.value(0)
     }
 
-    /// Returns the number of dropped messages that count in `statistic`.
+    /// Returns the number of dropped messages that count in Kea's `statistic`.
     #[must_use]
     pub fn dropped_as(&self, statistic: DropStatistic) -> u64 {
         let dropped = DropReason::ALL
@@ -192,8 +193,8 @@ impl<P: Protocol> ShardCounters<P> {
         statistics
     }
 
-    /// Returns Kea's statistics of the configured subnets: `id`, name after `subnet[id].`, and
-    /// value.
+    /// Returns Kea's statistics of the configured subnets: `id` of the subnet, name after
+    /// `subnet[id].`, and value.
     #[must_use]
     pub fn subnet_statistics(&self) -> Vec<(u32, &'static str, u64)> {
         let with_names = |(id, counts): (u32, [u64; StatisticEvent::COUNT])| {
@@ -203,8 +204,8 @@ impl<P: Protocol> ShardCounters<P> {
         self.events.by_subnet().into_iter().flat_map(with_names).collect()
     }
 
-    /// Returns every reason for which messages are dropped or not read, by Godwit's name for it,
-    /// with its count.
+    /// Returns every reason for which messages are dropped or not read, by Godwit's name for the
+    /// reason, with its count.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let reasons = DropReason::ALL.iter().map(|reason| reason.name());
         let malformed = P::MALFORMED.iter().copied().filter(|name| !name.is_empty());
@@ -212,12 +213,13 @@ impl<P: Protocol> ShardCounters<P> {
         reasons.zip(counts).chain(malformed.zip(self.malformed.snapshot()))
     }
 
-    /// Returns every omission because of a size limit, by Godwit's name for it, with its count.
+    /// Returns every kind of omission because of a size limit, by Godwit's name for it, with its
+    /// count.
     pub fn omissions(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Omission::ALL.iter().map(|omission| omission.name()).zip(self.omitted.snapshot())
     }
 
-    /// Returns every counter that is not zero, with its name.
+    /// Returns every counter of the shard that is not zero, with its name.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let with_names = |names: &'static [&'static str], counters: &Counters<KINDS_MAX>| {
             names.iter().copied().zip(counters.snapshot())

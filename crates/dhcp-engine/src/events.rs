@@ -9,25 +9,25 @@ use base::Counters;
 use crate::prefixes::SubnetIndex;
 use crate::statistic::StatisticEvent;
 
-/// Event counts of the subnets of one configuration.
+/// Counts of clients' events in the subnets of one configuration.
 #[derive(Debug, Default)]
 pub struct SubnetEvents {
-    /// `id` and counts, in the order of [`SubnetIndex`].
+    /// Pairs of a subnet's `id` and its event counts, in the order of [`SubnetIndex`].
     subnets: Box<[(u32, Counters<{ StatisticEvent::COUNT }>)]>,
 }
 
-/// Event counts of one shard.
+/// Event counts of one shard: of the whole server and of each subnet.
 #[derive(Debug, Default)]
 pub struct EventCounters {
     all: Counters<{ StatisticEvent::COUNT }>,
-    /// Counts of the current configuration's subnets. They are replaced when the configuration
-    /// changes, never because of a message.
+    /// Event counts of the current configuration's subnets. The map is replaced when the
+    /// configuration changes, never because of a message.
     subnets: Mutex<Arc<SubnetEvents>>,
 }
 
 impl EventCounters {
-    /// Counts an event of the subnet at `subnet`. Only the owning shard may call this, with the
-    /// `subnets` that [`Self::set_subnets`] returned.
+    /// Counts an event of a client in the subnet at `subnet`. Only the owning shard may call this,
+    /// with the `subnets` that [`Self::set_subnets`] returned.
     pub fn count(&self, event: StatisticEvent, subnets: &SubnetEvents, subnet: SubnetIndex) {
         self.all.add(event.index(), 1);
         if let Some((_, counts)) = subnets.subnets.get(subnet as usize) {
@@ -35,8 +35,8 @@ impl EventCounters {
         }
     }
 
-    /// Counts for the subnets with these `id`s from now on. Subnets that stay keep their counts, as
-    /// in Kea.
+    /// Replaces the counted subnets by those with these `id`s, and returns their counts. Subnets
+    /// that stay keep their counts, as in Kea.
     pub fn set_subnets(&self, ids: impl Iterator<Item = u32>) -> Arc<SubnetEvents> {
         let mut current = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         let before: BTreeMap<u32, _> =
@@ -55,13 +55,14 @@ impl EventCounters {
         Arc::clone(&current)
     }
 
-    /// Returns the number of times an event happened.
+    /// Returns the number of times that an event happened at this shard, in any subnet.
     #[must_use]
     pub fn total(&self, event: StatisticEvent) -> u64 {
         self.all.value(event.index())
     }
 
-    /// Returns the number of times each event happened, in the order of [`StatisticEvent`].
+    /// Returns the number of times that each event happened at this shard, in the order of
+    /// [`StatisticEvent`].
     #[must_use]
     pub fn totals(&self) -> [u64; StatisticEvent::COUNT] {
         self.all.snapshot()

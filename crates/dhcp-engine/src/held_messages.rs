@@ -1,45 +1,47 @@
-//! Messages that wait: for their client's transaction in flight to end, or for a row to settle.
+//! Messages that a shard holds until their client's transaction in flight ends, or until a row
+//! settles.
 
 use std::collections::VecDeque;
 
 use crate::in_flight::ClientKeys;
 use crate::protocol::MeasuredRequest;
 
-/// Most messages that may be held at one time.
+/// Largest number of messages that a shard may hold at one time.
 pub const HELD_CAPACITY: u32 = 4096;
-/// Length of the messages for which each buffer is allocated at the start, in bytes.
+/// Length of the messages for which a shard allocates each buffer at the start, in bytes.
 const BUFFER_LEN: usize = 1500;
 /// Largest number of messages longer than [`BUFFER_LEN`] that can be held at one time: together at
 /// most 16 MiB.
 const LONG_MAX: usize = 256;
 
-/// Event that a held message waits for.
+/// Event that a message held by a shard waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// Another message of the same client, in flight now. The held one has not entered.
+    /// End of another message of the same client, which is in flight now. The held one has not
+    /// entered.
     Client,
-    /// This row epoch. The message has entered.
+    /// Settlement of this row epoch. The message has entered.
     Epoch(u64),
-    /// This batch of host look-ups. The message has entered.
+    /// Answer to this batch of host look-ups. The message has entered.
     Hosts(u64),
 }
 
-/// Held message without its bytes.
+/// Held message without its bytes, which are in a buffer of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldMessage<I> {
-    /// Keys of the client.
+    /// Keys of the client in [`InFlight`](crate::in_flight::InFlight).
     pub keys: Option<ClientKeys>,
-    /// Ingress of the message.
+    /// Address and interface at which the held message was received.
     pub ingress: I,
-    /// Type of the message and the time at which it came.
+    /// Type of the held message and the time at which it was received.
     pub request: MeasuredRequest,
-    /// Event that the message waits for.
+    /// Event that the held message waits for.
     pub waits_for: WaitsFor,
-    /// Monotonic time at which the message was held first, in nanoseconds.
+    /// Monotonic time at which the shard held the message first, in nanoseconds.
     pub since_ns: u64,
 }
 
-/// Bounded queue of held messages, allocated once.
+/// Bounded queue of the messages that a shard holds, allocated once.
 #[derive(Debug)]
 pub struct HeldMessages<I> {
     buffers: Box<[Vec<u8>]>,
@@ -48,7 +50,7 @@ pub struct HeldMessages<I> {
 }
 
 impl<I> HeldMessages<I> {
-    /// Returns a queue for `capacity` messages.
+    /// Returns an empty queue with buffers for `capacity` messages.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         Self {
@@ -58,19 +60,20 @@ impl<I> HeldMessages<I> {
         }
     }
 
-    /// Returns the number of held messages.
+    /// Returns the number of messages in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Returns true if no message is held.
+    /// Returns true if the queue holds no message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Holds a copy of `octets`; returns false when the queue is full.
+    /// Appends a message with a copy of its bytes `octets` to the queue; returns false when the
+    /// queue is full.
     #[must_use]
     pub fn push(&mut self, message: HeldMessage<I>, octets: &[u8]) -> bool {
         let is_long = |buffer: &&Vec<u8>| buffer.capacity() > BUFFER_LEN;
@@ -85,28 +88,30 @@ impl<I> HeldMessages<I> {
         true
     }
 
-    /// Takes the message at the front. The caller puts the message or its buffer back.
+    /// Takes the message at the front of the queue, with the index of its buffer. The caller puts
+    /// the message or its buffer back.
     pub fn take_first(&mut self) -> Option<(HeldMessage<I>, u32)> {
         self.queue.pop_front()
     }
 
-    /// Puts a message back at the end.
+    /// Puts a message that was taken back at the end of the queue.
     pub fn put_back(&mut self, message: HeldMessage<I>, index: u32) {
         self.queue.push_back((message, index));
     }
 
-    /// Returns the bytes of a taken message; the caller must give the buffer back.
+    /// Returns the bytes of a taken message, by the index of its buffer; the caller must give the
+    /// buffer back.
     pub fn take_octets(&mut self, index: u32) -> Vec<u8> {
         core::mem::take(&mut self.buffers[index as usize])
     }
 
-    /// Gives the buffer of a message back.
+    /// Gives the buffer of a taken message back to its place at `index`.
     pub fn give_octets_back(&mut self, index: u32, octets: Vec<u8>) {
         self.buffers[index as usize] = octets;
         self.release(index);
     }
 
-    /// Makes a buffer free, and shrinks it to [`BUFFER_LEN`].
+    /// Marks the buffer at `index` as free, and shrinks it to [`BUFFER_LEN`].
     fn release(&mut self, index: u32) {
         shorten(&mut self.buffers[index as usize]);
         self.free.push(index);
@@ -125,7 +130,8 @@ impl<I> HeldMessages<I> {
         }
     }
 
-    /// Removes every message held since before `oldest_ns`; `u64::MAX` empties the queue.
+    /// Removes every message from the queue that is held since before `oldest_ns`; `u64::MAX`
+    /// empties the queue.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(&HeldMessage<I>)) {
         let (free, buffers) = (&mut self.free, &mut self.buffers);
         self.queue.retain(|(message, index)| {
@@ -140,7 +146,7 @@ impl<I> HeldMessages<I> {
     }
 }
 
-/// Frees the memory of a message that was longer than [`BUFFER_LEN`].
+/// Shrinks the buffer of a message that was longer than [`BUFFER_LEN`].
 fn shorten(buffer: &mut Vec<u8>) {
     if buffer.capacity() > BUFFER_LEN {
         *buffer = Vec::with_capacity(BUFFER_LEN);

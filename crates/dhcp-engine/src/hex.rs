@@ -1,10 +1,11 @@
-//! Bytes as Kea writes them in texts that leases store.
+//! Hexadecimal digits of bytes as Kea writes them in texts that leases store.
 
-/// Hexadecimal digits in the order of their values.
+/// Upper-case hexadecimal digits in the order of their values.
 const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
 
-/// Appends the digits of `octets`, upper case, without separators. A lease with relay agent
-/// information has about fifty bytes of it: formatting each took a sixth of a whole exchange.
+/// Appends the hexadecimal digits of `octets` to `target`, upper case, without separators. A lease
+/// with relay agent information has about fifty bytes of it: formatting each took a sixth of a
+/// whole exchange.
 pub(crate) fn write_hex(octets: impl IntoIterator<Item = u8>, target: &mut String) {
     for octet in octets {
         for nibble in [octet >> 4, octet & 15] {

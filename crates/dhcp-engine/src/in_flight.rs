@@ -1,4 +1,5 @@
-//! One transaction in flight per client, by any of its identities, across batches and shards.
+//! Clients in flight: at most one transaction for each client at a time, by any of its identities,
+//! across batches and shards.
 //!
 //! From the moment a message enters until its reply has left, the client is in flight. The shard
 //! that receives one more message of the client holds it and tries it again later; further ones are
@@ -17,21 +18,24 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 const STRIPES: usize = 512;
-/// Number of keys next to a stripe's lock.
+/// Number of client keys that a stripe stores next to its lock, without a hash table.
 const FEW: usize = 9;
 
-/// Keys of a client under both of its identities; equal when it has only one.
+/// Keys of a client under both of its identities, for [`InFlight`]; equal when it has only one
+/// identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientKeys([u64; 2]);
 
-/// Result of [`InFlight::enter`].
+/// Admission of a message by [`InFlight::enter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InFlightAdmission {
-    /// The message has entered; [`InFlight::leave`] must follow.
+    /// Admission: the message has entered; [`InFlight::leave`] must follow.
     Entered,
-    /// The client is in flight and no message of it is held so far: hold the message.
+    /// Delay: the client is in flight and no message of it is held so far; the caller holds the
+    /// message.
     Hold,
-    /// The client is in flight and a message is already held for it.
+    /// Refusal: the client is in flight and a message is already held for it; the caller drops the
+    /// message.
     Duplicate,
 }
 
@@ -53,13 +57,13 @@ impl InFlightClient {
         self.0 & 1 == 1
     }
 
-    /// Returns the hash under which the table has the key.
+    /// Returns the hash under which the stripe's table stores the key of the client.
     const fn hash(&self) -> u64 {
         self.0 & !1
     }
 }
 
-/// Occupants of one stripe.
+/// Clients in flight whose keys belong to one stripe.
 struct InFlightClients {
     few: [InFlightClient; FEW],
     few_count: usize,
@@ -76,7 +80,7 @@ impl InFlightClients {
         self.more.find_mut(InFlightClient::from_key(key).hash(), |occupant| occupant.has_key(key))
     }
 
-    /// Adds a key that the stripe does not have.
+    /// Adds the key of a client that the stripe does not have.
     fn insert(&mut self, key: u64) {
         let occupant = InFlightClient::from_key(key);
         if self.few_count < FEW {
@@ -116,7 +120,7 @@ impl core::fmt::Debug for InFlight {
     }
 }
 
-/// Clients in flight, shared by all shards, in stripes.
+/// Set of the clients in flight, shared by all shards and split into stripes with a lock each.
 pub struct InFlight {
     hasher: FixedState,
     stripes: Box<[InFlightStripe]>,
@@ -152,14 +156,15 @@ impl InFlight {
         }
     }
 
-    /// Prefetches the memory that [`InFlight::enter`] reads.
+    /// Prefetches the memory that [`InFlight::enter`] reads for a client.
     pub fn prefetch(&self, keys: ClientKeys, prefetch: Prefetch) {
         for key in keys.0 {
             prefetch_value(prefetch, &self.stripes[key as usize % STRIPES], 2);
         }
     }
 
-    /// Enters a message, or returns that the caller holds or drops it.
+    /// Enters a message of the client with these keys, or returns that the caller has to hold or
+    /// drop it.
     pub fn enter(&self, keys: ClientKeys) -> InFlightAdmission {
         self.with_tables(keys, |tables, positions| {
             let mut entry = InFlightAdmission::Entered;
@@ -188,7 +193,7 @@ impl InFlight {
         })
     }
 
-    /// Ends a client's transaction.
+    /// Ends the transaction in flight of the client with these keys.
     pub fn leave(&self, keys: ClientKeys) {
         self.with_tables(keys, |tables, positions| {
             for &(table, key) in positions {
@@ -203,8 +208,8 @@ impl InFlight {
         self.stripes.iter().map(|stripe| lock(stripe).len()).sum()
     }
 
-    /// Runs `body` with the tables that hold the keys, locked in order, and the position
-    /// (table, key) of each distinct key.
+    /// Runs `body` with the stripes that contain the keys, locked in order, and the position
+    /// (stripe, key) of each distinct key.
     fn with_tables<R>(
         &self,
         keys: ClientKeys,

@@ -1,16 +1,16 @@
-//! Names of the machine's interfaces, as subnets refer to them (`interface`), by the index that
-//! comes with each message. The driver of the engine looks the names up and passes them in again
-//! when they have changed.
+//! Names of the machine's network interfaces, as subnets refer to them (`interface`), by the index
+//! that comes with each message. The driver of the engine looks the names up and passes them in
+//! again when they have changed.
 
-/// Interface names by index.
+/// Names of the machine's network interfaces by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceNames {
-    /// Indexes and names, ascending by index.
+    /// Pairs of interface index and name, ascending by index.
     entries: Box<[(u32, Box<str>)]>,
 }
 
 impl InterfaceNames {
-    /// Returns the names of the interfaces with these indexes, in any order.
+    /// Returns the table of the network interfaces with these indexes and names, in any order.
     pub fn new<'n>(interfaces: impl IntoIterator<Item = (u32, &'n str)>) -> Self {
         let mut entries: Vec<(u32, Box<str>)> =
             interfaces.into_iter().map(|(index, name)| (index, name.into())).collect();
@@ -18,7 +18,7 @@ impl InterfaceNames {
         Self { entries: entries.into() }
     }
 
-    /// Returns the name of the interface with this index.
+    /// Returns the name of the network interface with this index.
     #[must_use]
     pub fn name(&self, index: u32) -> Option<&str> {
         let at = self.entries.binary_search_by_key(&index, |&(index, _)| index).ok()?;

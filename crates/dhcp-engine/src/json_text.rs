@@ -1,6 +1,6 @@
-//! Search in JSON texts that leases store, in place: it copies and allocates nothing.
+//! Search in the JSON texts that leases store, in place: it copies and allocates nothing.
 
-/// Returns the text of the member `key` of the object in `text`; `None` when there is no such
+/// Returns the text of the member `key` of the JSON object in `text`; `None` when there is no such
 /// member or `text` is no object as far as it was read. Keys are compared as they are written,
 /// escapes included.
 pub(crate) fn member<'t>(text: &'t str, key: &str) -> Option<&'t str> {
@@ -16,12 +16,13 @@ pub(crate) fn member<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     }
 }
 
-/// Returns the text between the quotes when all of `text` is a string; escapes stay as they are.
+/// Returns the text between the quotes when all of `text` is a JSON string; escapes stay as they
+/// are.
 pub(crate) fn string(text: &str) -> Option<&str> {
     split_string(text).filter(|(_, after)| after.is_empty()).map(|(inside, _)| inside)
 }
 
-/// Returns the string that `text` begins with, and the text after it.
+/// Returns the content of the JSON string that `text` begins with, and the text after it.
 fn split_string(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut is_escaped = false;
@@ -33,7 +34,7 @@ fn split_string(text: &str) -> Option<(&str, &str)> {
     Some((&inside[..end], &inside[end + 1..]))
 }
 
-/// Returns the length of the value that `text` begins with, in bytes.
+/// Returns the length of the JSON value that `text` begins with, in bytes.
 fn len_of_value(text: &str) -> Option<usize> {
     let (mut rest, mut depth) = (text, 0_u32);
     loop {

@@ -5,7 +5,7 @@ use dhcp_lease::PoolIndex;
 
 use crate::prefixes::{AddressBits, SubnetIndex};
 
-/// Returns the lease table's allocator for a configured one.
+/// Returns the allocator of the lease table for a configured `allocator`.
 pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_lease::Allocator {
     match configured {
         dhcp_config::AllocatorKind::Iterative => dhcp_lease::Allocator::Iterative,
@@ -14,13 +14,14 @@ pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_le
     }
 }
 
-/// Links of a configuration, with pools of one kind.
+/// Links of a configuration, with their pools of one kind: addresses or prefixes.
 #[derive(Debug)]
 pub struct Links<A> {
     links: Vec<LinkPools<A>>,
-    /// Position of each subnet.
+    /// Position of each subnet within its link, by [`SubnetIndex`].
     positions: Vec<LinkPosition>,
-    /// Subnets of each link in their order, the whole list twice.
+    /// Subnets of each link in their order, the whole list twice, so that all of them follow from
+    /// each position on.
     members: Vec<Vec<SubnetIndex>>,
 }
 
@@ -28,20 +29,20 @@ pub struct Links<A> {
 #[derive(Clone, Copy, Debug)]
 struct LinkPosition {
     link: u32,
-    /// Position of the subnet among the members of its link.
+    /// Position of the subnet among the subnets of its link.
     member_at: u32,
-    /// Number of pools of the subnets before this one.
+    /// Number of pools of the subnets that come before this one on the link.
     pools_before: u32,
 }
 
 #[derive(Debug)]
 struct LinkPools<A> {
-    /// Pools of all subnets in their order, the whole list twice: after each position, all of them
-    /// follow.
+    /// Pools of the link's subnets in their order, the whole list twice: after each position, all
+    /// of them follow.
     pool_order: Vec<PoolIndex>,
-    /// Number of pools.
+    /// Number of pools on the link.
     pool_count: usize,
-    /// Address ranges as (first, last, pool, subnet), ascending.
+    /// Address ranges of the link's pools as (first, last, pool, subnet), ascending.
     ranges: Vec<(A, A, PoolIndex, SubnetIndex)>,
 }
 
@@ -51,18 +52,18 @@ impl<A> LinkPools<A> {
     }
 }
 
-/// Pool and subnet of an address within a link.
+/// Pool and subnet that an address on a link belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLocation {
     /// Pool that contains the address.
     pub pool: PoolIndex,
-    /// Subnet of the pool.
+    /// Subnet that the pool belongs to.
     pub subnet: SubnetIndex,
 }
 
 impl<A: AddressBits> Links<A> {
-    /// Returns the links of subnets that are each in one of `network_count` shared networks or in
-    /// none.
+    /// Returns the links of the subnets in `networks`, which gives for each one its shared network,
+    /// of `network_count`, or none.
     pub fn new(network_count: usize, networks: impl Iterator<Item = Option<usize>>) -> Self {
         let empty = || LinkPools { pool_order: Vec::new(), pool_count: 0, ranges: Vec::new() };
         let mut links: Vec<_> = (0..network_count).map(|_| empty()).collect();
@@ -82,8 +83,9 @@ impl<A: AddressBits> Links<A> {
         Self { links, positions, members }
     }
 
-    /// Adds a pool of `subnet`, with the addresses from `first` to `last`, after those that
-    /// allocation tries before it. Callers add pools in the order of their subnets.
+    /// Adds a pool of `subnet` to the subnet's link, with the addresses from `first` to `last`,
+    /// after the pools that allocation tries before it. Callers add pools in the order of their
+    /// subnets.
     pub fn add_pool(&mut self, subnet: SubnetIndex, pool: PoolIndex, first: A, last: A) {
         let position = self.positions[subnet as usize];
         let members = &self.members[position.link as usize];
@@ -97,8 +99,8 @@ impl<A: AddressBits> Links<A> {
         link.ranges.insert(at, (first, last, pool, subnet));
     }
 
-    /// Returns the subnets that share a link with `first`: first itself, then those after it, then
-    /// those before it.
+    /// Returns the subnets that share a link with `first`: first itself, then the subnets after it,
+    /// then those before it.
     #[must_use]
     pub fn subnets_from(&self, first: SubnetIndex) -> &[SubnetIndex] {
         let LinkPosition { link, member_at, .. } = self.positions[first as usize];
@@ -108,13 +110,15 @@ impl<A: AddressBits> Links<A> {
         &members[start..start + once]
     }
 
-    /// Returns the pools that allocation may use for a message selected into `subnet`, in order.
+    /// Returns the pools that allocation may use for a message whose subnet is `subnet`, in the
+    /// order of the search.
     #[must_use]
     pub fn pool_order(&self, subnet: SubnetIndex) -> &[PoolIndex] {
         self.link(subnet).once()
     }
 
-    /// Returns the pools of the link in order, beginning with those of `first`, which is on it.
+    /// Returns the pools of the link of `first` in order, beginning with the pools of `first`
+    /// itself.
     #[must_use]
     pub fn pool_order_from(&self, first: SubnetIndex) -> &[PoolIndex] {
         let link = self.link(first);
@@ -122,7 +126,8 @@ impl<A: AddressBits> Links<A> {
         &link.pool_order[start..start + link.pool_count]
     }
 
-    /// Returns the pool that contains `address`, among those that share a link with `subnet`.
+    /// Returns the pool that contains `address`, among the pools of the subnets that share a link
+    /// with `subnet`.
     #[must_use]
     pub fn find_pool(&self, subnet: SubnetIndex, address: A) -> Option<PoolLocation> {
         let ranges = &self.link(subnet).ranges;
@@ -137,12 +142,12 @@ impl<A: AddressBits> Links<A> {
         self.positions[subnet as usize].link as usize
     }
 
-    /// Returns the orders of allocation of all links.
+    /// Returns the pools of each link, in the order in which allocation searches them.
     pub fn pool_orders(&self) -> impl Iterator<Item = &[PoolIndex]> {
         self.links.iter().map(LinkPools::once)
     }
 
-    /// Returns true if two subnets are on one link.
+    /// Returns true if the two subnets `one` and `other` are on one link.
     #[must_use]
     pub fn is_shared(&self, one: SubnetIndex, other: SubnetIndex) -> bool {
         self.link_of(one) == self.link_of(other)

@@ -7,29 +7,29 @@ use base::host_name::HOST_NAME_MAX;
 use dhcp_config::CharacterSet;
 use dhcp_wire::name::read_text;
 
-/// Characters that a scope replaces in names, and their replacement.
+/// Characters that a scope replaces in its clients' names, and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameCharacters {
     set: CharacterSet,
     replacement: Box<[ReplacementPart]>,
 }
 
-/// Part of the replacement of a match.
+/// Part of the text that replaces a match in a client's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ReplacementPart {
     Text(Box<[u8]>),
-    /// The match itself.
+    /// Matched text itself (`$&`, `$0`).
     Match,
-    /// The text before the match.
+    /// Text of the name before the match.
     Before,
-    /// The text after the match.
+    /// Text of the name after the match.
     After,
 }
 
 impl NameCharacters {
-    /// Compiles a set with its replacement, in which Kea's library takes `$&` or `$0` for the
-    /// match, `` $` `` and `$'` for the text before and after it, and `$$` for a dollar sign. Kea's
-    /// library does not store groups: `$1` is replaced by an empty text.
+    /// Compiles a set of characters with the configured replacement, in which Kea's library takes
+    /// `$&` or `$0` for the match, `` $` `` and `$'` for the text before and after it, and `$$` for
+    /// a dollar sign. Kea's library does not store groups: `$1` is replaced by an empty text.
     #[must_use]
     pub fn new(set: CharacterSet, replacement: &str) -> Self {
         Self { set, replacement: pieces(replacement.as_bytes()) }
@@ -84,8 +84,8 @@ impl NameCharacters {
         true
     }
 
-    /// Replaces characters in the host name `raw` and writes it to `name`, in lower case. Returns
-    /// false when the result is empty or longer than a name may be.
+    /// Replaces characters in the client's host name `raw` and writes it to `name`, in lower case.
+    /// Returns false when the result is empty or longer than a name may be.
     pub(crate) fn clean_host_name(&self, raw: &[u8], name: &mut String) -> bool {
         name.clear();
         let mut cleaned = NameOctets::new();
@@ -96,7 +96,8 @@ impl NameCharacters {
         !name.is_empty()
     }
 
-    /// Appends `text` to `target` with the replacement for each match, empty matches included.
+    /// Appends `text` to `target`, with the replacement for each match of the character set, empty
+    /// matches included.
     fn replace(&self, text: &[u8], target: &mut NameOctets) {
         let (mut from, mut copied) = (0, 0);
         while let Some(matched) = self.set.find(text, from) {
@@ -120,7 +121,7 @@ impl NameCharacters {
     }
 }
 
-/// Splits a replacement into its pieces.
+/// Splits the text of a configured replacement into its parts.
 fn pieces(replacement: &[u8]) -> Box<[ReplacementPart]> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
@@ -161,13 +162,15 @@ fn pieces(replacement: &[u8]) -> Box<[ReplacementPart]> {
     pieces.into()
 }
 
-/// Appends a byte of a name to its text (RFC 1035 §5.1). Dots separate labels.
+/// Appends a byte of a name label to the text of the name, escaped where needed (RFC 1035 §5.1).
+/// Dots separate labels.
 fn push_escaped(octet: u8, text: &mut NameOctets) {
     let (escaped, len) = escaped(octet);
     text.push(&escaped[..len]);
 }
 
-/// Returns the text of a byte of a name, and the length of that text. A dot ends a label.
+/// Returns the escaped text of a byte of a name label, and the length of that text. A dot ends a
+/// label.
 pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
     match octet {
         b'"' | b'(' | b')' | b';' | b'\\' | b'@' | b'$' => ([b'\\', octet, 0, 0], 2),
@@ -179,14 +182,15 @@ pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
     }
 }
 
-/// Appends the characters that leases can store: zeros and bytes that are not UTF-8 are left out.
+/// Appends to `name` the characters of `octets` that leases can store: zeros and bytes that are not
+/// UTF-8 are left out.
 fn push_text(octets: &[u8], name: &mut String) {
     for chunk in octets.utf8_chunks() {
         name.extend(chunk.valid().chars().filter(|&letter| letter != '\0'));
     }
 }
 
-/// Bytes of a name, at most as many as a name may have.
+/// Bytes of a client's name, at most as many as a name may have.
 pub(crate) struct NameOctets {
     octets: [u8; HOST_NAME_MAX],
     len: usize,
@@ -198,7 +202,7 @@ impl NameOctets {
         Self { octets: [0; HOST_NAME_MAX], len: 0, is_too_long: false }
     }
 
-    /// Appends bytes. If they do not fit, none of them is appended.
+    /// Appends `octets` to the name. If they do not fit, none of them is appended.
     pub(crate) fn push(&mut self, octets: &[u8]) {
         match self.octets.get_mut(self.len..self.len + octets.len()) {
             Some(target) => {
@@ -209,7 +213,7 @@ impl NameOctets {
         }
     }
 
-    /// Returns the bytes, unless some did not fit.
+    /// Returns the bytes of the name; `None` if some did not fit.
     pub(crate) fn get(&self) -> Option<&[u8]> {
         if self.is_too_long {
             return None;

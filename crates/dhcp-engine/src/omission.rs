@@ -3,29 +3,29 @@
 
 use dhcp_lease::user_context::USER_CONTEXT_MAX;
 
-/// Reasons why the server omits something from a lease or a reply.
+/// Reason why the server omits something from a lease or a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Omission {
-    /// The name stays without the `ddns-qualifying-suffix`, since with it the name would be longer
-    /// than a lease can store.
-    Suffix,
-    /// The client gets no name generated from its address, since the name would be longer than a
+    /// Omitted suffix: with the `ddns-qualifying-suffix` the client's name would be longer than a
     /// lease can store.
+    Suffix,
+    /// Omitted generated name: the name from the client's address would be longer than a lease can
+    /// store, so the client gets none.
     GeneratedName,
-    /// The lease stores no relay agent information, since that would be longer than a lease can
-    /// store.
+    /// Omitted relay agent information: its text would be longer than a lease can store, so the
+    /// lease stores none.
     RelayInfo,
-    /// The reply lacks options, since it would be longer than the client accepts or a frame
+    /// Omitted options: with them the reply would be longer than the client accepts or a frame
     /// carries.
     Options,
 }
 
 impl Omission {
-    /// All omissions, in the order of their counters.
+    /// Reasons for omissions, in the order of their counters.
     pub const ALL: [Self; 4] = [Self::Suffix, Self::GeneratedName, Self::RelayInfo, Self::Options];
 
-    /// Returns the position in [`Self::ALL`].
+    /// Returns the position of the omission in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -43,8 +43,8 @@ impl Omission {
     }
 }
 
-/// Empties `context`, which has relay agent information, when it is longer than a lease can store;
-/// returns true if it was.
+/// Empties the lease's user context `context`, which has relay agent information, when it is longer
+/// than a lease can store; returns true if it was.
 pub(crate) fn clear_if_too_long(context: &mut String) -> bool {
     let is_too_long = context.len() > USER_CONTEXT_MAX;
     if is_too_long {
@@ -53,17 +53,17 @@ pub(crate) fn clear_if_too_long(context: &mut String) -> bool {
     is_too_long
 }
 
-/// Omissions of one message.
+/// Set of the omissions from the lease and the reply of one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions(u8);
 
 impl Omissions {
-    /// Adds an omission; adding it again has no effect.
+    /// Adds an omission to the set; adding it again has no effect.
     pub(crate) const fn note(&mut self, omission: Omission) {
         self.0 |= 1 << omission.index();
     }
 
-    /// Iterates over the omissions in the order of their counters.
+    /// Returns the omissions in the set, in the order of their counters.
     pub(crate) fn iter(self) -> impl Iterator<Item = Omission> {
         Omission::ALL.into_iter().filter(move |omission| self.0 & 1 << omission.index() != 0)
     }

@@ -1,5 +1,5 @@
-//! Replies that wait until their row is durable. The order is not first-in-first-out: each reply
-//! leaves when its own epoch has settled.
+//! Replies that a shard holds until their rows are durable. The order is not first-in-first-out:
+//! each reply leaves when its own epoch has settled.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,23 +7,23 @@ use std::collections::BinaryHeap;
 use crate::in_flight::ClientKeys;
 use crate::protocol::MeasuredRequest;
 
-/// Length of the replies for which each slot is allocated, in bytes: the payload of an Ethernet
-/// frame.
+/// Length of a reply for which each slot of the outbox is allocated, in bytes: the payload of an
+/// Ethernet frame.
 const SLOT_LEN: usize = 1472;
-/// Largest total length of all longer replies that wait, in bytes.
+/// Largest total length of all waiting replies that are longer than [`SLOT_LEN`], in bytes.
 const LONG_BYTES_MAX: usize = 16 << 20;
 
-/// Bounded set of emitted replies, allocated once. `D` is the type of a destination, `I` that of a
-/// message's ingress.
+/// Bounded set of the replies of a shard that wait for their rows, allocated once. `D` is the type
+/// of a destination, `I` that of a message's ingress.
 #[derive(Debug)]
 pub struct Outbox<D, I> {
     slots: Box<[OutboxSlot<D, I>]>,
-    /// [`SLOT_LEN`] bytes for each slot that was used at least once, with capacity for all slots:
-    /// memory that no reply needed is never written.
+    /// Bytes of the slots' replies: [`SLOT_LEN`] bytes for each slot that was used at least once,
+    /// with capacity for all slots: memory that no reply needed is never written.
     octets: Vec<u8>,
     free: Vec<u32>,
     by_epoch: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Total length of the replies that are longer than a slot, in bytes.
+    /// Total length of the waiting replies that are longer than a slot, in bytes.
     long_bytes: usize,
 }
 
@@ -37,23 +37,23 @@ struct OutboxSlot<D, I> {
     long: Option<Box<[u8]>>,
 }
 
-/// Data of a reply apart from its bytes.
+/// Data of a waiting reply apart from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<D, I> {
-    /// Destination of the reply.
+    /// Destination that the reply is sent to.
     pub destination: D,
-    /// Ingress of the reply's request.
+    /// Address and interface at which the reply's request was received.
     pub ingress: I,
-    /// Client that is in flight until the reply leaves.
+    /// Keys of the client that is in flight until the reply leaves.
     pub keys: Option<ClientKeys>,
-    /// Request that the reply answers.
+    /// Request that the waiting reply answers.
     pub request: MeasuredRequest,
-    /// Position of the reply's kind in the counters.
+    /// Position of the reply's kind in [`Protocol::SENT`](crate::Protocol::SENT).
     pub kind: usize,
 }
 
 impl<D: Copy, I: Copy> Outbox<D, I> {
-    /// Returns an outbox for `capacity` replies.
+    /// Returns an empty outbox for `capacity` replies.
     #[must_use]
     pub fn new(capacity: u32) -> Self {
         let slot = || OutboxSlot { envelope: None, since_ns: 0, len: 0, long: None };
@@ -66,26 +66,27 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         }
     }
 
-    /// Returns the number of waiting replies.
+    /// Returns the number of replies that wait in the outbox.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_epoch.len()
     }
 
-    /// Returns true if no reply waits.
+    /// Returns true if no reply waits in the outbox.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_epoch.is_empty()
     }
 
-    /// Returns true if fewer than a quarter of the slots are free: then messages that begin an
-    /// exchange should wait, and those that end one may still enter.
+    /// Returns true if fewer than a quarter of the outbox's slots are free: then messages that
+    /// begin an exchange should wait, and those that end one may still enter.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.free.len() * 4 < self.slots.len()
     }
 
-    /// Copies `octets` and holds them until `epoch` settles; returns false when there is no room.
+    /// Copies the reply `octets` and holds it until `epoch` settles; returns false when the outbox
+    /// has no room.
     #[must_use]
     pub fn push(
         &mut self,
@@ -117,7 +118,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         true
     }
 
-    /// Passes every reply whose epoch is at most `settled` to `send` with that epoch, lowest first.
+    /// Passes every waiting reply whose epoch is at most `settled` to `send` with that epoch,
+    /// lowest first, and removes it.
     pub fn release(&mut self, settled: u64, mut send: impl FnMut(u64, Envelope<D, I>, &[u8])) {
         while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
             if epoch > settled {
@@ -137,7 +139,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         }
     }
 
-    /// Removes every reply that has waited since before `oldest_ns`; `u64::MAX` empties the outbox.
+    /// Removes every reply that has waited since before `oldest_ns` and passes it to `dropped`;
+    /// `u64::MAX` empties the outbox.
     pub fn abandon(&mut self, oldest_ns: u64, mut dropped: impl FnMut(Envelope<D, I>)) {
         let (slots, free) = (&mut self.slots, &mut self.free);
         let long_bytes = &mut self.long_bytes;

@@ -1,16 +1,16 @@
-//! Preference of allocation among the subnets of a shared network: it begins with the subnet that
-//! last gave an address, since that is likely to have more (Kea reference §5.1).
+//! Preference of allocation among the subnets of a shared network: allocation begins with the
+//! subnet that last gave an address, which is likely to have more (Kea reference §5.1).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeMap;
 
 use crate::prefixes::SubnetIndex;
 
-/// Value of a group in which no subnet has given an address yet.
+/// Mark of a group in which no subnet has given an address yet.
 const NONE: u32 = u32::MAX;
 
-/// Subnet used last in each group of interchangeable subnets. All shards read it; a shard writes it
-/// only when it took an address from another subnet than the last time.
+/// Subnet that gave an address last, in each group of interchangeable subnets. All shards read it;
+/// a shard writes it only when it took an address from another subnet than the last time.
 #[derive(Debug)]
 pub struct Preference {
     group_of: Vec<usize>,
@@ -31,7 +31,8 @@ impl Preference {
         Self { group_of, last_used: groups.iter().map(|_| AtomicU32::new(NONE)).collect() }
     }
 
-    /// Returns the subnet to begin with for a client whose selected subnet is `selected`.
+    /// Returns the subnet at which allocation begins for a client whose selected subnet is
+    /// `selected`.
     #[must_use]
     pub fn first(&self, selected: SubnetIndex) -> SubnetIndex {
         match self.last_used[self.group_of[selected as usize]].load(Ordering::Relaxed) {
@@ -40,7 +41,7 @@ impl Preference {
         }
     }
 
-    /// Records that an address was taken from a pool of `subnet`.
+    /// Records that allocation took an address from a pool of `subnet`.
     pub fn record_use(&self, subnet: SubnetIndex) {
         let last = &self.last_used[self.group_of[subnet as usize]];
         if last.load(Ordering::Relaxed) != subnet {

@@ -9,11 +9,11 @@ use core::cmp::Reverse;
 
 use base::Firsts;
 
-/// Type of an address as a number.
+/// Type of an IP address as a number: `u32` or `u128`.
 pub trait AddressBits: Copy + Ord {
-    /// Returns the number after this one; `None` after the last.
+    /// Returns the address after this one; `None` after the last.
     fn next(self) -> Option<Self>;
-    /// Returns the number before this one; wraps around at 0.
+    /// Returns the address before this one; wraps around at 0.
     fn previous(self) -> Self;
     /// Returns the first and last address of the prefix of `len` bits that contains this address.
     fn bounds(self, len: u8) -> (Self, Self);
@@ -43,26 +43,26 @@ address_bits!(u32, u128);
 /// Position of a subnet in the configuration.
 pub type SubnetIndex = u32;
 
-/// Sorted table from addresses to subnets.
+/// Sorted table from addresses to the subnets that contain them.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixTable<A> {
-    /// First address of each interval, ascending: a search reads only this of the intervals that it
-    /// passes.
+    /// First address of each interval, ascending: a search reads only these of the intervals that
+    /// it passes.
     firsts: Firsts<A>,
-    /// Intervals, disjoint, in the order of `firsts`.
+    /// Disjoint intervals of addresses, in the order of `firsts`.
     intervals: Vec<PrefixInterval<A>>,
-    /// Subnet with the next prefix around a subnet's own, for each subnet.
+    /// Subnet with the next larger prefix around each subnet's own, by [`SubnetIndex`].
     outer: Vec<Option<SubnetIndex>>,
 }
 
-/// Run of addresses that lie in the same prefixes.
+/// Run of addresses that are in the same subnet prefixes.
 #[derive(Clone, Copy, Debug)]
 struct PrefixInterval<A> {
     first: A,
     last: A,
-    /// First subnet of all that contain the interval.
+    /// Subnet that is first in the configuration, of all that contain the interval.
     winner: SubnetIndex,
-    /// Subnet with the longest prefix of all that contain the interval.
+    /// Subnet with the longest prefix, of all that contain the interval.
     inner: SubnetIndex,
 }
 
@@ -90,14 +90,14 @@ impl<A: AddressBits> PrefixTable<A> {
         Self { firsts: Firsts::new(intervals.iter().map(|one| one.first)), intervals, outer }
     }
 
-    /// Returns the first subnet whose prefix contains `address`.
+    /// Returns the first subnet in the configuration whose prefix contains `address`.
     #[must_use]
     pub fn find(&self, address: A) -> Option<SubnetIndex> {
         self.interval(address).map(|interval| interval.winner)
     }
 
-    /// Returns the first subnet, among those that `admits` accepts, whose prefix contains
-    /// `address`.
+    /// Returns the first subnet in the configuration, among those that `admits` accepts, whose
+    /// prefix contains `address`.
     pub fn find_where(
         &self,
         address: A,
@@ -120,9 +120,9 @@ impl<A: AddressBits> PrefixTable<A> {
 }
 
 struct PrefixTableBuilder<A> {
-    /// Open prefixes, outermost first, each as an interval of its own.
+    /// Open subnet prefixes, outermost first, each as an interval of its own.
     stack: Vec<PrefixInterval<A>>,
-    /// Last address that an interval covers so far.
+    /// Last address that the emitted intervals cover so far.
     covered: Option<A>,
     intervals: Vec<PrefixInterval<A>>,
     outer: Vec<Option<SubnetIndex>>,
@@ -159,7 +159,7 @@ impl<A: AddressBits> PrefixTableBuilder<A> {
         }
     }
 
-    /// Adds the part of `interval` that no other interval covers yet.
+    /// Adds to the table the part of `interval` that no other interval covers yet.
     fn emit(&mut self, interval: PrefixInterval<A>) {
         let first = match self.covered {
             Some(covered) => match covered.next() {

@@ -1,5 +1,5 @@
-//! Interface between a shard and a protocol: how messages are read, the client that sent one, and
-//! its outcome. All other code of a shard is written once for both families.
+//! Interface between a shard and a protocol: how messages are read, which client sent one, and its
+//! outcome. All other code of a shard is written once for both families.
 
 use core::fmt::Debug;
 
@@ -16,40 +16,42 @@ use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, StatisticEvent};
 
-/// DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6 ([`dhcp_lease::v6::V6`]).
+/// Protocol that a shard serves: DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6
+/// ([`dhcp_lease::v6::V6`]).
 pub trait Protocol: ReservationProtocol {
-    /// Received message, checked and borrowed from its bytes.
+    /// Type of a received message, checked and borrowed from its bytes.
     type Message<'m>;
-    /// Compiled configuration.
+    /// Type of the compiled configuration.
     type Snapshot: Debug;
-    /// Ingress of a message: where it came in.
+    /// Type of a message's ingress: the address and interface at which it was received.
     type Ingress: Copy + Debug;
-    /// Destination of a reply.
+    /// Type of a reply's destination.
     type Destination: Copy + Debug;
-    /// Scratch memory of a transaction, which keeps nothing for the next: allocated once for each
-    /// shard.
+    /// Type of the scratch memory of a transaction, which keeps nothing for the next: allocated
+    /// once for each shard.
     type Work: Debug + Default;
 
-    /// Length of the longest reply, in bytes.
+    /// Length of the longest reply of the protocol, in bytes.
     const REPLY_LEN_MAX: usize;
-    /// Names of the counted messages, in the order of [`Protocol::received_index`].
+    /// Names by which received messages are counted, in the order of [`Protocol::received_index`].
     const RECEIVED: &'static [&'static str];
-    /// Names of the counted messages in Kea's statistics: `discover` in `pkt4-discover-received`.
+    /// Names of received messages in Kea's statistics: `discover` in `pkt4-discover-received`.
     const RECEIVED_STATISTICS: &'static [&'static str];
-    /// Names of the replies, in the order of [`WrittenReply::kind`].
+    /// Names by which sent replies are counted, in the order of [`WrittenReply::kind`].
     const SENT: &'static [&'static str];
-    /// Names of the replies in Kea's statistics: `offer` in `pkt4-offer-sent`.
+    /// Names of sent replies in Kea's statistics: `offer` in `pkt4-offer-sent`.
     const SENT_STATISTICS: &'static [&'static str];
-    /// Prefix of Kea's statistics of packets: `pkt4`, `pkt6`.
+    /// Prefix of Kea's statistics of packets: `pkt4` or `pkt6`.
     const PACKETS: &'static str;
     /// Names of Kea's statistics of [`StatisticEvent`]s; empty where the family has none.
     const EVENTS: [&'static str; StatisticEvent::COUNT];
-    /// Names of the reasons why datagrams are malformed, in the order of [`Protocol::parse`].
+    /// Names of the reasons for which datagrams are malformed, in the order of [`Protocol::parse`].
     const MALFORMED: &'static [&'static str];
-    /// Names of the refusals that replies may carry.
+    /// Names of the refusals that replies may carry, by which they are counted.
     const REFUSALS: &'static [&'static str];
 
-    /// Reads a datagram as strictly as `snapshot` configures.
+    /// Parses a datagram as strictly as `snapshot` configures; the error is the index of the reason
+    /// in [`Protocol::MALFORMED`].
     ///
     /// # Errors
     ///
@@ -64,7 +66,7 @@ pub trait Protocol: ReservationProtocol {
     /// Returns the client classes of `snapshot`.
     fn classes(snapshot: &Self::Snapshot) -> &Classes;
 
-    /// Returns the `id`s of the subnets, in the order of their indexes.
+    /// Returns the `id`s of the subnets of `snapshot`, in the order of their indexes.
     fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
     /// Returns the position of the message's type in [`Protocol::RECEIVED`].
@@ -74,8 +76,8 @@ pub trait Protocol: ReservationProtocol {
     /// exchange are served first.
     fn begins_exchange(message: &Self::Message<'_>) -> bool;
 
-    /// Returns the client that must not have two messages in flight; `None` when the message
-    /// changes nothing and names no client.
+    /// Returns the keys of the client that must not have two messages in flight; `None` when the
+    /// message changes nothing and names no client.
     ///
     /// # Errors
     ///
@@ -85,14 +87,14 @@ pub trait Protocol: ReservationProtocol {
         message: &Self::Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason>;
 
-    /// Returns the hosts of the configuration.
+    /// Returns the tables of the hosts that the configuration has.
     fn host_tables(snapshot: &Self::Snapshot) -> &Hosts<Self, HostTerms<Self>>;
 
-    /// Returns the pools of the configuration.
+    /// Returns the lease pools of the configuration.
     fn pool_set(snapshot: &Self::Snapshot) -> &Self::PoolSet;
 
-    /// Makes `store` prefetch what the message will read, as far as the message says, and returns
-    /// the other look-ups that it leads to.
+    /// Makes `store` prefetch the memory that the message will read, as far as the message reveals
+    /// it, and returns the other look-ups that it leads to.
     fn prefetch<S: LeaseStore<Self>>(
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
@@ -112,18 +114,18 @@ pub trait Protocol: ReservationProtocol {
     ) -> MessageOutcome<Self::Destination>;
 }
 
-/// Guess at the look-ups of a message before it is served.
+/// Guess at the look-ups that the transaction of a message will make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LookupGuess {
-    /// Look-ups of hosts for the message, when there are any.
+    /// Hashes of the host look-ups that the message will make, when it makes any.
     pub host_hashes: Option<HostHashes>,
-    /// Pool from which the message will get a candidate, unless something is reserved for its
-    /// client; `None` when the message has named the slot that it wants.
+    /// Pool from which the message will get a candidate, unless an address is reserved for its
+    /// client; `None` when the message has named the slot that the client wants.
     pub pool: Option<PoolIndex>,
 }
 
-/// Expands to the names of the values in a list of `$len` places, as counters have them; names
-/// after the list are `$rest`.
+/// Expands to the names of the `$values`, as counters have them, in a list of `$len` names; names
+/// after the values are `$rest`.
 macro_rules! names {
     ($values:expr, $len:expr, $rest:literal) => {
         &{
@@ -140,105 +142,107 @@ macro_rules! names {
 
 pub(crate) use names;
 
-/// Returns how options are read with `lenient-option-parsing`, or without it.
+/// Returns the mode in which options are parsed: lenient with `lenient-option-parsing`, else
+/// strict.
 pub(crate) const fn parsing_of(is_lenient: bool) -> OptionParsing {
     if is_lenient { OptionParsing::Lenient } else { OptionParsing::Strict }
 }
 
-/// Context that a shard lends to a transaction.
+/// Context that a shard lends to the transaction of a message.
 #[derive(Debug)]
 pub struct ServeContext<'d, P: Protocol, S> {
-    /// Lease store.
+    /// Lease store of the shard.
     pub store: &'d mut S,
-    /// Scratch memory that is reused between messages; its previous content is void.
+    /// Scratch memory of the transaction, reused between messages; its previous content is void.
     pub work: &'d mut P::Work,
-    /// Buffer for the reply.
+    /// Buffer into which the transaction writes the reply.
     pub buffer: &'d mut [u8],
-    /// Counters of the shard.
+    /// Counters of the shard that serves the message.
     pub counters: &'d ShardCounters<P>,
-    /// Event counts of the snapshot's subnets.
+    /// Event counts of the subnets in the snapshot.
     pub subnet_events: &'d SubnetEvents,
-    /// Interfaces of the machine.
+    /// Names of the machine's network interfaces.
     pub interfaces: &'d InterfaceNames,
-    /// Cache of hosts that were looked up outside the configuration.
+    /// Cache of the shard for hosts that were looked up outside the configuration.
     pub hosts: &'d HostCache<P>,
 }
 
-/// Outcome of a message.
+/// Outcome of the transaction of a message.
 #[derive(Clone, Copy, Debug)]
 pub enum MessageOutcome<D> {
-    /// The buffer has a reply.
+    /// Reply to send, which is in [`ServeContext::buffer`].
     Reply(WrittenReply<D>),
-    /// The message gets no reply, by the rules of the protocol.
+    /// Silence: the message gets no reply, by the rules of the protocol.
     Silence,
-    /// A row that matters is not settled: run the message again after this epoch.
+    /// Delay: a row that matters is not settled; run the message again after this epoch.
     Wait(u64),
-    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
+    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
+    /// they are.
     AwaitHosts,
-    /// The message gets no reply, and its reason is counted.
+    /// Drop: the message gets no reply, and this reason is counted.
     Drop(DropReason),
 }
 
-/// Reply in the buffer.
+/// Reply that a transaction has written into the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenReply<D> {
     /// Length of the reply, in bytes.
     pub len: usize,
-    /// Destination of the reply.
+    /// Destination to send the reply to.
     pub destination: D,
     /// Position of the reply's kind in [`Protocol::SENT`].
     pub kind: usize,
-    /// Row epoch that must be settled before the reply may leave; 0: it may leave at once.
+    /// Row epoch that must be settled before the reply may leave; 0: the reply may leave at once.
     pub gate_epoch: u64,
 }
 
-/// Data of a request that measurements need.
+/// Data of a received request that measurements of latency and load need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredRequest {
     /// Position of the request's type in [`Protocol::RECEIVED`].
     pub kind: usize,
-    /// Monotonic time at which the request came, in nanoseconds.
+    /// Monotonic time at which the request was received, in nanoseconds.
     pub since_ns: u64,
-    /// Number of the request at its shard, from 1; 0 before it is to enter.
+    /// Number of the request at its shard, from 1; 0 before the request is to enter.
     pub number: u64,
 }
 
 /// Outcome of a message, as the shard reports it to a listening [`ReplySink`].
 #[derive(Clone, Copy, Debug)]
 pub enum Notice<D> {
-    /// The message came in and is well formed.
+    /// Receipt of a well-formed message.
     Received,
-    /// The message is malformed; the position of the reason in [`Protocol::MALFORMED`].
+    /// Receipt of a malformed message, with the position of the reason in [`Protocol::MALFORMED`].
     Malformed(usize),
-    /// The message gets no reply, and its reason is counted.
+    /// Drop of the message without a reply; this reason is counted.
     Dropped(DropReason),
-    /// The message gets no reply, by the rules of the protocol.
+    /// End of the message without a reply, by the rules of the protocol.
     Silent,
-    /// A reply has left.
+    /// Departure of a reply.
     Sent {
-        /// Destination of the reply.
+        /// Destination that the reply was sent to.
         destination: D,
-        /// Request that the reply answers.
+        /// Request that the sent reply answers.
         request: MeasuredRequest,
     },
 }
 
-/// Receiver of replies: the socket's transmit batch, or a test's list.
+/// Receiver of a shard's replies: the socket's transmit batch, or a test's list.
 pub trait ReplySink<P: Protocol> {
-    /// Takes one reply; returns false when it could not take it.
+    /// Takes one reply to send; returns false when the sink could not take it.
     fn transmit(&mut self, destination: P::Destination, ingress: P::Ingress, octets: &[u8])
     -> bool;
 
     /// Receives the request whose reply [`ReplySink::transmit`] just took.
     fn on_transmitted(&mut self, _asked: MeasuredRequest) {}
 
-    /// Returns true if [`ReplySink::on_notice`] does anything: the shard calls this for every
+    /// Returns true if [`ReplySink::on_notice`] has an effect: the shard calls this for every
     /// message, so the result has to be known already.
     fn is_listening(&self) -> bool {
         false
     }
 
-    /// Receives the outcome of the message `octets`, which came in by `ingress`. `octets` are the
-    /// reply's when the reply has left, or could not leave.
+    /// Receives the outcome of the message `octets`, which was received by `ingress`. `octets` are
+    /// the reply's when the reply has left, or could not leave.
     fn on_notice(&self, _notice: Notice<P::Destination>, _octets: &[u8], _ingress: P::Ingress) {}
 }

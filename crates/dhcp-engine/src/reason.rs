@@ -3,97 +3,97 @@
 
 use crate::statistic::DropStatistic;
 
-/// Reasons for silence. The peer or the server's present limits cause them; the server never logs
-/// them as errors.
+/// Reason for which the server sends no reply to a well-formed message. The peer or the server's
+/// present limits cause them; the server never logs them as errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// `op` is not BOOTREQUEST.
+    /// `op` field that is not BOOTREQUEST (DHCPv4).
     NotARequest,
-    /// A message type that clients do not send to servers.
+    /// Message type that clients do not send to servers.
     UnexpectedMessageType,
-    /// A BOOTP message, and BOOTP is not served (Kea's `libdhcp_bootp.so`).
+    /// BOOTP message, while BOOTP is not served (Kea's `libdhcp_bootp.so`).
     Bootp,
-    /// The service is disabled (`dhcp-disable`); the server did not read the datagram.
+    /// Disabled service (`dhcp-disable`): the server did not read the datagram.
     ServiceDisabled,
-    /// The client is in the class `DROP`.
+    /// Client in the class `DROP`.
     Filtered,
-    /// A DISCOVER by a client in the class `REJECT`.
+    /// DISCOVER by a client in the class `REJECT`.
     Rejected,
-    /// No subnet serves the link that the message came from.
+    /// Message from a link that no subnet serves.
     NoSubnet,
-    /// An INFORM without an address: neither `ciaddr` nor the datagram has the address of its
-    /// sender.
+    /// INFORM without an address: neither `ciaddr` nor the datagram has the address of its sender.
     NoAddress,
-    /// DHCPv4: the interface that the message came through has no address of ours that could be the
+    /// DHCPv4 message through an interface that has no address of the server that could be the
     /// server identifier.
     NoOwnAddress,
-    /// The message carries neither a hardware address nor a client identifier; DHCPv6: it carries
-    /// the DUID 00:00:00, which marks Kea's leases that belong to no client.
+    /// Message with neither a hardware address nor a client identifier; in DHCPv6 one with the DUID
+    /// 00:00:00, which marks Kea's leases that belong to no client.
     NoIdentity,
-    /// The client identifier is longer than a lease can store.
+    /// Client identifier that is longer than a lease can store.
     ClientIdTooLong,
-    /// The client chose another server (option 54; DHCPv6: Server Identifier).
+    /// Client that chose another server (option 54; DHCPv6: Server Identifier).
     ClientChoseOtherServer,
-    /// DHCPv6: a required Server Identifier is missing (RFC 9915 §16).
+    /// DHCPv6 message without a required Server Identifier (RFC 9915 §16).
     NoServerId,
-    /// A message has a server identifier although its type forbids one (RFC 2131 §4.3.1 table 5;
-    /// RFC 9915 §16).
+    /// Message with a server identifier although its type forbids one (RFC 2131 §4.3.1 table 5; RFC
+    /// 9915 §16).
     UnexpectedServerId,
-    /// A DECLINE does not name an address (RFC 2131 §4.3.3).
+    /// DECLINE that does not name an address (RFC 2131 §4.3.3).
     NothingDeclined,
-    /// DHCPv6: several Client or Server Identifiers.
+    /// DHCPv6 message with several Client or Server Identifiers.
     RepeatedIdentity,
-    /// DHCPv6: an identity association in an ADDR-REG-INFORM (RFC 9686 §4.2).
+    /// ADDR-REG-INFORM of DHCPv6 with an identity association (RFC 9686 §4.2).
     UnexpectedAssociation,
-    /// DHCPv6: an ADDR-REG-INFORM that does not register one address of its own, or one that is
+    /// ADDR-REG-INFORM of DHCPv6 that does not register one address of its own, or one that is
     /// leased or reserved (RFC 9686 §4.2).
     InvalidRegistration,
-    /// DHCPv6: a client sent to one of our own addresses instead of the multicast address.
+    /// DHCPv6 message that a client sent to one of the server's own addresses instead of the
+    /// multicast address.
     UnicastFromClient,
-    /// DHCPv6: a CONFIRM without any address (RFC 9915 §18.3.3).
+    /// CONFIRM of DHCPv6 without any address (RFC 9915 §18.3.3).
     NothingToConfirm,
-    /// INIT-REBOOT or renewal by a client that we have no record of, and we are not authoritative
-    /// (RFC 2131 §4.3.2).
+    /// INIT-REBOOT or renewal by a client that the server has no record of, while it is not
+    /// authoritative (RFC 2131 §4.3.2).
     UnknownClient,
-    /// All pools are in use.
+    /// Exhaustion of all pools that the client may use.
     PoolExhausted,
     /// RELEASE or DECLINE of an address that the client has no lease of.
     NotTheClientsLease,
-    /// Other transactions kept changing the slot during this one.
+    /// Contention: other transactions kept changing the slot during this one.
     Contention,
-    /// The client is in flight and a shard already holds another message of it.
+    /// Message of a client that is in flight while a shard already holds another message of it.
     DuplicateInFlight,
-    /// The queue of held messages is full.
+    /// Full queue of held messages.
     HeldFull,
-    /// The store cannot log any more rows: the server must not acknowledge anything.
+    /// Failed store that cannot log any more rows: the server must not acknowledge anything.
     StoreFailed,
-    /// The reply waited too long for its row to be durable.
+    /// Reply that waited too long for its row to be durable.
     GateDeadline,
-    /// Another server, which shares the database, has leased the address to another client.
+    /// Address that another server, which shares the database, has leased to another client.
     LeasedElsewhere,
-    /// The store refused the lease: a value of it does not fit there, or the stored row of the
+    /// Lease that the store refused: a value of it does not fit there, or the stored row of the
     /// address cannot be read.
     LeaseRefused,
-    /// Reservations cannot be looked up, and one may be the client's.
+    /// Failed look-up of reservations, one of which may be the client's.
     HostsUnavailable,
-    /// The outbox of waiting replies is full.
+    /// Full outbox of waiting replies.
     OutboxFull,
-    /// The reply is larger than the largest message that the client accepts.
+    /// Reply that is larger than the largest message that the client accepts.
     ReplyTooLarge,
-    /// The client wants to do without IPv4 (RFC 8925), but no scope of the reply permits that.
+    /// Client that wants to do without IPv4 (RFC 8925), where no scope of the reply permits that.
     NoIpv6OnlyTime,
-    /// The kernel did not accept the reply.
+    /// Reply that the kernel did not accept for sending.
     SendFailed,
-    /// Requests arrive faster than the server replies, and this one waited so long that a later
-    /// message is served instead.
+    /// Request that waited so long, while requests arrived faster than the server replied, that a
+    /// later message is served instead.
     WaitedTooLong,
-    /// The server has a defect: its work on the message panicked.
+    /// Defect of the server: its work on the message panicked.
     InternalError,
 }
 
 impl DropReason {
-    /// All reasons, in the order of their counters.
+    /// Reasons for which messages are dropped, in the order of their counters.
     pub const ALL: [Self; 37] = [
         Self::NotARequest,
         Self::UnexpectedMessageType,
@@ -134,7 +134,7 @@ impl DropReason {
         Self::InternalError,
     ];
 
-    /// Returns the position in [`Self::ALL`].
+    /// Returns the position of the reason in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize

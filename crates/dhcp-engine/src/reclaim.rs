@@ -3,7 +3,7 @@
 use dhcp_config::ExpiredLeases;
 use dhcp_lease::{Expiry, LeaseTable, ReclaimLimits, TableFamily};
 
-/// Applies the expiry settings of `config` to `table`.
+/// Applies the settings of `expired-leases-processing` in `config` to the lease table `table`.
 pub fn apply_expiry<F: TableFamily>(table: &LeaseTable<F>, config: &ExpiredLeases) {
     table.set_expiry(Expiry {
         reclaim_wait_s: config.reclaim_timer_wait_s,

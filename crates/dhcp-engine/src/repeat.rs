@@ -1,23 +1,23 @@
-//! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, reference
-//! §5.2): the server writes no row, and the client gets the remaining lifetime.
+//! Leases so young that they are repeated instead of renewed (Kea's `cache-threshold`, Kea
+//! reference §5.2): the server writes no row, and the client gets the remaining lifetime.
 
 use base::Now;
 use dhcp_config::{GodwitSettings, LeaseDatabase};
 use dhcp_lease::contract::SlotView;
 use dhcp_lease::{Family, INFINITE_LIFETIME_S, SlotOccupancy, SlotOwner};
 
-/// Largest age at which leases are repeated.
+/// Largest age at which the server repeats leases of a subnet instead of renewing them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatPolicy {
-    /// Part of the lifetime; 0 = never.
+    /// Part of the lease's lifetime up to which the server repeats it; 0 = never.
     pub threshold: f64,
-    /// Largest age, in seconds.
+    /// Largest age of a lease that the server repeats, in seconds.
     pub max_age_s: Option<u32>,
 }
 
 impl RepeatPolicy {
-    /// Returns the policy of a configuration. `threshold`, the part of the lifetime, and
-    /// `max_age_s` are the subnet's. A lease in a database that other servers write to is never
+    /// Returns the policy for repeating leases of a subnet. `threshold`, the part of the lifetime,
+    /// and `max_age_s` are the subnet's. A lease in a database that other servers write to is never
     /// repeated: only the database knows if the lease is still the client's, and the row that a
     /// renewal writes finds that out.
     #[must_use]
@@ -55,7 +55,7 @@ impl RepeatPolicy {
     }
 }
 
-/// Returns the rest of a lifetime after `age_s`, in seconds.
+/// Returns the seconds that are left of a lease of `lifetime_s` after `age_s`.
 #[must_use]
 pub const fn remaining_s(lifetime_s: u32, age_s: u32) -> u32 {
     if lifetime_s == INFINITE_LIFETIME_S { lifetime_s } else { lifetime_s.saturating_sub(age_s) }

@@ -11,15 +11,15 @@ use crate::options::{OptionCode, ScopeOptions};
 pub struct ScopeTerms<C> {
     /// Condition on the classes of clients that may be served from the scope.
     pub guard: Guard,
-    /// Classes that are tested once the scope has served, in order.
+    /// Client classes that are tested once the scope has served the client, in order.
     pub additional: Box<[ClassIndex]>,
-    /// Options of the scope itself.
+    /// Options that the scope itself sets.
     pub options: ScopeOptions<C>,
 }
 
 impl<C: OptionCode> ScopeTerms<C> {
-    /// Compiles the configuration of a scope. The names in `guards` and in the tags of the options
-    /// were passed to [`Classes::compile`] before.
+    /// Compiles the class guards and options of a scope. The names in `guards` and in the tags of
+    /// the options were passed to [`Classes::compile`] before.
     #[must_use]
     pub fn compile(guards: &ClassGuards, options: &[OptionData<C>], classes: &Classes) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl<C: OptionCode> ScopeTerms<C> {
     }
 }
 
-/// Returns the names of classes that a scope refers to, for [`Classes::compile`].
+/// Returns the names of the client classes that a scope refers to, for [`Classes::compile`].
 pub fn referred_class_names<'s, C>(
     guards: &'s ClassGuards,
     options: &'s [OptionData<C>],

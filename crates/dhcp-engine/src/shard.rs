@@ -1,4 +1,4 @@
-//! One shard of the server without its sockets: messages come in, replies go out; held messages and
+//! Shard of the server without its sockets: messages come in, replies go out; held messages and
 //! waiting replies are between them. The server and the simulator drive the same code.
 //!
 //! Budget of the steady path: no allocation, no lock that all shards share, no clock; a message
@@ -27,30 +27,32 @@ use crate::protocol::{
 };
 use crate::reason::DropReason;
 
-/// Most replies that may wait for their row at one time. At 100,000 replies/s these are 80 ms,
-/// twenty flushes of a slow disk.
+/// Largest number of replies that may wait for their rows in a shard's outbox at one time. At
+/// 100,000 replies/s these are 80 ms, twenty flushes of a slow disk.
 pub const OUTBOX_CAPACITY: u32 = 8192;
-/// Time after which a waiting reply is of no use to its client, in nanoseconds: the shard drops it.
+/// Time after which a reply that waits for its row is of no use to its client, in nanoseconds: the
+/// shard drops it.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
-/// Time after which a held message is dropped, in nanoseconds: its client has sent it again.
+/// Time after which a shard drops a held message, in nanoseconds: its client has sent the message
+/// again by then.
 pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 
-/// Number of messages that are read before the first of them is served, so that the memory that
-/// they need is being fetched: about as many fetches as memory can do at a time.
+/// Number of messages that a shard reads before it serves the first of them, so that the memory
+/// that they need is being fetched: about as many fetches as memory can do at a time.
 const GROUP_SIZE: usize = 8;
 
-/// Received datagram.
+/// Datagram that the kernel received, with its time and its ingress.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivedDatagram<'m, I> {
     /// Monotonic time at which the kernel received the datagram, in nanoseconds.
     pub since_ns: u64,
-    /// Bytes of the datagram.
+    /// Content of the datagram in bytes: the UDP payload.
     pub octets: &'m [u8],
-    /// Ingress of the datagram.
+    /// Address and interface at which the datagram was received.
     pub ingress: I,
 }
 
-/// Message that was read and has not entered yet.
+/// Message that the shard has parsed and that has not entered [`InFlight`] yet.
 struct Read<'m, P: Protocol> {
     octets: &'m [u8],
     message: P::Message<'m>,
@@ -59,7 +61,7 @@ struct Read<'m, P: Protocol> {
     keys: Result<Option<ClientKeys>, DropReason>,
 }
 
-/// Message that has entered, whose transaction runs or waits.
+/// Message that has entered [`InFlight`], whose transaction runs or waits.
 #[derive(Clone, Copy)]
 struct EnteredMessage<I> {
     keys: Option<ClientKeys>,
@@ -69,18 +71,19 @@ struct EnteredMessage<I> {
     since_ns: u64,
 }
 
-/// Shard that speaks `P`: its handle on the lease store, its transactions, its counters.
+/// Shard of the server that speaks protocol `P`: its handle on the lease store, its transactions,
+/// its counters.
 #[derive(Debug)]
 pub struct Shard<P: Protocol, S> {
     store: S,
-    /// Snapshot that messages are served with. It is taken out while one is served, so that no
-    /// reference count that shards share changes with every message.
+    /// Configuration snapshot that messages are served with. It is taken out while one is served,
+    /// so that no reference count that shards share changes with every message.
     snapshot: Option<Arc<P::Snapshot>>,
-    /// Second handle on the snapshot, since a panic loses the one that is taken out.
+    /// Second handle on the configuration snapshot, since a panic loses the one that is taken out.
     in_force: Arc<P::Snapshot>,
-    /// Client whose message is being served.
+    /// Keys of the client whose message is being served.
     served: Option<ClientKeys>,
-    /// Number of the last message that was to enter.
+    /// Number of the last request that was to enter.
     last_number: u64,
     interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
@@ -88,7 +91,7 @@ pub struct Shard<P: Protocol, S> {
     outbox: Outbox<P::Destination, P::Ingress>,
     held_messages: HeldMessages<P::Ingress>,
     work: Box<P::Work>,
-    /// Buffer of [`Protocol::REPLY_LEN_MAX`] bytes for the reply.
+    /// Buffer of [`Protocol::REPLY_LEN_MAX`] bytes into which transactions write replies.
     scratch: Box<[u8]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
@@ -98,7 +101,8 @@ pub struct Shard<P: Protocol, S> {
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
-    /// Returns a shard that serves `snapshot` from `store`; all shards share `in_flight`.
+    /// Returns a shard that serves the configuration `snapshot` from the lease store `store`; all
+    /// shards share `in_flight`.
     pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
         let counters = Arc::<ShardCounters<P>>::default();
         Self {
@@ -122,35 +126,35 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Sets the function that prefetches memory. The default does nothing.
+    /// Sets the function by which the shard prefetches memory. The default does nothing.
     pub const fn set_prefetch(&mut self, prefetch: Prefetch) {
         self.prefetch = prefetch;
     }
 
-    /// Sets the cache for hosts that are not in the configuration. The default is an empty cache
-    /// without a source.
+    /// Sets the shard's cache for hosts that are not in the configuration. The default is an empty
+    /// cache without a source.
     pub fn set_hosts(&mut self, hosts: HostCache<P>) {
         self.hosts = hosts;
     }
 
-    /// Returns the cache of hosts that are not in the configuration.
+    /// Returns the shard's cache for hosts that are not in the configuration.
     #[must_use]
     pub const fn hosts(&self) -> &HostCache<P> {
         &self.hosts
     }
 
-    /// Returns the counters, for reports.
+    /// Returns the counters of the shard, for reports.
     #[must_use]
     pub fn counters(&self) -> Arc<ShardCounters<P>> {
         Arc::clone(&self.counters)
     }
 
-    /// Returns the lease store.
+    /// Returns the shard's handle on the lease store.
     pub const fn store(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// Serves a new configuration from the next message on.
+    /// Serves the configuration `snapshot` from the next message on.
     pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
         self.subnet_events = self.counters.events().set_subnets(P::ids_of_subnets(&snapshot));
         self.in_force = Arc::clone(&snapshot);
@@ -158,7 +162,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.hosts.clear();
     }
 
-    /// Drops all messages from now on, unread (Kea's `dhcp-disable`), or serves again.
+    /// Drops all messages from now on, unread (Kea's `dhcp-disable`), or serves again when
+    /// `is_disabled` is false.
     pub const fn set_disabled(&mut self, is_disabled: bool) {
         self.is_disabled = is_disabled;
     }
@@ -176,20 +181,21 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.interfaces = interfaces;
     }
 
-    /// Counts replies that were transmitted but that the kernel did not accept in the end.
+    /// Counts `count` replies that were transmitted but that the kernel did not accept in the end.
     pub fn count_unsent(&self, count: usize) {
         for _ in 0..count {
             self.counters.count_dropped(DropReason::SendFailed);
         }
     }
 
-    /// Returns true if no reply waits and no message is held.
+    /// Returns true if no reply waits in the outbox and no message is held.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.outbox.is_empty() && self.held_messages.is_empty()
     }
 
-    /// Processes one datagram. The reply, if any, is transmitted now or when its row is durable.
+    /// Processes one received datagram. The reply, if any, is transmitted now or when its row is
+    /// durable.
     pub fn handle(
         &mut self,
         now: Now,
@@ -239,7 +245,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Continues after a panic: without the message that was being served, and those that were read
+    /// Continues after a panic, without the message that was being served and those that were read
     /// with it and had not entered.
     ///
     /// # Panics
@@ -256,8 +262,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.held_messages.restore();
     }
 
-    /// Prefetches the memory that `messages` will need, in steps. Memory that a step reads was
-    /// prefetched by the step before: hosts lead to their records, and records to slots.
+    /// Prefetches the memory that the transactions of `messages` will need, in steps. Memory that a
+    /// step reads was prefetched by the step before: hosts lead to their records, and records to
+    /// slots.
     fn prefetch_messages(&mut self, messages: &[Option<Read<'_, P>>; GROUP_SIZE]) {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
@@ -284,7 +291,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Reads a datagram and counts it; returns `None` when it needs no further work.
+    /// Reads a datagram, counts it and returns the message; returns `None` when the message needs
+    /// no further work.
     fn read<'m>(
         &self,
         datagram: ArrivedDatagram<'m, P::Ingress>,
@@ -348,7 +356,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Drops a message that has not entered.
+    /// Drops a message that has not entered, and counts the reason.
     fn drop_unread(
         &self,
         reason: DropReason,
@@ -360,8 +368,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         report(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
-    /// Ends a batch: submits the rows, sends the replies whose rows have settled, and tries held
-    /// messages again.
+    /// Ends a batch of messages: submits the rows, sends the replies whose rows have settled, and
+    /// tries held messages again.
     pub fn end_batch(&mut self, now: Now, transmit: &mut impl ReplySink<P>) {
         self.store.submit(now);
         self.release(transmit);
@@ -379,7 +387,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.hosts.submit();
     }
 
-    /// Handles expiry, deadlines and failed stores, at most `budget` slots of work.
+    /// Handles expiry of leases, deadlines of replies and messages, and failed stores, at most
+    /// `budget` slots of work.
     pub fn housekeeping(&mut self, now: Now, budget: u32) -> SweepCounts {
         let has_failed = self.store.has_failed();
         let oldest_ns =
@@ -455,7 +464,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.served = None;
     }
 
-    /// Holds a message that has entered, unless it waits for hosts and the last look-up failed.
+    /// Holds a message that has entered, unless the message waits for hosts and the last look-up
+    /// failed.
     fn hold(
         &mut self,
         octets: &[u8],
@@ -554,7 +564,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 }
 
-/// Sends a reply that depends on the settled `epoch`, unless the database refused its lease.
+/// Sends a reply whose row epoch `epoch` has settled, unless the database refused its lease.
 fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
     store: &S,
     counters: &ShardCounters<P>,
@@ -581,7 +591,7 @@ fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
     report(transmit, Notice::Dropped(dropped), octets, ingress);
 }
 
-/// Reports one message to `transmit`, if it is listening.
+/// Reports the outcome of one message to `transmit`, if it is listening.
 #[inline]
 fn report<P: Protocol>(
     transmit: &impl ReplySink<P>,

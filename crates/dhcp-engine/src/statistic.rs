@@ -1,34 +1,34 @@
-//! Kea's statistics that count messages and events of clients: their names, and the counters that
-//! each sums up. [`crate::counters`] and [`crate::events`] have the values; the control channel has
-//! the lists of samples and their times.
+//! Names of Kea's statistics that count messages and events of clients, and the counters that each
+//! sums up. [`crate::counters`] and [`crate::events`] have the values; the control channel has the
+//! lists of samples and their times.
 
-/// Reasons for dropped packets, in the words of Kea's statistics; `pkt4-receive-drop` and
-/// `pkt6-receive-drop` are their sums.
+/// Statistic of dropped packets, in the words of Kea; `pkt4-receive-drop` and `pkt6-receive-drop`
+/// are the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropStatistic {
-    /// The packet could not be read.
+    /// Packets that the server could not read.
     ParseFailed,
-    /// The packet breaks a rule of the protocol.
+    /// Packets that break a rule of the protocol.
     RfcViolation,
-    /// The operator's classes exclude the client.
+    /// Packets of clients that the operator's classes exclude.
     AdminFiltered,
-    /// The packet was meant for another server.
+    /// Packets that were meant for another server.
     NotForUs,
-    /// The server failed to process the packet.
+    /// Packets that the server failed to process.
     ProcessingFailed,
-    /// The server already has messages of the client in work.
+    /// Packets of clients whose earlier messages the server still has in work.
     Duplicate,
-    /// The queue of waiting messages or replies is full.
+    /// Packets that found the queue of waiting messages or replies full.
     QueueFull,
-    /// Service is disabled.
+    /// Packets that came while service was disabled.
     ServiceDisabled,
-    /// The packet exceeds a limit of the operator.
+    /// Packets that exceed a limit of the operator.
     LimitExceeded,
 }
 
 impl DropStatistic {
-    /// All statistics, in the order of their positions.
+    /// All statistics of dropped packets, in the order of their positions.
     pub const ALL: [Self; 9] = [
         Self::ParseFailed,
         Self::RfcViolation,
@@ -41,7 +41,7 @@ impl DropStatistic {
         Self::LimitExceeded,
     ];
 
-    /// Returns the position in [`Self::ALL`].
+    /// Returns the position of the statistic in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -64,34 +64,34 @@ impl DropStatistic {
     }
 }
 
-/// Events that are counted for the whole server and for each subnet.
+/// Event of a client that is counted for the whole server and for each subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum StatisticEvent {
-    /// The server searched pools and found no free address for a client.
+    /// Allocation that searched pools and found no free address for a client.
     AllocationFail,
-    /// A client of a shared network got no lease.
+    /// Client of a shared network that got no lease.
     AllocationFailSharedNetwork,
-    /// A client of a subnet outside of shared networks got no lease.
+    /// Client of a subnet outside of shared networks that got no lease.
     AllocationFailSubnet,
-    /// A client got no lease because no pool was open to it.
+    /// Client that got no lease because no pool was open to it.
     AllocationFailNoPools,
-    /// A client that is in classes got no lease. As every client is in `ALL`, Kea counts every
+    /// Client in any class that got no lease. As every client is in `ALL`, Kea counts every
     /// failure.
     AllocationFailClasses,
-    /// A reserved address was in use by another client.
+    /// Reserved address that another client had in use.
     ReservationConflict,
-    /// The lease of an address was repeated instead of renewed.
+    /// Lease of an address that the server repeated instead of renewing it.
     LeaseReuse,
-    /// DHCPv6: a delegated prefix was repeated instead of renewed.
+    /// Delegated prefix that the server repeated instead of renewing it (DHCPv6).
     PrefixReuse,
 }
 
 impl StatisticEvent {
-    /// Number of events.
+    /// Number of kinds of events.
     pub const COUNT: usize = 8;
 
-    /// Returns the position in [`crate::Protocol::EVENTS`].
+    /// Returns the position of the event in [`crate::Protocol::EVENTS`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize

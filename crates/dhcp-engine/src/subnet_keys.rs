@@ -1,22 +1,24 @@
-//! Subnets found by a key that is configured for them: a relay's address, an interface.
+//! Subnets found by a key that the configuration has for them: a relay agent's address, an
+//! interface.
 
 use core::borrow::Borrow;
 
 use crate::prefixes::SubnetIndex;
 
-/// Table from keys to subnets; several subnets of one key are in configuration order.
+/// Table from configured keys to their subnets; several subnets of one key are in configuration
+/// order.
 #[derive(Debug)]
 pub struct SubnetKeys<K>(Vec<(K, SubnetIndex)>);
 
 impl<K: Ord> SubnetKeys<K> {
-    /// Returns a table of keys and their subnets.
+    /// Returns the table of keys and their subnets.
     pub fn new(entries: impl Iterator<Item = (K, SubnetIndex)>) -> Self {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
         Self(entries)
     }
 
-    /// Returns the first subnet with this key.
+    /// Returns the first subnet in the configuration with this key.
     pub fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<SubnetIndex>
     where
         K: Borrow<Q>,
@@ -24,7 +26,8 @@ impl<K: Ord> SubnetKeys<K> {
         self.find_where(key, |_| true)
     }
 
-    /// Returns the first subnet with this key among those that `admits` accepts.
+    /// Returns the first subnet in the configuration with this key among those that `admits`
+    /// accepts.
     pub fn find_where<Q: Ord + ?Sized>(
         &self,
         key: &Q,

@@ -1,6 +1,6 @@
-//! Contract between the message transaction (`dhcp-engine`) and a lease store, the same for both
-//! families: fetch facts, commit changes by compare-and-set, learn when a committed change may
-//! appear in a reply.
+//! Contract between the message transaction (`dhcp-engine`) and a lease store, equal for DHCPv4 and
+//! DHCPv6: fetch facts, commit changes by compare-and-set, learn when a committed change may appear
+//! in a reply.
 //!
 //! A *row epoch* orders durability: every logged change belongs to an epoch, and once
 //! [`LeaseStore::settled_epoch`] has reached it, the row is as safe as the store's durability
@@ -15,90 +15,94 @@ use foldhash::fast::FixedState;
 use crate::family::{Family, PoolIndex};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// Use of an address slot.
+/// Use of the slot of an address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOccupancy {
-    /// Free; the slot may remember its last client.
+    /// Free slot, which may remember its last client.
     Free,
-    /// Offered: a volatile hold until [`SlotView::hold_deadline_ns`].
+    /// Offered slot: a volatile hold until [`SlotView::hold_deadline_ns`].
     Held,
-    /// Leased until [`SlotView::expires_s`].
+    /// Slot that is leased until [`SlotView::expires_s`].
     Leased,
-    /// Declined, on probation until [`SlotView::expires_s`].
+    /// Declined slot, on probation until [`SlotView::expires_s`].
     Declined,
-    /// Released, but the row of the release is not settled: the address is taken, not free.
+    /// Released slot of which the row of the release is not settled: the address is taken, not
+    /// free.
     Releasing,
 }
 
 /// Owner of a slot, relative to the requesting client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOwner {
-    /// No client so far.
+    /// No client has owned the slot so far.
     NoClient,
-    /// The requesting client; for a free slot: the client that had it last.
+    /// Requesting client; of a free slot: the client that had the slot last.
     Requester,
-    /// Another client; for a free slot: another client had it last.
+    /// Other client; of a free slot: another client had the slot last.
     Other,
 }
 
-/// State of one address slot at the time of the fetch.
+/// State of the slot of an address or prefix at the time of the fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotView<F: Family> {
-    /// The address (or delegated prefix).
+    /// Address (or delegated prefix) of the slot.
     pub address: F::Address,
-    /// Version that a compare-and-set compares; every change of the slot changes it.
+    /// Version of the slot that a compare-and-set compares; every change of the slot changes the
+    /// version.
     pub version: u32,
-    /// Use of the slot.
+    /// Use of the slot: free, held, leased, declined or releasing.
     pub occupancy: SlotOccupancy,
     /// Owner of the slot, relative to the requesting client.
     pub owner: SlotOwner,
-    /// Kea's state of the lease; in a slot that is free or held, that of the same client's past
-    /// lease, or [`LeaseState::Assigned`] without one.
+    /// Kea's state of the slot's lease; in a slot that is free or held, the state of the same
+    /// client's past lease, or [`LeaseState::Assigned`] without one.
     pub state: LeaseState,
-    /// Subnet under which the slot was last leased or held; 0 = never.
+    /// `id` of the subnet under which the slot was last leased or held; 0 = never.
     pub subnet_id: u32,
-    /// Client's last transaction time, wall-clock seconds; 0 unless leased or declined.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970; 0 unless leased or
+    /// declined.
     pub cltt_s: u64,
-    /// Lifetime given at that time, seconds.
+    /// Valid lifetime that the lease was given at `cltt_s`, in seconds.
     pub valid_lifetime_s: u32,
-    /// Monotonic end of the hold, nanoseconds; 0 unless held.
+    /// Monotonic end of the hold, in nanoseconds; 0 unless held.
     pub hold_deadline_ns: u64,
-    /// Epoch of the slot's last row; 0 = none in this run.
+    /// Epoch of the slot's last row; 0 = no row in this run.
     pub row_epoch: u64,
-    /// Hashes of the lease's other texts, so that a lease that would be written again unchanged
-    /// need not be written.
+    /// Hashes of the lease's names and user context, so that a lease that would be written again
+    /// unchanged need not be written.
     pub text: TextView,
     /// True if an overlapping address or prefix is in use, so that the slot can be neither leased
     /// nor renewed.
     pub is_overlapped: bool,
-    /// Fields that only leases of this family have.
+    /// Fields of the slot that only leases of this family have.
     pub detail: F::Detail,
 }
 
-/// Hashes of a lease's names and context, for comparison with another lease. All zero unless
-/// leased.
+/// Hashes of a lease's host name and user context, for comparison with another lease. All zero
+/// unless leased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextView {
-    /// [`text_hash`] of the host name; 0 = none.
+    /// Hash of the host name by [`text_hash`]; 0 = none.
     pub hostname: u32,
-    /// [`text_hash`] of the user context; 0 = none.
+    /// Hash of the user context by [`text_hash`]; 0 = none.
     pub user_context: u32,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
 }
 
-/// Returns the hash of `text` for a [`TextView`]; 0 when `text` is empty. Equal texts have equal
-/// hashes. Unequal texts may have equal hashes: a client that makes two of its texts collide only
-/// keeps its old one.
+/// Returns the hash of the lease text `text` for a [`TextView`]; 0 when `text` is empty. Equal
+/// texts have equal hashes. Unequal texts may have equal hashes: a client that makes two of its
+/// texts collide only keeps its old one.
 #[must_use]
 pub fn text_hash(text: &str) -> u32 {
     if text.is_empty() { 0 } else { (FixedState::with_seed(0).hash_one(text) as u32).max(1) }
 }
 
 impl<F: Family> SlotView<F> {
-    /// Returns the wall-clock second at which lease or probation ends; `u64::MAX` when infinite.
+    /// Returns the wall-clock second at which the slot's lease or probation ends; `u64::MAX` when
+    /// infinite.
     #[must_use]
     pub const fn expires_s(&self) -> u64 {
         if self.valid_lifetime_s == INFINITE_LIFETIME_S {
@@ -108,8 +112,8 @@ impl<F: Family> SlotView<F> {
         }
     }
 
-    /// Returns true if another client could take the address now: the slot is free, or its hold or
-    /// lease has ended. A commit still refuses a slot with an unsettled row.
+    /// Returns true if another client could take the slot's address now: the slot is free, or its
+    /// hold or lease has ended. A commit still refuses a slot with an unsettled row.
     #[must_use]
     pub const fn is_available(&self, now: Now) -> bool {
         if self.is_overlapped {
@@ -124,47 +128,49 @@ impl<F: Family> SlotView<F> {
     }
 }
 
-/// Facts that a transaction requests from the store.
+/// Facts that a transaction requests from the lease store.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchKeys<'a, F: Family> {
-    /// The client, under all its identities; v6: for one of its identity associations.
+    /// Client under all its identities; in DHCPv6 for one of its identity associations.
     pub identity: F::Identity<'a>,
-    /// Addresses to look at: requested address, `ciaddr`, addresses reserved for the client; v6:
-    /// those of the association.
+    /// Addresses whose slots the fetch reads: requested address, `ciaddr`, addresses reserved for
+    /// the client; in DHCPv6 those of the association.
     pub addresses: [Option<F::Address>; FETCHED_ADDRESSES_MAX],
-    /// The pool set of the transaction's configuration snapshot.
+    /// Pool set of the transaction's configuration snapshot.
     pub pools: &'a F::PoolSet,
-    /// Pools to take a free candidate from, in order of preference; empty: no candidate is wanted.
+    /// Pools from which the store takes a free candidate, in order of preference; empty: no
+    /// candidate is wanted.
     pub candidate_pools: &'a [PoolIndex],
-    /// True if the candidate is wanted only when the client has no slot of its own.
+    /// True if the transaction wants the candidate only when the client has no slot of its own.
     pub is_candidate_spare: bool,
 }
 
-/// Maximum number of addresses that one fetch looks at, in addition to the client's own.
+/// Largest number of addresses that one fetch looks at, in addition to the client's own.
 pub const FETCHED_ADDRESSES_MAX: usize = 4;
-/// Maximum number of slots of one client that a fetch reports.
+/// Largest number of slots of one client that a fetch reports.
 pub const CLIENT_SLOTS_MAX: usize = 8;
-/// Maximum number of changes in one commit.
+/// Largest number of changes in one commit.
 pub const CHANGES_MAX: usize = 8;
 
-/// Answer to [`FetchKeys`]. Reused between packets.
+/// Facts that the lease store fetched for [`FetchKeys`], reused between messages. Reused between
+/// packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<F: Family> {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in arbitrary order;
     /// the first `mine_count` are set. The store does not look for a client by its hardware address
     /// when the client owns a slot by its client identifier.
     pub client_slots: [Option<SlotView<F>>; CLIENT_SLOTS_MAX],
-    /// Number of slots set in `mine`.
+    /// Number of slots that are set in `client_slots`.
     pub client_slot_count: usize,
-    /// Slots of [`FetchKeys::addresses`]; `None` for an address that no pool ever had and that is
-    /// not reserved.
+    /// Slots of the addresses in [`FetchKeys::addresses`]; `None` for an address that no pool ever
+    /// had and that is not reserved.
     pub address_slots: [Option<SlotView<F>>; FETCHED_ADDRESSES_MAX],
-    /// Free address, claimed for this transaction until it commits; `None` when none was wanted or
-    /// all pools are exhausted. When no address was free, the slot with the oldest hold.
+    /// Slot of a free address, claimed for this transaction until it commits; `None` when none was
+    /// wanted or all pools are exhausted. When no address was free, the slot with the oldest hold.
     pub candidate: Option<SlotView<F>>,
-    /// Epoch to wait for, or 0 when the facts are complete. Otherwise the store is querying a
-    /// database that it shares with other servers for the client's leases: there is no candidate
-    /// yet, and the caller fetches again once this epoch is settled.
+    /// Epoch to wait for before the facts are complete; 0 when they are. Otherwise the store is
+    /// querying a database that it shares with other servers for the client's leases: there is no
+    /// candidate yet, and the caller fetches again once this epoch is settled.
     pub unread_epoch: u64,
 }
 
@@ -181,159 +187,160 @@ impl<F: Family> Default for Facts<F> {
 }
 
 impl<F: Family> Facts<F> {
-    /// Returns the client's slots.
+    /// Returns the slots that the client owns or owned last.
     pub fn client_slots(&self) -> impl Iterator<Item = &SlotView<F>> {
         self.client_slots[..self.client_slot_count].iter().flatten()
     }
 }
 
-/// One change of one slot.
+/// Change of one slot by a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<I, A, T> {
     /// Client that requests the change.
     pub identity: I,
-    /// Address of the slot.
+    /// Address (or delegated prefix) of the slot.
     pub address: A,
-    /// Version that the decision was made on; any other version refuses the change.
+    /// Version of the slot that the decision was made on; any other version refuses the change.
     pub expected_version: u32,
-    /// New use of the slot.
+    /// New use of the slot, as an action on it.
     pub action: Action<T>,
 }
 
-/// [`Change`] of a slot of family `F`.
+/// Change of the slot of an address (or prefix) of family `F`.
 pub type ChangeOf<'a, F> =
     Change<<F as Family>::Identity<'a>, <F as Family>::Address, <F as Family>::Terms<'a>>;
 
-/// New use of a slot. The client is [`Change::identity`].
+/// Action on a slot by a change, for the client [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<T> {
-    /// Offer the address to the client. Not logged.
+    /// Offer the address to the client, without a row.
     Hold {
-        /// Monotonic end, nanoseconds.
+        /// Monotonic end of the hold, in nanoseconds.
         deadline_ns: u64,
-        /// `id` of the subnet.
+        /// `id` of the subnet under which the address is held.
         subnet_id: u32,
     },
-    /// Give up the client's hold. Not logged.
+    /// Give up the client's hold, without a row.
     Unhold,
-    /// Lease the address to the client from now on. Logged.
+    /// Lease the address to the client from now on, with a row.
     Lease(T),
-    /// Register an address that the client chose itself (RFC 9686); any address is accepted. The
-    /// expected version is 0 when the fetch found no slot. Logged.
+    /// Register an address that the client chose itself (RFC 9686), with a row; any address is
+    /// accepted. The expected version is 0 when the fetch found no slot.
     Register(T),
-    /// Release by the client: the address is free once the row is settled, and remembered for the
-    /// client as [`Expiry`](crate::Expiry) configures. Logged.
+    /// Release the client's lease, with a row: the address is free once the row is settled, and
+    /// remembered for the client as [`Expiry`](crate::Expiry) configures.
     Release,
-    /// Decline by the client, which found the address in use: no client gets it until the probation
-    /// ends. Logged.
+    /// Decline the lease, with a row, since the client found the address in use: no client gets it
+    /// until the probation ends.
     Decline {
-        /// Seconds from now.
+        /// Length of the probation from now on, in seconds.
         probation_s: u32,
     },
 }
 
 impl<T> Action<T> {
-    /// Returns true if the action writes a row.
+    /// Returns true if the action on the slot writes a row.
     #[must_use]
     pub const fn is_logged(&self) -> bool {
         !matches!(self, Self::Hold { .. } | Self::Unhold)
     }
 }
 
-/// Result of a successful commit.
+/// Receipt of a successful commit of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Epoch that must be settled before the reply may leave; 0 when no row was logged.
+    /// Epoch of the commit's rows that must be settled before the reply may leave; 0 when no row
+    /// was logged.
     pub row_epoch: u64,
 }
 
-/// Reason why a commit changed nothing.
+/// Reason why a commit changed no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitRefusal {
-    /// A slot has changed since it was fetched: fetch and decide again.
+    /// Stale version: a slot has changed since it was fetched; fetch and decide again.
     Stale,
-    /// A slot has a row that is not settled yet: try again after this epoch.
+    /// Unsettled row: a slot has a row that is not settled yet; try again after this epoch.
     Unsettled(u64),
-    /// The address belongs to no pool and no lease.
+    /// No slot: the address belongs to no pool and no lease.
     NoSuchSlot,
-    /// The store can no longer log; the server must not acknowledge any change.
+    /// Failed store, which can no longer log; the server must not acknowledge any change.
     Failed,
 }
 
-/// Counts of one call of [`LeaseStore::sweep`].
+/// Counts of the slots that one call of [`LeaseStore::sweep`] changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepCounts {
-    /// Holds that had ended and were removed.
+    /// Number of holds that had ended and were removed.
     pub holds: u32,
-    /// Leases that had run out and were reclaimed.
+    /// Number of leases that had run out and were reclaimed.
     pub leases: u32,
-    /// Leases that clients had released and the sweep reclaimed.
+    /// Number of leases that clients had released and the sweep reclaimed.
     pub released: u32,
-    /// Reclaimed leases that are not remembered any longer.
+    /// Number of reclaimed leases that are not remembered any longer.
     pub flushed: u32,
-    /// Declined addresses whose probation was over.
+    /// Number of declined addresses whose probation was over.
     pub declined: u32,
-    /// True when the budget ended before the work.
+    /// True when the budget of slots ended before the work.
     pub is_more_due: bool,
 }
 
 impl SweepCounts {
-    /// Returns the number of leases, in any state, that were reclaimed.
+    /// Returns the number of leases, in any state, that the sweep reclaimed.
     #[must_use]
     pub const fn reclaimed(&self) -> u32 {
         self.leases + self.released + self.declined
     }
 }
 
-/// Existing lease that [`LeaseStore::put`] requires.
+/// Requirement of [`LeaseStore::put`] for the existing lease of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {
-    /// No lease, not even a reclaimed one.
+    /// Requirement that the address has no lease, not even a reclaimed one.
     Add,
-    /// A lease, to be replaced.
+    /// Requirement that the address has a lease, which is replaced.
     Update,
-    /// A lease or none.
+    /// No requirement: the address has a lease, which is replaced, or none.
     Force,
 }
 
-/// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed nothing.
+/// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutRefusal {
-    /// The address has a lease.
+    /// Existing lease of the address, where none may exist.
     Exists,
-    /// The address has no lease.
+    /// Missing lease of the address, where one must exist.
     Missing,
-    /// An overlapping address or prefix is leased.
+    /// Lease of an overlapping address or prefix.
     Overlaps,
-    /// The slot has a row that is not settled yet: try again after this epoch.
+    /// Row of the slot that is not settled yet: try again after this epoch.
     Unsettled(u64),
-    /// The store can no longer log; the server must not acknowledge any change.
+    /// Failed store, which can no longer log; the server must not acknowledge any change.
     Failed,
 }
 
 /// Slot that a message about to be served will need, apart from the slots of its client.
 #[derive(Clone, Copy, Debug)]
 pub enum ExpectedSlot<'e, F: Family> {
-    /// No slot is known yet.
+    /// No slot that is known yet.
     Nothing,
-    /// The slot of this address.
+    /// Slot of this address or prefix.
     Address(F::Address),
-    /// The next free address of this pool.
+    /// Slot of the next free address of this pool.
     Candidate(&'e F::PoolSet, PoolIndex),
 }
 
-/// One shard's handle on a store of `F`'s leases. All shards share the leases of a store. No method
-/// has a default: a store that wraps another one has to forward each of them.
+/// Handle of one shard on a store of `F`'s leases. All shards share the leases of a store. No
+/// method has a default: a store that wraps another one has to forward each of them.
 pub trait LeaseStore<F: Family> {
-    /// Looks up the facts that `keys` request. `facts` is overwritten.
+    /// Looks up the facts that `keys` request, and writes them to `facts`, which is overwritten.
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>);
 
-    /// Announces that a transaction for message `number` begins, for the first time or again after
-    /// a wait: facts already read for it need not be read again.
+    /// Announces to the store that a transaction for message `number` begins, for the first time or
+    /// again after a wait: facts already read for it need not be read again.
     fn begin_message(&mut self, number: u64);
 
-    /// Announces that a message of the client `identity`, if known, is about to be served, at most
-    /// once per message: the store may prefetch what the message will need.
+    /// Announces to the store that a message of the client `identity`, if known, is about to be
+    /// served, at most once per message: the store may prefetch what the message will need.
     fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
@@ -341,8 +348,8 @@ pub trait LeaseStore<F: Family> {
         prefetch: Prefetch,
     );
 
-    /// Appends the user context of the running lease of `address` when it is a lease of the client
-    /// `identity`; returns false when there is no such lease.
+    /// Appends to `target` the user context of the running lease of `address` when it is a lease of
+    /// the client `identity`; returns false when there is no such lease.
     fn user_context(
         &mut self,
         now: Now,
@@ -351,28 +358,29 @@ pub trait LeaseStore<F: Family> {
         target: &mut String,
     ) -> bool;
 
-    /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
-    /// its slot still has the expected version and no unsettled row.
+    /// Applies all `changes` of slots or none (at most [`CHANGES_MAX`], distinct addresses), each
+    /// only if its slot still has the expected version and no unsettled row.
     ///
     /// # Errors
     ///
     /// The first reason met; then nothing has changed.
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal>;
 
-    /// Ends the claim on a candidate that the transaction will not commit, so that others may have
-    /// it at once. Claims that are neither committed nor given back end with the batch; a later
-    /// commit may find the slot taken.
+    /// Ends the claim on the candidate `address` that the transaction will not commit, so that
+    /// others may have it at once. Claims that are neither committed nor given back end with the
+    /// batch; a later commit may find the slot taken.
     fn release_claim(&mut self, address: F::Address);
 
-    /// Reserves `address` in addition to the reservations of the configuration: the store gives it
-    /// only to a client that requests it, also if no pool contains it. Has no effect on an address
-    /// that is reserved already.
+    /// Reserves `address` in addition to the reservations of the configuration: the store gives the
+    /// address only to a client that requests it, also if no pool contains the address. Has no
+    /// effect on an address that is reserved already.
     fn reserve_address(&mut self, address: F::Address);
 
-    /// Ends a batch: hands the rows logged so far to the writer.
+    /// Ends a batch of messages: hands the rows logged so far to the writer.
     fn submit(&mut self, now: Now);
 
-    /// Returns the highest epoch whose rows are all as safe as the store promises. Never goes down.
+    /// Returns the highest epoch whose rows, with those of all earlier epochs, are as safe as the
+    /// store promises. Never goes down.
     fn settled_epoch(&self) -> u64;
 
     /// Completes changes that waited for settling (released addresses become free) and takes back
@@ -380,22 +388,22 @@ pub trait LeaseStore<F: Family> {
     /// leases are logged.
     fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts;
 
-    /// Reclaims as [`LeaseStore::sweep`] does, also when sweeps are configured to leave ended
-    /// leases alone, and reclaims released leases at once; with `is_removing` reclaimed leases are
-    /// deleted, not remembered. Slots that are only looked at count for `budget` too. Each call
-    /// continues at the slot after the last one; all released leases are reclaimed once a call
-    /// reports that no more is due.
+    /// Reclaims ended leases as [`LeaseStore::sweep`] does, also when sweeps are configured to
+    /// leave them alone, and released leases at once; with `is_removing` the store deletes
+    /// reclaimed leases instead of remembering them. Slots that are only looked at count for
+    /// `budget` too. Each call continues at the slot after the last one; all released leases are
+    /// reclaimed once a call reports that no more is due.
     fn reclaim(&mut self, now: Now, is_removing: bool, budget: u32) -> SweepCounts;
 
-    /// Makes `lease` the lease of its address, also outside the pools, and also when another client
-    /// has or is offered the address now. Logged.
+    /// Makes `lease` the lease of its address for an operator, also outside the pools, and also
+    /// when another client has or is offered the address now; logs a row.
     ///
     /// # Errors
     ///
     /// See [`PutRefusal`]; then nothing has changed.
     fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal>;
 
-    /// Deletes the lease of `address`, in any state. Logged.
+    /// Deletes the lease of `address`, in any state, and logs a row.
     ///
     /// # Errors
     ///
@@ -410,8 +418,9 @@ pub trait LeaseStore<F: Family> {
     fn has_failed(&self) -> bool;
 
     /// Returns true if `reply`, which depends on the settled `epoch`, names an address that the
-    /// store could not lease in that epoch: another server that shares the database had leased it
-    /// to another client, or the store has refused the lease. The server must drop such a reply.
+    /// store could not lease in that epoch: another server that shares the database had leased the
+    /// address to another client, or the store has refused the lease. The server must drop such a
+    /// reply.
     fn is_refused(&self, epoch: u64, reply: &[u8]) -> bool;
 
     /// Returns true if `reply` is refused ([`LeaseStore::is_refused`]) because the store has no

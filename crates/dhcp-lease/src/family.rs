@@ -8,20 +8,20 @@ use core::hash::Hash;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PoolIndex(pub u32);
 
-/// Address family: [`V4`](crate::v4::V4) or [`V6`](crate::v6::V6).
+/// Address family of leases: [`V4`](crate::v4::V4) or [`V6`](crate::v6::V6).
 pub trait Family: Copy + Eq + Debug + Default + Send + Sync + 'static {
-    /// Leased resource: an address, in v6 also a delegated prefix.
+    /// Type of a leased resource: an address, in DHCPv6 also a delegated prefix.
     type Address: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static;
-    /// Identity of the requesting client, borrowed from the message.
+    /// Type of the identity of the requesting client, borrowed from the message.
     type Identity<'a>: Copy + Eq + Debug;
-    /// Terms of a new or renewed lease.
+    /// Type of the terms of a new or renewed lease.
     type Terms<'a>: Copy + Eq + Debug;
-    /// Fields of a fetched slot that only this family has.
+    /// Type of the fields of a fetched slot that only this family has.
     type Detail: Copy + Eq + Debug + Default + Send + Sync;
-    /// Lease as a value.
+    /// Type of a lease as a value.
     type Lease: Clone + Eq + Debug + Send + Sync + 'static;
-    /// Columns of a changed lease, borrowed from its slot.
+    /// Type of the columns of a changed lease, borrowed from its slot.
     type Row<'a>: Copy + Debug;
-    /// Pools of one configuration snapshot.
+    /// Type of the pools of one configuration snapshot.
     type PoolSet: Debug + Send + Sync + 'static;
 }

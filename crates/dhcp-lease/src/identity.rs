@@ -1,22 +1,23 @@
-//! Identity of a client: hardware address and client identifier, borrowed from a message or kept in
-//! a slot without a heap allocation in the common case.
+//! Identity of a DHCP client: hardware address and client identifier, borrowed from a message or
+//! kept in a slot without a heap allocation in the common case.
 
 use core::fmt;
 
 use base::ColonHex;
 
-/// Maximum length of a hardware address in bytes (Kea's limit).
+/// Largest length of a client's hardware address, in bytes (Kea's limit).
 pub const HARDWARE_ADDRESS_MAX: usize = 20;
-/// Longest client identifier that leases keep, in bytes: as many as an option has.
+/// Largest length of a client identifier that leases keep, in bytes: the longest value of an
+/// option.
 pub const CLIENT_ID_MAX: usize = 255;
-/// Longest DUID that leases keep, in bytes, with its type (RFC 9915 §11.1).
+/// Largest length of a DUID that leases keep, in bytes, with its type (RFC 9915 §11.1).
 pub const DUID_MAX: usize = 130;
-/// Kea's DUID of declined leases, which stands for no client. No client may use it.
+/// DUID that Kea stores in declined leases, which stands for no client. No client may use it.
 pub const DECLINED_LEASE_DUID: [u8; 3] = [0; 3];
-/// Longest client identifier that is stored without a heap allocation, in bytes.
+/// Largest length of a client identifier that is stored without a heap allocation, in bytes.
 pub const CLIENT_ID_INLINE_MAX: usize = 22;
 
-/// Hardware address with its type (`htype`, `hlen`, `chaddr` of RFC 2131 §2).
+/// Hardware address of a client, with its type (`htype`, `hlen`, `chaddr` of RFC 2131 §2).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HardwareAddress {
     htype: u8,
@@ -25,7 +26,7 @@ pub struct HardwareAddress {
 }
 
 impl HardwareAddress {
-    /// No hardware address.
+    /// Value for a client without a hardware address.
     pub const NONE: Self = Self { htype: 0, len: 0, octets: [0; HARDWARE_ADDRESS_MAX] };
 
     /// Returns a hardware address of type `htype`; bytes beyond [`HARDWARE_ADDRESS_MAX`] are cut
@@ -38,27 +39,27 @@ impl HardwareAddress {
         Self { htype, len: len as u8, octets: stored }
     }
 
-    /// Returns the first `len` bytes of `octets` as an address of type `htype`; `None` when `len`
-    /// is too large or a byte after them is not zero.
+    /// Returns the first `len` bytes of `octets` as a hardware address of type `htype`; `None` when
+    /// `len` is too large or a byte after them is not zero.
     #[must_use]
     pub fn padded(htype: u8, len: u8, octets: [u8; HARDWARE_ADDRESS_MAX]) -> Option<Self> {
         let padding = octets.get(usize::from(len)..)?;
         padding.iter().all(|&octet| octet == 0).then_some(Self { htype, len, octets })
     }
 
-    /// Returns the hardware type (1 = Ethernet).
+    /// Returns the type of the hardware address (1 = Ethernet).
     #[must_use]
     pub const fn htype(&self) -> u8 {
         self.htype
     }
 
-    /// Returns the bytes of the address; empty when the client has none.
+    /// Returns the bytes of the hardware address; empty when the client has none.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
 
-    /// Returns true if the address has no bytes.
+    /// Returns true if the hardware address has no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -72,22 +73,22 @@ impl fmt::Debug for HardwareAddress {
     }
 }
 
-/// Client identifier (option 61, RFC 2132 §9.14) as a slot keeps it.
+/// Client identifier (option 61, RFC 2132 §9.14) or DUID, as a slot keeps it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum ClientId {
-    /// Identifier of up to [`CLIENT_ID_INLINE_MAX`] bytes, stored inline.
+    /// Client identifier of up to [`CLIENT_ID_INLINE_MAX`] bytes, stored inline.
     Inline {
-        /// Bytes used.
+        /// Length of the identifier, in bytes.
         len: u8,
-        /// Bytes of the identifier, zero after `len`.
+        /// Bytes of the client identifier, zero after `len`.
         octets: [u8; CLIENT_ID_INLINE_MAX],
     },
-    /// Longer identifier, on the heap.
+    /// Client identifier longer than [`CLIENT_ID_INLINE_MAX`] bytes, stored on the heap.
     Heap(Box<[u8]>),
 }
 
 impl ClientId {
-    /// Copies `octets`.
+    /// Returns a client identifier with a copy of `octets`.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
         if octets.len() <= CLIENT_ID_INLINE_MAX {
@@ -99,7 +100,7 @@ impl ClientId {
         }
     }
 
-    /// Returns the bytes of the identifier.
+    /// Returns the bytes of the client identifier.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         match self {
@@ -115,15 +116,15 @@ impl fmt::Debug for ClientId {
     }
 }
 
-/// Identities of the client that sent a message, borrowed from the message.
+/// Identities of the DHCPv4 client that sent a message, borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// Hardware address from the fixed header.
+    /// Hardware address of the client, from the fixed header of the message.
     pub hardware: HardwareAddress,
-    /// Option 61, if the client sent it.
+    /// Client identifier (option 61), if the client sent it.
     pub client_id: Option<&'a [u8]>,
-    /// False if the server tells clients apart by hardware address only (Kea's `match-client-id`);
-    /// it still stores the client identifier.
+    /// False if the server distinguishes clients by hardware address only (Kea's
+    /// `match-client-id`); it still stores the client identifier.
     pub match_client_id: bool,
 }
 
@@ -145,9 +146,9 @@ impl Identity<'_> {
 pub enum ClientKey<'a> {
     /// Bytes of the client's hardware address, of any type.
     Hardware(&'a [u8]),
-    /// Client identifier (v4) or DUID (v6).
+    /// Client identifier (DHCPv4) or DUID (DHCPv6), in bytes.
     Identifier(&'a [u8]),
-    /// v6: DUID and IAID of an association, of addresses or of prefixes.
+    /// DUID and IAID of a DHCPv6 identity association, of addresses or of prefixes.
     Association(&'a [u8], u32),
 }
 

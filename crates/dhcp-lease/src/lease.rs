@@ -1,22 +1,23 @@
-//! Items common to leases of both families.
+//! Items that leases of both families have in common.
 
-/// Lifetime that never ends (RFC 2131 §3.3, RFC 9915 §7.7).
+/// Lifetime of a lease that never ends, in seconds (RFC 2131 §3.3, RFC 9915 §7.7).
 pub const INFINITE_LIFETIME_S: u32 = u32::MAX;
 
-/// Kea's lease states, with its numbers.
+/// State of a lease as Kea numbers and stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LeaseState {
-    /// Leased to a client (possibly expired since).
+    /// Lease that was given to a client (possibly expired since).
     #[default]
     Assigned = 0,
-    /// Found in use by a client (DHCPDECLINE); no client gets the address until the probation ends.
+    /// Lease of an address that a client found in use (DHCPDECLINE); no client gets the address
+    /// until the probation ends.
     Declined = 1,
-    /// Expired and reclaimed.
+    /// Lease that expired and was reclaimed.
     ExpiredReclaimed = 2,
-    /// Released by the client and remembered for it.
+    /// Lease that the client released and that is remembered for it.
     Released = 3,
-    /// Chosen by the client itself, which registered it with the server (RFC 9686).
+    /// Lease of an address that the client chose itself and registered with the server (RFC 9686).
     Registered = 4,
 }
 
@@ -27,7 +28,7 @@ impl LeaseState {
         matches!(self, Self::ExpiredReclaimed | Self::Released)
     }
 
-    /// Returns the state with Kea's number `value`.
+    /// Returns the lease state with Kea's number `value`.
     #[must_use]
     pub const fn from_number(value: u8) -> Option<Self> {
         match value {

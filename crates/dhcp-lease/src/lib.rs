@@ -1,6 +1,6 @@
-//! Leases: the lease itself, the slot of the shared table that owns an address, the indexes that
-//! find a client's slots, the allocators that choose the next address, and the contract of every
-//! lease store.
+//! Leases of a DHCP server: the lease itself, the slot of the shared table that owns an address,
+//! the indexes that find a client's slots, the allocators that choose the next address, and the
+//! contract of every lease store.
 //!
 //! The address slot decides ownership. Indexes by client identity are hints that lead to slots and
 //! are verified there. Stores (`dhcp-store`) add durability; this crate does no I/O and reads no

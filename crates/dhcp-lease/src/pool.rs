@@ -1,4 +1,4 @@
-//! Pools: ranges of addresses to lease from.
+//! Pools of a configuration: ranges of addresses to lease from.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use crate::table::table_family::{SlotNumberMap, TableFamily};
 use crate::table::tally::PoolTally;
 
 /// Slot number at which a pool's search for a free address starts; alone in its cache lines, since
-/// every shard that leases addresses from the pool writes it.
+/// every shard that leases addresses from the pool writes the number.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PoolCursor(AtomicU32);
@@ -21,12 +21,13 @@ struct PoolCursor(AtomicU32);
 /// Rule that chooses the next free address of a pool (Kea's `allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// The address after the last one given; after the end of the pool, its first.
+    /// Iterative: the address after the one leased last; after the end of the pool, its first.
     #[default]
     Iterative,
-    /// One after the other in an unpredictable order, each once before any is repeated.
+    /// Random: one address after the other in an unpredictable order, each once before any is
+    /// repeated.
     Random,
-    /// The address that has been free longest.
+    /// Free lease queue: the address that has been free longest.
     FreeLeaseQueue,
 }
 
@@ -35,14 +36,14 @@ pub enum Allocator {
 pub struct PoolSet<F: TableFamily> {
     specs: Vec<F::Spec>,
     runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
-    /// First addresses, ascending.
+    /// First address of each pool, ascending.
     firsts: Firsts<F::Address>,
     /// Position in `specs` of each pool of `firsts`.
     by_first: Vec<u32>,
-    /// Highest last address of the pools up to here in `by_first`.
+    /// Highest last address of the pools up to each position in `by_first`.
     reach: Vec<F::Address>,
     cursors: Vec<PoolCursor>,
-    /// Queues of the pools whose allocator is [`Allocator::FreeLeaseQueue`].
+    /// Queue of the free addresses of each pool whose allocator is [`Allocator::FreeLeaseQueue`].
     queues: Vec<Option<Arc<FreeQueue>>>,
     /// Counters of each pool's leases, which the table updates.
     tallies: OnceLock<Vec<Arc<PoolTally>>>,
@@ -92,13 +93,13 @@ impl<F: TableFamily> PoolSet<F> {
         }
     }
 
-    /// Returns the pools, in the order of [`PoolIndex`].
+    /// Returns the specifications of the pools, in the order of [`PoolIndex`].
     #[must_use]
     pub fn specs(&self) -> &[F::Spec] {
         &self.specs
     }
 
-    /// Returns the pool that holds `address`; of overlapping pools the one that starts last.
+    /// Returns the pool that contains `address`; of overlapping pools the one that starts last.
     #[must_use]
     pub fn find(&self, address: F::Address) -> Option<PoolIndex> {
         let starts_before = self.firsts.count_through(address);
@@ -139,7 +140,7 @@ impl<F: TableFamily> PoolSet<F> {
         let _ = self.tallies.set(tallies);
     }
 
-    /// Returns the slot numbers of the addresses of `pool`.
+    /// Returns the location of the slot numbers of `pool`'s addresses.
     pub(crate) fn run(&self, pool: PoolIndex) -> &<F::SlotNumbers as SlotNumberMap<F>>::Run {
         &self.runs[pool.0 as usize]
     }
@@ -167,7 +168,7 @@ impl<F: TableFamily> PoolSet<F> {
         self.cursors[pool.0 as usize].0.store(slot_number, Ordering::Relaxed);
     }
 
-    /// Returns the next step in `pool`'s order, for allocators that go step by step.
+    /// Returns the number of the next step in `pool`'s order, for allocators that go step by step.
     pub(crate) fn step(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.fetch_add(1, Ordering::Relaxed)
     }
@@ -177,7 +178,7 @@ impl<F: TableFamily> PoolSet<F> {
         self.queues[pool.0 as usize].as_ref()
     }
 
-    /// Returns true if any pool has a queue.
+    /// Returns true if any pool has a queue of free addresses.
     pub(crate) fn has_queues(&self) -> bool {
         self.queues.iter().any(Option::is_some)
     }
@@ -186,7 +187,7 @@ impl<F: TableFamily> PoolSet<F> {
         F::bounds(&self.specs[position as usize])
     }
 
-    /// Returns the pool with the bounds and the allocator of `wanted`.
+    /// Returns the pool of this set that has the bounds and the allocator of `wanted`.
     fn same_as(&self, wanted: &F::Spec) -> Option<PoolIndex> {
         let (first, last) = F::bounds(wanted);
         let end = self.firsts.count_through(first);

@@ -10,15 +10,15 @@ use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
-/// Family with samples.
+/// Family of leases with samples for tests.
 pub trait SampleFamily: TableFamily {
-    /// Returns the address with `number`; consecutive numbers give consecutive addresses.
+    /// Returns the sample address with `number`; consecutive numbers give consecutive addresses.
     fn address(number: u32) -> Self::Address;
 
-    /// Returns the number of such an address.
+    /// Returns the number of a sample address.
     fn number(address: Self::Address) -> u32;
 
-    /// Returns the client with `number`.
+    /// Returns the sample client with `number`.
     fn client(number: u32) -> Self::Identity<'static>;
 
     /// Returns `client` with a shorter lifetime, since generic code does not see that the identity
@@ -31,58 +31,58 @@ pub trait SampleFamily: TableFamily {
     /// Returns the pool from address number `first` to address number `last`, of subnet 1.
     fn pool(first: u32, last: u32) -> Self::Spec;
 
-    /// Returns `pool` with another allocator.
+    /// Returns the sample pool `pool` with another allocator.
     fn allocated_by(pool: Self::Spec, allocator: Allocator) -> Self::Spec;
 
-    /// Returns terms in subnet `subnet_id`.
+    /// Returns terms of a sample lease in subnet `subnet_id`.
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
 
-    /// Returns a lease with the columns of `sample`.
+    /// Returns a sample lease with the columns of `sample`.
     fn lease(sample: &SampleLease<'_>) -> Self::Lease;
 
-    /// Returns the columns that tell a lease from others.
+    /// Returns the columns that distinguish `lease` from others.
     fn sample(lease: &Self::Lease) -> SampleColumns<Self>;
 }
 
-/// Columns of a made-up lease.
+/// Columns of a made-up lease for tests.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleLease<'a> {
-    /// Number of the address.
+    /// Number of the sample address that is leased.
     pub address: u32,
-    /// Number of the client.
+    /// Number of the sample client that has the lease.
     pub client: u32,
-    /// Valid lifetime, seconds from `cltt_s`.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Client's last transaction time, wall-clock seconds.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// `pool-id` of the pool.
+    /// `pool-id` of the pool that the lease belongs to.
     pub pool_id: u32,
-    /// Host name, possibly empty.
+    /// Host name of the client, possibly empty.
     pub hostname: &'a str,
-    /// Kea's lease state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
-    /// JSON text of the user context, possibly empty.
+    /// JSON text of the lease's user context, possibly empty.
     pub user_context: &'a str,
 }
 
-/// Columns that tell a lease from others.
+/// Columns that distinguish a lease from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleColumns<F: TableFamily> {
-    /// Leased address.
+    /// Leased address (or delegated prefix).
     pub address: F::Address,
-    /// Bytes that tell the client from others; empty when there is no client.
+    /// Bytes that distinguish the client from others; empty when the lease has no client.
     pub client: Vec<u8>,
-    /// Valid lifetime, seconds from `cltt_s`.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Client's last transaction time, wall-clock seconds.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// Host name, possibly empty.
+    /// Host name of the client, possibly empty.
     pub hostname: HostName,
-    /// Kea's lease state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
 }
 
@@ -168,7 +168,8 @@ impl SampleFamily for V4 {
     }
 }
 
-/// DUID-LLs of 256 clients; clients with higher numbers are other associations of these.
+/// DUIDs (DUID-LL) of 256 sample clients; clients with higher numbers are other associations of
+/// these.
 static DUIDS: [[u8; 10]; 256] = {
     let mut duids = [[0, 3, 0, 1, 2, 0, 0, 0, 0, 0]; 256];
     let mut number = 0;

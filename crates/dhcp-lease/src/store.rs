@@ -1,4 +1,4 @@
-//! One shard's handle on the lease table, and the store without storage.
+//! Handle of one shard on the lease table, and the lease store without storage.
 
 use std::sync::Arc;
 
@@ -15,34 +15,36 @@ use crate::table::commit_epochs::CommitEpochs;
 use crate::table::sweep_request::Sweep;
 use crate::table::table_family::TableFamily;
 
-/// Maximum number of claims that a shard keeps open; the oldest one is given back beyond that.
+/// Largest number of claims on candidates that a shard keeps open; the oldest one is given back
+/// beyond that.
 const CLAIMS_MAX: usize = 64;
 
-/// Number of pools whose candidates are prefetched at the same time, and candidates of each.
+/// Number of pools whose candidates a shard prefetches at the same time, and number of candidates
+/// of each pool.
 const PREFETCHED_POOLS: usize = 16;
 const PREFETCHED_PER_POOL: u32 = 64;
 
-/// Candidates of a pool that were announced by `expect` and have not been fetched.
+/// Candidates of one pool that a shard has announced for prefetching and has not fetched.
 #[derive(Clone, Copy, Debug, Default)]
 struct AnnouncedCandidates {
     pool: u32,
-    /// Slot number at which the search in the pool started when they were announced.
+    /// Slot number at which the search in the pool started when the candidates were announced.
     start: u32,
     count: u32,
 }
 
-/// One shard's handle on a [`LeaseTable`]. Remembers which candidates the shard has claimed, so
+/// Handle of one shard on a [`LeaseTable`]. Remembers which candidates the shard has claimed, so
 /// that none stays claimed when its transaction does something else. Every store is built on one.
 #[derive(Debug)]
 pub struct TableShard<F: TableFamily> {
     table: Arc<LeaseTable<F>>,
     claims: Vec<F::Address>,
-    /// Candidates announced by `expect`, by pool.
+    /// Candidates that were announced for prefetching, by pool.
     prefetched: [AnnouncedCandidates; PREFETCHED_POOLS],
 }
 
 impl<F: TableFamily> TableShard<F> {
-    /// Returns a shard of `table`.
+    /// Returns a shard's handle on `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self {
@@ -52,13 +54,13 @@ impl<F: TableFamily> TableShard<F> {
         }
     }
 
-    /// Returns the table.
+    /// Returns the lease table that the handle is on.
     #[must_use]
     pub const fn table(&self) -> &Arc<LeaseTable<F>> {
         &self.table
     }
 
-    /// Calls [`LeaseTable::fetch`] and remembers the claim.
+    /// Calls [`LeaseTable::fetch`] and remembers the claim on its candidate.
     pub fn fetch(
         &mut self,
         now: Now,
@@ -70,7 +72,7 @@ impl<F: TableFamily> TableShard<F> {
         self.add_candidate(now, settled_epoch, keys, facts);
     }
 
-    /// Calls [`LeaseTable::add_candidate`] and remembers the claim.
+    /// Calls [`LeaseTable::add_candidate`] and remembers the claim on the candidate.
     pub fn add_candidate(
         &mut self,
         now: Now,
@@ -89,8 +91,8 @@ impl<F: TableFamily> TableShard<F> {
         }
     }
 
-    /// Prefetches for a message, see [`LeaseStore::prefetch_message`], also the next address of an
-    /// iterative allocator.
+    /// Prefetches the slots and index entries for a message, see [`LeaseStore::prefetch_message`],
+    /// also the next address of an iterative allocator.
     pub fn prefetch_message(
         &mut self,
         identity: Option<&F::Identity<'_>>,
@@ -111,7 +113,7 @@ impl<F: TableFamily> TableShard<F> {
     }
 
     /// Returns the slot number at which the search in `pool` will end after the candidates
-    /// announced before, if the slot numbers up to it are free.
+    /// announced before, if the slot numbers up to that one are free.
     fn next_prefetched_slot_number(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
         if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
             return None;
@@ -147,13 +149,13 @@ impl<F: TableFamily> TableShard<F> {
         Ok(receipt)
     }
 
-    /// Ends the claim on `address` without a commit.
+    /// Ends the claim on the candidate `address` without a commit.
     pub fn release_claim(&mut self, address: F::Address) {
         self.claims.retain(|&claim| claim != address);
         self.table.release_claim(address);
     }
 
-    /// Ends all claims; a store calls this when a batch ends.
+    /// Ends all claims of the shard on candidates; a store calls this when a batch ends.
     pub fn end_batch(&mut self) {
         for address in self.claims.drain(..) {
             self.table.release_claim(address);
@@ -161,20 +163,20 @@ impl<F: TableFamily> TableShard<F> {
     }
 }
 
-/// Store without storage (`persist` false): every row settles at once, and a restart forgets all
-/// leases.
+/// Lease store without storage (`persist` false): every row settles at once, and a restart forgets
+/// all leases.
 #[derive(Debug)]
 pub struct MemoryStore<F: TableFamily> {
     shard: TableShard<F>,
 }
 
-/// Only epoch of a store that writes nothing: settled from the start.
+/// Epoch of all rows of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
-/// Epochs of a change that is not written.
+/// Epochs of a change of slots that is not written.
 const UNLOGGED: CommitEpochs = CommitEpochs { row_epoch: SETTLED, settled_epoch: SETTLED };
 
 impl<F: TableFamily> MemoryStore<F> {
-    /// Returns one shard's handle on `table`.
+    /// Returns a store without storage for one shard on `table`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>) -> Self {
         Self { shard: TableShard::new(table) }

@@ -49,26 +49,26 @@ impl<F: TableFamily> ManualLog<F> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the last epoch that takes no more rows.
+    /// Returns the last epoch of the log that takes no more rows.
     #[must_use]
     pub fn closed_epoch(&self) -> u64 {
         self.rows().open_epoch - 1
     }
 
-    /// Settles all epochs through `epoch`.
+    /// Settles all epochs of the log through `epoch`.
     pub fn settle_through(&self, epoch: u64) {
         let mut rows = self.rows();
         rows.open_epoch = rows.open_epoch.max(epoch + 1);
         self.settled.fetch_max(epoch, Ordering::AcqRel);
     }
 
-    /// Closes the open epoch and settles it with all earlier ones.
+    /// Closes the open epoch of the log and settles it with all earlier ones.
     pub fn settle_all(&self) {
         let open = self.rows().open_epoch;
         self.settle_through(open);
     }
 
-    /// Refuses every reply that depends on `epoch`, as a shared database does.
+    /// Refuses every reply that depends on `epoch`, as a store with a shared database does.
     pub fn refuse(&self, epoch: u64) {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(epoch);
     }
@@ -78,14 +78,14 @@ impl<F: TableFamily> ManualLog<F> {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Returns the rows logged since the last call, oldest first.
+    /// Returns the rows that the stores logged since the last call, oldest first.
     #[must_use]
     pub fn take_rows(&self) -> Vec<F::Lease> {
         core::mem::take(&mut self.rows().logged)
     }
 }
 
-/// One shard's handle on a table whose rows go to a [`ManualLog`].
+/// Store of one shard on a table whose rows go to a [`ManualLog`].
 #[derive(Debug)]
 pub struct ManualStore<F: TableFamily> {
     shard: TableShard<F>,
@@ -93,13 +93,13 @@ pub struct ManualStore<F: TableFamily> {
 }
 
 impl<F: TableFamily> ManualStore<F> {
-    /// Returns a shard of `table` that logs to `log`.
+    /// Returns a store of one shard on `table` that logs to `log`.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: Arc<ManualLog<F>>) -> Self {
         Self { shard: TableShard::new(table), log }
     }
 
-    /// Returns the table.
+    /// Returns the lease table of the store.
     #[must_use]
     pub const fn table(&self) -> &Arc<LeaseTable<F>> {
         self.shard.table()
@@ -107,7 +107,7 @@ impl<F: TableFamily> ManualStore<F> {
 }
 
 impl<F: TableFamily> ManualStore<F> {
-    /// Sweeps the table; without logging once the log has failed.
+    /// Sweeps the table, without logging once the log has failed.
     fn sweep_as(&mut self, now: Now, forced: Option<bool>, budget: u32) -> SweepCounts {
         if self.has_failed() {
             // Leases end also when logging has failed; their rows record the end.
@@ -127,7 +127,7 @@ impl<F: TableFamily> ManualStore<F> {
         swept
     }
 
-    /// Makes an operator's change, unless logging has failed.
+    /// Makes an operator's change of a lease, unless logging has failed.
     fn administer(
         &mut self,
         change: impl FnOnce(

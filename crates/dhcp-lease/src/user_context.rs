@@ -1,17 +1,18 @@
-//! Bounds of user contexts: JSON texts in leases, set by commands or made from relay agent
-//! information. Every store can keep a text that passes these checks.
+//! Bounds of the user contexts of leases: JSON texts that are set by commands or made from relay
+//! agent information. Every store can keep a text that passes these checks.
 
 use core::fmt;
 
-/// Maximum length of a user context in bytes: as many as the column of Kea's tables in MySQL holds.
+/// Largest length of a lease's user context, in bytes: as many as the column of Kea's tables in
+/// MySQL holds.
 pub const USER_CONTEXT_MAX: usize = 65_535;
 
-/// Reason why no lease can keep a user context.
+/// Reason why no lease can keep a JSON text as user context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserContextFault {
-    /// The text has this many bytes, more than [`USER_CONTEXT_MAX`].
+    /// Length in bytes of a text that is longer than [`USER_CONTEXT_MAX`].
     TooLong(usize),
-    /// The text contains U+0000, literally or as an escape, which PostgreSQL's JSON refuses.
+    /// Character U+0000 in the text, literally or as an escape, which PostgreSQL's JSON refuses.
     HasZero,
 }
 
@@ -26,7 +27,7 @@ impl fmt::Display for UserContextFault {
     }
 }
 
-/// Checks that leases can keep the JSON text `context`.
+/// Checks that leases can keep the JSON text `context` as user context.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Classes of a configuration, and their evaluation for a message.
+//! Client classes of a configuration, and their evaluation for a message.
 
 use std::collections::BTreeMap;
 
@@ -13,68 +13,71 @@ use super::program::{ExpressionProgram, Test, TextId};
 use super::workspace::ExpressionEvaluator;
 use super::{ClassIndex, ClassSet, PacketView, Workspace};
 
-/// Compiled classes of a configuration.
+/// Compiled client classes of a configuration, with the tests that decide which of them a message
+/// is in.
 #[derive(Debug)]
 pub struct Classes {
     program: ExpressionProgram,
-    /// Names, by index.
+    /// Names of all classes, by [`ClassIndex`].
     names: Vec<Box<str>>,
     by_name: BTreeMap<Box<str>, ClassIndex>,
-    /// Configured classes, in their order.
+    /// Classes that `client-classes` configures, in the order of the file.
     pub(super) configured: Vec<Configured>,
-    /// Positions among the configured classes, by index.
+    /// Positions of the classes in `configured`, by [`ClassIndex`]; `None` for a class that is not
+    /// configured.
     positions: Vec<Option<u16>>,
     early: EvaluationPass,
     late: EvaluationPass,
     vendor: ClassesByOctets,
 }
 
-/// Configured class.
+/// Class that `client-classes` configures, in compiled form.
 #[derive(Debug)]
 pub(super) struct Configured {
     pub(super) index: ClassIndex,
     pub(super) check: Check,
 }
 
-/// Condition under which a class contains a client.
+/// Condition under which a client class contains the client of a message.
 #[derive(Debug)]
 pub(super) enum Check {
-    /// Hosts or scopes put clients into the class.
+    /// No test: hosts or scopes assign the class to clients.
     Assigned,
-    /// The class contains clients for which a condition holds.
+    /// Test expression of the class: clients for which the test is true are in the class.
     Test(Test),
-    /// The class contains clients for which a text is not empty; with the classes that it spawns.
+    /// Template expression of the class: clients for which its text is not empty are in the class,
+    /// and in the class that the text spawns.
     Template(TextId, ClassesByOctets),
 }
 
 impl Classes {
-    /// Class of every client.
+    /// Index of the built-in class `ALL`, which contains every client.
     pub const ALL: ClassIndex = ClassIndex(0);
-    /// Class of clients with a reservation.
+    /// Index of the built-in class `KNOWN`, which contains clients with a reservation.
     pub const KNOWN: ClassIndex = ClassIndex(1);
-    /// Class of clients without a reservation.
+    /// Index of the built-in class `UNKNOWN`, which contains clients without a reservation.
     pub const UNKNOWN: ClassIndex = ClassIndex(2);
-    /// Class of messages that get no reply.
+    /// Index of the built-in class `DROP`, whose messages get no reply.
     pub const DROP: ClassIndex = ClassIndex(3);
-    /// Class of messages that are refused.
+    /// Index of the built-in class `REJECT`, whose messages the server refuses.
     pub const REJECT: ClassIndex = ClassIndex(4);
-    /// Class of BOOTP messages.
+    /// Index of the built-in class `BOOTP`, which contains BOOTP messages.
     pub const BOOTP: ClassIndex = ClassIndex(5);
-    /// Class of clients whose names are not updated in DNS.
+    /// Index of the built-in class `SKIP_DDNS`, whose clients' names are not updated in DNS.
     pub const SKIP_DDNS: ClassIndex = ClassIndex(6);
 
-    /// Class of clients that renew without their relay agent, whose earlier information counts
-    /// again.
+    /// Index of the built-in class `STASH_AGENT_OPTIONS`: clients that renew past their relay
+    /// agent, for which the agent's earlier information counts again.
     pub const STASH_AGENT_OPTIONS: ClassIndex = ClassIndex(7);
 
-    /// Names of the built-in classes, by index.
+    /// Names of the built-in classes, by [`ClassIndex`].
     const BUILT_IN: [&str; 8] =
         ["ALL", "KNOWN", "UNKNOWN", "DROP", "REJECT", "BOOTP", "SKIP_DDNS", "STASH_AGENT_OPTIONS"];
 
-    /// Compiles `client-classes`. `referred` are the names that other parts of the configuration
-    /// refer to: guards, lists of additional classes, tags of options. Names that only hosts give
-    /// to clients are not needed: they would have no effect. If there are more than 65,536 names in
-    /// all, the last ones are classes that no client is in.
+    /// Compiles the `client-classes` of a configuration. `referred` are the names that other parts
+    /// of the configuration refer to: guards, lists of additional classes, tags of options. Names
+    /// that only hosts give to clients are not needed: they would have no effect. If there are more
+    /// than 65,536 names in all, the last ones are classes that no client is in.
     #[must_use]
     pub fn compile<'n, C, B>(
         classes: &[ClientClass<C, B>],
@@ -123,14 +126,15 @@ impl Classes {
         Self { program, names, by_name, configured, positions, early, late, vendor }
     }
 
-    /// Returns the class of a name, when the configuration refers to it.
+    /// Returns the index of the class `name`; `None` when the configuration does not refer to the
+    /// name.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<ClassIndex> {
         self.by_name.get(name).copied()
     }
 
-    /// Returns the classes with these names; names that the configuration does not refer to are
-    /// left out.
+    /// Returns the set of the classes with these names; it leaves out names that the configuration
+    /// does not refer to.
     #[must_use]
     pub fn named(&self, names: &[String]) -> ClassSet {
         let mut classes = ClassSet::default();
@@ -140,27 +144,27 @@ impl Classes {
         classes
     }
 
-    /// Returns the name of a class.
+    /// Returns the name of the class at an index.
     #[must_use]
     pub fn name(&self, class: ClassIndex) -> &str {
         self.names.get(usize::from(class.0)).map_or("", |name| name)
     }
 
-    /// Returns the position of a class in `client-classes`; `None` when the class is not configured
-    /// there.
+    /// Returns the position of the class at an index in `client-classes`; `None` when the class is
+    /// not configured there.
     #[must_use]
     pub fn position(&self, class: ClassIndex) -> Option<usize> {
         self.positions.get(usize::from(class.0)).copied().flatten().map(usize::from)
     }
 
-    /// Returns the number of classes of any origin.
+    /// Returns the number of built-in, configured and only referred-to classes together.
     #[must_use]
     pub fn count(&self) -> usize {
         self.names.len()
     }
 
-    /// Begins a message: `set` gets the class of every client, that of the client's vendor, and the
-    /// configured ones that depend neither on KNOWN nor on UNKNOWN.
+    /// Begins the classification of a message: `set` gets the class of every client, that of the
+    /// client's vendor, and the configured ones that depend neither on KNOWN nor on UNKNOWN.
     pub fn evaluate_early<V: PacketView>(
         &self,
         view: &V,
@@ -180,8 +184,8 @@ impl Classes {
         self.evaluate(&self.early, view, set, work);
     }
 
-    /// Evaluates the classes that depend on KNOWN, UNKNOWN or the classes of the host, once these
-    /// are in the set.
+    /// Evaluates the classes that depend on KNOWN, UNKNOWN or the classes of the client's host,
+    /// once these are in `set`.
     pub fn evaluate_late<V: PacketView>(&self, view: &V, set: &mut ClassSet, work: &mut Workspace) {
         work.go_on(&self.program);
         self.evaluate(&self.late, view, set, work);
@@ -287,7 +291,7 @@ fn indexed(names: &[Box<str>]) -> impl Iterator<Item = (&str, ClassIndex)> {
     names.iter().zip(0..).map(|(name, index)| (&**name, ClassIndex(index)))
 }
 
-/// Names in the order in which they are added.
+/// Names of the classes of a configuration, in the order in which they are added.
 #[derive(Default)]
 struct ClassNames {
     list: Vec<Box<str>>,
@@ -305,7 +309,8 @@ impl ClassNames {
     }
 }
 
-/// Compiled expression with a string value, such as the identifier of hosts for the flex-id hook.
+/// Compiled expression with a string value, such as the client identifier that the flex-id hook
+/// computes.
 #[derive(Debug)]
 pub struct StringProgram {
     program: ExpressionProgram,
@@ -313,7 +318,7 @@ pub struct StringProgram {
 }
 
 impl StringProgram {
-    /// Compiles a string expression; a `member` in it refers to `classes`.
+    /// Compiles a string expression; a `member` in the expression refers to `classes`.
     #[must_use]
     pub fn compile(text: &TextExpression, classes: &Classes) -> Self {
         let find = |name: &str| classes.index(name);
@@ -322,9 +327,10 @@ impl StringProgram {
         Self { program: compiler.finish(), text }
     }
 
-    /// Evaluates the string for a message and appends it to `target`; returns false, with nothing
-    /// appended, when the expression has no value. `work` should be another workspace than that of
-    /// the classes: a shared one works, too, but each program discards the values of the other.
+    /// Evaluates the string expression for a message and appends its value to `target`; returns
+    /// false, with nothing appended, when the expression has no value. `work` should be another
+    /// workspace than that of the classes: a shared one works, too, but each program discards the
+    /// values of the other.
     pub fn evaluate<V: PacketView>(
         &self,
         view: &V,

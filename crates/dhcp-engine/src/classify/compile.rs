@@ -1,4 +1,4 @@
-//! Compiler from expression trees to programs.
+//! Compiler from expression trees of client classes to programs.
 
 use dhcp_config::expression::{Condition, Conversion, Term, TextExpression};
 use foldhash::fast::FixedState;
@@ -12,10 +12,11 @@ use super::texts;
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
-/// Compiler of one program.
+/// Compiler of one class program from expression trees.
 pub(super) struct Compiler<'c> {
     program: ExpressionProgram,
-    /// Names to classes; a name without an index is a class that no client is ever in.
+    /// Function from the name of a class to its index; no client is ever in a class without an
+    /// index.
     classes: &'c dyn Fn(&str) -> Option<ClassIndex>,
     constants: Map<Box<[u8]>, ByteSpan>,
     texts: Map<TextOperation, TextId>,
@@ -77,7 +78,7 @@ impl<'c> Compiler<'c> {
         self.program.text(id).make == TextOperation::Fault
     }
 
-    /// Adds a text made of other texts.
+    /// Adds to the program a text that `make` computes from the texts `parts`, and returns its id.
     fn add_text(&mut self, make: TextOperation, parts: &[TextId], may_fail: bool) -> TextId {
         if parts.iter().any(|part| self.is_fault(*part)) {
             return self.fault();
@@ -269,7 +270,7 @@ impl<'c> Compiler<'c> {
         Test::Is { key, value }
     }
 
-    /// Compiles a chain of `and` when `all`, else of `or`.
+    /// Compiles a chain of conditions, joined by `and` when `all` is true, else by `or`.
     fn chain(&mut self, parts: &[Condition], strict: bool, all: bool) -> Test {
         let tests: Vec<Test> = parts.iter().map(|part| self.condition(part)).collect();
         let is_strict = strict && tests.iter().any(|test| self.may_fail(test));

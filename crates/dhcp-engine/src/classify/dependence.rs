@@ -1,9 +1,9 @@
-//! Classes that a test refers to.
+//! Classes that the test of a client class refers to.
 
 use dhcp_config::expression::{Condition, TextExpression};
 use dhcp_config::{ClassTest, ClientClass};
 
-/// Calls `visit` with each name that a `member` of the test names.
+/// Calls `visit` with each class name that a `member` of the test refers to.
 pub(super) fn members(test: &ClassTest, visit: &mut dyn FnMut(&str)) {
     match test {
         ClassTest::Test { condition, .. } => in_condition(condition, visit),
@@ -11,9 +11,9 @@ pub(super) fn members(test: &ClassTest, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns for each class if it has to wait for KNOWN or UNKNOWN: its test refers to them, or to an
-/// earlier class that has to wait. For a template, Kea only considers direct references to KNOWN
-/// and UNKNOWN.
+/// Returns for each class if its evaluation has to wait for KNOWN or UNKNOWN: its test refers to
+/// them, or to an earlier class that has to wait. For a template, Kea only considers direct
+/// references to KNOWN and UNKNOWN.
 pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
     let mut late = std::collections::BTreeSet::from(["KNOWN", "UNKNOWN"]);
     classes

@@ -1,12 +1,12 @@
-//! Forms in which expressions take the values of options.
+//! Forms in which class expressions read the values of options.
 
 use dhcp_config::expression::OptionValueForm;
 
 use super::printed::print;
 
-/// Converts the bytes after `start` to their form; returns false, with these bytes removed, when
-/// the value counts as missing. `width` is the minimal number of digits of printed codes and
-/// lengths.
+/// Converts the bytes of `target` after `start` to the form of an option's value; returns false,
+/// with these bytes removed, when the value counts as missing. `width` is the minimal number of
+/// digits of printed codes and lengths.
 pub(super) fn convert_to_form(
     form: OptionValueForm,
     code: u16,

@@ -2,17 +2,19 @@
 
 use super::{ClassIndex, ClassSet, Classes};
 
-/// Compiled `client-classes` of a network, subnet or pool.
+/// Compiled `client-classes` of a network, subnet or pool: the classes of which a client must be in
+/// one to be served from the scope.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     required: Box<[ClassIndex]>,
-    /// True if names are required and none of them has a class: then no client is admitted.
+    /// True if the guard requires classes of which the configuration knows none: then no client is
+    /// admitted.
     is_closed: bool,
 }
 
 impl Guard {
-    /// Compiles the names of [`ClassGuards::required`](dhcp_config::ClassGuards::required), which
-    /// were passed to [`Classes::compile`] before.
+    /// Compiles the class names of [`ClassGuards::required`](dhcp_config::ClassGuards::required),
+    /// which were passed to [`Classes::compile`] before, to a guard.
     #[must_use]
     pub fn compile(required: &[String], classes: &Classes) -> Self {
         let known_classes: Box<[ClassIndex]> =
@@ -23,7 +25,7 @@ impl Guard {
         }
     }
 
-    /// Returns true if a client in these classes may be served: it is in any of the required
+    /// Returns true if a client in the classes `set` may be served: it is in any of the required
     /// classes, or no class is required.
     #[must_use]
     #[inline]

@@ -1,5 +1,5 @@
-//! Client classes: tests that were compiled when the configuration was loaded find the classes of
-//! each message.
+//! Client classes: tests that the server compiles when it loads the configuration find the classes
+//! of each message.
 //!
 //! [`Classes`] gives every name that matters a [`ClassIndex`] and fills a [`ClassSet`] in the order
 //! in which Kea assigns classes; a [`Guard`] reads the set. Tests see a message as a

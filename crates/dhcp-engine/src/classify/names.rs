@@ -1,4 +1,4 @@
-//! Names of classes that are made from data of clients: `SPAWN_<template>_<value>` and
+//! Names of client classes that are made from data of clients: `SPAWN_<template>_<value>` and
 //! `VENDOR_CLASS_<text>`. Only those that the configuration refers to exist. They are found by the
 //! bytes that make them, so that classification puts no name together.
 
@@ -8,22 +8,22 @@ use hashbrown::HashMap;
 use super::ClassIndex;
 use super::texts::digits;
 
-/// Prefix of the names of classes by vendor.
+/// Prefix of the names of the classes that clients of a vendor are in (`VENDOR_CLASS_<text>`).
 pub(super) const VENDOR_CLASS: &str = "VENDOR_CLASS_";
 
-/// Returns the prefix of the names of classes spawned by `template`.
+/// Returns the prefix of the names of the classes that the template class `template` spawns.
 pub(super) fn spawned_by(template: &str) -> String {
     format!("SPAWN_{template}_")
 }
 
-/// Classes by the bytes after a common prefix of their names.
+/// Class indexes, by the bytes that follow a common prefix in the names of the classes.
 #[derive(Debug, Default)]
 pub(super) struct ClassesByOctets {
     by_octets: HashMap<Box<[u8]>, ClassIndex, FixedState>,
 }
 
 impl ClassesByOctets {
-    /// Returns the classes among `names` that begin with `beginning`.
+    /// Returns the table of the classes in `names` that begin with the prefix `beginning`.
     pub(super) fn new<'n>(
         beginning: &str,
         names: impl Iterator<Item = (&'n str, ClassIndex)>,
@@ -44,15 +44,15 @@ impl ClassesByOctets {
         self.by_octets.is_empty()
     }
 
-    /// Returns the class that `octets` make.
+    /// Returns the class whose name the client's bytes `octets` make.
     pub(super) fn find(&self, octets: &[u8]) -> Option<ClassIndex> {
         self.by_octets.get(octets).copied()
     }
 }
 
-/// Returns the bytes that Kea writes as `name`: `%%` for a percent sign, `%` and two digits for any
-/// byte that is neither a letter, a digit nor one of `!#$%&*+-./:?@^_|~`. `None` when Kea would
-/// write them in another way.
+/// Returns the bytes that Kea writes as the class name `name`: `%%` for a percent sign, `%` and two
+/// digits for any byte that is neither a letter, a digit nor one of `!#$%&*+-./:?@^_|~`. `None`
+/// when Kea would write them in another way.
 fn unescaped(name: &[u8]) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     let mut rest = name;

@@ -1,4 +1,5 @@
-//! Pass over the configured classes, restricted to those that a message could be in at all.
+//! Evaluation pass over the configured client classes, restricted to the classes that a message can
+//! be in.
 //!
 //! A class whose test requires that a text is one of some constants is only tested if the text is
 //! one of them: one look-up of the text finds all classes that require its value.
@@ -9,34 +10,35 @@ use super::compile::Compiler;
 use super::program::Test;
 use super::workspace::{ExpressionEvaluator, Workspace};
 
-/// Classes of one pass, as positions among the configured ones.
+/// Client classes that one pass evaluates, as positions among the configured classes.
 #[derive(Debug, Default)]
 pub(super) struct EvaluationPass {
-    /// Classes that every pass tests, one bit each.
+    /// Set of the classes that every pass tests, one bit each.
     always: Vec<u64>,
-    /// Classes that need no test once a gate has admitted them.
+    /// Set of the classes that need no test once the value of a key has admitted them, one bit
+    /// each.
     decided: Vec<u64>,
     by_key: Vec<ClassesByKey>,
 }
 
-/// Classes by the value of a key.
+/// Client classes that a message can be in only with a certain value of one key.
 #[derive(Debug)]
 struct ClassesByKey {
     key: u32,
-    /// Positions of classes, by the number of the value.
+    /// Positions of the classes that each value of the key admits, by the number of the value.
     open: Vec<Vec<u16>>,
 }
 
-/// Requirement of a test: one of these values of keys.
+/// Requirement of a class test: a key has one of these values.
 #[derive(Default)]
 struct Demand {
     values: Vec<(u32, u32)>,
-    /// True if the test requires nothing else.
+    /// True if the class test requires nothing but this.
     is_all: bool,
 }
 
 impl EvaluationPass {
-    /// Returns the pass over the classes at `positions`.
+    /// Returns the evaluation pass over the configured classes at `positions`.
     pub(super) fn new(
         compiler: &Compiler<'_>,
         classes: &[Configured],
@@ -77,7 +79,7 @@ impl EvaluationPass {
         open[value].push(u16::try_from(position).expect("classes have indexes of 16 bits"));
     }
 
-    /// Finds the classes to test.
+    /// Finds the classes that the current message can be in, and marks them as candidates.
     pub(super) fn begin<V: PacketView>(&self, run: &mut ExpressionEvaluator<'_, V>) {
         run.work.candidates.clear();
         run.work.candidates.extend_from_slice(&self.always);
@@ -89,7 +91,7 @@ impl EvaluationPass {
         }
     }
 
-    /// Returns the next class to test, from position `from`.
+    /// Returns the position of the next class to test, from position `from` on.
     pub(super) fn next(&self, from: usize, work: &Workspace) -> Option<usize> {
         let mut word = from / 64;
         let mut bits = work.candidates.get(word)? & (u64::MAX << (from % 64));
@@ -100,7 +102,8 @@ impl EvaluationPass {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Returns true if a class among the candidates contains its client without a test.
+    /// Returns true if the candidate class at `position` contains the client of the message without
+    /// a test.
     pub(super) fn is_decided(&self, position: usize) -> bool {
         self.decided[position / 64] & (1 << (position % 64)) != 0
     }
@@ -110,9 +113,9 @@ fn mark(bits: &mut [u64], position: usize) {
     bits[position / 64] |= 1 << (position % 64);
 }
 
-/// Returns the values that a test requires of one key or several, if it requires any. A test that
-/// fails is not passed, so within `and` the requirement of any part suffices, whatever comes before
-/// it.
+/// Returns the values of one key or several that a class test requires; `None` when it requires
+/// none. A test that fails is not passed, so within `and` the requirement of any part suffices,
+/// whatever comes before it.
 fn demand(test: &Test, compiler: &Compiler<'_>) -> Option<Demand> {
     match test {
         Test::Is { key, value } => Some(Demand { values: vec![(*key, *value)], is_all: true }),

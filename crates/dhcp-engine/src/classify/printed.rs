@@ -1,4 +1,4 @@
-//! Options as text (`.text`), as Kea prints them.
+//! Texts of options in class expressions (`.text`), as Kea prints them.
 
 use core::fmt::{self, Write};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -11,13 +11,13 @@ use dhcp_wire::v6;
 
 use crate::name_characters::escaped;
 
-/// Largest length of an option 81 or 39 that is printed with its name, in bytes: flags, two codes
-/// and a name.
+/// Largest length of an option 81 (DHCPv4) or 39 (DHCPv6) that is printed with its name, in bytes:
+/// flags, two codes and a name.
 const FQDN_MAX: usize = 3 + 255;
 
-/// Replaces the bytes after `start` by the text that Kea prints of an option `code` with that
-/// value. `width` is the minimal number of digits of code and length. A value that does not match
-/// its option's definition is printed as bytes.
+/// Replaces the bytes of `target` after `start` by the text that Kea prints of an option `code`
+/// with that value. `width` is the minimal number of digits of code and length. A value that does
+/// not match its option's definition is printed as bytes.
 pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     let value_end = target.len();
     let is_printed = match print {
@@ -35,7 +35,7 @@ pub(super) fn print(print: Print, code: u16, width: usize, start: usize, target:
     target.drain(start..value_end);
 }
 
-/// Writer that appends text to bytes.
+/// Writer that appends formatted text to a vector of bytes.
 struct TextAppender<'t>(&'t mut Vec<u8>);
 
 impl Write for TextAppender<'_> {
@@ -45,7 +45,7 @@ impl Write for TextAppender<'_> {
     }
 }
 
-/// Appends `text`.
+/// Appends the formatted `text` to the bytes `target`.
 fn append(target: &mut Vec<u8>, text: fmt::Arguments<'_>) {
     TextAppender(target).write_fmt(text).expect("a vector takes everything");
 }
@@ -54,8 +54,8 @@ fn print_header(code: u16, width: usize, len: usize, target: &mut Vec<u8>) {
     append(target, format_args!("type={code:0width$}, len={len:0width$}:"));
 }
 
-/// Appends the text that Kea prints of options of unknown contents: the bytes in hexadecimal
-/// digits, and as characters when they are all printable.
+/// Replaces the bytes after `start` by the text that Kea prints of options of unknown contents:
+/// hexadecimal digits, and characters when all bytes are printable.
 fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     let value = start..target.len();
     print_header(code, width, value.len(), target);
@@ -75,8 +75,8 @@ fn print_octets(code: u16, width: usize, start: usize, target: &mut Vec<u8>) {
     }
 }
 
-/// Appends the values of a field, each with its type. Returns false when the bytes are no such
-/// values.
+/// Appends to `target` the values of an option's field, each with its type; returns false when the
+/// bytes are no such values.
 fn print_values(
     field: Field,
     is_array: bool,
@@ -111,8 +111,8 @@ fn print_values(
     true
 }
 
-/// Returns the length of a value of `field`, in bytes, and the name of its type; `None` for fields
-/// that are printed otherwise.
+/// Returns the length in bytes of a value of the option field `field` and the name of its type;
+/// `None` for fields that are printed otherwise.
 const fn kind(field: Field) -> Option<(usize, &'static str)> {
     Some(match field {
         Field::Boolean => (1, "boolean"),
@@ -128,7 +128,7 @@ const fn kind(field: Field) -> Option<(usize, &'static str)> {
     })
 }
 
-/// Appends the value of `field` that `octets` begin with.
+/// Appends to `target` the text of the value of `field` that `octets` begin with.
 fn print_value(field: Field, octets: [u8; 16], target: &mut Vec<u8>) {
     let [a, b, c, d, ..] = octets;
     let (two, four) = ([a, b], [a, b, c, d]);
@@ -146,8 +146,8 @@ fn print_value(field: Field, octets: [u8; 16], target: &mut Vec<u8>) {
     }
 }
 
-/// Appends the text of a name that `read` reads, without its final dot when `is_partial`. Returns
-/// false when it is no name.
+/// Appends to `target` the text of a domain name that `read` reads, without its final dot when
+/// `is_partial`; returns false when it is no name.
 fn push_name(
     is_partial: bool,
     target: &mut Vec<u8>,
@@ -164,7 +164,8 @@ fn push_name(
     is_name
 }
 
-/// Appends a name in labels.
+/// Replaces the bytes after `start` by the text of an option whose value is a domain name in
+/// labels.
 fn print_name(code: u16, width: usize, start: usize, target: &mut Vec<u8>) -> bool {
     let Some((octets, len)) = copied(start, target) else { return false };
     print_header(code, width, len, target);
@@ -174,7 +175,8 @@ fn print_name(code: u16, width: usize, start: usize, target: &mut Vec<u8>) -> bo
     is_name && len > 0
 }
 
-/// Returns the value after `start`, unless it is longer than a name with flags and codes.
+/// Returns a copy of the option value after `start`, with its length; `None` when it is longer than
+/// a name with flags and codes.
 fn copied(start: usize, target: &[u8]) -> Option<([u8; FQDN_MAX], usize)> {
     let value = target.get(start..)?;
     let mut octets = [0; FQDN_MAX];
@@ -186,7 +188,7 @@ fn bit(flags: u8, bit: u8) -> u8 {
     u8::from(flags & bit != 0)
 }
 
-/// Appends the end of an option with a client's name.
+/// Appends to `target` the end of the text of an option that contains a client's name.
 fn finish_fqdn(
     is_partial: bool,
     target: &mut Vec<u8>,
@@ -199,7 +201,7 @@ fn finish_fqdn(
     is_name
 }
 
-/// Appends an option 81 (RFC 4702).
+/// Replaces the bytes after `start` by the text of the DHCPv4 option Client FQDN (81, RFC 4702).
 fn print_fqdn4(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
     let Some((octets, len)) = copied(start, target) else { return false };
     let Some(fqdn) = v4::ClientFqdn::parse(OptionValue::from_slice(&octets[..len])) else {
@@ -213,7 +215,7 @@ fn print_fqdn4(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
     finish_fqdn(fqdn.is_partial(), target, |take| fqdn.read_name(take))
 }
 
-/// Appends an option 39 (RFC 4704).
+/// Replaces the bytes after `start` by the text of the DHCPv6 option Client FQDN (39, RFC 4704).
 fn print_fqdn6(code: u16, start: usize, target: &mut Vec<u8>) -> bool {
     let Some((octets, len)) = copied(start, target) else { return false };
     let Some(fqdn) = v6::ClientFqdn::parse(&octets[..len]) else { return false };

@@ -1,4 +1,4 @@
-//! Compiled expressions: equal parts occur once, constants are computed, and comparisons with
+//! Compiled class expressions: equal parts occur once, constants are computed, and comparisons with
 //! constants become numbers that one look-up finds.
 
 use core::hash::BuildHasher;
@@ -9,10 +9,10 @@ use hashbrown::HashTable;
 
 use super::ClassIndex;
 
-/// Position of a text in [`ExpressionProgram::texts`].
+/// Position of a text of a class program in [`ExpressionProgram::texts`].
 pub(super) type TextId = u32;
 
-/// Range of bytes: among the constants of the program or in the workspace.
+/// Range of bytes of a text, among the constants of a class program or in the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ByteSpan {
     pub(super) is_constant: bool,
@@ -21,7 +21,7 @@ pub(super) struct ByteSpan {
 }
 
 impl ByteSpan {
-    /// Returns the part of this span at `range`.
+    /// Returns the span of the bytes at `range` within this span.
     pub(super) fn part(self, range: core::ops::Range<usize>) -> Self {
         Self { start: self.start + range.start as u32, len: range.len() as u32, ..self }
     }
@@ -31,7 +31,7 @@ impl ByteSpan {
     }
 }
 
-/// Operation that makes a text.
+/// Operation that makes a text of a class expression from a message or from other texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TextOperation {
     Constant(ByteSpan),
@@ -58,33 +58,33 @@ pub(super) enum TextOperation {
         otherwise: TextId,
         is_strict: bool,
     },
-    /// No message has a value for the text.
+    /// Operation that fails for every message: the text has no value.
     Fault,
 }
 
-/// Text of a program.
+/// Text that a class program computes, with the operation that makes it.
 #[derive(Clone, Debug)]
 pub(super) struct TextNode {
     pub(super) make: TextOperation,
-    /// True if making the text may fail.
+    /// True if the operation that makes the text may fail for some message.
     pub(super) may_fail: bool,
-    /// True if the text depends on classes, which change while a message is classified: then it is
-    /// made anew each time.
+    /// True if the text depends on classes, which change while a message is classified: then each
+    /// use makes the text anew.
     pub(super) is_volatile: bool,
 }
 
-/// Compiled condition.
+/// Compiled condition of a class expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Test {
     Constant(bool),
-    /// A key has this one of its values.
+    /// Condition that a key's text equals one of its constants.
     Is {
         key: u32,
         value: u32,
     },
-    /// Two texts are equal.
+    /// Condition that two texts of a class program are equal.
     Equal(TextId, TextId),
-    /// The message has a term.
+    /// Condition that the message has the term that a text reads.
     Exists(TextId),
     Member(ClassIndex),
     Matches(Pattern, TextId),
@@ -100,13 +100,13 @@ pub(super) enum Test {
     Fault,
 }
 
-/// Text that is compared with constants.
+/// Text of a class program that is compared with constants.
 #[derive(Debug, Default)]
 pub(super) struct ComparisonKey {
     pub(super) text: TextId,
-    /// Constants, by their numbers.
+    /// Constants that the key's text is compared with, by their numbers.
     pub(super) values: Vec<ByteSpan>,
-    /// Numbers, by constant.
+    /// Table from the hash of a constant to the constant's number.
     table: HashTable<u32>,
 }
 
@@ -116,10 +116,10 @@ impl ComparisonKey {
     }
 }
 
-/// Largest number of constants that are compared one by one.
+/// Largest number of constants of a key that are compared one by one instead of by hash.
 const SCANNED_MAX: usize = 4;
 
-/// Parts of all expressions of one configuration.
+/// Compiled parts of all class expressions of one configuration.
 #[derive(Debug, Default)]
 pub(super) struct ExpressionProgram {
     pub(super) constants: Vec<u8>,
@@ -127,9 +127,9 @@ pub(super) struct ExpressionProgram {
     pub(super) keys: Vec<ComparisonKey>,
 }
 
-/// Returns the hash of a constant or of bytes to compare with constants. Those bytes come from any
-/// client. Many bytes with colliding hashes must not cost more than one comparison with each
-/// constant, and they do not.
+/// Returns the hash of a constant, or of the bytes of a message that are compared with constants.
+/// The bytes of a message come from any client. Many bytes with colliding hashes must not cost more
+/// than one comparison with each constant, and they do not.
 fn hash(octets: &[u8]) -> u64 {
     FixedState::default().hash_one(octets)
 }
@@ -139,7 +139,7 @@ impl ExpressionProgram {
         &self.texts[id as usize]
     }
 
-    /// Returns the bytes of a constant text.
+    /// Returns the bytes of the text at `id` when it is a constant.
     pub(super) fn constant(&self, id: TextId) -> Option<&[u8]> {
         match self.text(id).make {
             TextOperation::Constant(span) => self.constants.get(span.range()),
@@ -147,7 +147,7 @@ impl ExpressionProgram {
         }
     }
 
-    /// Returns the number of `octets` among the values of a key.
+    /// Returns the number of the constant of `key` that equals `octets`; `None` when none does.
     #[inline]
     pub(super) fn value(&self, key: &ComparisonKey, octets: &[u8]) -> Option<u32> {
         let same = |number: &u32| &self.constants[key.values[*number as usize].range()] == octets;
@@ -157,7 +157,7 @@ impl ExpressionProgram {
         key.table.find(hash(octets), same).copied()
     }
 
-    /// Fills the look-up tables.
+    /// Fills the tables by which the program finds the constants of its keys.
     pub(super) fn finish(&mut self) {
         let constants = &self.constants;
         for ComparisonKey { values, table, .. } in &mut self.keys {

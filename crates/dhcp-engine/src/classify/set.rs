@@ -1,29 +1,31 @@
-//! Classes that one message is in.
+//! Set of the client classes that one message is in.
 
 /// Position of a class in [`Classes`](super::Classes): the built-in ones first, then those of the
 /// configuration in its order, then names that are only referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassIndex(pub u16);
 
-/// Set of classes that remembers the order in which they were assigned. It is reused from message
-/// to message, so that it grows while it is new and then allocates nothing.
+/// Set of the client classes of one message, which remembers the order in which they were assigned.
+/// The set is reused from message to message, so that it grows while it is new and then allocates
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ClassSet {
-    /// Membership, one bit for each class.
+    /// Membership of each class in the set, one bit by [`ClassIndex`].
     present: Vec<u64>,
-    /// Members, in the order of assignment.
+    /// Classes in the set, in the order of assignment.
     order: Vec<ClassIndex>,
 }
 
 impl ClassSet {
-    /// Removes every class.
+    /// Removes every class from the set.
     pub fn clear(&mut self) {
         for class in self.order.drain(..) {
             self.present[usize::from(class.0 / 64)] = 0;
         }
     }
 
-    /// Adds a class after those assigned before; returns false when it is in the set already.
+    /// Adds a class to the set, after those assigned before; returns false when the set already
+    /// contains it.
     pub fn insert(&mut self, class: ClassIndex) -> bool {
         let word = usize::from(class.0 / 64);
         if self.present.len() <= word {
@@ -38,7 +40,7 @@ impl ClassSet {
         is_new
     }
 
-    /// Removes the classes for which `keep` returns false.
+    /// Removes from the set the classes for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(ClassIndex) -> bool) {
         let present = &mut self.present;
         self.order.retain(|&class| {
@@ -50,7 +52,7 @@ impl ClassSet {
         });
     }
 
-    /// Returns true if the set contains `class`.
+    /// Returns true if the set contains the class `class`.
     #[must_use]
     #[inline]
     pub fn contains(&self, class: ClassIndex) -> bool {
@@ -58,7 +60,7 @@ impl ClassSet {
         word & (1 << (class.0 % 64)) != 0
     }
 
-    /// Returns the members, in the order of assignment.
+    /// Returns the classes in the set, in the order of assignment.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = ClassIndex> + '_ {
         self.order.iter().copied()
     }

@@ -1,5 +1,5 @@
-//! Functions of texts. They run while a message is classified and, over constants, when the
-//! configuration is loaded.
+//! Functions of texts in class expressions. They run while a message is classified and, over
+//! constants, when the configuration is loaded.
 
 use core::fmt::Write;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -7,13 +7,13 @@ use core::ops::Range;
 
 use dhcp_config::expression::Conversion;
 
-/// Error of an expression that has no value for this message, such as a number or an address of the
-/// wrong length.
+/// Error of a class expression that has no value for the current message, such as a number or an
+/// address of the wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EvaluationError;
 
-/// Returns the range of `substring(text, start, length)` in a text of `len` bytes; `None` for
-/// `length` is all.
+/// Returns the range of bytes of `substring(text, start, length)` in a text of `len` bytes; a
+/// `length` of `None` means to the end.
 pub(super) fn substring(len: usize, start: i32, length: Option<i32>) -> Range<usize> {
     let len = len as i64;
     let start = i64::from(start);
@@ -29,7 +29,7 @@ pub(super) fn substring(len: usize, start: i32, length: Option<i32>) -> Range<us
     start as usize..end as usize
 }
 
-/// Returns the range of field `field` in a text that every byte of `delimiters` splits.
+/// Returns the range of bytes of field `field` in a text that every byte of `delimiters` splits.
 pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> {
     if delimiters.is_empty() {
         return 0..text.len();
@@ -46,7 +46,8 @@ pub(super) fn split(text: &[u8], delimiters: &[u8], field: i32) -> Range<usize> 
     start..ends.next().unwrap_or(text.len())
 }
 
-/// Converts a text to a short text: the functions of one text other than those that change letters.
+/// Returns the short text that the function `conversion` makes of the bytes `text`, such as the
+/// text of an address or a number.
 pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<ShortText, EvaluationError> {
     let mut short = ShortText::EMPTY;
     if text.is_empty() {
@@ -69,8 +70,7 @@ pub(super) fn convert(conversion: Conversion, text: &[u8]) -> Result<ShortText, 
     written.map(|()| short).map_err(|_| EvaluationError)
 }
 
-/// Writes an address as the C library prints it. std prints the same, except for addresses that end
-/// in an IPv4 address without the mark of a mapped one.
+/// Writes an IPv6 address to `short` as the C library prints it.
 fn write_v6(short: &mut ShortText, octets: [u8; 16]) -> core::fmt::Result {
     let [front @ .., a, b, c, d] = octets;
     if front == [0; 12] && (a, b) != (0, 0) {
@@ -79,7 +79,7 @@ fn write_v6(short: &mut ShortText, octets: [u8; 16]) -> core::fmt::Result {
     write!(short, "{}", Ipv6Addr::from(octets))
 }
 
-/// Short text: the longest address fits.
+/// Text of a converted value, with room for the longest address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortText {
     octets: [u8; Self::MAX],
@@ -104,7 +104,7 @@ impl Write for ShortText {
     }
 }
 
-/// Returns the two digits of a byte, as `hexstring` writes it.
+/// Returns the two hexadecimal digits of a byte, as the function `hexstring` writes it.
 pub(super) fn digits(octet: u8) -> [u8; 2] {
     let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
     [digit(octet >> 4), digit(octet)]

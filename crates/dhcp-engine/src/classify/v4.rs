@@ -1,4 +1,4 @@
-//! View that expressions have of a DHCPv4 message.
+//! View that class expressions have of a DHCPv4 message.
 
 use dhcp_config::expression::{Field4, OptionPath, OptionValueForm, PacketField, Term};
 use dhcp_wire::v4::option::{
@@ -14,17 +14,17 @@ use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
 use crate::v4::Ingress;
 
-/// DHCPv4 message as it came in.
+/// DHCPv4 message as received, in the form that class expressions read.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView4<'m> {
-    /// Message.
+    /// Parsed DHCPv4 message.
     pub message: &'m Message<'m>,
-    /// Ingress of the message.
+    /// Address and interface at which the message was received.
     pub ingress: &'m Ingress,
-    /// Interfaces of the machine.
+    /// Names of the server's network interfaces.
     pub interfaces: &'m InterfaceNames,
-    /// Value that counts as option 82 of a message without that option: the relay agent information
-    /// that the client's lease stores. Empty when nothing counts.
+    /// Relay agent information that the client's lease stores, which counts as option 82 of a
+    /// message without that option. Empty when nothing counts.
     pub stored_relay_information: &'m [u8],
 }
 
@@ -78,8 +78,8 @@ impl PacketView for PacketView4<'_> {
 }
 
 impl<'m> PacketView4<'m> {
-    /// Returns the information of a relay agent about the client, from this message or an earlier
-    /// one.
+    /// Returns the relay agent information (option 82) about the client, from this message or an
+    /// earlier one.
     #[must_use]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'m>> {
         if self.stored_relay_information.is_empty() {
@@ -111,12 +111,13 @@ impl<'m> PacketView4<'m> {
         }
     }
 
-    /// Returns the blocks of vendors' data in an option.
+    /// Returns the vendors' data blocks in the option `code`.
     fn blocks(&self, code: u8) -> VendorBlocks<'m> {
         VendorBlocks(self.message.option(code).unwrap_or(OptionValue::from_slice(&[])))
     }
 
-    /// Returns the blocks of an enterprise, or of the one with the lowest number, and this number.
+    /// Returns the data blocks of an enterprise, or of the one with the lowest number when none is
+    /// given, and this number.
     fn of_enterprise(
         &self,
         code: u8,
@@ -131,8 +132,8 @@ impl<'m> PacketView4<'m> {
         Some((meant, blocks.map(|(_, value)| value)))
     }
 
-    /// Appends a sub-option of a vendor option. Kea looks at the enterprise with the lowest number
-    /// only, so it finds no data of the others.
+    /// Appends to `target` a sub-option of a vendor option. Kea looks at the enterprise with the
+    /// lowest number only, so it finds no data of the others.
     fn vendor_option(
         &self,
         enterprise: Option<u32>,
@@ -184,15 +185,16 @@ fn put_number(number: Option<u32>, target: &mut Vec<u8>) -> bool {
     number.inspect(|number| target.extend(number.to_be_bytes())).is_some()
 }
 
-/// Appends a value; returns false when it counts as missing.
+/// Appends to `target` the value of an option in the requested form; returns false when the value
+/// counts as missing.
 fn put(value: OptionValue<'_>, form: OptionValueForm, code: u8, target: &mut Vec<u8>) -> bool {
     let start = target.len();
     value.fragments().for_each(|piece| target.extend_from_slice(piece));
     convert_to_form(form, code.into(), 3, start, target)
 }
 
-/// Appends the sub-option at the end of a path of codes. Pieces of one code are one value, as in
-/// Kea.
+/// Appends to `target` the sub-option at the end of a path of codes. Pieces of one code are one
+/// value, as in Kea.
 fn append_sub_option(
     value: OptionValue<'_>,
     codes: &[u16],
@@ -215,8 +217,8 @@ fn append_sub_option(
     exists && convert_to_form(form, code, 3, start, target)
 }
 
-/// Blocks of vendors' data (RFC 3925): the number of the enterprise, a length of one byte, and the
-/// data. They end at a block that is cut off.
+/// Iterator over the blocks of vendors' data in a DHCPv4 option (RFC 3925): the number of the
+/// enterprise, a length of one byte, and the data. The iteration ends at a block that is cut off.
 struct VendorBlocks<'m>(OptionValue<'m>);
 
 impl<'m> Iterator for VendorBlocks<'m> {

@@ -1,5 +1,5 @@
-//! View that expressions have of a DHCPv6 message and of the options that relay agents add around
-//! it.
+//! View that class expressions have of a DHCPv6 message and of the options that relay agents add
+//! around it.
 
 use core::net::Ipv6Addr;
 
@@ -11,20 +11,21 @@ use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
 use crate::v6::Ingress;
 
-/// Address to which clients and relay agents send that know no server (RFC 9915 §7.1).
+/// Multicast address to which clients and relay agents send when they know no server (RFC 9915
+/// §7.1).
 const ALL_AGENTS_AND_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// Vendor classes that become classes at any position among the client's.
+/// Vendor class texts that become classes at any position among the client's vendor classes.
 const DOCSIS: [&[u8]; 2] = [b"docsis3.0", b"eRouter1.0"];
 
-/// DHCPv6 message as it came in.
+/// DHCPv6 message as received, in the form that class expressions read.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView6<'m> {
-    /// Message with its relay levels.
+    /// Parsed DHCPv6 message with its relay levels.
     pub packet: &'m Packet<'m>,
-    /// Ingress of the message.
+    /// Address and interface at which the message was received.
     pub ingress: &'m Ingress,
-    /// Interfaces of the machine.
+    /// Names of the server's network interfaces.
     pub interfaces: &'m InterfaceNames,
 }
 
@@ -99,8 +100,8 @@ impl<'m> PacketView6<'m> {
         self.packet.message().options()
     }
 
-    /// Returns the data of a relay agent: from 0 as seen from the server, from -1 as seen from the
-    /// client.
+    /// Returns the data that a relay agent added: levels from 0 count from the server, levels from
+    /// -1 down from the client.
     fn relay(&self, level: i8) -> Option<Relay<'m>> {
         let count = self.packet.relay_count();
         let index = match usize::try_from(level) {
@@ -110,8 +111,9 @@ impl<'m> PacketView6<'m> {
         (index < count).then(|| self.packet.relay(index))
     }
 
-    /// Returns the data after the number of an enterprise, or of the first one when `None`, in a
-    /// vendor option. Kea sees the first option only, so it finds no data of other enterprises.
+    /// Returns the number of an enterprise and its data in the vendor option `code`; the first
+    /// enterprise when `enterprise` is `None`. Kea sees the first option only, so it finds no data
+    /// of other enterprises.
     fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
         let blocks = self.options().all(code).filter_map(|value| {
             let (number, rest) = value.split_first_chunk()?;
@@ -143,7 +145,7 @@ fn put_number(block: Option<(u32, &[u8])>, target: &mut Vec<u8>) -> bool {
     block.inspect(|(number, _)| target.extend(number.to_be_bytes())).is_some()
 }
 
-/// Appends the option at the end of a path of codes, the first of each code.
+/// Appends to `target` the option at the end of a path of codes, the first option of each code.
 fn append_option(
     options: Dhcp6OptionIterator<'_>,
     path: &OptionPath,
@@ -164,7 +166,8 @@ fn append_option(
     false
 }
 
-/// Returns the position at which the options within an option begin; `None` when it contains none.
+/// Returns the position at which the options nested in an option of code `code` begin, in bytes;
+/// `None` when such an option contains none.
 const fn options_at(code: u16) -> Option<usize> {
     match code {
         option::IA_NA | option::IA_PD => Some(12),

@@ -1,8 +1,8 @@
-//! View that expressions have of a message.
+//! View that class expressions have of a message of either family.
 
 use dhcp_config::expression::Term;
 
-/// Message with its ingress, as expressions read it.
+/// Message with its ingress, as class expressions read it.
 pub trait PacketView {
     /// Appends the bytes of `term` to `target`; returns false, with nothing appended, when the
     /// message has no such term.
@@ -13,8 +13,8 @@ pub trait PacketView {
         false
     }
 
-    /// Returns true if relay agent information of an earlier message counts for this one (Kea's
-    /// `stash-agent-options`).
+    /// Returns true if relay agent information of an earlier message counts for the current one
+    /// (Kea's `stash-agent-options`).
     fn has_stored_relay_information(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Execution of compiled expressions over one message.
+//! Execution of compiled class expressions over one message.
 
 use dhcp_config::expression::Conversion;
 
@@ -6,26 +6,26 @@ use super::program::{ByteSpan, ExpressionProgram, Test, TextId, TextOperation};
 use super::texts::{self, EvaluationError};
 use super::{ClassSet, PacketView};
 
-/// Largest total length of the texts of one message, in bytes: far more than any datagram yields,
-/// except with expressions made to repeat its texts.
+/// Largest total length of the texts that class expressions make of one message, in bytes: far more
+/// than any datagram yields, except with expressions made to repeat its texts.
 const OCTETS_MAX: usize = 1 << 24;
 
-/// Values already computed for the current message: each of its options is read once, each text
-/// made once. Each shard has one; it grows to the needs of the configuration and then allocates
-/// nothing.
+/// Values that class expressions already computed for the current message: each option is read
+/// once, each text made once. Each shard has one; it grows to the needs of the configuration and
+/// then allocates nothing.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Bytes of terms and of texts made of them.
+    /// Bytes of the terms that were read from the message, and of the texts made of them.
     octets: Vec<u8>,
-    /// Bytes that are read only once.
+    /// Bytes of the value that is being compared once and not stored.
     passing: Vec<u8>,
-    /// Mark of the entries of `texts` and `keys` that belong to this message; never 0.
+    /// Mark of the entries of `texts` and `keys` that belong to the current message; never 0.
     message: u32,
-    /// Address of the program that the entries belong to.
+    /// Address of the class program that the entries of `texts` and `keys` belong to.
     program: usize,
     texts: Vec<CachedText>,
     keys: Vec<CachedKey>,
-    /// Classes to test, one bit each.
+    /// Classes that the current pass has to test, one bit each.
     pub(super) candidates: Vec<u64>,
 }
 
@@ -41,10 +41,10 @@ struct CachedKey {
     constant_match: ConstantMatch,
 }
 
-/// Result of making a text.
+/// Result of making a text of a class expression.
 #[derive(Clone, Copy, Debug, Default)]
 enum TextValue {
-    /// The message has no such term; its text is empty.
+    /// Missing term: the message does not have it, and its text is empty.
     #[default]
     Missing,
     Text(ByteSpan),
@@ -61,7 +61,7 @@ impl TextValue {
     }
 }
 
-/// Value of a key: one of its constants, none of them, or a fault.
+/// Number of the constant that a key's text equals, no constant, or a fault.
 #[derive(Clone, Copy, Debug, Default)]
 enum ConstantMatch {
     #[default]
@@ -71,7 +71,7 @@ enum ConstantMatch {
 }
 
 impl Workspace {
-    /// Discards the values of the previous message.
+    /// Discards the values of the previous message, and begins a message with `program`.
     pub(super) fn begin(&mut self, program: &ExpressionProgram) {
         self.octets.clear();
         self.program = core::ptr::from_ref(program).addr();
@@ -88,14 +88,16 @@ impl Workspace {
         self.keys.resize(keys, CachedKey::default());
     }
 
-    /// Continues with the message, unless another program was run meanwhile.
+    /// Keeps the values of the current message for `program`, unless another program was run
+    /// meanwhile.
     pub(super) fn go_on(&mut self, program: &ExpressionProgram) {
         if self.program != core::ptr::from_ref(program).addr() {
             self.begin(program);
         }
     }
 
-    /// Returns the bytes of a text.
+    /// Returns the bytes of a text at `span`, from the constants of `program` or from the
+    /// workspace.
     pub(super) fn octets<'o>(&'o self, program: &'o ExpressionProgram, span: ByteSpan) -> &'o [u8] {
         let all = if span.is_constant { &program.constants } else { &self.octets };
         &all[span.range()]
@@ -107,7 +109,7 @@ impl Workspace {
         write(&mut self.passing).then_some(&*self.passing)
     }
 
-    /// Appends the bytes that `write` writes.
+    /// Appends the bytes that `write` writes to the workspace, and returns their span.
     fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> ByteSpan {
         let start = self.octets.len();
         write(&mut self.octets);
@@ -116,7 +118,7 @@ impl Workspace {
     }
 }
 
-/// Program that runs on a message.
+/// Evaluator of a class program on one message.
 pub(super) struct ExpressionEvaluator<'r, V> {
     pub(super) program: &'r ExpressionProgram,
     pub(super) view: &'r V,
@@ -125,7 +127,7 @@ pub(super) struct ExpressionEvaluator<'r, V> {
 }
 
 impl<V: PacketView> ExpressionEvaluator<'_, V> {
-    /// Returns true if a condition holds.
+    /// Returns true if a compiled condition holds for the message.
     pub(super) fn test(&mut self, test: &Test) -> Result<bool, EvaluationError> {
         match test {
             Test::Constant(value) => Ok(*value),
@@ -148,7 +150,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         }
     }
 
-    /// Returns true if all parts hold when `all` is true, else if any part does.
+    /// Returns true if all conditions of a chain hold when `all` is true, else if any of them does.
     fn chain(
         &mut self,
         parts: &[Test],
@@ -167,7 +169,8 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         Ok(value)
     }
 
-    /// Returns the number of a key's value; `None` when it is none of the constants.
+    /// Returns the number of the constant that the text of the key at `index` equals; `None` when
+    /// no constant does.
     pub(super) fn key(&mut self, index: u32) -> Result<Option<u32>, EvaluationError> {
         let cached = self.work.keys[index as usize];
         let constant_match = if cached.message == self.work.message {
@@ -192,7 +195,8 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         }
     }
 
-    /// Returns a text, made now if it was not made before.
+    /// Returns the span of the text at `id`, which is made now if it was not made before for this
+    /// message.
     pub(super) fn text(&mut self, id: TextId) -> Result<ByteSpan, EvaluationError> {
         if let TextOperation::Constant(span) = self.program.text(id).make {
             return Ok(span);
@@ -250,7 +254,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         Ok(TextValue::Text(span))
     }
 
-    /// Appends a text that was made before.
+    /// Appends to `octets` the bytes of a text that was made before.
     fn copy(octets: &mut Vec<u8>, program: &ExpressionProgram, span: ByteSpan) {
         if span.is_constant {
             octets.extend_from_slice(&program.constants[span.range()]);
@@ -259,7 +263,7 @@ impl<V: PacketView> ExpressionEvaluator<'_, V> {
         }
     }
 
-    /// Returns an error if `len` more bytes would exceed [`OCTETS_MAX`].
+    /// Returns an error if `len` more bytes of text would exceed [`OCTETS_MAX`].
     fn check_room(&self, len: usize) -> Result<(), EvaluationError> {
         if self.work.octets.len() + len > OCTETS_MAX { Err(EvaluationError) } else { Ok(()) }
     }

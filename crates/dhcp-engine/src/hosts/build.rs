@@ -1,4 +1,4 @@
-//! Builder of the tables of hosts, once for each configuration.
+//! Builder of the tables of hosts, used once for each configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use super::table::{CompactHostRecord, Group, HostPartIndices, SHORT};
 use super::{HostIndex, Hosts, IdentifierKinds, ReservationProtocol, ReservationScope};
 
-/// Builder that adds hosts to the tables.
+/// Builder of the tables of a configuration's hosts.
 #[derive(Debug)]
 pub struct HostsBuilder<F: ReservationProtocol, T> {
     hosts: Hosts<F, T>,
@@ -18,7 +18,7 @@ pub struct HostsBuilder<F: ReservationProtocol, T> {
 
 impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
     /// Returns a builder without hosts, with room for `capacity` of them. `seed` makes the hashes
-    /// unpredictable.
+    /// of identifiers unpredictable.
     #[must_use]
     pub fn new(seed: u64, capacity: usize) -> Self {
         let hosts = Hosts {
@@ -36,7 +36,7 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         Self { hosts, kinds: BTreeMap::new() }
     }
 
-    /// Adds a host, whose identifier no other host of the scope has.
+    /// Adds a host to the tables; no other host of the scope may have its identifier.
     ///
     /// # Panics
     ///
@@ -90,7 +90,7 @@ impl<F: ReservationProtocol, T> HostsBuilder<F, T> {
         self.kinds.entry(scope.number()).or_default().insert(identifier.kind);
     }
 
-    /// Returns the tables.
+    /// Returns the tables of all hosts that were added.
     #[must_use]
     pub fn finish(self) -> Hosts<F, T> {
         let mut hosts = self.hosts;

@@ -1,5 +1,5 @@
-//! Cache of one shard for hosts that were looked up elsewhere: a bounded number of keys, for a
-//! short time each, also keys that lead to no host. A [`HostSource`] looks the hosts up.
+//! Cache of one shard for hosts that a [`HostSource`] looked up outside of the configuration: a
+//! bounded number of keys, for a short time each, also keys that lead to no host.
 //!
 //! The shard reads the cache while it serves a message. The cache records keys that it does not
 //! have and requests them from the source together with those of all other messages of the batch.
@@ -21,19 +21,19 @@ use super::{
 use crate::classify::Classes;
 use crate::held_messages::HELD_CAPACITY;
 
-/// Least number of keys that a cache has room for: more than held messages can wait for.
+/// Smallest number of keys that a host cache has room for: more than held messages can wait for.
 pub const CACHE_KEYS_MIN: usize = 8 * HELD_CAPACITY as usize;
 
-/// Limits of a cache: number of keys, and lifetime.
+/// Limits of a host cache: number of keys, and lifetime of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// Largest number of keys, each with its hosts; at least [`CACHE_KEYS_MIN`].
+    /// Largest number of keys in the cache, each with its hosts; at least [`CACHE_KEYS_MIN`].
     pub keys_max: usize,
-    /// Nanoseconds after which a key is looked up again.
+    /// Lifetime of a key in the cache, in nanoseconds; after that, the key is looked up again.
     pub lifetime_ns: u64,
 }
 
-/// Key that is looked for.
+/// Key of a host look-up, borrowed from the message.
 #[derive(Clone, Copy, Debug)]
 enum BorrowedHostKey<'k, A> {
     Identifier(IdentifierKind, &'k [u8]),
@@ -73,12 +73,13 @@ impl<A: Copy + Eq + Hash> BorrowedHostKey<'_, A> {
     }
 }
 
-/// State of a key.
+/// State of a key in the host cache.
 #[derive(Clone, Copy, Debug)]
 enum HostCacheState {
-    /// The key is requested in this batch.
+    /// Key that the batch with this number requests from the source.
     Requested(u64),
-    /// The key leads to the hosts of the entry, until `until_ns`.
+    /// Key that leads to the hosts of its entry, until the monotonic time `until_ns`, in
+    /// nanoseconds.
     Valid { until_ns: u64 },
 }
 
@@ -88,7 +89,7 @@ struct HostCacheEntry<F: ReservationProtocol> {
     hosts: Vec<CachedHost<F>>,
 }
 
-/// Host as the packet path reads it.
+/// Host that was looked up, in the form that the packet path reads.
 struct CachedHost<F: ReservationProtocol> {
     scope: ReservationScope,
     kind: IdentifierKind,
@@ -97,15 +98,15 @@ struct CachedHost<F: ReservationProtocol> {
     terms: Option<HostTerms<F>>,
 }
 
-/// Position of a host: that of its key's entry, and that of the host within it. It is valid for one
-/// message.
+/// Position of a host in the cache: that of its key's entry, and that of the host within the entry.
+/// It is valid for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CachedHostIndex {
     entry: u32,
     at: u32,
 }
 
-/// Cache of hosts that were looked up. See the module.
+/// Cache of one shard for hosts that were looked up outside of the configuration. See the module.
 pub struct HostCache<F: ReservationProtocol> {
     source: Option<Box<dyn HostSource<F>>>,
     limits: CacheLimits,
@@ -113,13 +114,13 @@ pub struct HostCache<F: ReservationProtocol> {
     hasher: FixedState,
     table: HashTable<u32>,
     entries: Vec<HostCacheEntry<F>>,
-    /// Entry at which the next search for one to replace begins.
+    /// Position of the entry at which the next search for one to replace begins.
     hand: usize,
-    /// Keys that the current message missed and that are not requested yet.
+    /// Keys that the current message missed in the cache and that are not requested yet.
     missed: RefCell<Vec<HostKey<F::Address>>>,
-    /// Newest batch with a key that the current message missed.
+    /// Number of the newest batch that requests a key which the current message missed.
     awaited: Cell<u64>,
-    /// Keys that the next batch will request.
+    /// Keys that the next batch will request from the source.
     requested_keys: Vec<HostKey<F::Address>>,
     next_batch: u64,
     answered_batch: u64,
@@ -153,7 +154,7 @@ impl<F: ReservationProtocol> Default for HostCache<F> {
 }
 
 impl<F: ReservationProtocol> HostCache<F> {
-    /// Returns a cache over `source`. `seed` makes the hashes unpredictable.
+    /// Returns an empty cache over `source`. `seed` makes the hashes of keys unpredictable.
     #[must_use]
     pub fn new(source: Box<dyn HostSource<F>>, limits: CacheLimits, seed: u64) -> Self {
         Self {
@@ -164,58 +165,58 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Returns true if the cache has a source.
+    /// Returns true if the cache has a source of hosts.
     #[must_use]
     pub const fn is_in_use(&self) -> bool {
         self.source.is_some()
     }
 
-    /// Returns the number of cached keys.
+    /// Returns the number of keys in the cache.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns true if the cache has no keys.
+    /// Returns true if the cache contains no key.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Removes all keys: the cached hosts were compiled for another configuration.
+    /// Removes all keys from the cache: the cached hosts were compiled for another configuration.
     pub fn clear(&mut self) {
         self.table.clear();
         self.entries.clear();
         self.hand = 0;
     }
 
-    /// Begins to serve a message.
+    /// Begins to serve a message at `now`: no key counts as missed any more.
     pub fn begin(&mut self, now: Now) {
         self.now_ns = now.mono_ns;
         self.missed.get_mut().clear();
         self.awaited.set(0);
     }
 
-    /// Returns true if the current message looked for a key that is not known.
+    /// Returns true if the current message looked for a key that the cache does not have.
     #[must_use]
     pub fn has_missed(&self) -> bool {
         self.awaited.get() > 0 || !self.missed.borrow().is_empty()
     }
 
-    /// Returns true if the source could not look up the last batch.
+    /// Returns true if the source could not look up the last batch of keys.
     #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.is_failing
     }
 
-    /// Returns the newest batch that the source has answered.
+    /// Returns the number of the newest batch of keys that the source has answered.
     #[must_use]
     pub const fn answered_batch(&self) -> u64 {
         self.answered_batch
     }
 
-    /// Requests the keys that the current message missed; returns the batch that it has to wait
-    /// for.
+    /// Requests the keys that the current message missed; returns the number of the batch that it
+    /// has to wait for.
     pub fn request_missed(&mut self) -> u64 {
         let mut awaited = self.awaited.get();
         for key in core::mem::take(self.missed.get_mut()) {
@@ -233,7 +234,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         awaited
     }
 
-    /// Sends the requested keys to the source. Ends a batch of messages.
+    /// Sends the requested keys to the source, at the end of a batch of messages.
     pub fn submit(&mut self) {
         if !self.requested_keys.is_empty()
             && let Some(source) = self.source.as_mut()
@@ -244,7 +245,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Takes the answers of the source; `classes` are those of the configuration in force.
+    /// Takes the answers of the source into the cache; `classes` are those of the configuration in
+    /// force.
     pub fn take_answers(&mut self, now: Now, classes: &Classes) {
         let until_ns = now.mono_ns.saturating_add(self.limits.lifetime_ns).max(now.mono_ns + 1);
         while let Some(answer) = self.source.as_mut().and_then(|source| source.take()) {
@@ -274,7 +276,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Returns the host of a scope with this identifier.
+    /// Returns the position of the cached host of a scope with this identifier.
     pub(super) fn find(
         &self,
         scope: ReservationScope,
@@ -287,7 +289,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         Some(index(entry, at))
     }
 
-    /// Returns the hosts for which a scope reserves `address`.
+    /// Returns the positions of the cached hosts for which a scope reserves `address`.
     pub(super) fn owners_of(
         &self,
         scope: ReservationScope,
@@ -304,7 +306,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         })
     }
 
-    /// Returns the host at `index`.
+    /// Returns the cached host at `index`.
     pub(super) fn get(&self, index: CachedHostIndex) -> Host<'_, F, HostTerms<F>> {
         let host = &self.entries[index.entry as usize].hosts[index.at as usize];
         Host {
@@ -316,7 +318,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Returns the entry of a known key; records a key that is not known.
+    /// Returns the position of the entry of a key; records a key that the cache does not have as
+    /// missed.
     fn look_up(&self, key: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
         let at = self.position(key);
         match at.map(|at| self.entries[at].state) {
@@ -334,8 +337,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.table.find(key.hash(&self.hasher), is_it).map(|&at| at as usize)
     }
 
-    /// Adds an entry, or replaces an old one when the cache is full; adds none when all entries
-    /// are being requested.
+    /// Adds an entry for `key`, or replaces an old one when the cache is full; adds none when all
+    /// entries are being requested.
     fn remember(&mut self, key: HostKey<F::Address>, state: HostCacheState) {
         let hash = BorrowedHostKey::from_key(&key).hash(&self.hasher);
         let entry = HostCacheEntry { key, state, hosts: Vec::new() };
@@ -357,7 +360,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
-    /// Returns the next entry, in turn, whose key is not being requested.
+    /// Returns the position of the next entry, in turn, whose key is not being requested.
     fn oldest(&mut self) -> Option<usize> {
         for _ in 0..self.entries.len() {
             let at = self.hand;

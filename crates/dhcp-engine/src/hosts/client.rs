@@ -1,15 +1,15 @@
 //! Hosts of one client: in the global scope and in the subnets of its link (Kea's
-//! `reservations-global` and `reservations-in-subnet`, reference §5.5).
+//! `reservations-global` and `reservations-in-subnet`, Kea reference §5.5).
 
 use dhcp_config::{IdentifierKind, ReservationModes};
 
 use super::{HostBook, HostIndex, ReservationProtocol, ReservationScope};
 use crate::prefixes::SubnetIndex;
 
-/// Number of kinds of identifiers.
+/// Number of kinds of identifiers by which hosts are looked up.
 pub(super) const KINDS: usize = 5;
 
-/// Identifiers of a client, in the order in which hosts are looked up
+/// Identifiers of a client, in the order in which its hosts are looked up
 /// (`host-reservation-identifiers`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identifiers<'i> {
@@ -17,8 +17,8 @@ pub struct Identifiers<'i> {
 }
 
 impl<'i> Identifiers<'i> {
-    /// Returns the identifiers of `kinds` that `octets` finds in the message. Empty ones count as
-    /// not sent.
+    /// Returns the client's identifiers of the `kinds` that `octets` finds in the message. Empty
+    /// ones count as not sent.
     pub fn new(
         kinds: &[IdentifierKind],
         octets: impl Fn(IdentifierKind) -> Option<&'i [u8]>,
@@ -30,12 +30,12 @@ impl<'i> Identifiers<'i> {
         Self { list: core::array::from_fn(|_| identifiers.next()) }
     }
 
-    /// Returns the kinds and bytes.
+    /// Returns the kind and the bytes of each identifier.
     pub fn iter(&self) -> impl Iterator<Item = (IdentifierKind, &'i [u8])> {
         self.list.iter().flatten().copied()
     }
 
-    /// Returns the host of a scope that the first matching identifier leads to.
+    /// Returns the host of a scope that the first matching identifier of the client leads to.
     pub fn find<F: ReservationProtocol>(
         &self,
         hosts: HostBook<'_, F>,
@@ -44,7 +44,7 @@ impl<'i> Identifiers<'i> {
         self.iter().find_map(|(kind, octets)| hosts.find(scope, kind, octets))
     }
 
-    /// Returns the hosts of a scope that these identifiers lead to.
+    /// Returns the hosts of a scope that any of the client's identifiers leads to.
     pub fn find_all<'h, F: ReservationProtocol>(
         &'h self,
         hosts: HostBook<'h, F>,
@@ -53,7 +53,7 @@ impl<'i> Identifiers<'i> {
         self.iter().filter_map(move |(kind, octets)| hosts.find(scope, kind, octets))
     }
 
-    /// Returns true if any of these is the identifier of `host`.
+    /// Returns true if any of the client's identifiers is the identifier of `host`.
     pub fn matches_host<F: ReservationProtocol>(
         &self,
         hosts: HostBook<'_, F>,
@@ -67,15 +67,15 @@ impl<'i> Identifiers<'i> {
 /// Subnet that a client may be served from, with the data that reservations need.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSubnet {
-    /// Position of the subnet.
+    /// Position of the subnet in the configuration.
     pub index: SubnetIndex,
-    /// `id` of the subnet.
+    /// `id` of the subnet in the configuration.
     pub id: u32,
-    /// Reservation modes of the subnet.
+    /// Reservation modes of the subnet: global, in the subnet, outside of pools.
     pub reservation_modes: ReservationModes,
 }
 
-/// Hosts of one client. The value is reused from message to message.
+/// Hosts of the client whose message is being served. The value is reused from message to message.
 #[derive(Clone, Debug, Default)]
 pub struct ClientHosts {
     global: Option<HostIndex>,
@@ -83,13 +83,13 @@ pub struct ClientHosts {
 }
 
 impl ClientHosts {
-    /// Removes the hosts of the previous client.
+    /// Removes the hosts of the client of the previous message.
     pub fn clear(&mut self) {
         self.global = None;
         self.in_subnets.clear();
     }
 
-    /// Looks up the global host, before the client's subnet is selected
+    /// Looks up the client's global host, before the client's subnet is selected
     /// (`early-global-reservations-lookup`).
     pub fn find_global<F: ReservationProtocol>(
         &mut self,
@@ -100,8 +100,9 @@ impl ClientHosts {
         self.global
     }
 
-    /// Looks up all hosts that count for a client. `subnets` are those of its link that it may be
-    /// served from, the selected one first. `has_global_host`: [`Self::find_global`] was called.
+    /// Looks up all hosts with reservations that count for a client. `subnets` are those of its
+    /// link that it may be served from, the selected one first. `has_global_host`:
+    /// [`Self::find_global`] was called.
     pub fn find<F: ReservationProtocol>(
         &mut self,
         hosts: HostBook<'_, F>,
@@ -130,25 +131,26 @@ impl ClientHosts {
         }
     }
 
-    /// Returns true if the client has no host: it is UNKNOWN.
+    /// Returns true if the client has no host, so that it is UNKNOWN.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.global.is_none() && self.in_subnets.is_empty()
     }
 
-    /// Returns the global host.
+    /// Returns the position of the client's host in the global scope.
     #[must_use]
     pub const fn global(&self) -> Option<HostIndex> {
         self.global
     }
 
-    /// Returns the host in a subnet.
+    /// Returns the position of the client's host in a subnet.
     #[must_use]
     pub fn host_in_subnet(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         self.in_subnets.iter().find(|(index, _)| *index == subnet).map(|&(_, host)| host)
     }
 
-    /// Returns the subnets with the client's host in each, in the order of the look-up.
+    /// Returns the subnets with the position of the client's host in each, in the order of the
+    /// look-up.
     pub fn in_subnets(&self) -> impl Iterator<Item = (SubnetIndex, HostIndex)> + Clone {
         self.in_subnets.iter().copied()
     }

@@ -1,5 +1,5 @@
-//! Look-ups of hosts that a message is about to make, as far as it reveals them before it is
-//! served.
+//! Hashes of the host look-ups that a message is about to make, as far as it reveals them before it
+//! is served.
 
 use base::Prefetch;
 use dhcp_config::ReservationModes;
@@ -16,7 +16,8 @@ pub struct HostHashes {
 }
 
 impl HostHashes {
-    /// Returns the hashes for a client in the subnet `id`, whose reservation modes are `modes`.
+    /// Returns the hashes of the look-ups for a client in the subnet `id`, whose reservation modes
+    /// are `modes`.
     pub fn new<F: ReservationProtocol, T>(
         hosts: &Hosts<F, T>,
         id: u32,
@@ -36,12 +37,12 @@ impl HostHashes {
         Self { hashes: core::array::from_fn(|_| host_hashes.next()) }
     }
 
-    /// Prefetches the memory that the look-ups read first.
+    /// Prefetches the memory that the look-ups of hosts read first.
     pub fn prefetch<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>, prefetch: Prefetch) {
         self.hashes.iter().flatten().for_each(|&host_hash| hosts.prefetch(host_hash, prefetch));
     }
 
-    /// Prefetches the records that the look-ups read second.
+    /// Prefetches the records of hosts that the look-ups read second.
     pub fn prefetch_records<F: ReservationProtocol, T>(
         &self,
         hosts: &Hosts<F, T>,
@@ -53,7 +54,7 @@ impl HostHashes {
             .for_each(|&host_hash| hosts.prefetch_record(host_hash, prefetch));
     }
 
-    /// Returns the address that is probably reserved for the client.
+    /// Returns the address that is probably reserved for the client of the message.
     pub fn reserved<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
         self.hashes.iter().flatten().find_map(|&host_hash| hosts.reserved_for_hash(host_hash))
     }

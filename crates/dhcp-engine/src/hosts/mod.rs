@@ -1,5 +1,5 @@
 //! Hosts with reservations, found by identifier and by address with one hash look-up each (Kea's
-//! manual, "Host Reservations"; reference §5.5).
+//! manual, "Host Reservations"; Kea reference §5.5).
 //!
 //! Data that few hosts have (options, classes, names) is a type `T` of the caller. The transaction
 //! decides how a host affects allocation.
@@ -34,51 +34,52 @@ pub use terms::{HostTerms, ReservationOf};
 
 use crate::options::OptionCode;
 
-/// Family that has reservations.
+/// Address family whose leases can be reserved for hosts: DHCPv4 or DHCPv6.
 pub trait ReservationProtocol: Family {
-    /// One reservation of a host in the tables.
+    /// Type of one reservation of a host in the tables: an address, or in DHCPv6 also a prefix.
     type Reserved: Copy + Debug + Send + Sync + 'static;
-    /// Family-specific part of a host's configuration.
+    /// Type of the family-specific part of a host's configuration.
     type Configured: Debug + Send + Sync + 'static;
-    /// Part of an address that reservations of different hosts must not share.
+    /// Type of the part of an address that reservations of different hosts must not share.
     type Place: Copy + Eq + Hash;
-    /// Type of the family's option codes.
+    /// Type of the option codes of the family.
     type Code: OptionCode + Send + Sync + 'static;
-    /// Data other than addresses that only this family's hosts have; the default is none.
+    /// Type of the data other than addresses that only this family's hosts have; its default stands
+    /// for no data.
     type Own: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
 
-    /// Placeholder for no reservation.
+    /// Placeholder in the tables for a host without a reservation.
     const NOTHING: Self::Reserved;
 
-    /// Returns the data that only this family's hosts have.
+    /// Returns the data of a configured host that only this family's hosts have.
     fn own(configured: &Self::Configured) -> Self::Own;
 
-    /// Returns a host's name as replies and leases have it.
+    /// Returns the name of a configured host in the form that replies and leases have it.
     fn hostname(configured: &HostName) -> HostName {
         configured.clone()
     }
 
-    /// Returns the reservations of a host, in the order of the file.
+    /// Returns the reserved addresses and prefixes of a configured host, in the order of the file.
     fn reserved(configured: &Self::Configured) -> impl Iterator<Item = Self::Reserved>;
 
-    /// Returns the reserved address or prefix in the form of a lease.
+    /// Returns a reserved address or prefix in the form of a lease.
     fn address(reserved: Self::Reserved) -> Self::Address;
 
     /// Returns the part of `address` that reservations of different hosts must not share.
     fn address_key(address: Self::Address) -> Self::Place;
 }
 
-/// Scope of a reservation.
+/// Scope in which a reservation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReservationScope {
-    /// The top of the configuration.
+    /// Global scope: reservations at the top of the configuration.
     Global,
-    /// The subnet with this `id`.
+    /// Scope of the subnet with this `id`.
     Subnet(u32),
 }
 
 impl ReservationScope {
-    /// Returns Kea's number of a scope: that of the global one is 0, which no subnet has.
+    /// Returns the number by which Kea stores a scope: 0 for the global one, which no subnet has.
     const fn number(self) -> u32 {
         match self {
             Self::Global => 0,
@@ -87,16 +88,16 @@ impl ReservationScope {
     }
 }
 
-/// Position of a host.
+/// Position of a host, in the configuration's tables or in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostIndex {
-    /// Position in [`Hosts`].
+    /// Position of a configured host in [`Hosts`].
     Configured(u32),
-    /// Position in a [`HostCache`].
+    /// Position of a looked-up host in a [`HostCache`].
     Cached(CachedHostIndex),
 }
 
-/// Set of kinds of identifiers.
+/// Set of kinds of host identifiers, such as hardware address or DUID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdentifierKinds(u8);
 
@@ -105,42 +106,42 @@ impl IdentifierKinds {
         self.0 |= 1 << kind as u8;
     }
 
-    /// Returns true if the set contains `kind`.
+    /// Returns true if the set contains the kind of identifier `kind`.
     #[must_use]
     pub const fn contains(self, kind: IdentifierKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// Returns true if the set is empty.
+    /// Returns true if the set contains no kind of identifier.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the kinds of both sets.
+    /// Returns the set of the kinds of identifiers in either set.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// One host.
+/// Host with its reservations, borrowed from the tables or the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Host<'h, F: ReservationProtocol, T> {
-    /// Scope of the reservation.
+    /// Scope of the host's reservations.
     pub scope: ReservationScope,
-    /// Kind of the identifier.
+    /// Kind of the host's identifier.
     pub kind: IdentifierKind,
-    /// Bytes of the identifier.
+    /// Bytes of the host's identifier.
     pub identifier: &'h [u8],
-    /// Reserved addresses or prefixes.
+    /// Addresses or prefixes that are reserved for the host.
     pub reserved: &'h [F::Reserved],
-    /// Other data of the host; `None` for a host with addresses alone.
+    /// Name, options, classes and other terms of the host; `None` for a host with addresses alone.
     pub terms: Option<&'h T>,
 }
 
 impl<F: ReservationProtocol, T> Host<'_, F, T> {
-    /// Returns the reserved addresses or prefixes in the form of leases.
+    /// Returns the host's reserved addresses or prefixes in the form of leases.
     pub fn addresses(&self) -> impl Iterator<Item = F::Address> {
         self.reserved.iter().map(|&reserved| F::address(reserved))
     }

@@ -8,38 +8,39 @@ use dhcp_config::IdentifierKind;
 
 use super::{ReservationOf, ReservationProtocol, ReservationScope};
 
-/// Key by which hosts are looked up, in all scopes at once.
+/// Key by which a shard looks up hosts in all scopes at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostKey<A> {
-    /// An identifier.
+    /// Key that is a client's identifier: its kind and its bytes.
     Identifier(IdentifierKind, Box<[u8]>),
-    /// A reserved address; of a prefix the first address alone counts.
+    /// Key that is a reserved address; of a prefix the first address alone counts.
     Address(A),
 }
 
-/// Host that a look-up found, with its scope.
+/// Host that a look-up found, with the scope of its reservations.
 pub type FoundHost<F> = (ReservationScope, Arc<ReservationOf<F>>);
 
-/// Key, and its hosts in the order of precedence.
+/// Key of a host look-up, and the hosts that it leads to, in the order of precedence.
 pub type FoundByKey<F> = (HostKey<<F as Family>::Address>, Vec<FoundHost<F>>);
 
-/// Answer to one batch of keys.
+/// Answer of a [`HostSource`] to one batch of keys.
 #[derive(Clone, Debug)]
 pub struct HostAnswer<F: ReservationProtocol> {
-    /// Number of the batch.
+    /// Number of the batch that the source answers.
     pub batch: u64,
-    /// True if the look-up failed: then the absence of a host means nothing.
+    /// True if the source could not look up the batch: then the absence of a host means nothing.
     pub is_failed: bool,
-    /// All keys of the batch with their hosts.
+    /// Keys of the batch, each with the hosts that it leads to.
     pub hosts_by_key: Vec<FoundByKey<F>>,
 }
 
-/// Source that looks up hosts while the shard continues.
+/// Source that looks up hosts outside of the configuration while the shard continues.
 pub trait HostSource<F: ReservationProtocol>: Debug + Send {
-    /// Requests `keys` and returns the number of the batch: 1 for the first, and each one more than
-    /// the one before.
+    /// Requests the hosts of `keys` and returns the number of the batch: 1 for the first, and each
+    /// one more than the one before.
     fn request(&mut self, keys: Vec<HostKey<F::Address>>) -> u64;
 
-    /// Takes the next answer, if there is one. Answers come in the order of the batches.
+    /// Takes the next answer of the source; `None` when none has come. Answers come in the order of
+    /// the batches.
     fn take(&mut self) -> Option<HostAnswer<F>>;
 }

@@ -16,20 +16,20 @@ use foldhash::fast::FixedState;
 
 use super::{Host, HostIndex, IdentifierKinds, ReservationProtocol, ReservationScope};
 
-/// Number of bytes of an identifier that a record has room for.
+/// Largest length of an identifier that a host's compact record has room for, in bytes.
 pub(super) const SHORT: usize = 16;
-/// Number of records in a group of one or two cache lines.
+/// Number of host records in a group of one or two cache lines.
 const TOGETHER: usize = 2;
 
-/// Identifier and reservation of a host in the form that suits most hosts.
+/// Identifier and reservation of a host, in the compact form that suits most hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CompactHostRecord<R> {
-    /// Identifier, when it is short.
+    /// Bytes of the host's identifier, when it is at most [`SHORT`] bytes long.
     pub(super) octets: [u8; SHORT],
     pub(super) scope: u32,
-    /// Position in `asides`, plus one; 0 = none.
+    /// Position of the host's further parts in [`Hosts::asides`], plus one; 0 = none.
     pub(super) aside: u32,
-    /// Reservation, when there is exactly one.
+    /// Reserved address or prefix of the host, when it has exactly one.
     pub(super) reserved: R,
     pub(super) reserved_count: u16,
     pub(super) octets_len: u8,
@@ -39,21 +39,21 @@ pub(super) struct CompactHostRecord<R> {
 const _: () =
     assert!(size_of::<CompactHostRecord<core::net::Ipv4Addr>>() == 32, "two records to a line");
 
-/// Neighboring records.
+/// Group of neighboring host records that share one or two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Group<R>(pub(super) [CompactHostRecord<R>; TOGETHER]);
 
-/// Positions of the parts of a host that do not fit its record.
+/// Positions of the parts of a host that do not fit its compact record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HostPartIndices {
     pub(super) octets_at: u32,
     pub(super) reserved_at: u32,
-    /// Position of the host's terms, plus one; 0 = none.
+    /// Position of the host's terms in [`Hosts::terms`], plus one; 0 = none.
     pub(super) terms: u32,
 }
 
-/// All hosts of a configuration. See the module.
+/// Tables of all hosts of a configuration. See the module.
 pub struct Hosts<F: ReservationProtocol, T> {
     pub(super) hasher: FixedState,
     pub(super) len: usize,
@@ -64,11 +64,11 @@ pub struct Hosts<F: ReservationProtocol, T> {
     pub(super) terms: Vec<T>,
     pub(super) by_identifier: Buckets,
     pub(super) by_address: Buckets,
-    /// Scopes, each with the kinds of its hosts' identifiers, ascending.
+    /// Numbers of the scopes, ascending, each with the kinds of its hosts' identifiers.
     pub(super) kinds: Vec<(u32, IdentifierKinds)>,
 }
 
-/// Hash by which a look-up finds an identifier.
+/// Hash by which a look-up finds a host's identifier.
 #[derive(Clone, Copy, Debug)]
 pub struct HostHash(u32);
 
@@ -85,19 +85,19 @@ impl<F: ReservationProtocol, T> Debug for Hosts<F, T> {
 }
 
 impl<F: ReservationProtocol, T> Hosts<F, T> {
-    /// Returns the number of hosts.
+    /// Returns the number of configured hosts.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there are no hosts.
+    /// Returns true if the configuration has no hosts.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the kinds of identifiers that the hosts of a scope have: other kinds need no
+    /// Returns the kinds of identifiers that the hosts of a scope have; other kinds need no
     /// look-up.
     #[must_use]
     pub fn kinds(&self, scope: ReservationScope) -> IdentifierKinds {
@@ -105,7 +105,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         position.map_or_else(|_| IdentifierKinds::default(), |at| self.kinds[at].1)
     }
 
-    /// Returns the host of a scope with this identifier.
+    /// Returns the position of the host of a scope with this identifier.
     #[must_use]
     pub fn find(
         &self,
@@ -122,7 +122,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         self.by_identifier.find(tag).find(is_it).map(HostIndex::Configured)
     }
 
-    /// Returns the hash that [`Hosts::find`] will look up.
+    /// Returns the hash that [`Hosts::find`] will look up for an identifier in a scope.
     #[must_use]
     pub fn identifier_hash(
         &self,
@@ -133,12 +133,12 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         HostHash(self.hasher.hash_one((scope.number(), kind as u8, octets)) as u32)
     }
 
-    /// Prefetches the memory that a look-up reads first.
+    /// Prefetches the memory that a look-up of a host reads first.
     pub fn prefetch(&self, HostHash(tag): HostHash, prefetch: Prefetch) {
         prefetch(self.by_identifier.address_of(tag));
     }
 
-    /// Prefetches the record that a look-up reads second.
+    /// Prefetches the host record that a look-up reads second.
     pub fn prefetch_record(&self, HostHash(tag): HostHash, prefetch: Prefetch) {
         for index in self.by_identifier.find(tag) {
             let record = self.record(index);
@@ -146,14 +146,14 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         }
     }
 
-    /// Returns the first reserved address, if any, of the first host with this hash, without a
-    /// comparison of its identifier.
+    /// Returns the first reserved address, if any, of the first host with this hash, without
+    /// comparing its identifier.
     pub(super) fn reserved_for_hash(&self, HostHash(tag): HostHash) -> Option<F::Address> {
         let index = self.by_identifier.find(tag).next()?;
         self.reserved_of(self.record(index)).first().map(|&reserved| F::address(reserved))
     }
 
-    /// Returns the host at `index`.
+    /// Returns the configured host at `index`.
     ///
     /// # Panics
     ///
@@ -179,9 +179,9 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         }
     }
 
-    /// Returns the hosts for which a scope reserves an address or prefix: several where the
-    /// configuration permits that (`ip-reservations-unique`), in arbitrary order. Prefixes are
-    /// compared by their first address alone, as Kea does.
+    /// Returns the positions of the hosts for which a scope reserves an address or prefix: several
+    /// where the configuration permits that (`ip-reservations-unique`), in arbitrary order.
+    /// Prefixes are compared by their first address alone, as Kea does.
     pub fn owners_of(
         &self,
         scope: ReservationScope,
@@ -197,15 +197,15 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
         })
     }
 
-    /// Returns the host for which a scope reserves an address or prefix; any of them where there
-    /// are several.
+    /// Returns the position of the host for which a scope reserves an address or prefix; any of
+    /// them where there are several.
     #[must_use]
     pub fn owner_of(&self, scope: ReservationScope, address: F::Address) -> Option<HostIndex> {
         self.owners_of(scope, address).next()
     }
 
-    /// Returns all reserved addresses and prefixes, each with its scope: those of one host
-    /// together, hosts in the order in which they were added.
+    /// Returns all reserved addresses and prefixes, each with its scope: those of a host together,
+    /// the hosts in the order in which they were added.
     pub fn reserved(&self) -> impl Iterator<Item = (ReservationScope, F::Address)> {
         (0..self.len as u32).flat_map(|index| {
             let host = self.get(HostIndex::Configured(index));
@@ -251,7 +251,7 @@ impl<F: ReservationProtocol, T> Hosts<F, T> {
 }
 
 impl<R: Copy> Group<R> {
-    /// Adds a record after `len` others.
+    /// Adds a host record to `groups` after `len` others.
     pub(super) fn push(groups: &mut Vec<Self>, len: usize, record: CompactHostRecord<R>) {
         match groups.get_mut(len / TOGETHER) {
             Some(group) => group.0[len % TOGETHER] = record,
@@ -259,7 +259,7 @@ impl<R: Copy> Group<R> {
         }
     }
 
-    /// Returns room for `count` records.
+    /// Returns an empty vector of groups with room for `count` host records.
     pub(super) fn room(count: usize) -> Vec<Self> {
         Vec::with_capacity(count.div_ceil(TOGETHER))
     }

@@ -1,4 +1,5 @@
-//! Data of hosts apart from addresses, and the tables of all hosts of a configuration.
+//! Data of hosts apart from addresses, and the compilation of the tables of all hosts of a
+//! configuration.
 
 use base::HostName;
 use dhcp_config::Reservation;
@@ -7,30 +8,31 @@ use super::{Hosts, HostsBuilder, ReservationProtocol, ReservationScope};
 use crate::classify::{ClassIndex, Classes};
 use crate::options::ScopeOptions;
 
-/// Fixed seed of the hashes. Kea uses no random numbers for its tables of hosts either; the server
-/// only looks up, and never inserts, identifiers that clients send.
+/// Fixed seed of the hashes in the tables of configured hosts. Kea uses no random numbers for its
+/// tables of hosts either; the server only looks up, and never inserts, identifiers that clients
+/// send.
 const SEED: u64 = 0x686f_7374_7321;
 
-/// Data of a host apart from addresses.
+/// Data that a host has apart from addresses, in compiled form.
 #[derive(Clone, Debug)]
 pub struct HostTerms<F: ReservationProtocol> {
-    /// Name of the host; empty when none is set.
+    /// Name that is reserved for the host; empty when none is set.
     pub hostname: HostName,
-    /// Options of the host.
+    /// Options that are sent to the host.
     pub options: ScopeOptions<F::Code>,
-    /// Classes that the host belongs to.
+    /// Client classes that the host belongs to.
     pub classes: Box<[ClassIndex]>,
-    /// Data that only this family's hosts have.
+    /// Data of the host that only this family's hosts have.
     pub own: F::Own,
 }
 
-/// Reservation in the form in which family `F` configures it.
+/// Reservation of a host in the form in which family `F` configures it.
 pub type ReservationOf<F> =
     Reservation<<F as ReservationProtocol>::Code, <F as ReservationProtocol>::Configured>;
 
 impl<F: ReservationProtocol> Hosts<F, HostTerms<F>> {
-    /// Compiles the reservations of all scopes. The tags of their options were passed to
-    /// [`Classes::compile`] before.
+    /// Compiles the reservations of all scopes to the tables of hosts. The tags of their options
+    /// were passed to [`Classes::compile`] before.
     #[must_use]
     pub fn compile<'c>(
         scopes: impl Iterator<Item = (ReservationScope, &'c [ReservationOf<F>])> + Clone,
@@ -52,7 +54,7 @@ impl<F: ReservationProtocol> Hosts<F, HostTerms<F>> {
 }
 
 impl<F: ReservationProtocol> HostTerms<F> {
-    /// Returns the terms of a host; `None` when it has only addresses.
+    /// Returns the compiled terms of a reservation's host; `None` when it has only addresses.
     pub(super) fn from_reservation(
         reservation: &ReservationOf<F>,
         classes: &Classes,

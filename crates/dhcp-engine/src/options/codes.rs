@@ -1,13 +1,13 @@
-//! Option codes, and sets of those below 256.
+//! Codes of DHCP options, and sets of the codes below 256.
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOrAssign, Not};
 
 /// Type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
 pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {
-    /// Code of the option that names vendor classes.
+    /// Code of the option that names vendor classes in this family.
     const VENDOR_CLASS: u16;
-    /// Code of the option that holds a vendor's sub-options.
+    /// Code of the option that contains a vendor's sub-options in this family.
     const VENDOR_OPTIONS: u16;
 }
 
@@ -21,13 +21,13 @@ impl OptionCode for u16 {
     const VENDOR_OPTIONS: u16 = 17;
 }
 
-/// Set of option codes below 256: every code of DHCPv4, and all codes of DHCPv6 that have a
+/// Set of DHCP option codes below 256: every code of DHCPv4, and all codes of DHCPv6 that have a
 /// standard. Higher codes are never in the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeSet([u64; 4]);
 
 impl CodeSet {
-    /// Returns the set of `codes`, all of them below 256.
+    /// Returns the set of the option codes `codes`, all of them below 256.
     #[must_use]
     pub const fn from_codes(codes: &[u16]) -> Self {
         let mut words = [0; 4];
@@ -39,26 +39,26 @@ impl CodeSet {
         Self(words)
     }
 
-    /// Returns true if no code is in the set.
+    /// Returns true if the set contains no option code.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// Returns true if `code` can be in a set.
+    /// Returns true if the option code `code` can be in a set: it is below 256.
     #[must_use]
     pub const fn can_hold(code: u16) -> bool {
         code < 256
     }
 
-    /// Adds a code to the set.
+    /// Adds an option code to the set.
     pub const fn insert(&mut self, code: u16) {
         if Self::can_hold(code) {
             self.0[(code >> 6) as usize] |= 1 << (code & 63);
         }
     }
 
-    /// Removes a code from the set; returns true if the set contained it.
+    /// Removes an option code from the set; returns true if the set contained it.
     pub const fn take(&mut self, code: u16) -> bool {
         let is_in = self.contains(code);
         if is_in {
@@ -67,13 +67,13 @@ impl CodeSet {
         is_in
     }
 
-    /// Returns true if `code` is in the set.
+    /// Returns true if the option code `code` is in the set.
     #[must_use]
     pub const fn contains(&self, code: u16) -> bool {
         Self::can_hold(code) && self.0[(code >> 6) as usize] & (1 << (code & 63)) != 0
     }
 
-    /// Returns the codes, ascending.
+    /// Returns the option codes in the set, ascending.
     pub fn iter(self) -> impl Iterator<Item = u16> + Clone {
         (0..4_u16).zip(self.0).flat_map(|(word, mut bits)| {
             core::iter::from_fn(move || {

@@ -21,19 +21,19 @@ pub use vendor::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Ven
 
 use crate::classify::ClassIndex;
 
-/// Options that one scope sets.
+/// Options that one scope of the configuration sets, in compiled form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopeOptions<C> {
     standard: CodeList<C>,
-    /// Sub-options by enterprise number, ascending.
+    /// Sub-options of each vendor, with the vendor's enterprise number, ascending by number.
     vendors: Box<[(u32, CodeList<C>)]>,
-    /// True if the scope sets any option of a vendor.
+    /// True if the scope sets any option of a vendor: a vendor class, or sub-options.
     has_vendor_options: bool,
 }
 
 impl<C: OptionCode> ScopeOptions<C> {
-    /// Compiles the options of one scope. `class` finds the class of a name; it returns `None` for
-    /// a class that no client can be in.
+    /// Compiles the configured options of one scope. `class` finds the class of a name; it returns
+    /// `None` for a class that no client can be in.
     pub fn compile(options: &[OptionData<C>], class: impl Fn(&str) -> Option<ClassIndex>) -> Self {
         let of_space = |space| {
             let inside = options.iter().filter(|option| option.space == space);
@@ -64,13 +64,13 @@ impl<C: OptionCode> ScopeOptions<C> {
         self.standard.is_empty() && self.vendors.is_empty()
     }
 
-    /// Returns the options of the family's own space.
+    /// Returns the options of the scope in the family's own option space, `dhcp4` or `dhcp6`.
     #[must_use]
     pub const fn standard(&self) -> &CodeList<C> {
         &self.standard
     }
 
-    /// Returns the sub-options of a vendor.
+    /// Returns the sub-options that the scope sets for the vendor with this enterprise number.
     #[must_use]
     pub fn vendor(&self, enterprise: u32) -> Option<&CodeList<C>> {
         let at = self.vendors.binary_search_by_key(&enterprise, |(number, _)| *number).ok()?;

@@ -1,4 +1,5 @@
-//! Choice of options for one client from the lists of the scopes that concern it.
+//! Selection of the options that a reply carries to one client, from the lists of the scopes that
+//! concern the client.
 //!
 //! The rules are Kea's: a code is sent once, from the first list with an entry for the client; a
 //! send flag counts for the code once any entry in any list has it, whichever clients that entry is
@@ -8,25 +9,25 @@ use super::codes::{CodeSet, OptionCode};
 use super::list::{CodeList, EncodedOption};
 use crate::classify::ClassSet;
 
-/// Selection of the options that a client gets if they are configured.
+/// Criteria by which the server selects the configured options that a client gets.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSelection<'w, I> {
-    /// Codes that the client requested, in its order.
+    /// Option codes that the client requested, in its order.
     pub requested: I,
-    /// Codes that every client gets.
+    /// Option codes that every client gets when they are configured.
     pub unconditional: CodeSet,
-    /// Codes that other code writes; [`select_options`] writes none of them.
+    /// Option codes that other code writes into the reply; [`select_options`] writes none of them.
     pub withheld: CodeSet,
-    /// The client's classes.
+    /// Classes of the client.
     pub classes: &'w ClassSet,
 }
 
-/// Largest number of non-empty lists that [`select_options`] remembers; with more, it searches the
-/// lists of all scopes for each code.
+/// Largest number of non-empty lists that [`select_options`] remembers; with more, the function
+/// searches the lists of all scopes for each code.
 const FILLED_MAX: usize = 8;
 
-/// Passes the options of the client to `write`, each code once, requested codes first. `lists`
-/// returns the lists in order of precedence; `put` calls it several times.
+/// Passes the configured options that the client gets to `write`, each code once, requested codes
+/// first. `lists` returns the lists in order of precedence; `put` calls it several times.
 ///
 /// The work is bounded by the number of requested codes and, for each that is configured, the
 /// number of lists.
@@ -84,7 +85,8 @@ pub fn select_options<'l, C, I, L>(
     }
 }
 
-/// Returns the entry that [`select_options`] writes of one code, if it writes one.
+/// Returns the configured option that [`select_options`] writes for one code; `None` when it writes
+/// none.
 pub fn selected_entry<'l, C, I, L>(
     lists: impl Fn() -> L,
     selection: &OptionSelection<'_, I>,
@@ -101,7 +103,7 @@ where
     first(lists(), code, selection.classes)
 }
 
-/// Returns true if the client gets the code when a scope configures it for the client.
+/// Returns true if the client gets the option `code` when a scope configures it for the client.
 pub(super) fn is_selected<'l, C, I, L>(
     lists: impl Fn() -> L,
     selection: &OptionSelection<'_, I>,
@@ -121,7 +123,7 @@ where
     !entries().any(|entry| entry.is_never_sent) && is_requested()
 }
 
-/// Returns the entry of the first list that has one for these classes.
+/// Returns the option of the first list that has one with this code for a client in these classes.
 fn first<'l, C: OptionCode + 'l>(
     lists: impl Iterator<Item = &'l CodeList<C>>,
     code: C,

@@ -13,13 +13,14 @@ use super::selection::{OptionSelection, is_selected, select_options};
 /// Enterprise number of CableLabs, the vendor whose sub-option 1 lists codes of sub-options that
 /// the client requests.
 pub const CABLE_LABS: u32 = 4491;
-/// Code of CableLabs' sub-option that lists the requested codes.
+/// Code of the sub-option in which CableLabs' clients list the codes of the sub-options that they
+/// request.
 pub const CABLE_LABS_ORO: u16 = 1;
 
-/// Most vendors whose options one reply carries. Further ones are left out.
+/// Largest number of vendors whose options one reply carries. Further ones are left out.
 const VENDORS_MAX: usize = 16;
 
-/// Enterprise numbers, each once, ascending.
+/// Set of vendors by enterprise number, ascending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vendors {
     numbers: [u32; VENDORS_MAX],
@@ -27,7 +28,7 @@ pub struct Vendors {
 }
 
 impl Vendors {
-    /// Adds a vendor if there are fewer than 16 so far.
+    /// Adds the enterprise number of a vendor if there are fewer than 16 so far.
     pub fn insert(&mut self, enterprise: u32) {
         let numbers = &self.numbers[..self.count];
         if let Err(at) = numbers.binary_search(&enterprise)
@@ -39,28 +40,29 @@ impl Vendors {
         }
     }
 
-    /// Returns the enterprise numbers, ascending.
+    /// Returns the enterprise numbers of the vendors, ascending.
     #[must_use]
     pub fn numbers(&self) -> &[u32] {
         &self.numbers[..self.count]
     }
 }
 
-/// Vendors that a client names, and the sub-options that it requests.
+/// Vendors that a client names in its message, and the sub-options that it requests.
 #[derive(Clone, Copy, Debug)]
 pub struct VendorQuery<I> {
-    /// Vendors that the client names.
+    /// Vendors that the client's message names.
     pub vendors: Vendors,
     /// Codes of CableLabs' sub-options that the client requests.
     pub requested: I,
 }
 
-/// Writer of the options that a reply carries.
+/// Writer of a reply's options.
 pub trait ReplyOptionWriter<C> {
-    /// Writes an option.
+    /// Writes an option with this code and value into the reply.
     fn option(&mut self, code: C, octets: &[u8]);
 
-    /// Begins an option of a vendor with these sub-options.
+    /// Begins an option with the sub-options of the vendor `enterprise`; it already contains
+    /// `sub_options`.
     fn begin_vendor(&mut self, enterprise: u32, sub_options: &[u8]);
 
     /// Adds a sub-option to the vendor's option that was begun last.
@@ -77,7 +79,8 @@ pub trait ReplyOptionWriter<C> {
     fn sub_options(octets: &[u8]) -> &[u8];
 }
 
-/// Writes all configured options that a client is to get. `scopes` come in order of precedence.
+/// Writes all configured options that a client gets, those of vendors included. `scopes` come in
+/// order of precedence.
 pub fn put_all<'l, C, I, L, J, W>(
     scopes: impl Fn() -> L,
     selection: &OptionSelection<'_, I>,
@@ -113,7 +116,8 @@ pub fn put_all<'l, C, I, L, J, W>(
     }
 }
 
-/// Passes the configured options of one code that are sent to `take`, one of each enterprise.
+/// Passes the configured options with one code that the client gets to `take`, one of each
+/// enterprise.
 fn each_enterprise<'l, C, I, L>(
     scopes: &impl Fn() -> L,
     selection: &OptionSelection<'_, I>,

@@ -1,5 +1,5 @@
-//! Effect of reservations on allocation (Kea reference §5.5): the address that the client has a
-//! claim to, and those that others have.
+//! Effect of reservations on DHCPv4 allocation (Kea reference §5.5): the address that the client
+//! has a claim to, and the addresses that others have a claim to.
 
 use core::net::Ipv4Addr;
 
@@ -10,16 +10,16 @@ use crate::hosts::{HostIndex, ReservationScope};
 use crate::links::PoolLocation;
 use crate::prefixes::SubnetIndex;
 
-/// Subnet and pool in which an address is leased.
+/// Subnet and pool in which a DHCPv4 address is leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressLocation {
-    /// Subnet of the address.
+    /// Subnet in which the address is leased.
     pub subnet: SubnetIndex,
-    /// Pool of the address; a reserved address may lie in none.
+    /// Pool that contains the address; `None` for a reserved address outside of pools.
     pub pool: Option<PoolIndex>,
 }
 
-/// Address that is reserved for the client.
+/// Claim of a client to an address that is reserved for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) address: Ipv4Addr,
@@ -27,14 +27,15 @@ pub(super) struct Claim {
 }
 
 impl Transaction<'_> {
-    /// Returns the subnets of the client's link that serve it, beginning with `first`.
+    /// Returns the subnets of the client's link that serve the client, beginning with `first`.
     pub(super) fn open_subnets(&self, first: SubnetIndex) -> impl Iterator<Item = SubnetIndex> {
         let snapshot = self.snapshot;
         let open = |subnet: &SubnetIndex| snapshot.admits(*subnet, &self.client_facts.classes);
         snapshot.link_subnets(first).iter().copied().filter(open)
     }
 
-    /// Returns the addresses that the client may have a claim to, whatever lease it has.
+    /// Returns the addresses that the client may have a claim to, independent of the leases that it
+    /// has.
     pub(super) fn possible_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let hosts = &self.client_facts.client_hosts;
         let all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
@@ -45,7 +46,7 @@ impl Transaction<'_> {
         self.hosts.get(host).addresses().next()
     }
 
-    /// Returns the client's host in `subnet` itself, where such hosts count.
+    /// Returns the client's host in `subnet` itself, where the hosts of the subnet count.
     fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         if !self.snapshot.subnet(subnet).reservation_modes.in_subnet {
             return None;
@@ -53,9 +54,9 @@ impl Transaction<'_> {
         self.client_facts.client_hosts.host_in_subnet(subnet)
     }
 
-    /// Returns the address that the client has a claim to. Reservations of the subnet where it has
-    /// a lease go first, then those of the others in turn, where they have an address; otherwise
-    /// the global one counts where it fits.
+    /// Returns the client's claim to a reserved address, if it has any. Reservations of the subnet
+    /// where it has a lease go first, then those of the others in turn, where they have an address;
+    /// otherwise the global one counts where it fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
         if self.client_facts.client_hosts.is_empty() {
@@ -83,7 +84,7 @@ impl Transaction<'_> {
         Some(self.claim_to(subnet, address))
     }
 
-    /// Returns the addresses of further reservations of the client in pools of its link. In a
+    /// Returns the addresses of the client's further reservations in pools of its link. In a
     /// subnet, the first host that its identifiers lead to counts, but no other client may have the
     /// addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
@@ -105,7 +106,7 @@ impl Transaction<'_> {
         Claim { address, location: AddressLocation { subnet, pool } }
     }
 
-    /// Returns the pool of the client's link that has `address`. The result is cached, since
+    /// Returns the pool of the client's link that contains `address`. The result is cached, since
     /// callers repeat the same address.
     fn pool_on_link(&self, address: Ipv4Addr) -> Option<PoolLocation> {
         if let Some((last_address, location)) = self.last_pool_lookup.get()
@@ -118,7 +119,8 @@ impl Transaction<'_> {
         location
     }
 
-    /// Returns the subnet and pool from which the client may get `address`.
+    /// Returns the subnet and pool from which the client may get `address`; `None` when no pool
+    /// that is open to it contains the address.
     pub(super) fn location_in_pool(&self, address: Ipv4Addr) -> Option<AddressLocation> {
         let PoolLocation { pool, subnet } = self.pool_on_link(address)?;
         let is_admitted =
@@ -161,8 +163,8 @@ impl Transaction<'_> {
         owners.peek().is_some() && !owners.any(|host| self.identifiers.matches_host(hosts, host))
     }
 
-    /// Returns the addresses that a look-up has found to be reserved for the client. The lease
-    /// table may not know yet that clients may have them.
+    /// Returns the addresses that a host look-up outside of the configuration has found to be
+    /// reserved for the client. The lease table may not know yet that clients may have them.
     pub(super) fn looked_up_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let is_cached = |host: &HostIndex| matches!(host, HostIndex::Cached(_));
         let in_subnets =
@@ -195,8 +197,8 @@ impl Transaction<'_> {
         if self.hosts.has_missed() { None } else { stray }
     }
 
-    /// Returns the subnet on the link of `near` that `address` belongs to: that of its pool, else
-    /// the first that contains it.
+    /// Returns the subnet on the link of `near` that `address` belongs to: the subnet of its pool,
+    /// else the first subnet that contains the address.
     fn subnet_with(&self, near: SubnetIndex, address: Ipv4Addr) -> Option<SubnetIndex> {
         let snapshot = self.snapshot;
         let pooled = snapshot.find_pool(near, address).map(|location| location.subnet);

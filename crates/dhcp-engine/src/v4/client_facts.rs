@@ -1,5 +1,5 @@
-//! Facts about a client before its leases are looked up: its classes and its hosts, in the order in
-//! which Kea determines them (reference §2.2).
+//! Facts about a DHCPv4 client before its leases are looked up: its classes and its hosts, in the
+//! order in which Kea determines them (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::identity::CLIENT_ID_MAX;
@@ -16,21 +16,21 @@ use crate::prefixes::SubnetIndex;
 
 /// Type of client identifiers that hold a DUID after an IAID (RFC 4361 §6.1).
 const DUID_TYPE: u8 = 255;
-/// Position of the DUID in such a client identifier.
+/// Position of the DUID in a client identifier of type [`DUID_TYPE`], in bytes.
 const DUID_AT: usize = 5;
 /// Type of the client identifiers that the flex-id hook makes.
 const FLEX_ID_TYPE: u8 = 0;
 
-/// Scratch memory of transactions, which keep nothing of it for the next message.
+/// Scratch memory of a shard's DHCPv4 transactions, which keep nothing of it for the next message.
 #[derive(Debug, Default)]
 pub struct Dhcp4TransactionScratch {
-    /// Fetched facts.
+    /// Facts that the transaction fetched from the lease store.
     pub facts: Facts,
-    /// Facts about the client.
+    /// Facts about the client before its leases are looked up.
     pub client_facts: Dhcp4ClientFacts,
-    /// Value of the flex-id hook's expression.
+    /// Value of the flex-id hook's expression for the message.
     pub flex: FlexIdValue,
-    /// Relay agent information from the client's lease.
+    /// Relay agent information that the client's lease stores.
     pub stored_relay_information: StoredRelayInformation,
 }
 
@@ -39,12 +39,13 @@ pub struct Dhcp4TransactionScratch {
 pub struct FlexIdValue {
     workspace: Workspace,
     octets: Vec<u8>,
-    /// Client identifier that replaces the client's own; empty when none does.
+    /// Client identifier that replaces the client's own; empty when the flex-id hook does not
+    /// replace it.
     client_id: Vec<u8>,
 }
 
 impl FlexIdValue {
-    /// Evaluates the expression for a message.
+    /// Evaluates the flex-id hook's expression for a message.
     pub(super) fn evaluate(
         &mut self,
         snapshot: &Snapshot,
@@ -68,7 +69,8 @@ impl FlexIdValue {
         }
     }
 
-    /// Returns the client identifier that replaces the client's own.
+    /// Returns the client identifier that replaces the client's own; `None` when the flex-id hook
+    /// does not replace it.
     ///
     /// # Errors
     ///
@@ -82,26 +84,26 @@ impl FlexIdValue {
     }
 }
 
-/// Facts about the current client. Each shard has one; it grows to the needs of the configuration
-/// and then allocates nothing.
+/// Facts about the DHCPv4 client whose message is being served. Each shard has one; it grows to the
+/// needs of the configuration and then allocates nothing.
 #[derive(Debug, Default)]
 pub struct Dhcp4ClientFacts {
-    /// Classes of the client.
+    /// Client classes that the client is in.
     pub(super) classes: ClassSet,
     class_workspace: Workspace,
-    /// Hosts of the client.
+    /// Hosts with reservations for the client.
     pub(super) client_hosts: ClientHosts,
-    /// Pools that the client may use, in order, when it may not use all.
+    /// Pools that the client may use, in order, when it may not use all of its link.
     pub(super) pools: Vec<PoolIndex>,
     /// User context that the client's lease stores under `store-extended-info`; empty when none.
     pub(super) user_context: String,
-    /// Name of the client.
+    /// Name of the client in the reply and in the lease.
     pub(super) name: ClientName,
-    /// Omissions from the client's lease, apart from those of the name.
+    /// Omissions from the client's lease because of size limits, apart from those of the name.
     pub(super) omissions: Omissions,
 }
 
-/// Returns the identifiers by which the host of the message in `view` is looked up.
+/// Returns the identifiers by which the client's host is looked up, from the message in `view`.
 pub(super) fn identifiers<'m>(
     snapshot: &Snapshot,
     view: &PacketView4<'m>,
@@ -114,7 +116,7 @@ pub(super) fn identifiers<'m>(
     })
 }
 
-/// Returns the identifier of this kind that a message has for host look-ups.
+/// Returns the bytes of the identifier of this kind that a message has for host look-ups.
 pub(super) fn octets_of<'m>(
     kind: IdentifierKind,
     message: &'m Message<'_>,
@@ -136,7 +138,8 @@ pub(super) fn octets_of<'m>(
 }
 
 impl Dhcp4ClientFacts {
-    /// Discards the facts about the previous client, and determines the classes that need no host.
+    /// Discards the facts about the previous client, and determines the classes of the message that
+    /// need no host.
     ///
     /// # Errors
     ///
@@ -155,7 +158,7 @@ impl Dhcp4ClientFacts {
         self.admit()
     }
 
-    /// Looks up the global host when it counts before the subnet is known.
+    /// Looks up the client's global host when it counts before the subnet is known.
     ///
     /// # Errors
     ///
@@ -213,7 +216,7 @@ impl Dhcp4ClientFacts {
     }
 
     /// Adds the classes that depend on the client's subnet and pool, once these are known: those of
-    /// the host there, and the additional ones of pool, subnet and network.
+    /// the host in the subnet, and the additional ones of pool, subnet and network.
     pub(super) fn settle(
         &mut self,
         snapshot: &Snapshot,
@@ -270,7 +273,8 @@ impl Dhcp4ClientFacts {
         self.client_hosts.find(hosts, modes, open, identifiers, has_global_host);
     }
 
-    /// Puts the client in the classes of a host, and repeats the tests that may depend on them.
+    /// Puts the client in the classes of its host, and repeats the class tests that may depend on
+    /// them.
     fn join(
         &mut self,
         snapshot: &Snapshot,

@@ -1,6 +1,6 @@
-//! Decisions, given the facts: pure functions from a transaction and its facts to a decision.
+//! Decisions of DHCPv4 transactions: pure functions from a transaction and its facts to a decision.
 //!
-//! They follow RFC 2131 §4.3; where Kea deviates, they follow reference §5.3 and §5.5.
+//! They follow RFC 2131 §4.3; where Kea deviates, they follow Kea reference §5.3 and §5.5.
 
 use core::net::Ipv4Addr;
 
@@ -17,27 +17,27 @@ use super::transaction::Transaction;
 use crate::prefixes::SubnetIndex;
 use crate::repeat::remaining_s;
 
-/// Decision that the facts lead to.
+/// Decision that the facts of a DHCPv4 transaction lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// Send this reply; the epoch is that of the slot that was read.
+    /// Send a reply with these terms; the epoch is that of the slot that was read.
     Reply(ReplyTerms, u64),
-    /// Change a slot and end the client's lease of another, then reply (or stay silent).
+    /// Change a slot and end the client's lease of another slot, then reply (or stay silent).
     Change {
         change_of: SlotView,
         action: ProposedAction,
         gives_up: Option<SlotView>,
         reply: Option<ReplyTerms>,
     },
-    /// Fetch a free address first.
+    /// Fetch a free address, then decide again.
     NeedCandidate,
-    /// Run the message again after this epoch.
+    /// Run the message again after this row epoch has settled.
     Wait(u64),
-    /// Send no reply, and count the reason.
+    /// Send no reply to the message, and count this reason.
     Drop(DropReason),
 }
 
-/// Form of an [`Action`] that does not borrow the lease's texts yet.
+/// Action on a slot, in a form that does not borrow the lease's texts yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProposedAction {
     Plain(Action<'static>),
@@ -65,9 +65,9 @@ impl ProposedAction {
         }
     }
 
-    /// Returns the identity that the slot is changed for. It lacks the client identifier in a
-    /// subnet where client identifiers do not count, so that the lease is stored without one, as in
-    /// Kea.
+    /// Returns the client's identity under which the slot is changed. It lacks the client
+    /// identifier in a subnet where client identifiers do not count, so that the lease is stored
+    /// without one, as in Kea.
     pub(super) fn identity<'m>(&self, transaction: &Transaction<'m>) -> Identity<'m> {
         let subnet = match self {
             Self::Plain(_) => None,
@@ -81,11 +81,11 @@ impl ProposedAction {
     }
 }
 
-/// Decision, with a reservation conflict that the facts show.
+/// Decision of a DHCPv4 transaction, with a reservation conflict that the facts show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecisionWithConflict {
     pub(super) decision: Decision,
-    /// Subnet of the reserved address that another client has in use.
+    /// Subnet of the client's reserved address, when another client has the address in use.
     pub(super) conflict: Option<SubnetIndex>,
 }
 
@@ -121,8 +121,8 @@ pub(super) fn decide(
     DecisionWithConflict { decision, conflict }
 }
 
-/// Returns the client's running lease on its link, which a reply may repeat: the transaction makes
-/// the name for it before it decides anything.
+/// Returns the address and location of the client's running lease on its link, which a reply may
+/// repeat: the transaction makes the name for this lease before any decision.
 pub(super) fn running(
     transaction: &Transaction<'_>,
     now: Now,
@@ -139,7 +139,8 @@ pub(super) fn running(
     running.find_map(|slot| Some((slot.address, decider.location_of(slot.address)?)))
 }
 
-/// Transaction with its facts and its claim, over which the decisions are made.
+/// Transaction with its facts and its claim to a reserved address, over which the DHCPv4 decisions
+/// are made.
 struct LeaseDecider<'c, 'm> {
     transaction: &'c Transaction<'m>,
     now: Now,
@@ -249,7 +250,7 @@ impl LeaseDecider<'_, '_> {
     }
 
     /// Decides on a REQUEST that names no address: grants the address reserved for the client, the
-    /// one that it has or was offered, else a new one.
+    /// address that it has or was offered, else a new one.
     fn request_any(&self) -> Decision {
         if let Some((slot, location)) = self.candidate() {
             return self.lease(slot, location);
@@ -261,8 +262,8 @@ impl LeaseDecider<'_, '_> {
         choice.map_or(Decision::NeedCandidate, |(slot, location)| self.lease(slot, location))
     }
 
-    /// Decides on an INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards unknown clients unless we
-    /// are authoritative.
+    /// Decides on a REQUEST of a client in INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards
+    /// unknown clients unless the server is authoritative.
     fn reboot(&self, address: Ipv4Addr) -> Decision {
         let transaction = self.transaction;
         let on_link = |address| {
@@ -338,8 +339,9 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    /// Returns true if the client can have `slot`, which is reserved for it. An offer to another
-    /// client does not bind: the same client may have sent the DISCOVER under another identifier.
+    /// Returns true if the client can have `slot`, whose address is reserved for it. An offer to
+    /// another client does not bind: the same client may have sent the DISCOVER under another
+    /// identifier.
     fn is_claimable(&self, slot: SlotView) -> bool {
         slot.is_available(self.now) || slot.occupancy == SlotOccupancy::Held
     }
@@ -349,15 +351,15 @@ impl LeaseDecider<'_, '_> {
         self.facts.address_slots.iter().flatten().find(|slot| slot.address == address).copied()
     }
 
-    /// Returns the subnet and pool in which the client may have `address`: where it is reserved for
-    /// it, or in a pool.
+    /// Returns the subnet and pool in which the client may have `address`: where the address is
+    /// reserved for it, or in a pool.
     fn location_of(&self, address: Ipv4Addr) -> Option<AddressLocation> {
         let claimed = self.claim.filter(|claim| claim.address == address);
         claimed.map(|claim| claim.location).or_else(|| self.transaction.location_in_pool(address))
     }
 
-    /// Returns the client's best slot on this link: a running lease, a hold, an ended lease, or the
-    /// memory of one.
+    /// Returns the client's best slot on its link, with the location: a running lease, a hold, an
+    /// ended lease, or the memory of one.
     fn own_slot(&self) -> Option<(SlotView, AddressLocation)> {
         let rank = |slot: &SlotView| match slot.occupancy {
             SlotOccupancy::Leased if !slot.is_available(self.now) => 0,
@@ -373,7 +375,7 @@ impl LeaseDecider<'_, '_> {
             .min_by_key(|(slot, _)| (rank(slot), slot.address))
     }
 
-    /// Returns the address of a further reservation of the client, once no other address is left.
+    /// Returns the slot of a further reservation of the client, once no other address is left.
     fn further(&self) -> Option<(SlotView, AddressLocation)> {
         let transaction = self.transaction;
         if !transaction.wants_further_reserved() {
@@ -396,7 +398,8 @@ impl LeaseDecider<'_, '_> {
         Some((slot, self.transaction.location_in_pool(slot.address)?))
     }
 
-    /// Returns the subnet of the reserved address, when another client has the address in use.
+    /// Returns the subnet of the client's reserved address, when another client has the address in
+    /// use.
     fn conflict(&self) -> Option<SubnetIndex> {
         let claim = self.claim?;
         let slot = self.slot(claim.address)?;
@@ -404,7 +407,7 @@ impl LeaseDecider<'_, '_> {
         is_in_use.then_some(claim.location.subnet)
     }
 
-    /// Returns the client's running lease on this link other than `slot`: one client, one lease.
+    /// Returns the client's running lease on its link other than `slot`: one client, one lease.
     fn other_lease(&self, slot: SlotView) -> Option<SlotView> {
         let (snapshot, selected) = (self.transaction.snapshot, self.transaction.subnet?);
         let is_other = |mine: &&SlotView| {
@@ -416,8 +419,8 @@ impl LeaseDecider<'_, '_> {
         self.facts.client_slots().find(is_other).copied()
     }
 
-    /// Returns the seconds left, when the lease is young enough to be repeated instead of renewed
-    /// and a renewal would write it unchanged (Kea reference §5.2).
+    /// Returns the seconds that are left of the lease in `slot`, when the lease is young enough to
+    /// be repeated instead of renewed and a renewal would write it unchanged (Kea reference §5.2).
     fn repeatable_s(
         &self,
         slot: SlotView,

@@ -1,4 +1,4 @@
-//! Destination of a reply (RFC 2131 §4.1, last paragraphs).
+//! Destination of a DHCPv4 reply (RFC 2131 §4.1, last paragraphs).
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -7,40 +7,40 @@ use dhcp_wire::v4::{BROADCAST_FLAG, Message, relay};
 use super::Ingress;
 use super::reply::{ReplyKind, ReplyTerms};
 
-/// UDP port of servers and relays (RFC 2131 §4.1).
+/// UDP port of DHCPv4 servers and relay agents (RFC 2131 §4.1).
 pub const SERVER_PORT: u16 = 67;
-/// UDP port of clients.
+/// UDP port of DHCPv4 clients (RFC 2131 §4.1).
 pub const CLIENT_PORT: u16 = 68;
 
 /// Hardware type of Ethernet (RFC 1700), whose addresses have six bytes.
 const ETHERNET: u8 = 1;
 
-/// Destination of a reply.
+/// Destination of a DHCPv4 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// The relay, on the server port.
+    /// Relay agent, on the server port.
     Relay(SocketAddrV4),
-    /// The client at an address that it already has.
+    /// Client at an address that it already has.
     Client(SocketAddrV4),
-    /// The client at an address that it already has, past the relay agent that the message came
+    /// Client at an address that it already has, past the relay agent that the message came
     /// through: the hardware address of the message's frame is not the client's.
     PastRelay(SocketAddrV4),
-    /// The client at the address that it gets with this reply. The client does not answer ARP for
-    /// that address yet, so the frame must have the client's hardware address.
+    /// Client at the address that it gets with this reply. The client does not answer ARP for that
+    /// address yet, so the frame must have the client's hardware address.
     Hardware {
-        /// The client's Ethernet address.
+        /// Ethernet address of the client.
         mac: [u8; 6],
-        /// `yiaddr` and the client port.
+        /// Address in `yiaddr`, with the client port.
         address: SocketAddrV4,
     },
-    /// All stations of the link that the message came over, on the client port.
+    /// All stations of the link that the message was received over, on the client port.
     Broadcast,
 }
 
 impl Destination {
-    /// Returns the destination: the relay if there is one; else all stations, when the reply is a
-    /// NAK; else `ciaddr` (for an INFORM without it, the address it came from); else the one that
-    /// the broadcast flag selects.
+    /// Returns the destination of the reply to `message`: the relay agent if there is one; else all
+    /// stations, when the reply is a DHCPNAK; else `ciaddr` (for an INFORM without it, the source
+    /// address of the datagram); else the destination that the broadcast flag selects.
     #[must_use]
     pub fn for_reply(message: &Message<'_>, ingress: Ingress, terms: &ReplyTerms) -> Self {
         let (relay, client) = (message.giaddr(), message.ciaddr());

@@ -1,5 +1,5 @@
-//! Grant of a client: the terms of its lease and the scopes whose options its reply carries, by its
-//! host, its classes and its subnet and pool (reference §1.4, §5.8).
+//! Grant of a DHCPv4 client: the terms of its lease and the scopes whose options its reply carries,
+//! by its host, its classes and its subnet and pool (Kea reference §1.4, §5.8).
 
 use core::net::Ipv4Addr;
 
@@ -19,13 +19,13 @@ use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Returns true if the client speaks BOOTP.
+    /// Returns true if the client of the message speaks BOOTP.
     #[must_use]
     pub fn is_bootp(&self) -> bool {
         self.view.message.message_type().is_none()
     }
 
-    /// Makes the name that the client has with `address` in `location`.
+    /// Chooses the name that the client has with `address` in `location`.
     pub(super) fn choose_name(&mut self, location: AddressLocation, address: Ipv4Addr) {
         let reserved = self.host_terms(location.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(location.subnet, location.pool);
@@ -39,7 +39,8 @@ impl<'m> Transaction<'m> {
         omissions
     }
 
-    /// Returns the relay agent information that a lease in `subnet` stores.
+    /// Returns the user context with relay agent information that the client's lease in `subnet`
+    /// stores.
     pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
         let keeps = self.snapshot.subnet(subnet).stores_extended_info;
         if keeps { &self.client_facts.user_context } else { "" }
@@ -51,7 +52,7 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Returns the terms that the client gets.
+    /// Returns the terms of the lease that the client gets.
     pub(super) fn terms(
         &self,
         now: Now,
@@ -69,8 +70,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the lifetime in `subnet`, in seconds: within the limits of the first class that has
-    /// any, else of the subnet; the shortest when the subnet is nearly full.
+    /// Returns the lifetime of the client's lease in `subnet`, in seconds: within the limits of the
+    /// first class that has any, else of the subnet; the shortest when the subnet is nearly full.
     fn lifetime_s(&self, now: Now, slot: &SlotView, subnet: SubnetIndex) -> u32 {
         if self.is_bootp() {
             return INFINITE_LIFETIME_S;
@@ -98,15 +99,15 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Returns the lifetime of the lease that an offer in `subnet` makes, in seconds; `None` when
-    /// an offer makes none.
+    /// Returns the lifetime of the lease that a DHCPOFFER in `subnet` makes, in seconds; `None`
+    /// when an offer makes none.
     pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
         let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
         let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
         Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
     }
 
-    /// Returns the terms of the client's classes, in the order of assignment.
+    /// Returns the compiled terms of the client's classes, in the order of assignment.
     pub(super) fn class_terms(&self) -> impl Iterator<Item = &'m CompiledClassTerms4> {
         let snapshot = self.snapshot;
         self.client_facts.classes.iter().filter_map(|class| snapshot.class(class))
@@ -128,7 +129,8 @@ impl<'m> Transaction<'m> {
         near.into_iter().flatten().chain(classes).chain([&snapshot.options])
     }
 
-    /// Returns the terms of the client's host that counts in `subnet`.
+    /// Returns the terms of the client's host that counts in `subnet`; `None` when the client has
+    /// none there.
     pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
         let host = self
             .client_facts
@@ -137,8 +139,8 @@ impl<'m> Transaction<'m> {
         self.hosts.terms(host)
     }
 
-    /// Evaluates the classes that depend on the subnet and pool of the reply, and makes the
-    /// client's name there.
+    /// Evaluates the client classes that depend on the subnet and pool of the reply, and chooses
+    /// the client's name there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
             let pool = reply.terms.location.and_then(|location| location.pool);

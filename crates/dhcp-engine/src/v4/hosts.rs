@@ -1,4 +1,4 @@
-//! Reservations of DHCPv4 hosts: one address, and boot fields.
+//! Reservations of DHCPv4 hosts: one address for each, and boot fields.
 
 use core::net::Ipv4Addr;
 
@@ -8,14 +8,15 @@ use dhcp_lease::v4::V4;
 
 use crate::hosts::ReservationProtocol;
 
-/// Boot fields of a host in replies, with precedence over those of subnets and classes.
+/// Boot fields that a scope sets for replies, such as those of a host, which have precedence over
+/// those of subnets and classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootTerms {
-    /// `siaddr`.
+    /// Address of the next boot server (`siaddr`); `None` when not set.
     pub next_server: Option<Ipv4Addr>,
-    /// `sname`; empty when not set.
+    /// Name of the boot server (`sname`); empty when not set.
     pub server_hostname: Box<str>,
-    /// `file`; empty when not set.
+    /// Name of the boot file (`file`); empty when not set.
     pub boot_file_name: Box<str>,
 }
 

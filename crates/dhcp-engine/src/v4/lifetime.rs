@@ -1,10 +1,10 @@
-//! Lifetimes of leases, and the times at which clients renew them.
+//! Lifetimes of DHCPv4 leases, and the times at which clients renew them.
 
 use dhcp_config::v4::Lifetime;
 
 use super::snapshot::Subnet;
 
-/// Returns the lifetime within `limits`, in seconds, of a client that requests `requested_s`
+/// Returns the lifetime within `limits`, in seconds, of a lease whose client requests `requested_s`
 /// (option 51); 0 requests none.
 pub(super) fn granted_s(limits: &Lifetime, requested_s: Option<u32>) -> u32 {
     match requested_s {
@@ -14,8 +14,8 @@ pub(super) fn granted_s(limits: &Lifetime, requested_s: Option<u32>) -> u32 {
     }
 }
 
-/// Returns T1 and T2 (Kea reference §5.8): explicit ones when they are in order, else calculated
-/// ones when the calculation is enabled.
+/// Returns T1 and T2 of a lease in seconds (Kea reference §5.8): the configured ones, else
+/// calculated ones when the calculation is enabled; `None` for one that is 0 or out of order.
 pub(super) fn timers_s(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
     let part = |part: f64| (f64::from(lifetime_s) * part).round() as u32;
     let rebind_s = subnet

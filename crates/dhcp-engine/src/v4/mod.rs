@@ -1,4 +1,4 @@
-//! DHCPv4: snapshot, transaction, reply.
+//! Service of DHCPv4: snapshot, transaction, reply.
 
 pub mod client_facts;
 pub mod destination;
@@ -42,28 +42,32 @@ pub type Shard<S> = crate::shard::Shard<V4, S>;
 /// Counters of a DHCPv4 shard.
 pub type ShardCounters = crate::counters::ShardCounters<V4>;
 
-/// Ingress of a message: where it came in.
+/// Ingress of a DHCPv4 message: the addresses and the interface at which it was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
-    /// Sender of the datagram: a relay, or a client, from 0.0.0.0 while it has no address.
+    /// Address of the datagram's sender: a relay agent, or a client, which sends from 0.0.0.0 while
+    /// it has no address.
     pub source: SocketAddrV4,
-    /// Server's own address that the message was sent to, or that its interface has: the server
+    /// Address of the server that the message was sent to, or that its interface has: the server
     /// identifier of the replies.
     pub local: Ipv4Addr,
-    /// Index of the interface that the message came through; 0 when unknown.
+    /// Index of the interface that the message was received through; 0 when unknown.
     pub interface: u32,
-    /// True if the message was sent to 255.255.255.255 or to all stations of a network.
+    /// True if the message was sent to 255.255.255.255 or to the broadcast address of a network.
     pub is_broadcast: bool,
-    /// Number of the driver's socket that the message came through; the reply leaves through the
-    /// same, or through another one that reaches the destination over the same interface.
+    /// Number of the driver's socket that the message was received from; the reply leaves through
+    /// the same socket, or through another one that reaches the destination over the same
+    /// interface.
     pub listener_index: u16,
-    /// Hardware address that the frame came from, where the driver knows it: a client's, or that of
-    /// the router or relay agent that forwarded it. A reply to an address goes there without ARP.
+    /// Hardware address that the frame was sent from, where the driver knows it: a client's, or
+    /// that of the router or relay agent that forwarded the message. A reply to an address goes
+    /// there without ARP.
     pub mac: Option<[u8; 6]>,
 }
 
 impl Ingress {
-    /// Returns the ingress of a unicast datagram from `source`, which may be anywhere.
+    /// Returns the ingress of a unicast datagram from `source`, at any distance, to the server's
+    /// address `local`.
     #[must_use]
     pub const fn routed(source: SocketAddrV4, local: Ipv4Addr) -> Self {
         Self { source, local, interface: 0, is_broadcast: false, listener_index: 0, mac: None }

@@ -1,6 +1,6 @@
-//! Name of a client: the content of its options 12 and 81, the name in the reply and the name in
-//! its lease (RFC 4702; Kea reference §5.9). The server does not update DNS, so the answer to
-//! option 81 is always that the server makes no updates.
+//! Name of a DHCPv4 client: the content of its options 12 and 81, the name in the reply and the
+//! name in its lease (RFC 4702; Kea reference §5.9). The server does not update DNS, so the answer
+//! to option 81 is always that the server makes no updates.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -11,73 +11,73 @@ use super::claim::AddressLocation;
 use crate::client_name::{self, NameTerms};
 use crate::omission::{Omission, Omissions};
 
-/// Flag: the server decides otherwise than the client wants (RFC 4702 §2.1).
+/// Flag O of option 81: the server decides otherwise than the client wants (RFC 4702 §2.1).
 const FLAG_O: u8 = 2;
-/// Flag: the name is encoded as labels.
+/// Flag E of option 81: the name is encoded as labels (RFC 4702 §2.1).
 const FLAG_E: u8 = 4;
-/// Flag: the server makes no entry.
+/// Flag N of option 81: the server makes no DNS update (RFC 4702 §2.1).
 const FLAG_N: u8 = 8;
 
-/// Source of a client's name.
+/// Option of the message that a client's name is from, and its form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ClientNameSource {
-    /// The client sends no name.
+    /// No option: the client sends no name.
     #[default]
     Nothing,
-    /// The name that the client sends is invalid.
+    /// Option with an invalid name.
     Nonsense,
-    /// The name is empty: the client wants one.
+    /// Option with an empty name: the client requests one.
     Empty,
-    /// The client sends a host name (option 12), of one label or more.
+    /// Option 12 with a host name of one label or more.
     HostName { is_partial: bool },
-    /// The client sends the labels of option 81, without the end of the name or with it.
+    /// Option 81 with the labels of a name, without the end of the name or with it.
     Labels { is_partial: bool },
 }
 
-/// Client name after its characters were replaced.
+/// Form of a client's name after its characters were replaced.
 enum CleanedName {
-    /// The result is empty or no name.
+    /// Empty text, or no name.
     Invalid,
-    /// The root alone: the client wants a name.
+    /// Root name alone: the client requests a name.
     Root,
-    /// A name without its end, which a suffix may complete.
+    /// Name without its end, which a suffix may complete.
     Partial,
-    /// A whole name.
+    /// Whole name, with its end.
     Whole,
 }
 
-/// Fields of an option 81 that the answer repeats, and the answer's flags.
+/// Fields of the client's option 81 that the server's option 81 repeats, and the flags of the
+/// latter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FqdnAnswerFields {
     flags: u8,
     codes: [u8; 2],
 }
 
-/// Name of the current client. Each shard has one; it grows to the longest and then allocates
-/// nothing.
+/// Name of the DHCPv4 client whose message is being served. Each shard has one; it grows to the
+/// longest and then allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct ClientName {
     source: ClientNameSource,
-    /// Name that the client sends: a host name as it was sent, or labels in lower case, a dot after
-    /// each.
+    /// Name that the client sends: a host name as sent, or labels in lower case, a dot after each.
     raw: Vec<u8>,
-    /// Name that the client sends, after its characters were replaced by the rules of the last
-    /// location.
+    /// Name that the client sends, after its characters were replaced by the rules of the location
+    /// chosen last.
     cleaned_text: String,
-    /// Name of the client in the last location.
+    /// Name that the client has in the location chosen last.
     text: String,
     fqdn: Option<FqdnAnswerFields>,
-    /// True if the reply has an option for the name.
+    /// True if the reply has an option for the client's name.
     is_answered: bool,
-    /// True if the name is generated from the client's address.
+    /// True if the name is generated from the address that the client gets.
     is_generated: bool,
-    /// Part that the name lacks.
+    /// Part that is left out of the name because of a size limit.
     omission: Option<Omission>,
     chosen_for: Option<(AddressLocation, Ipv4Addr)>,
 }
 
 impl ClientName {
-    /// Discards the name of the previous client, and reads the name in `message`.
+    /// Discards the name of the previous client, and reads the client's name in `message`.
     pub(super) fn begin(&mut self, message: &Message<'_>) {
         self.raw.clear();
         self.text.clear();
@@ -134,7 +134,8 @@ impl ClientName {
         ClientNameSource::HostName { is_partial: !has_several_labels(&self.raw) }
     }
 
-    /// Replaces characters in the name that the client sends, by the rules of `terms`.
+    /// Replaces characters in the name that the client sends, by the rules of `terms`, and returns
+    /// the form of the result.
     fn clean(&mut self, terms: &NameTerms) -> CleanedName {
         let cleaned_text = &mut self.cleaned_text;
         if let ClientNameSource::Labels { is_partial } = self.source {
@@ -157,9 +158,9 @@ impl ClientName {
         }
     }
 
-    /// Makes the name that the client has with `address` in `location`, where `reserved` is the
-    /// name reserved for it: this, else its own, else one generated from its address when `terms`
-    /// or the client require that.
+    /// Chooses the name that the client has with `address` in `location`: the name `reserved` for
+    /// it, else its own, else one generated from the address when `terms` or the client require
+    /// that.
     pub(super) fn choose(
         &mut self,
         location: AddressLocation,
@@ -230,13 +231,13 @@ impl ClientName {
         }
     }
 
-    /// Returns true if the name was made for `address` in `location`.
+    /// Returns true if the name was chosen for `address` in `location`.
     pub(super) fn is_chosen_for(&self, location: AddressLocation, address: Ipv4Addr) -> bool {
         self.chosen_for == Some((location, address))
     }
 
-    /// Returns the name of the client in the location of the last [`Self::choose`]; empty when it
-    /// has none.
+    /// Returns the name of the client in the location of the last [`Self::choose`]; empty when the
+    /// client has none.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -247,21 +248,21 @@ impl ClientName {
         (!self.is_generated).then_some(&self.text)
     }
 
-    /// Adds the omission of the name to `omissions`.
+    /// Adds the omission from the name, if any, to `omissions`.
     pub(super) const fn note(&self, omissions: &mut Omissions) {
         if let Some(omission) = self.omission {
             omissions.note(omission);
         }
     }
 
-    /// Returns the largest length of the name option in the reply, in bytes.
+    /// Returns the largest length of the reply's option for the client's name, in bytes.
     pub(super) const fn len_max(&self) -> usize {
         // The option has flags and two codes, and a length before the first label and one after the
         // last.
         self.text.len() + 5
     }
 
-    /// Writes the name option of the reply, if there is one; returns its code.
+    /// Writes the option for the client's name into the reply, if there is one; returns its code.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) -> Option<u8> {
         if !self.is_answered || self.text.is_empty() {
             return None;

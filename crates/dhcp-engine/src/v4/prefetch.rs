@@ -1,5 +1,5 @@
-//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
-//! does not consider classes, which may decide the subnet.
+//! Prefetch of the memory that a DHCPv4 message will need, before it is served. The result is a
+//! guess: it does not consider classes, which may decide the subnet.
 
 use base::Prefetch;
 use dhcp_lease::v4::V4;
@@ -12,7 +12,7 @@ use crate::hosts::{HostHashes, Identifiers};
 use crate::prefixes::SubnetIndex;
 use crate::protocol::LookupGuess;
 
-/// Prefetches for a message; see
+/// Prefetches the memory that a message will need; see
 /// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch).
 pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     snapshot: &Snapshot,

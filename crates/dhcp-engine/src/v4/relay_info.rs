@@ -1,12 +1,12 @@
-//! Relay agent information about a client, as leases store it under `store-extended-info` (Kea
-//! reference §5.10): a JSON text in Kea's form and spelling.
+//! Relay agent information about a DHCPv4 client, as leases store it under `store-extended-info`
+//! (Kea reference §5.10): a JSON text in Kea's form and spelling.
 
 use dhcp_wire::v4::{Message, OptionValue, relay};
 
 use crate::hex::write_hex;
 
-/// Appends the user context of a lease that was given through a relay agent; nothing when the agent
-/// added no information. Sub-options are ordered by code.
+/// Appends to `target` the user context of a lease that was given through a relay agent; nothing
+/// when the agent added no information. Sub-options are ordered by code.
 pub(super) fn write(message: &Message<'_>, target: &mut String) {
     if let Some(value) = message.relay_agent_information() {
         write_value(value, target);

@@ -1,4 +1,4 @@
-//! Replies: their content and their bytes.
+//! Replies of DHCPv4: their content and their bytes.
 //!
 //! RFC 2131 §4.3.1 table 3 for the fields, RFC 2132 for the options, RFC 3046 §2.2 for echoing
 //! relay information, RFC 6842 for echoing the client identifier.
@@ -22,20 +22,22 @@ use crate::omission::{Omission, Omissions};
 use crate::options::{self, CodeSet, OptionSelection, ScopeOptions};
 use crate::prefixes::SubnetIndex;
 
-/// Length of the shortest reply, in bytes of UDP payload: BOOTP's vend field filled up (RFC 1542
-/// §2.1).
+/// Length of the shortest DHCPv4 reply, in bytes of UDP payload: BOOTP's vend field filled up (RFC
+/// 1542 §2.1).
 const REPLY_LEN_MIN: usize = 300;
 /// Length of the largest message that every client must accept (RFC 2131 §2), in bytes of UDP
 /// payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
-/// Options that replies carry even when the client does not request them (Kea reference §1.4).
+/// Codes of the options that replies carry even when the client does not request them (Kea
+/// reference §1.4).
 const ALWAYS_SENT: CodeSet = CodeSet::from_codes(&[
     option::ROUTER as u16,
     option::DOMAIN_NAME_SERVER as u16,
     option::DOMAIN_NAME as u16,
     option::SERVER_IDENTIFIER as u16,
 ]);
-/// Options that the transaction writes itself; configured ones with these codes are not added.
+/// Codes of the options that the transaction writes itself; configured ones with these codes are
+/// not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::LEASE_TIME as u16,
     option::MESSAGE_TYPE as u16,
@@ -44,7 +46,8 @@ const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::SUBNET_SELECTION as u16,
 ]);
 
-/// Options that BOOTP clients do not get (RFC 1533 §9), in addition to [`WRITTEN_BY_US`].
+/// Codes of the options that BOOTP clients do not get (RFC 1533 §9), in addition to
+/// [`WRITTEN_BY_US`].
 const DHCP_ONLY: CodeSet = CodeSet::from_codes(&[
     option::REQUESTED_IP_ADDRESS as u16,
     option::OPTION_OVERLOAD as u16,
@@ -56,9 +59,10 @@ const DHCP_ONLY: CodeSet = CodeSet::from_codes(&[
     option::REBINDING_TIME as u16,
 ]);
 
-/// Length of option 54, in bytes.
+/// Length of the option Server Identifier (54) with its code and length, in bytes.
 const SERVER_IDENTIFIER_LEN: usize = 6;
-/// Options that come first where not all fit: without them a client reaches no host.
+/// Codes of the options that come first where not all fit into the reply: without them a client
+/// reaches no host.
 const MOST_IMPORTANT: [u8; 6] = [
     option::IPV6_ONLY_PREFERRED,
     option::SERVER_IDENTIFIER,
@@ -68,45 +72,46 @@ const MOST_IMPORTANT: [u8; 6] = [
     option::DOMAIN_NAME,
 ];
 
-/// Treatment of options that do not fit.
+/// Treatment of options that do not fit into the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OversizeTreatment {
-    /// All options have to fit.
+    /// Failure: all options have to fit.
     All,
-    /// Options that do not fit are left out.
+    /// Omission: options that do not fit are left out.
     Chosen,
 }
 
-/// Kind of a reply.
+/// Kind of a DHCPv4 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyKind {
-    /// DHCPOFFER.
+    /// DHCPOFFER: the server offers an address.
     Offer,
-    /// DHCPACK of a lease.
+    /// DHCPACK that grants a lease.
     Ack,
-    /// DHCPACK of an INFORM: parameters only.
+    /// DHCPACK in answer to a DHCPINFORM: parameters only.
     InformAck,
-    /// DHCPNAK.
+    /// DHCPNAK: the server refuses the client's address.
     Nak,
 }
 
-/// Terms that a reply grants.
+/// Terms that a DHCPv4 reply grants to its client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplyTerms {
-    /// Kind of reply.
+    /// Kind of the reply.
     pub kind: ReplyKind,
-    /// `yiaddr`.
+    /// Address in `yiaddr`, which the client gets.
     pub address: Ipv4Addr,
-    /// Lifetime granted, in seconds.
+    /// Lifetime of the granted lease, in seconds.
     pub lifetime_s: u32,
-    /// Pool and subnet of the address.
+    /// Pool and subnet of the granted address.
     pub location: Option<AddressLocation>,
-    /// True if the lease is repeated instead of renewed, and `lifetime_s` is the rest of it.
+    /// True if the reply repeats the lease instead of renewing it, so that `lifetime_s` is the rest
+    /// of the lease.
     pub is_repeated: bool,
 }
 
 impl ReplyTerms {
-    /// Returns the terms of a reply that grants no address.
+    /// Returns the terms of a reply of `kind` that grants no address.
     #[must_use]
     pub const fn without_address(kind: ReplyKind) -> Self {
         Self {
@@ -118,27 +123,28 @@ impl ReplyTerms {
         }
     }
 
-    /// Returns the terms of the same lease with `remaining_s` left of it.
+    /// Returns the terms of the same lease with `remaining_s` left of it, as a reply that repeats
+    /// the lease has them.
     pub(super) const fn repeated(self, remaining_s: u32) -> Self {
         Self { lifetime_s: remaining_s, is_repeated: true, ..self }
     }
 }
 
-/// Decided reply.
+/// Decided DHCPv4 reply, not yet written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reply {
     /// Terms that the reply grants.
     pub terms: ReplyTerms,
-    /// Subnet that the message was selected into, if any.
+    /// Subnet that was selected for the message, if any.
     pub selected: Option<SubnetIndex>,
-    /// Address of this server in the option server identifier (54).
+    /// Address of the server in the option Server Identifier (54).
     pub server_id: Ipv4Addr,
-    /// Row epoch that must be settled before the reply may leave; 0: it may leave at once.
+    /// Row epoch that must be settled before the reply may leave; 0: the reply may leave at once.
     pub gate_epoch: u64,
 }
 
 impl Reply {
-    /// Returns the subnet whose options the reply carries; a NAK has none.
+    /// Returns the subnet whose options the reply carries; `None` for a DHCPNAK.
     #[must_use]
     pub fn subnet(&self) -> Option<SubnetIndex> {
         if self.terms.kind == ReplyKind::Nak {
@@ -220,8 +226,8 @@ impl Reply {
         writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
     }
 
-    /// Returns true if the reply has the form of one to a relayed message: the reply to an INFORM
-    /// goes past the relay when the client has named its address.
+    /// Returns true if the reply has the form of one to a relayed message: the reply to a
+    /// DHCPINFORM goes past the relay agent when the client has named its address.
     fn is_relayed(&self, message: &Message<'_>) -> bool {
         self.terms.kind != ReplyKind::InformAck
             || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
@@ -264,8 +270,8 @@ impl Reply {
         }
     }
 
-    /// Writes the parameters of the lease and the configuration; returns the codes of the
-    /// configured options among them.
+    /// Writes the parameters of the lease and the configured options into the reply; returns the
+    /// codes of the configured options among them.
     fn put_parameters(
         &self,
         transaction: &Transaction<'_>,
@@ -325,7 +331,8 @@ fn visit_echoes<'m>(
     }
 }
 
-/// Returns the length of the server identifier option and the echoes, in bytes.
+/// Returns the length in bytes of the option Server Identifier and of the options that the reply
+/// returns as they were sent.
 #[cold]
 fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     let mut len = SERVER_IDENTIFIER_LEN;
@@ -333,8 +340,8 @@ fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     len
 }
 
-/// Writes lease time, T1 and T2; adds the codes of the timers that are set to `withheld`.
-/// Configured options apply in place of the others.
+/// Writes the lease time, T1 and T2 of the lease into the reply; adds the codes of the timers that
+/// are set to `withheld`. Configured options apply in place of the others.
 fn put_times(
     subnet: &Subnet,
     lifetime_s: u32,
@@ -353,7 +360,7 @@ fn put_times(
     }
 }
 
-/// Header fields from which a client boots.
+/// Header fields of a reply from which a client boots: `siaddr`, `sname` and `file`.
 struct Boot<'t> {
     next_server: Ipv4Addr,
     server_hostname: &'t [u8],
@@ -367,8 +374,8 @@ impl Default for Boot<'_> {
 }
 
 impl<'t> Boot<'t> {
-    /// Takes each field from the first of host, classes and subnet that sets it; where there is no
-    /// subnet, from classes alone.
+    /// Takes each boot field from the first of host, classes and subnet that sets it; where there
+    /// is no subnet, from classes alone.
     fn from_scopes(transaction: &Transaction<'t>, subnet: Option<SubnetIndex>) -> Self {
         let sources = || {
             let host = subnet.and_then(|subnet| transaction.host_terms(subnet));
@@ -391,8 +398,8 @@ impl<'t> Boot<'t> {
     }
 }
 
-/// Returns the number of bytes that the client accepts: option 57 counts IP and UDP headers as well
-/// (RFC 2132 §9.10).
+/// Returns the largest length of a reply that the client accepts, in bytes of UDP payload: option
+/// 57 counts IP and UDP headers as well (RFC 2132 §9.10).
 fn room_for(message: &Message<'_>) -> usize {
     let accepted_len =
         message.max_message_size().map_or(0, |size| usize::from(size).saturating_sub(28));
@@ -403,10 +410,10 @@ fn room_for(message: &Message<'_>) -> usize {
     })
 }
 
-/// Writes the configured options that the client requested, and those that are always sent; returns
-/// their codes. The scopes come in order of precedence. Where not all options fit, those in
-/// [`MOST_IMPORTANT`] come first, without which a client is of little use, then those that it
-/// requested, in its order.
+/// Writes the configured options that the client requested, and those that are always sent, into
+/// the reply; returns their codes. The scopes come in order of precedence. Where not all options
+/// fit, those in [`MOST_IMPORTANT`] come first, without which a client is of little use, then those
+/// that it requested, in its order.
 fn put_configured<'l, L: Iterator<Item = &'l ScopeOptions<u8>>>(
     message: &Message<'_>,
     fit: OversizeTreatment,

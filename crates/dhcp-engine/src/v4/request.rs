@@ -1,4 +1,4 @@
-//! Intent of a message, determined by its type and fields (RFC 2131 §4.3.2 table 4), and its
+//! Intent of a DHCPv4 message, determined by its type and fields (RFC 2131 §4.3.2 table 4), and its
 //! sender.
 
 use core::net::Ipv4Addr;
@@ -8,37 +8,38 @@ use dhcp_wire::v4::{BOOT_REQUEST, Message, MessageType, relay};
 use super::{DropReason, Ingress, Snapshot};
 use crate::classify::PacketView4;
 
-/// Intent of the client.
+/// Intent of a DHCPv4 client, as its message expresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dhcp4Intent {
-    /// DHCPDISCOVER; the client would like this address.
+    /// DHCPDISCOVER, with the address that the client would like.
     Discover(Option<Ipv4Addr>),
-    /// DHCPREQUEST for this address, or for any.
+    /// DHCPREQUEST, with the address that the client requests; `None` for any.
     Request(RequestingClientState, Option<Ipv4Addr>),
-    /// DHCPREQUEST that answers the offer of another server: ours is not needed.
+    /// DHCPREQUEST that answers the offer of another server: this server's offer is not needed.
     TakeOtherOffer,
-    /// DHCPDECLINE.
+    /// DHCPDECLINE of this address.
     Decline(Ipv4Addr),
-    /// DHCPRELEASE.
+    /// DHCPRELEASE of this address.
     Release(Ipv4Addr),
-    /// DHCPINFORM.
+    /// DHCPINFORM: the client requests parameters only.
     Inform,
 }
 
 /// State of the client that sent a DHCPREQUEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestingClientState {
-    /// SELECTING: the client answers our offer. A REQUEST that names no address at all counts as
-    /// such, like a BOOTP request.
+    /// SELECTING: the client answers the server's offer. A REQUEST that names no address at all
+    /// counts as such, like a BOOTP request.
     Selecting,
     /// INIT-REBOOT: the client has restarted and remembers an address.
     Rebooting,
-    /// RENEWING or REBINDING.
+    /// RENEWING or REBINDING: the client extends its lease.
     Renewing,
 }
 
 impl Dhcp4Intent {
-    /// Returns the intent of `message`, sent to the server that the client knows as `server_id`.
+    /// Returns the client's intent in `message`, sent to the server that the client knows as
+    /// `server_id`.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Dhcp4Intent {
         }
     }
 
-    /// Returns the address that the message is about.
+    /// Returns the address that the client's intent is about.
     pub(super) const fn address(self) -> Option<Ipv4Addr> {
         match self {
             Self::Discover(address) | Self::Request(_, address) => address,
@@ -113,8 +114,8 @@ fn client_state(
     }
 }
 
-/// Returns the client identifier. One in pieces is longer than 255 bytes, more than a lease can
-/// store.
+/// Returns the client identifier (option 61) of a message; an error when a lease cannot store it.
+/// One in pieces is longer than 255 bytes, more than a lease can store.
 pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
     match message.client_id().filter(|id| !id.is_empty()) {
         Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
@@ -122,15 +123,16 @@ pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, D
     }
 }
 
-/// Returns our identifier towards this client: the override of the relay (RFC 5107), else our
-/// address.
+/// Returns the address by which the server identifies itself to this client: the override of the
+/// relay agent (RFC 5107), else its own address.
 pub(super) fn server_identifier(view: &PacketView4<'_>) -> Ipv4Addr {
     view.relay_agent_information()
         .and_then(relay::server_identifier_override)
         .unwrap_or(view.ingress.local)
 }
 
-/// Returns true if there is an address to which a reply with parameters alone can be sent.
+/// Returns true if the message or its ingress has an address to which a reply with parameters alone
+/// can be sent.
 fn has_address(message: &Message<'_>, ingress: Ingress) -> bool {
     let addresses = [message.giaddr(), message.ciaddr(), *ingress.source.ip()];
     addresses.iter().any(|address| !address.is_unspecified())

@@ -1,4 +1,4 @@
-//! Terms of classes, hosts and the operator's rules for pools, compiled.
+//! Terms of DHCPv4 classes, hosts and the operator's rules for pools, compiled.
 
 use core::net::Ipv4Addr;
 
@@ -13,16 +13,16 @@ use crate::options::ScopeOptions;
 use crate::prefixes::AddressBits;
 use crate::scope_terms::referred_class_names;
 
-/// Terms of a class.
+/// Terms that a DHCPv4 client class sets for its members, compiled.
 #[derive(Debug)]
 pub struct CompiledClassTerms4 {
-    /// Options of the class's members.
+    /// Options that the class sets for its members.
     pub options: ScopeOptions<u8>,
-    /// Lifetimes of the members, with precedence over those of the subnet.
+    /// Limits of the lifetimes of the members' leases, with precedence over those of the subnet.
     pub valid_lifetime: Option<Lifetime>,
-    /// Lifetime of the leases that offers to members make, in seconds.
+    /// Lifetime of the leases that offers to the class's members make, in seconds.
     pub offer_lifetime_s: Option<u32>,
-    /// Boot fields of the members, with precedence over those of the subnet.
+    /// Boot fields of replies to the members, with precedence over those of the subnet.
     pub boot: BootTerms,
 }
 
@@ -42,7 +42,7 @@ impl CompiledClassTerms4 {
     }
 }
 
-/// Returns the classes of `config`.
+/// Returns the compiled client classes of `config`.
 pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     let of_networks = config
         .networks
@@ -67,7 +67,8 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     Classes::compile(&config.client_classes, names)
 }
 
-/// Returns the expression that makes the flex-id hook's identifiers, when the hook is active.
+/// Returns the compiled expression that makes the flex-id hook's identifiers, when the hook is
+/// active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
     if !config.global.hooks.contains(&Hook::FlexId) {
         return None;
@@ -75,7 +76,7 @@ pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProg
     config.global.flex_id.expression.as_ref().map(|text| StringProgram::compile(text, classes))
 }
 
-/// Returns the hosts of `config`.
+/// Returns the tables of the hosts that `config` reserves for.
 pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms<V4>> {
     let in_subnets = config
         .subnets
@@ -116,7 +117,7 @@ pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
     addresses
 }
 
-/// Returns the addresses that end in 0 or 255.
+/// Returns the addresses from `first` to `last` that end in 0 or 255.
 fn ends_of_24(first: u32, last: u32) -> impl Iterator<Item = Ipv4Addr> {
     let blocks = (first >> 8)..=(last >> 8);
     blocks

@@ -1,4 +1,4 @@
-//! Selection of the subnet that a message belongs to (Kea reference §5.4).
+//! Selection of the subnet that a DHCPv4 message belongs to (Kea reference §5.4).
 
 use dhcp_wire::v4::{option, relay};
 
@@ -6,8 +6,9 @@ use super::Snapshot;
 use crate::classify::{ClassSet, PacketView4};
 use crate::prefixes::SubnetIndex;
 
-/// Returns the subnet of a message: that of the link it names (option 82.5 or 118), of its relay,
-/// or of the link that it came over; and of those the first that serves clients in these classes.
+/// Returns the subnet of a DHCPv4 message: that of the link it names (option 82.5 or 118), of its
+/// relay agent, or of the link that it was received over; and of those the first that serves
+/// clients in these classes.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,
@@ -31,9 +32,9 @@ pub(super) fn subnet(
     snapshot.subnet_of_relay(relay, classes).or_else(|| snapshot.subnet_of_address(relay, classes))
 }
 
-/// Returns the subnet of a client without a relay. A client that sends to our address has one
-/// itself, which identifies its subnet. One that sends to all stations may have an address of
-/// another link, so the interface identifies the subnet.
+/// Returns the subnet of a client that sends without a relay agent. A client that sends to the
+/// server's address has an address itself, which identifies its subnet. A client that sends to all
+/// stations may have an address of another link, so the interface identifies the subnet.
 fn subnet_of_direct(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,

@@ -1,4 +1,4 @@
-//! DHCPv4 as a shard serves it.
+//! Implementation of [`Protocol`] for DHCPv4, as a shard serves it.
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
@@ -18,7 +18,7 @@ use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, Writt
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
 
-/// Message types that are counted by name; others are counted together.
+/// DHCPv4 message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 9] = [
     MessageType::Discover,
     MessageType::Offer,
@@ -38,7 +38,8 @@ impl Protocol for V4 {
     type Destination = Destination;
     type Work = Dhcp4TransactionScratch;
 
-    /// Payload of one Ethernet frame: clients without an address accept no fragments.
+    /// Length of the longest DHCPv4 reply in bytes, the UDP payload of one Ethernet frame: clients
+    /// without an address accept no fragments.
     const REPLY_LEN_MAX: usize = 1472;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
@@ -185,7 +186,7 @@ impl Protocol for V4 {
     }
 }
 
-/// Position of a reply's kind in [`Protocol::SENT`].
+/// Returns the position of a reply's kind in [`Protocol::SENT`].
 const fn reply_index(kind: ReplyKind) -> usize {
     match kind {
         ReplyKind::Offer => 0,

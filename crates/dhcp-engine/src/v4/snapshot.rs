@@ -1,4 +1,4 @@
-//! Configuration as the packet path reads it: tables built once at load, never changed. A
+//! DHCPv4 configuration as the packet path reads it: tables built once at load, never changed. A
 //! transaction keeps the snapshot that it began with.
 
 use core::net::Ipv4Addr;
@@ -25,7 +25,7 @@ use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
-/// Compiled configuration.
+/// Compiled DHCPv4 configuration.
 #[derive(Debug)]
 pub struct Snapshot {
     subnets: Vec<Subnet>,
@@ -38,100 +38,103 @@ pub struct Snapshot {
     pool_names: Vec<Option<Box<NameTerms>>>,
     pool_subnets: Vec<SubnetIndex>,
     networks: Vec<ScopeTerms<u8>>,
-    /// True if any pool, subnet or network is for some clients only.
+    /// True if any pool, subnet or network of the configuration is for clients of some classes
+    /// only.
     has_guards: bool,
-    /// Client classes.
+    /// Client classes of the configuration, compiled.
     pub classes: Classes,
-    /// Terms of the classes, in the order of `client-classes`.
+    /// Terms of the client classes, in the order of `client-classes`.
     class_terms: Vec<CompiledClassTerms4>,
-    /// Hosts with reservations.
+    /// Hosts with reservations, of all scopes of the configuration.
     pub hosts: Hosts<V4, HostTerms<V4>>,
-    /// Kinds of identifiers by which hosts are looked up, in order.
+    /// Kinds of identifiers by which clients' hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
     /// True if hosts of the global scope are looked up before the subnet is selected.
     pub looks_up_global_host_early: bool,
-    /// Expression that makes the flex-id hook's identifiers.
+    /// Expression that makes the flex-id hook's identifiers; `None` when the hook is not active.
     pub flex_id: Option<StringProgram>,
     /// True if flex-id identifiers replace client identifiers.
     pub flex_id_replaces_client_id: bool,
     /// True if flex-id identifiers look like client identifiers that hold a DUID.
     pub flex_id_is_like_a_duid: bool,
-    /// True if BOOTP clients are served.
+    /// True if the server serves BOOTP clients.
     pub serves_bootp: bool,
-    /// Options of the global scope.
+    /// Options that the global scope sets.
     pub options: ScopeOptions<u8>,
-    /// Time for which an offer holds its address, in nanoseconds.
+    /// Time for which a DHCPOFFER holds its address, in nanoseconds.
     pub hold_ns: u64,
-    /// Time for which a declined address stays out of use, in seconds.
+    /// Time for which a declined address stays out of use, in seconds (`decline-probation-period`).
     pub decline_probation_s: u32,
-    /// True if replies repeat the client identifier (RFC 6842).
+    /// True if replies repeat the client identifier of the request (RFC 6842).
     pub echo_client_id: bool,
-    /// True if clients that no subnet serves are refused.
+    /// True if the server refuses clients that no subnet serves.
     pub is_authoritative: bool,
-    /// True if relay agents' link selection (RFC 3527) is ignored.
+    /// True if the server ignores the link selection of relay agents (RFC 3527).
     pub ignores_link_selection: bool,
-    /// Parsing of options that do not match their definitions.
+    /// Mode in which options that do not match their definitions are parsed.
     pub parsing: OptionParsing,
-    /// True if clients that renew without their relay agent count as if it had sent their messages.
+    /// True if clients that renew past their relay agent count as if it had sent their messages
+    /// (`stash-agent-options`).
     pub stashes_agent_options: bool,
-    /// True if clients that chose another server are served like ours.
+    /// True if clients that chose another server are served like those that chose this one.
     ignores_server_id: bool,
     /// Server identifiers that the operator configured in any scope, ascending.
     server_ids: Vec<Ipv4Addr>,
-    /// Subnet at which allocation begins in shared networks.
+    /// Subnets at which allocation begins in shared networks.
     pub preference: Preference,
 }
 
-/// One subnet with all data that replies in it need.
+/// Subnet of the configuration with all data that replies in it need.
 #[derive(Debug)]
 pub struct Subnet {
-    /// `id` in the configuration.
+    /// `id` of the subnet in the configuration.
     pub id: u32,
     /// True if the subnet belongs to a shared network.
     pub is_in_network: bool,
-    /// True if any scope on the subnet's link is for some clients only.
+    /// True if any scope on the subnet's link is for clients of some classes only.
     is_link_guarded: bool,
-    /// Mask of the prefix.
+    /// Mask of the subnet's prefix.
     pub mask: Ipv4Addr,
-    /// Lifetimes.
+    /// Limits of the lifetimes of the subnet's leases.
     pub valid_lifetime: Lifetime,
-    /// Used part of the pools from which on leases are short; `None` when they never are.
+    /// Used part of the subnet's pools from which on leases are short; `None` when they never are.
     pub adaptive_threshold: Option<f64>,
-    /// Explicit T1, seconds.
+    /// Configured T1 of the subnet's leases, in seconds.
     pub renew_timer_s: Option<u32>,
-    /// Explicit T2, seconds.
+    /// Configured T2 of the subnet's leases, in seconds.
     pub rebind_timer_s: Option<u32>,
-    /// T1 and T2 as parts of the lifetime, when they are calculated.
+    /// T1 and T2 as parts of the lease's lifetime, when they are calculated.
     pub tee_parts: Option<(f64, f64)>,
-    /// Policy for repeating leases instead of renewing them.
+    /// Policy for repeating the subnet's leases instead of renewing them.
     pub repeat: RepeatPolicy,
     /// True if the server may refuse clients in the name of the network (RFC 2131 §4.3.2).
     pub is_authoritative: bool,
-    /// True if client identifiers distinguish clients.
+    /// True if client identifiers distinguish the subnet's clients (`match-client-id`).
     pub match_client_id: bool,
-    /// `siaddr`, `sname` and `file`.
+    /// Boot fields of replies in the subnet: `siaddr`, `sname` and `file`.
     pub boot: BootTerms,
-    /// Name settings for the subnet's clients.
+    /// Settings for the names of the subnet's clients.
     names: NameTerms,
-    /// Lifetime of the leases that offers make, in seconds; 0 = offers make none.
+    /// Lifetime of the leases that offers in the subnet make, in seconds; 0 = offers make none.
     pub offer_lifetime_s: u32,
-    /// Guard and options of the subnet.
+    /// Class guard and options of the subnet.
     pub scope: ScopeTerms<u8>,
-    /// Reservation modes.
+    /// Reservation modes of the subnet.
     pub reservation_modes: ReservationModes,
-    /// True if leases store relay agent information.
+    /// True if the subnet's leases store relay agent information (`store-extended-info`).
     pub stores_extended_info: bool,
     /// True if leases of any subnet on the link store relay agent information.
     pub is_link_storing: bool,
-    /// First and last address of the prefix.
+    /// First and last address of the subnet's prefix, as numbers.
     bounds: (u32, u32),
-    /// Position of the subnet's shared network among those of the configuration.
+    /// Position of the subnet's shared network among those of the configuration; `None` outside of
+    /// shared networks.
     pub network: Option<usize>,
 }
 
 impl Snapshot {
-    /// Compiles `config`. `configure` gets the pools and makes the pool set (the lease table does
-    /// so).
+    /// Compiles the configuration `config` to a snapshot. `configure` gets the pools and makes the
+    /// pool set (the lease table does so).
     pub fn compile(
         config: &Dhcp4,
         configure: impl FnOnce(&[PoolSpec], &[Ipv4Addr]) -> Arc<PoolSet>,
@@ -206,43 +209,43 @@ impl Snapshot {
         &self.subnets[index as usize]
     }
 
-    /// Returns the number of subnets.
+    /// Returns the number of subnets in the configuration.
     #[must_use]
     pub fn subnet_count(&self) -> usize {
         self.subnets.len()
     }
 
-    /// Returns the pools.
+    /// Returns the lease pools of the configuration.
     #[must_use]
     pub fn pools(&self) -> &PoolSet {
         &self.pools
     }
 
-    /// Returns the `pool-id` of a pool.
+    /// Returns the `pool-id` of the pool at an index.
     #[must_use]
     pub fn pool_id(&self, pool: PoolIndex) -> u32 {
         self.pools.specs()[pool.0 as usize].pool_id
     }
 
-    /// Returns the subnet that a pool belongs to.
+    /// Returns the subnet that the pool at an index belongs to.
     #[must_use]
     pub fn subnet_of(&self, pool: PoolIndex) -> SubnetIndex {
         self.pool_subnets[pool.0 as usize]
     }
 
-    /// Returns the terms of a pool.
+    /// Returns the terms of the pool at an index: its class guard and options.
     #[must_use]
     pub fn pool(&self, pool: PoolIndex) -> &ScopeTerms<u8> {
         &self.pool_terms[pool.0 as usize]
     }
 
-    /// Returns the terms of the shared network of a subnet.
+    /// Returns the terms of the shared network of a subnet; `None` outside of shared networks.
     #[must_use]
     pub fn network(&self, subnet: SubnetIndex) -> Option<&ScopeTerms<u8>> {
         self.subnet(subnet).network.map(|network| &self.networks[network])
     }
 
-    /// Returns the terms of a configured class.
+    /// Returns the terms of a client class; `None` when the class is not configured.
     #[must_use]
     pub fn class(&self, class: ClassIndex) -> Option<&CompiledClassTerms4> {
         self.classes.position(class).map(|position| &self.class_terms[position])
@@ -282,7 +285,7 @@ impl Snapshot {
         self.by_relay.find_where(&relay, |subnet| self.admits(subnet, set))
     }
 
-    /// Returns the first subnet whose direct clients come over the interface `name` and that serves
+    /// Returns the first subnet whose direct clients are on the interface `name` and that serves
     /// clients in these classes.
     #[must_use]
     pub fn subnet_of_interface(&self, name: &str, set: &ClassSet) -> Option<SubnetIndex> {
@@ -316,14 +319,14 @@ impl Snapshot {
             || self.pool(pool).guard.admits(set) && self.admits(self.subnet_of(pool), set)
     }
 
-    /// Returns the name settings for clients with an address of `subnet`, from `pool`.
+    /// Returns the settings for the names of clients with an address of `subnet`, from `pool`.
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_names[pool.0 as usize].as_deref());
         of_pool.unwrap_or_else(|| &self.subnet(subnet).names)
     }
 
-    /// Returns true if a client that names the server identifier `address` means us.
+    /// Returns true if a client that names the server identifier `address` means this server.
     #[must_use]
     pub fn is_server_id(&self, address: Ipv4Addr) -> bool {
         self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
@@ -394,7 +397,7 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
 }
 
 /// Returns every server identifier (option 54) that is configured in a scope that Kea considers:
-/// all but pools and reservations.
+/// all scopes but pools and reservations.
 fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     let subnets = config.subnets.iter().map(|subnet| &subnet.options);
     let networks = config.networks.iter().map(|network| &network.options);
@@ -411,7 +414,7 @@ fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     server_ids
 }
 
-/// Returns true if a subnet, its network or one of its pools is for some clients only.
+/// Returns true if a subnet, its network or one of its pools is for clients of some classes only.
 fn is_guarded(config: &Dhcp4, subnet: &Subnet4) -> bool {
     let network = subnet.network.map(|network| &config.networks[network].guards);
     let pools = subnet.pools.iter().map(|pool| &pool.guards);

@@ -1,5 +1,5 @@
-//! Relay agent information of the time when the client got its lease, for the messages that the
-//! client later sends past the agent (`stash-agent-options`, Kea reference §5.10).
+//! Relay agent information that a client's lease stores, for the messages that the client later
+//! sends past the agent (`stash-agent-options`, Kea reference §5.10).
 
 use base::Now;
 use dhcp_lease::v4::V4;
@@ -9,8 +9,8 @@ use dhcp_wire::v4::{Message, MessageType, OptionValue, relay};
 use super::Snapshot;
 use crate::json_text;
 
-/// Relay agent information from a lease. Each shard has one; it grows to the longest and then
-/// allocates nothing.
+/// Relay agent information that was read from a client's lease. Each shard has one; it grows to the
+/// longest and then allocates nothing.
 #[derive(Debug, Default)]
 pub struct StoredRelayInformation {
     context: String,
@@ -18,7 +18,7 @@ pub struct StoredRelayInformation {
 }
 
 impl StoredRelayInformation {
-    /// Returns the sub-options that count as option 82 of `message`: those of the lease that its
+    /// Returns the sub-options that count as option 82 of `message`: those of the lease that the
     /// client renews without a relay agent. Empty for all other messages, or when the lease has
     /// none.
     pub(super) fn recover(
@@ -56,8 +56,8 @@ fn is_renewed_directly(message: &Message<'_>) -> bool {
         && message.relay_agent_information().is_none_or(|information| information.is_empty())
 }
 
-/// Appends the sub-options in a user context; `None` when it has none. Older versions of Kea have
-/// them in the place where newer ones have an object.
+/// Appends to `target` the relay agent's sub-options in the user context of a lease; `None` when it
+/// has none. Older versions of Kea have them in the place where newer ones have an object.
 fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
     let stored_text = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
     let text = json_text::member(stored_text, "sub-options").unwrap_or(stored_text);

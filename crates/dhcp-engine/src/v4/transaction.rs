@@ -1,4 +1,4 @@
-//! Message transaction: from a parsed message to a reply, silence or a counted drop.
+//! Transaction of a DHCPv4 message: from the parsed message to a reply, silence or a counted drop.
 //!
 //! It steps until it has an outcome. Each step names its next need (facts, or the result of a
 //! commit), and the next call passes that in; the decisions themselves are in `decide`. Reasons to
@@ -29,46 +29,46 @@ use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
 
-/// Largest number of commits that one message may lose to others before it is dropped. Each loss
-/// means that another client got the slot in the microseconds since it was fetched.
+/// Largest number of commits that one DHCPv4 message may lose to others before the server drops it.
+/// Each loss means that another client got the slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 
-/// Need of a transaction, or its outcome.
+/// Step that a DHCPv4 transaction needs next, or its outcome.
 #[derive(Debug)]
 pub enum Dhcp4TransactionStep<'t> {
-    /// Fetch these and step with [`Dhcp4TransactionInput::Facts`].
+    /// Fetch the facts for these keys and step with [`Dhcp4TransactionInput::Facts`].
     Fetch(FetchKeys<'t>),
-    /// Commit all of these and step with [`Dhcp4TransactionInput::Committed`].
+    /// Commit all of these changes and step with [`Dhcp4TransactionInput::Committed`].
     Commit(Dhcp4MessageChanges<'t>),
     /// Set aside an address that is reserved for another client, and commit the changes, if any;
     /// step with [`Dhcp4TransactionInput::Committed`].
     SetAside(Ipv4Addr, Option<Dhcp4MessageChanges<'t>>),
-    /// The transaction has ended.
+    /// End of the transaction, with its outcome.
     Done(Dhcp4TransactionOutcome),
 }
 
-/// Response to the last step.
+/// Response of the owner to the last step of a DHCPv4 transaction.
 #[derive(Debug)]
 pub enum Dhcp4TransactionInput<'f> {
-    /// None yet: the first step.
+    /// No response yet: the first step.
     Begin,
-    /// The fetched facts.
+    /// Facts that the last step required to be fetched.
     Facts(&'f Facts),
-    /// The result of the commit.
+    /// Result of the commit that the last step required.
     Committed(Result<Receipt, CommitRefusal>),
 }
 
-/// Changes of one message: one, or one and the end of the client's other lease.
+/// Changes of leases by one DHCPv4 message: one, or one and the end of the client's other lease.
 #[derive(Clone, Copy, Debug)]
 pub enum Dhcp4MessageChanges<'t> {
-    /// The change of the message's own lease.
+    /// Change of the message's own lease.
     One(Change<'t>),
-    /// The change of the message's own lease, and the end of the other lease.
+    /// Change of the message's own lease, and the end of the client's other lease.
     Two([Change<'t>; 2]),
 }
 
 impl<'t> Dhcp4MessageChanges<'t> {
-    /// Returns all changes.
+    /// Returns all changes of the message.
     #[must_use]
     pub const fn as_slice(&self) -> &[Change<'t>] {
         match self {
@@ -78,23 +78,23 @@ impl<'t> Dhcp4MessageChanges<'t> {
     }
 }
 
-/// Outcome of a transaction.
+/// Outcome of a DHCPv4 transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dhcp4TransactionOutcome {
-    /// Send this once its epoch is settled.
+    /// Reply to send once its row epoch is settled.
     Reply(Reply),
-    /// The transaction is done without a reply, by the rules of the protocol (RELEASE, DECLINE, an
-    /// offer not taken).
+    /// Silence, by the rules of the protocol (RELEASE, DECLINE, an offer not taken).
     Silence,
-    /// The slot's last row is not settled: run the message again after this epoch.
+    /// Delay: the slot's last row is not settled; run the message again after this epoch.
     Wait(u64),
-    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
+    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
+    /// they are.
     AwaitHosts,
-    /// Send no reply, and count the reason.
+    /// Drop without a reply; this reason is counted.
     Drop(DropReason),
 }
 
-/// Transaction of one message.
+/// Transaction of one DHCPv4 message.
 ///
 /// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
 /// [`Transaction::step`] with [`Dhcp4TransactionInput::Begin`], and after that with the response to
@@ -106,81 +106,82 @@ pub enum Dhcp4TransactionOutcome {
 /// the message and begins a new transaction for it later.
 #[derive(Debug)]
 pub struct Transaction<'m> {
-    /// Configuration that the transaction goes by from begin to end.
+    /// Configuration that the transaction uses from begin to end.
     pub(super) snapshot: &'m Snapshot,
-    /// Reservations of clients and addresses.
+    /// Hosts with reservations, of the configuration and of the cache.
     pub(super) hosts: HostBook<'m, V4>,
-    /// Message, and where it came from.
+    /// Message, and the address and interface at which it was received.
     pub(super) view: PacketView4<'m>,
     /// Classes, reservations and names of the client, in memory that the owner reuses.
     pub(super) client_facts: &'m mut Dhcp4ClientFacts,
-    /// Identifiers by which reservations of the client are found.
+    /// Identifiers by which the client's hosts with reservations are found.
     pub(super) identifiers: Identifiers<'m>,
-    /// Request that the message makes.
+    /// Intent that the message expresses.
     pub(super) intent: Dhcp4Intent,
-    /// Hardware address and client identifier by which its leases are found.
+    /// Hardware address and client identifier by which the client's leases are found.
     pub(super) identity: Identity<'m>,
-    /// Subnet that serves the client. `None` when no subnet does: then no address is leased.
+    /// Subnet that serves the client; `None` when no subnet does, so that no address is leased.
     pub(super) subnet: Option<SubnetIndex>,
-    /// True if every pool of the link is open to this client.
+    /// True if every pool of the link is open to the client.
     pub(super) is_open: bool,
-    /// Subnet whose pools are searched first.
+    /// Subnet whose pools are searched first for a free address.
     first_subnet: SubnetIndex,
     /// Address by which the reply names this server (option 54).
     pub(super) server_id: Ipv4Addr,
-    /// Kind of reply that needs no decision.
+    /// Kind of the reply that needs no decision; `None` when a decision is needed.
     settled: Option<ReplyKind>,
     /// Terms of the reply that follows the commit in progress, if any does.
     reply_after_commit: Option<ReplyTerms>,
-    /// Commits that other clients' changes have refused so far.
+    /// Number of commits that other clients' changes have refused so far.
     tries: u8,
-    /// Free address that the next fetch claims, if any.
+    /// Request for a free address that the next fetch makes.
     candidate_request: Dhcp4CandidateRequest,
-    /// Purpose of the commit in progress, when it only prepares a decision.
+    /// Purpose of the commit in progress, when the commit only prepares a decision.
     preparing: Option<Dhcp4PreparatoryCommit>,
     /// True once all pools were searched and none had a free address for the client.
     is_exhausted: bool,
     /// Subnet whose address, reserved for the client, another client has in use.
     conflict: Option<SubnetIndex>,
-    /// Address that was looked for last among the pools of the link, and the result.
+    /// Address that was looked for last among the pools of the link, and the pool that contains it,
+    /// if any.
     pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolLocation>)>>,
 }
 
-/// Purpose of a commit before a decision is possible.
+/// Purpose of a DHCPv4 commit that only prepares a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dhcp4PreparatoryCommit {
-    /// The transaction holds a candidate while the reservations of its address are looked up.
+    /// Hold of a candidate while the reservations of its address are looked up.
     Hold,
-    /// The transaction gives up an address that is reserved for another client.
+    /// Return of an address that is reserved for another client.
     SetAside,
 }
 
-/// Request of the next fetch for a free address.
+/// Request of a DHCPv4 transaction for a free address at the next fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dhcp4CandidateRequest {
-    /// The fetch claims no free address.
+    /// No request: the fetch claims no free address.
     Nothing,
-    /// The fetch claims a free address only when the client has no slot at all.
+    /// Request for a free address only when the client has no slot at all.
     SpareCandidate,
-    /// The fetch claims a free address: none that the client has or requested will do.
+    /// Request for a free address: none that the client has or requested will do.
     Candidate,
-    /// The fetch claims none, since none was left: addresses of further reservations of the client
+    /// No request, since no free address was left: addresses of further reservations of the client
     /// may do.
     Reserved,
 }
 
-/// Returns true if any open subnet of a link counts client identifiers: as in Kea, they identify
-/// clients in all subnets of the link then.
+/// Returns true if any subnet of the link that is open to the client counts client identifiers: as
+/// in Kea, they identify clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
     let mut link = snapshot.link_subnets(subnet).iter();
     link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
 }
 
 impl<'m> Transaction<'m> {
-    /// Begins the transaction of the message in `view`: finds its intent, the identity, classes and
-    /// hosts of its client, and its subnet. `known` and `flex` are filled anew. When hosts that it
-    /// needs are not looked up yet ([`HostBook::has_missed`]), the caller must discard the result,
-    /// also an error.
+    /// Begins the transaction of the DHCPv4 message in `view`: finds its intent, the identity,
+    /// classes and hosts of its client, and its subnet. `known` and `flex` are filled anew. When
+    /// hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the caller must
+    /// discard the result, also an error.
     ///
     /// # Errors
     ///
@@ -303,8 +304,8 @@ impl<'m> Transaction<'m> {
         Ok(())
     }
 
-    /// Returns the subnet that lets the client do without IPv4 (RFC 8925), if it requests that: Kea
-    /// looks in the subnets' own options and the network's.
+    /// Returns the subnet that lets the client do without IPv4 (RFC 8925), if the client requests
+    /// that: Kea looks in the subnets' own options and the network's.
     fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
         let has = |options: &ScopeOptions<u8>| {
             !options.standard().entries_for(option::IPV6_ONLY_PREFERRED).is_empty()
@@ -322,7 +323,7 @@ impl<'m> Transaction<'m> {
         )
     }
 
-    /// Returns the identity of the client.
+    /// Returns the identity under which the client's leases are stored.
     #[must_use]
     pub const fn identity(&self) -> &Identity<'m> {
         &self.identity
@@ -337,8 +338,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the subnet whose pools were searched last, when all pools had no free address for
-    /// the client, and true if any pool was searched.
+    /// Returns the subnet whose pools were searched last, when no pool had a free address for the
+    /// client, and true if any pool was searched.
     #[must_use]
     pub fn failed_allocation(&self) -> Option<(SubnetIndex, bool)> {
         if !self.is_exhausted {
@@ -349,14 +350,14 @@ impl<'m> Transaction<'m> {
         Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
     }
 
-    /// Returns the subnet whose reserved address another client had in use when this one would have
-    /// got it.
+    /// Returns the subnet whose reserved address another client had in use when this client would
+    /// have got it.
     #[must_use]
     pub const fn conflict(&self) -> Option<SubnetIndex> {
         self.conflict
     }
 
-    /// Continues with the response to the last step.
+    /// Continues the transaction with the response to its last step, and returns the next step.
     pub fn step(
         &mut self,
         now: Now,
@@ -401,7 +402,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Returns the address that the client requests, then those that are reserved for it.
+    /// Returns the addresses to fetch: the one that the client requests, then those that are
+    /// reserved for it.
     fn requested_and_reserved(&self) -> [Option<Ipv4Addr>; FETCHED_ADDRESSES_MAX] {
         let further = (self.candidate_request == Dhcp4CandidateRequest::Reserved)
             .then(|| self.further_reserved());
@@ -450,7 +452,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Handles that no pool has a free address: only further reservations of the client are left.
+    /// Continues after no pool had a free address: only further reservations of the client are
+    /// left.
     fn exhausted(&mut self) -> Dhcp4TransactionStep<'_> {
         if self.candidate_request != Dhcp4CandidateRequest::Reserved
             && self.further_reserved().next().is_some()
@@ -470,13 +473,13 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns true if the transaction tries the addresses of further reservations.
+    /// Returns true if the transaction tries the addresses of the client's further reservations.
     pub(super) fn wants_further_reserved(&self) -> bool {
         self.candidate_request == Dhcp4CandidateRequest::Reserved
     }
 
-    /// Ends the transaction until the hosts that it needs are known. A candidate is held meanwhile,
-    /// so that the next run gets the same one.
+    /// Ends the transaction until the hosts that the transaction needs are known. A candidate is
+    /// held meanwhile, so that the next run gets the same one.
     fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
         let candidate =
             facts.candidate.and_then(|slot| Some((slot, self.location_in_pool(slot.address)?)));
@@ -489,7 +492,7 @@ impl<'m> Transaction<'m> {
         Dhcp4TransactionStep::Commit(self.changes(slot, hold, None))
     }
 
-    /// Gives up an address that is reserved for another client.
+    /// Gives up the address in `slot`, which is reserved for another client.
     fn set_aside(&mut self, slot: SlotView) -> Dhcp4TransactionStep<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
             return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(
@@ -504,7 +507,7 @@ impl<'m> Transaction<'m> {
         Dhcp4TransactionStep::SetAside(slot.address, is_own_hold.then(unhold))
     }
 
-    /// Continues after preparation; a refusal means that other transactions were faster.
+    /// Continues after a preparatory commit; a refusal means that other transactions were faster.
     fn prepared(&mut self, result: Result<Receipt, CommitRefusal>) -> Dhcp4TransactionStep<'_> {
         match (self.preparing.take(), result) {
             (_, Err(CommitRefusal::Failed)) => {
@@ -580,14 +583,14 @@ impl<'m> Transaction<'m> {
         Reply { terms, selected: self.subnet, server_id: self.server_id, gate_epoch }
     }
 
-    /// Returns the parsed message.
+    /// Returns the parsed DHCPv4 message.
     #[must_use]
     pub const fn message(&self) -> &'m Message<'m> {
         self.view.message
     }
 }
 
-/// Runs a transaction to its end against a store that answers at once.
+/// Runs a DHCPv4 transaction to its end against a lease store that answers at once.
 pub fn drive(
     transaction: &mut Transaction<'_>,
     now: Now,
@@ -631,14 +634,14 @@ pub fn drive(
     }
 }
 
-/// Returns true if the message is a client's own, sent to all servers on its link.
+/// Returns true if the message was sent by a client itself to all servers on its link.
 fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
     view.ingress.is_broadcast && view.message.giaddr().is_unspecified()
 }
 
 /// Returns the kind of reply to a client that no subnet serves. Kea refuses each such client that
-/// requests a lease, unless another server may well know the client: one that restarted, when we
-/// are not authoritative, or one that asks all servers to renew its lease.
+/// requests a lease, unless another server may well know the client: one that restarted, when the
+/// server is not authoritative, or one that asks all servers to renew its lease.
 fn reply_to_stranger(
     snapshot: &Snapshot,
     intent: Dhcp4Intent,

@@ -1,4 +1,4 @@
-//! Vendors in DHCPv4 messages: options 124 and 125 (RFC 3925).
+//! Options of vendors in DHCPv4 messages: 124 and 125 (RFC 3925).
 
 use dhcp_wire::v4::{Message, MessageWriter, option};
 
@@ -6,20 +6,21 @@ use crate::options::{
     CABLE_LABS, CABLE_LABS_ORO, CodeSet, ReplyOptionWriter, VendorQuery, Vendors,
 };
 
-/// Length of the enterprise number and the length after it, in bytes.
+/// Length of the head of a vendor's data in options 124 and 125, in bytes: the enterprise number
+/// and the length of the data.
 const HEAD_LEN: usize = 5;
-/// Length of the code and the length of a sub-option, in bytes.
+/// Length of the head of a vendor's sub-option, in bytes: code and length.
 const SUB_OPTION_HEAD_LEN: usize = 2;
-/// Most bytes of sub-options after one enterprise number.
+/// Largest length of the sub-options after one enterprise number, in bytes.
 const DATA_MAX: usize = 255;
-/// Most bytes of the value of one sub-option.
+/// Largest length of the value of one vendor's sub-option, in bytes.
 const SUB_OPTION_MAX: usize = DATA_MAX - SUB_OPTION_HEAD_LEN;
-/// Most bytes of one vendor's data in one piece.
+/// Largest length of one vendor's data in one piece, in bytes.
 const BLOCK_MAX: usize = HEAD_LEN + DATA_MAX;
-/// Most bytes of an option in one piece.
+/// Largest length of a DHCPv4 option in one piece, in bytes.
 const OPTION_MAX: usize = 255;
 
-/// Returns the vendors that the client names and the sub-options that it requests.
+/// Returns the vendors that the client's message names and the sub-options that it requests.
 pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u8> + Clone> {
     let mut vendors = Vendors::default();
     let mut requested = CodeSet::default();
@@ -32,8 +33,8 @@ pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u
     VendorQuery { vendors, requested: requested.iter().map(|code| code as u8) }
 }
 
-/// Reads the data of vendors, each after its enterprise number and length, up to data that are cut
-/// off. `requested` gets the codes that CableLabs' sub-option requests.
+/// Reads the data of vendors in an option, each after its enterprise number and length, up to data
+/// that are cut off. `requested` gets the codes that CableLabs' sub-option requests.
 fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, requested: &mut CodeSet) {
     let mut head = [0; HEAD_LEN];
     'vendors: loop {
@@ -56,26 +57,26 @@ fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, requested: 
     }
 }
 
-/// Writer of options into a message. Each vendor's sub-options are an option 125 of their own,
-/// which clients concatenate (RFC 3396).
+/// Writer of options into a DHCPv4 message. Each vendor's sub-options are an option 125 of their
+/// own, which clients concatenate (RFC 3396).
 #[derive(Debug)]
 pub(super) struct Dhcp4OptionWriter<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
-    /// Option of the vendor that was begun last: enterprise number, length, sub-options.
+    /// Option 125 of the vendor that was begun last: enterprise number, length, sub-options.
     block: [u8; BLOCK_MAX],
-    /// Length of `block`, in bytes.
+    /// Length of the content of `block`, in bytes.
     len: usize,
-    /// True if the option has to be written even without sub-options.
+    /// True if the vendor's option has to be written even without sub-options.
     is_due: bool,
-    /// Codes of the options written.
+    /// Codes of the options written so far.
     written: CodeSet,
-    /// True if options that do not fit are left out.
+    /// True if the writer leaves out options that do not fit.
     is_choosing: bool,
 }
 
 impl<'w, 'b> Dhcp4OptionWriter<'w, 'b> {
-    /// Returns a writer to `writer`. With `is_choosing`, options that do not fit are left out;
-    /// otherwise the writer fails.
+    /// Returns a writer of options into `writer`. With `is_choosing`, options that do not fit are
+    /// left out; otherwise the writer fails.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>, is_choosing: bool) -> Self {
         Self {
             writer,
@@ -87,7 +88,7 @@ impl<'w, 'b> Dhcp4OptionWriter<'w, 'b> {
         }
     }
 
-    /// Returns true if an option goes into the reply.
+    /// Returns true if the writer puts an option of `code` with `len` bytes into the reply.
     fn admits(&self, code: u8, len: usize) -> bool {
         !self.is_choosing || self.writer.takes(code, len)
     }
@@ -164,7 +165,7 @@ impl ReplyOptionWriter<u8> for Dhcp4OptionWriter<'_, '_> {
     }
 }
 
-/// Returns sub-options one after another, up to one that is cut off.
+/// Returns code and value of each sub-option in `octets`, up to one that is cut off.
 fn walk(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     core::iter::from_fn(move || {
         let (&[code, len], tail) = octets.split_first_chunk()?;

@@ -1,4 +1,5 @@
-//! Identity associations of one message (RFC 9915 §12): the content of each, and its outcome.
+//! Identity associations of one DHCPv6 message (RFC 9915 §12): the content of each, and its
+//! outcome.
 
 use dhcp_lease::PoolIndex;
 use dhcp_lease::v6::{IaIdentity, Resource, ResourceKind, SlotView};
@@ -7,99 +8,100 @@ use dhcp_wire::v6::{self as wire, Message, StatusCode};
 use super::lifetimes::Lifetimes;
 use crate::prefixes::SubnetIndex;
 
-/// Most associations of one message that get leases. The rest are refused.
+/// Largest number of identity associations of one message that get leases. The rest are refused.
 pub const ASSOCIATIONS_MAX: usize = 8;
-/// Most candidates that are claimed for an association one after another while earlier associations
-/// take them.
+/// Largest number of candidates that are claimed for one association, one after another, while
+/// earlier associations take them.
 pub(super) const CLAIMS_MAX: u8 = ASSOCIATIONS_MAX as u8;
-/// Most leases of an association that are taken back in one message.
+/// Largest number of leases of an association that one message takes back.
 pub(super) const WITHDRAWN_MAX: usize = 2;
-/// Most associations that are refused one by one. Further ones get no answer.
+/// Largest number of associations that one message refuses one by one. Further ones get no answer.
 pub const REFUSED_MAX: usize = 16;
 
-/// One association of a message.
+/// Identity association (IA) of a DHCPv6 message, with what is decided about it.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageAssociation<'m> {
-    /// Association as the client sent it.
+    /// Identity association as the client sent it.
     pub ia: wire::Ia<'m>,
-    /// Kind of lease that the association is for.
+    /// Kind of lease that the association is for: address or prefix.
     pub kind: ResourceKind,
-    /// Number under which its leases are stored.
+    /// IAID under which the association's leases are stored.
     pub(super) iaid: u32,
-    /// First two addresses or prefixes that the client requests, in the form in which it can get
-    /// them.
+    /// Addresses or prefixes that the client requests first for the association, at most two, in
+    /// the form in which it can get them.
     pub(super) hints: [Option<Resource>; 2],
-    /// Prefix length that the client requests.
+    /// Prefix length that the client requests, in bits.
     pub(super) requested_len: Option<u8>,
-    /// Lifetimes that the client sends with the first hint; 0 where it requests none.
+    /// Lifetimes that the client sends with its first hint, in seconds; 0 where the client requests
+    /// none.
     pub(super) requested_lifetimes: Lifetimes,
     pub(super) candidate_request: Dhcp6CandidateRequest,
     pub(super) is_fetched: bool,
     /// Number of candidates that were claimed for the association and that it could not have, since
-    /// earlier ones take them.
+    /// earlier associations take them.
     pub(super) claims: u8,
-    /// True while an earlier association takes this one's current candidate.
+    /// True while an earlier association takes the current candidate of this association.
     pub(super) has_candidate_conflict: bool,
-    /// Slot that the association will get.
+    /// Slot that the association will get, with its location.
     pub(super) chosen: Option<(SlotView, ResourceLocation)>,
-    /// True if its lease is repeated instead of renewed.
+    /// True if the association's lease is repeated instead of renewed.
     pub(super) is_repeated: bool,
-    /// Subnet in which the search began, and true if any pool was open to it; set when the
-    /// association got nothing from pools.
+    /// Subnet in which the search for the association began, and true if any pool was open to it;
+    /// set when the association got nothing from pools.
     pub(super) failed_search: Option<(SubnetIndex, bool)>,
     /// Addresses or prefixes that the association had and loses.
     pub(super) withdrawn: [Option<Resource>; WITHDRAWN_MAX],
-    /// Outcome of the association.
+    /// Outcome of the association, for the reply.
     pub result: AssociationResult,
 }
 
-/// Request of the next fetch for a free address or prefix.
+/// Request of an association for a free address or prefix at the next fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dhcp6CandidateRequest {
-    /// The fetch claims none.
+    /// No request: the fetch claims no free address or prefix.
     Nothing,
-    /// The fetch claims one only when the association has no slot at all.
+    /// Request for a free address or prefix only when the association has no slot at all.
     SpareCandidate,
-    /// The fetch claims one: none that the association has or requested will do.
+    /// Request for a free address or prefix: none that the association has or requested will do.
     Candidate,
-    /// The fetch claims none, since none was left: further reservations of the client may do.
+    /// No request, since no free address or prefix was left: further reservations of the client may
+    /// do.
     Reserved,
 }
 
-/// Outcome of an association.
+/// Outcome of an identity association.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AssociationResult {
-    /// The association gets a lease or an offer.
+    /// Grant of a lease or an offer to the association.
     Granted(Grant),
-    /// The association gets no lease, or the server did what it requested: the reply has this
-    /// status.
+    /// Status in the reply: the association gets no lease, or the server did what it requested.
     Status(StatusCode),
 }
 
-/// Grant of an association.
+/// Grant of an address or prefix to an identity association.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// Address or prefix.
+    /// Address or prefix that is granted.
     pub resource: Resource,
-    /// Lifetimes of the lease.
+    /// Lifetimes of the granted lease, in seconds.
     pub lifetimes: Lifetimes,
-    /// Subnet and pool of the address or prefix.
+    /// Subnet and pool of the granted address or prefix.
     pub location: ResourceLocation,
 }
 
 /// Subnet and pool of a leased address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceLocation {
-    /// Subnet from which it is leased.
+    /// Subnet from which the address or prefix is leased.
     pub subnet: SubnetIndex,
-    /// Pool that contains it; a reserved one need not be in any.
+    /// Pool that contains the address or prefix; a reserved one need not be in any.
     pub pool: Option<PoolIndex>,
-    /// True if it is reserved for the client.
+    /// True if the address or prefix is reserved for the client.
     pub is_reserved: bool,
 }
 
-/// Associations of one message. They are large, so they are outside of the transaction and are not
-/// moved.
+/// Identity associations of one DHCPv6 message. They are large, so they are outside of the
+/// transaction and are not moved.
 #[derive(Debug)]
 pub struct Associations<'m> {
     leased: [Option<MessageAssociation<'m>>; ASSOCIATIONS_MAX],
@@ -109,8 +111,8 @@ pub struct Associations<'m> {
 }
 
 impl<'m> Associations<'m> {
-    /// Returns an empty list. A constant would be copied whole; this writes only the marks of empty
-    /// entries.
+    /// Returns an empty list of associations. A constant would be copied whole; this writes only
+    /// the marks of empty entries.
     pub(super) fn new() -> Self {
         Self {
             leased: core::array::from_fn(|_| None),
@@ -120,10 +122,10 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Adds the associations of `message`, addresses before prefixes as in Kea; of each kind and
-    /// number, the first counts. `wants_lease`: the server will look for a free address or prefix
-    /// where the client names none. `ignores_iaid`: the only association of its kind counts as
-    /// number 0.
+    /// Adds the associations of `message`, addresses before prefixes as in Kea; of those with the
+    /// same kind and IAID, the first counts. `wants_lease`: the server will look for a free address
+    /// or prefix where the client names none. `ignores_iaid`: the only association of its kind
+    /// counts as number 0.
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
         for ia in message.ias() {
             let kind = match ia.kind {
@@ -194,7 +196,7 @@ impl<'m> Associations<'m> {
         }
     }
 
-    /// Returns the number of associations that get leases.
+    /// Returns the number of the message's associations that get leases.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
@@ -206,7 +208,8 @@ impl<'m> Associations<'m> {
         self.count == 0
     }
 
-    /// Returns the associations that get leases, in the order of the message, addresses first.
+    /// Returns the associations of the message that get leases, in the order of the message,
+    /// addresses first.
     pub fn iter(&self) -> impl Iterator<Item = &MessageAssociation<'m>> {
         self.leased[..self.count].iter().flatten()
     }
@@ -215,7 +218,7 @@ impl<'m> Associations<'m> {
         self.leased[..self.count].iter_mut().flatten()
     }
 
-    /// Returns the association at a position.
+    /// Returns the association that gets leases at position `at`.
     pub(super) fn get(&self, at: usize) -> Option<&MessageAssociation<'m>> {
         self.leased.get(at)?.as_ref()
     }
@@ -224,13 +227,13 @@ impl<'m> Associations<'m> {
         self.leased.get_mut(at)?.as_mut()
     }
 
-    /// Returns kind and number of the associations that are refused unseen: temporary ones, and
-    /// those beyond the limit.
+    /// Returns kind and IAID of the message's associations that are refused unseen: temporary ones,
+    /// and those beyond the limit.
     pub fn refused(&self) -> impl Iterator<Item = (wire::IaKind, u32)> {
         self.refused[..self.refused_count].iter().flatten().copied()
     }
 
-    /// Returns the first association whose slots are not fetched.
+    /// Returns the first association whose slots are not fetched yet, with its position.
     pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut MessageAssociation<'m>)> {
         self.iter_mut().enumerate().find(|(_, association)| !association.is_fetched)
     }
@@ -284,7 +287,8 @@ impl<'m> MessageAssociation<'m> {
         }
     }
 
-    /// Returns the identity of the association for the lease store.
+    /// Returns the identity under which the lease store has the association's leases, for the
+    /// client's `duid`.
     pub(super) const fn identity<'d>(&self, duid: &'d [u8]) -> IaIdentity<'d> {
         IaIdentity { duid, kind: self.kind, iaid: self.iaid }
     }
@@ -297,7 +301,7 @@ impl<'m> MessageAssociation<'m> {
         addresses.filter(move |_| is_address).chain(prefixes.filter(move |_| !is_address))
     }
 
-    /// Returns the grant of the association.
+    /// Returns the grant of the association; `None` when it is granted nothing.
     #[must_use]
     pub const fn grant(&self) -> Option<&Grant> {
         match &self.result {
@@ -307,7 +311,8 @@ impl<'m> MessageAssociation<'m> {
     }
 }
 
-/// Returns the status when nothing is available (RFC 9915 §18.3.1, §18.3.2).
+/// Returns the status of an association of `kind` when nothing is available for it (RFC 9915
+/// §18.3.1, §18.3.2).
 pub(super) const fn none_available(kind: wire::IaKind) -> StatusCode {
     match kind {
         wire::IaKind::Na | wire::IaKind::Ta => StatusCode::NoAddrsAvail,

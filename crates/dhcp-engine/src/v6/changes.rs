@@ -1,14 +1,14 @@
-//! Changes of leases by one message.
+//! Changes of leases by one DHCPv6 message.
 
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{Action, Change, IaIdentity, Resource, ResourceKind, SlotView};
 
 use super::association::Grant;
 
-/// Change for which only the lifetimes of the lease are known so far.
+/// Planned change of a lease, of which only the lifetimes are known so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
-    /// Position of the change's association.
+    /// Position of the association whose lease changes.
     pub(super) at: usize,
     pub(super) address: Resource,
     pub(super) expected_version: u32,
@@ -17,13 +17,13 @@ pub(super) struct Planned {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlannedAction {
-    /// This action.
+    /// Action on the slot that needs no grant.
     Plain(Action<'static>),
-    /// The lease that a grant describes.
+    /// Lease that a grant describes.
     Lease(Grant),
 }
 
-/// Changes of one message. Each shard has one value, which it reuses.
+/// Planned changes of leases by one DHCPv6 message. Each shard has one value, which it reuses.
 #[derive(Debug, Default)]
 pub(super) struct Dhcp6MessageChanges {
     items: [Option<Planned>; CHANGES_MAX],
@@ -39,7 +39,7 @@ impl Dhcp6MessageChanges {
         self.len == 0
     }
 
-    /// Adds a change; returns false when the list is full.
+    /// Adds a change of `slot` for the association at `at`; returns false when the list is full.
     pub(super) fn push(&mut self, at: usize, slot: &SlotView, action: PlannedAction) -> bool {
         let Some(item) = self.items.get_mut(self.len) else { return false };
         let (address, expected_version) = (slot.address, slot.version);
@@ -53,7 +53,7 @@ impl Dhcp6MessageChanges {
     }
 }
 
-/// Returns a placeholder for no change.
+/// Returns a placeholder in a list of changes for no change.
 pub(super) const fn nothing<'c>() -> Change<'c> {
     Change {
         identity: IaIdentity { duid: &[], kind: ResourceKind::Address, iaid: 0 },

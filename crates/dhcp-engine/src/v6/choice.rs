@@ -1,5 +1,5 @@
-//! Choice of an address or prefix for one association: a reserved one, one that the client has, one
-//! that it requests, or a free one (Kea reference §5.1, §5.5).
+//! Choice of an address or prefix for one identity association: a reserved one, one that the client
+//! has, one that it requests, or a free one (Kea reference §5.1, §5.5).
 
 use base::Now;
 use dhcp_lease::v6::{Facts, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView};
@@ -10,7 +10,7 @@ use super::client::Buffers;
 use crate::hosts::ReservationScope;
 use crate::prefixes::SubnetIndex;
 
-/// Choice of a slot for one association.
+/// Choice of a slot for one identity association of a transaction.
 pub(super) struct Choice<'c, 'm> {
     pub(super) transaction: &'c Transaction<'m>,
     pub(super) association: &'c MessageAssociation<'m>,
@@ -19,8 +19,8 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// Returns the epoch to wait for when an address or prefix that the association could have is
-    /// being released.
+    /// Returns the row epoch to wait for when an address or prefix that the association could have
+    /// is being released.
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
         let mut mine = facts.client_slots();
         mine.find(|slot| {
@@ -30,9 +30,10 @@ impl Choice<'_, '_> {
         .map(|slot| slot.row_epoch)
     }
 
-    /// Returns the best slot: the claimed candidate; else a reserved one, the association's running
-    /// lease, one that it requests, its hold, its ended lease, one that it had. A candidate is only
-    /// claimed when no other would do, and a claim must be used.
+    /// Returns the best slot for the association, with its location: the claimed candidate; else a
+    /// reserved one, the association's running lease, one that it requests, its hold, its ended
+    /// lease, one that it had. A candidate is only claimed when no other would do, and a claim must
+    /// be used.
     pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, ResourceLocation)> {
         let mut best = None;
         let mut best_key = None;
@@ -57,9 +58,9 @@ impl Choice<'_, '_> {
         best
     }
 
-    /// Returns the order among equally good slots: reserved ones in the subnet where allocation
-    /// begins, then in the order of the file, those of subnets before global ones; then requested
-    /// ones.
+    /// Returns the order of `slot` among slots of equal rank: reserved ones in the subnet where
+    /// allocation begins, then in the order of the file, those of subnets before global ones; then
+    /// requested ones.
     fn order(&self, slot: &SlotView, location: ResourceLocation) -> usize {
         if location.is_reserved {
             let mut reserved = self.transaction.reserved();
@@ -71,7 +72,8 @@ impl Choice<'_, '_> {
         usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
 
-    /// Returns the rank of a slot, 0 the best; `None` when the association cannot have it.
+    /// Returns the rank of a slot for the association, 0 the best; `None` when the association
+    /// cannot have it.
     fn rank(&self, slot: &SlotView, location: ResourceLocation, is_candidate: bool) -> Option<u8> {
         let is_mine = slot.owner == SlotOwner::Requester;
         let is_requested = self.association.hints.contains(&Some(slot.address));
@@ -110,7 +112,8 @@ impl Choice<'_, '_> {
 }
 
 impl Transaction<'_> {
-    /// Returns true if an association before `at` will get `resource`, or one that overlaps it.
+    /// Returns true if an association before position `at` will get `resource`, or one that
+    /// overlaps it.
     pub(super) fn is_chosen_before(&self, at: usize, resource: Resource) -> bool {
         let mut before = self.associations.iter().take(at);
         before.any(|other| {
@@ -121,7 +124,8 @@ impl Transaction<'_> {
     }
 
     /// Returns the subnet and pool of an address or prefix that the client could have: one that is
-    /// reserved for it, or one in a pool that is open to it and reserved for no client.
+    /// reserved for the client, or one in a pool that is open to the client and reserved for no
+    /// client.
     pub(super) fn location_of(&self, resource: Resource) -> Option<ResourceLocation> {
         if let Some(location) = self.reserved_location(resource) {
             return Some(location);
@@ -139,8 +143,8 @@ impl Transaction<'_> {
         is_free.then_some(location)
     }
 
-    /// Returns true if an address or prefix in a pool of `subnet` is reserved there for other
-    /// clients only.
+    /// Returns true if an address or prefix in a pool of `subnet` is reserved in that subnet for
+    /// other clients only.
     pub(super) fn is_reserved_for_others(&self, subnet: SubnetIndex, resource: Resource) -> bool {
         let hosts = self.client.hosts;
         if hosts.is_empty() {
@@ -204,7 +208,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns all addresses and prefixes that are reserved for the client: those of subnets first.
+    /// Returns all addresses and prefixes that are reserved for the client: those of subnets before
+    /// global ones.
     pub(super) fn reserved(&self) -> impl Iterator<Item = Resource> + Clone {
         let snapshot = self.snapshot;
         let client = &self.client;
@@ -220,8 +225,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Returns the subnet whose host counts: the one in which the client got a reserved address or
-    /// prefix, else the one that the client is served from.
+    /// Returns the subnet whose host counts for the client: the one in which the client got a
+    /// reserved address or prefix, else the one that it is served from.
     pub(super) fn host_subnet(&self) -> Option<SubnetIndex> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
         let reserved =
@@ -229,21 +234,21 @@ impl Transaction<'_> {
         reserved.or_else(|| self.served_subnet())
     }
 
-    /// Returns the subnet that the client is served from.
+    /// Returns the subnet from which the server serves the client.
     pub(super) fn served_subnet(&self) -> Option<SubnetIndex> {
         let granted = self.associations.iter().filter_map(|association| association.chosen).last();
         granted.map(|(_, location)| location.subnet).or(self.client.subnet)
     }
 
-    /// Returns true if the subnet in which allocation begins depends on the associations that were
-    /// decided before.
+    /// Returns true if the subnet in which allocation for an association begins depends on the
+    /// associations that were decided before.
     pub(super) fn follows_earlier_grants(&self) -> bool {
         let is_network = |subnet| self.snapshot.link_subnets(subnet).len() > 1;
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
-    /// Returns the subnet of the new lease of the association before `at`: as in Kea, so that a
-    /// client has its addresses and prefixes from one subnet where that is possible.
+    /// Returns the subnet of the new lease of the association before position `at`: as in Kea, so
+    /// that a client has its addresses and prefixes from one subnet where that is possible.
     fn earlier_grant_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
         let is_new = |slot: &SlotView| {
@@ -253,7 +258,7 @@ impl Transaction<'_> {
         new.last().map(|(_, location)| location.subnet)
     }
 
-    /// Returns the subnet in which allocation begins for association `at`.
+    /// Returns the subnet in which allocation begins for the association at position `at`.
     pub(super) fn preferred_subnet(&self, at: usize) -> Option<SubnetIndex> {
         if let Some(subnet) = self.earlier_grant_subnet(at) {
             return Some(subnet);
@@ -262,7 +267,7 @@ impl Transaction<'_> {
         self.client.subnet.map(|selected| self.snapshot.preference_of(kind).first(selected))
     }
 
-    /// Returns true if any pool is open to the client for an association.
+    /// Returns true if any pool is open to the client for the kind of lease of `association`.
     pub(super) fn has_pools(&self, association: &MessageAssociation<'_>) -> bool {
         let Some(selected) = self.client.subnet else { return false };
         let mut pools = self.snapshot.pools_of_link(selected, association.kind).iter();
@@ -271,8 +276,8 @@ impl Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Adds the classes that depend on the leases, once these are known: those of the host that
-    /// counts in a shared network, and the additional ones of pools, subnet and network.
+    /// Adds the client classes that depend on the leases, once these are known: those of the host
+    /// that counts in a shared network, and the additional ones of pools, subnet and network.
     pub(super) fn finish_classes(&mut self) {
         let snapshot = self.snapshot;
         let Some(served) = self.served_subnet() else { return };

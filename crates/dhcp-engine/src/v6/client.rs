@@ -1,5 +1,5 @@
-//! Sender of a message: its classes, its subnet, its hosts and its names, before anything is leased
-//! (Kea reference §2.2).
+//! Sender of a DHCPv6 message: its classes, its subnet, its hosts and its names, before anything is
+//! leased (Kea reference §2.2).
 
 use dhcp_config::IdentifierKind;
 use dhcp_lease::identity::{DECLINED_LEASE_DUID, DUID_MAX};
@@ -15,7 +15,7 @@ use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
-/// Scratch memory for the facts about a client. Each shard has one, which it reuses.
+/// Scratch memory for the facts about a DHCPv6 client. Each shard has one, which it reuses.
 #[derive(Debug, Default)]
 pub struct Dhcp6ClientScratch {
     pub(super) classes: ClassSet,
@@ -32,46 +32,46 @@ pub struct Dhcp6ClientScratch {
     pub(super) omissions: Omissions,
 }
 
-/// Buffers that a transaction continues to write into.
+/// Buffers of a shard that a DHCPv6 transaction writes into while it runs.
 #[derive(Debug)]
 pub(super) struct Buffers<'m> {
     pub(super) classes: &'m mut ClassSet,
     pub(super) class_workspace: &'m mut Workspace,
-    /// Changes that the message makes, as far as decided.
+    /// Changes of leases that the message makes, as far as decided.
     pub(super) changes: &'m mut Dhcp6MessageChanges,
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
-    /// Omissions from the leases.
+    /// Omissions from the client's leases because of size limits.
     pub(super) omissions: &'m mut Omissions,
 }
 
 impl Buffers<'_> {
-    /// Returns the buffers for a name and for its omissions.
+    /// Returns the buffers for the client's name and for the omissions.
     pub(super) const fn name_and_omissions(&mut self) -> (&mut String, &mut Omissions) {
         (self.name, self.omissions)
     }
 }
 
-/// Message with its ingress.
+/// DHCPv6 message with its ingress.
 #[derive(Clone, Copy, Debug)]
 pub struct IngressPacket<'m> {
-    /// Message with the levels of its relay agents.
+    /// DHCPv6 message with the levels of its relay agents.
     pub packet: &'m Packet<'m>,
-    /// Ingress of the message.
+    /// Address and interface at which the message was received.
     pub ingress: Ingress,
-    /// Names of the interfaces.
+    /// Names of the machine's network interfaces.
     pub interfaces: &'m InterfaceNames,
 }
 
 impl IngressPacket<'_> {
-    /// Returns the view that expressions have of the message.
+    /// Returns the view that class expressions have of the message.
     pub(super) const fn view(&self) -> PacketView6<'_> {
         PacketView6 { packet: self.packet, ingress: &self.ingress, interfaces: self.interfaces }
     }
 }
 
-/// Client that sent a message.
+/// Client that sent a DHCPv6 message.
 #[derive(Debug)]
 pub(super) struct RequestingClient<'m> {
     /// DUID under which the client's leases are stored: its own, or the one that replaces it. Empty
@@ -82,14 +82,14 @@ pub(super) struct RequestingClient<'m> {
     pub(super) client_hosts: &'m ClientHosts,
     /// Identifiers by which the client's hosts are found.
     pub(super) identifiers: Identifiers<'m>,
-    /// All hosts, of the configuration and of elsewhere.
+    /// Hosts with reservations, of the configuration and of the cache.
     pub(super) hosts: HostBook<'m, V6>,
     /// True if the client is in the class REJECT.
     pub(super) is_rejected: bool,
 }
 
 impl<'m> RequestingClient<'m> {
-    /// Determines the sender of a message.
+    /// Determines the client that sent a message: its identity, classes, hosts and subnet.
     ///
     /// # Errors
     ///
@@ -165,13 +165,13 @@ impl<'m> RequestingClient<'m> {
     }
 }
 
-/// Returns an error for a client in the class DROP, which gets no reply.
+/// Returns an error for a client in the class DROP, whose messages get no reply.
 fn refuse_dropped(classes: &ClassSet) -> Result<(), DropReason> {
     if classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
 }
 
-/// Returns the DUID under which leases are stored: the client's, or with `replace-client-id` a DUID
-/// that Kea derives from the flexible identifier.
+/// Returns the DUID under which the client's leases are stored: the client's, or with
+/// `replace-client-id` a DUID that Kea derives from the flexible identifier.
 fn lease_duid<'m>(
     snapshot: &Snapshot,
     client_duid: &'m [u8],
@@ -194,7 +194,7 @@ fn lease_duid<'m>(
     }
 }
 
-/// Facts about a client while they are being determined.
+/// Facts about a DHCPv6 client while they are being determined.
 struct Recognition<'r, 'm> {
     snapshot: &'r Snapshot,
     hosts: HostBook<'m, V6>,
@@ -206,8 +206,8 @@ struct Recognition<'r, 'm> {
 }
 
 impl Recognition<'_, '_> {
-    /// Looks up the global host before the subnet is selected (`early-global-reservations-lookup`):
-    /// its classes may decide the subnet.
+    /// Looks up the client's global host before the subnet is selected
+    /// (`early-global-reservations-lookup`): its classes may decide the subnet.
     fn find_early(&mut self) -> Result<(), DropReason> {
         if !self.snapshot.looks_up_global_host_early {
             return Ok(());
@@ -225,8 +225,8 @@ impl Recognition<'_, '_> {
         select::subnet(self.snapshot, &self.arrival, admits)
     }
 
-    /// Looks up the hosts of the link, and assigns their classes. In a shared network, the classes
-    /// of a subnet's host wait until the serving subnet is known.
+    /// Looks up the client's hosts on the link of `subnet`, and assigns their classes. In a shared
+    /// network, the classes of a subnet's host wait until the serving subnet is known.
     fn find(&mut self, subnet: Option<SubnetIndex>) {
         if self.hosts.is_empty() {
             return;

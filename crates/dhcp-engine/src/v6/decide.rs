@@ -1,4 +1,5 @@
-//! Decisions for one association, given its facts: pure functions to a decision.
+//! Decisions of a DHCPv6 transaction for one identity association: pure functions from its facts to
+//! a decision.
 //!
 //! They follow RFC 9915 §18.3; where it leaves a choice, they follow Kea (reference §5.5, §5.15).
 
@@ -13,20 +14,20 @@ use super::transaction::{Dhcp6TransactionOutcome, Transaction};
 use super::{Dhcp6Intent, DropReason};
 use crate::prefixes::SubnetIndex;
 
-/// Decision that the facts lead to.
+/// Decision that the facts of an identity association lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// Grant this slot.
+    /// Grant this slot to the association.
     Take(SlotView, ResourceLocation),
-    /// Grant nothing and reply with this status.
+    /// Grant nothing to the association and reply with this status.
     Status(StatusCode),
-    /// Change all leases that the client names and has in this way.
+    /// Change all leases of the association that the client names and has by this action.
     GiveUp(Action<'static>),
-    /// Fetch a free address or prefix first.
+    /// Fetch a free address or prefix, then decide again.
     NeedCandidate,
-    /// Run the message again after this epoch.
+    /// Run the message again after this row epoch has settled.
     Wait(u64),
-    /// Send no reply.
+    /// Send no reply, and count this reason.
     Drop(DropReason),
 }
 
@@ -76,9 +77,9 @@ pub(super) fn decide(
     }
 }
 
-/// Decides on a CONFIRM (RFC 9915 §18.3.3): all addresses fit the link or they do not, whichever
-/// client has them. Temporary ones count, prefixes do not. If no subnet is known, another server
-/// may know the link, so there is no reply; Kea replies that they do not fit.
+/// Decides on a CONFIRM (RFC 9915 §18.3.3): the reply is success when all addresses fit the link,
+/// whichever client has them. Temporary ones count, prefixes do not. If no subnet is known, another
+/// server may know the link, so there is no reply; Kea replies that they do not fit.
 pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutcome {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
@@ -94,7 +95,8 @@ pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutc
     Dhcp6TransactionOutcome::Reply(0)
 }
 
-/// Decides on RELEASE and DECLINE: the message waits for an earlier change of the same lease.
+/// Decides on RELEASE and DECLINE for an association: the message waits for an earlier change of
+/// the same lease.
 fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     match facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Releasing) {
         Some(slot) => Decision::Wait(slot.row_epoch),
@@ -102,9 +104,9 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     }
 }
 
-/// Returns true if the association names an address or prefix for which the store has a row that it
-/// cannot read. The row may be the client's own, so a fault of the store is no reason to give the
-/// client another address or prefix. Leases that clients declined end.
+/// Returns true if the association names an address or prefix for which the store has a row that
+/// the store cannot read. The row may be the client's own, so a fault of the store is no reason to
+/// give the client another address or prefix. Leases that clients declined end.
 fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool {
     let is_unreadable = |slot: &&SlotView| {
         slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
@@ -114,7 +116,8 @@ fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool
         .any(|slot| association.requested_resources().any(|resource| resource == slot.address))
 }
 
-/// Returns true if the client requests an address that does not fit its link (RFC 9915 §18.3.2).
+/// Returns true if the client requests for the association an address that does not fit its link
+/// (RFC 9915 §18.3.2).
 fn is_off_link(
     transaction: &Transaction<'_>,
     association: &MessageAssociation<'_>,

@@ -1,4 +1,4 @@
-//! Destination of a reply (RFC 9915 §18.3, §19.3).
+//! Destination of a DHCPv6 reply (RFC 9915 §18.3, §19.3).
 
 use core::net::SocketAddrV6;
 
@@ -6,14 +6,14 @@ use dhcp_wire::v6::Packet;
 
 use super::Ingress;
 
-/// UDP port of servers and relay agents (RFC 9915 §7.2).
+/// UDP port of DHCPv6 servers and relay agents (RFC 9915 §7.2).
 pub const SERVER_PORT: u16 = 547;
-/// UDP port of clients.
+/// UDP port of DHCPv6 clients (RFC 9915 §7.2).
 pub const CLIENT_PORT: u16 = 546;
 
-/// Returns the destination: the relay agent nearest to us, on the server port or on the one that it
-/// requests (RFC 8357 §5.2); without relay agents, the client. The scope of a link-local address is
-/// the interface that the message came through.
+/// Returns the destination of the reply to `packet`: the relay agent nearest to the server, on the
+/// server port or on the one that it requests (RFC 8357 §5.2); without relay agents, the client.
+/// The scope of a link-local address is the interface that the message came through.
 #[must_use]
 pub fn for_reply(packet: &Packet<'_>, ingress: Ingress) -> SocketAddrV6 {
     let source = ingress.source;

@@ -1,5 +1,5 @@
-//! Hardware address of a client, as far as its message reveals it: for hosts that are identified by
-//! it, and for readers of leases. Kea's manual, "MAC/Hardware Addresses in DHCPv6".
+//! Hardware address of a DHCPv6 client, as far as its message reveals it: for hosts that are
+//! identified by it, and for readers of leases. Kea's manual, "MAC/Hardware Addresses in DHCPv6".
 
 use core::net::Ipv6Addr;
 
@@ -11,18 +11,18 @@ use dhcp_wire::v6::{Dhcp6OptionIterator, Packet, option};
 
 use super::Ingress;
 
-/// Hardware type of Ethernet.
+/// Hardware type of Ethernet, whose addresses have six bytes.
 const ETHERNET: u8 = 1;
-/// Enterprise number of CableLabs.
+/// Enterprise number of CableLabs, whose sub-options contain hardware addresses of cable modems.
 const CABLE_LABS: u32 = 4491;
-/// Code of CableLabs' sub-option with the address of a modem, as the modem sends it.
+/// Code of CableLabs' sub-option in which a cable modem sends its own hardware address.
 const DEVICE_ID: u16 = 36;
-/// Code of CableLabs' sub-option with the address of a modem, as the device that terminates its
-/// cable sends it.
+/// Code of CableLabs' sub-option in which the device that terminates a cable sends the hardware
+/// address of the modem.
 const MODEM_ADDRESS: u16 = 1026;
 
-/// Returns the address from the first of `sources` that has one. The server never sees the frame;
-/// Kea derives no address from subscriber identifiers.
+/// Returns the client's hardware address from the first of `sources` that has one. The server never
+/// sees the frame; Kea derives no address from subscriber identifiers.
 pub(super) fn find_address(
     sources: &[MacSource],
     packet: &Packet<'_>,
@@ -74,7 +74,7 @@ fn from(
     }
 }
 
-/// Returns the first sub-option of CableLabs' with this code that is not empty.
+/// Returns the value of CableLabs' first sub-option with this code that is not empty.
 fn cable_labs(options: Dhcp6OptionIterator<'_>, code: u16) -> Option<&[u8]> {
     let values = options.all(option::VENDOR_OPTS).filter_map(|value| value.split_first_chunk());
     values

@@ -7,12 +7,12 @@ use dhcp_lease::v6::{Resource, V6};
 
 use crate::hosts::ReservationProtocol;
 
-/// Reserved address or prefix.
+/// Address or prefix that is reserved for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedResource {
-    /// Address or prefix.
+    /// Reserved address or prefix itself.
     pub resource: Resource,
-    /// Part of a prefix that is excluded (RFC 6603).
+    /// Prefix that is excluded from the reserved one (RFC 6603): address and length in bits.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 

@@ -1,25 +1,26 @@
-//! Intent of a client.
+//! Intent of a DHCPv6 client, as its message expresses it.
 
 use dhcp_wire::v6::{Message, MessageType};
 
 use super::DropReason;
 
-/// Intent of the client, determined by message type and options (RFC 9915 §18.3).
+/// Intent of a DHCPv6 client, determined by message type and options (RFC 9915 §18.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dhcp6Intent {
     /// SOLICIT: the client requests an offer.
     Solicit,
-    /// SOLICIT with Rapid Commit, where the subnet allows it: the client gets leases at once.
+    /// SOLICIT with Rapid Commit, where the subnet allows Rapid Commit: the client gets leases at
+    /// once.
     SolicitRapidly,
-    /// REQUEST.
+    /// REQUEST: the client requests the leases that it was offered.
     Request,
-    /// RENEW.
+    /// RENEW: the client extends its leases at the server that gave them.
     Renew,
-    /// REBIND.
+    /// REBIND: the client extends its leases at any server.
     Rebind,
-    /// RELEASE.
+    /// RELEASE: the client gives up leases.
     Release,
-    /// DECLINE.
+    /// DECLINE: the client reports addresses that are in use already.
     Decline,
     /// CONFIRM: the client asks if its addresses fit the link.
     Confirm,
@@ -30,7 +31,8 @@ pub enum Dhcp6Intent {
 }
 
 impl Dhcp6Intent {
-    /// Returns the intent of a message; `allows_rapid_commit` is the setting of its subnet.
+    /// Returns the client's intent in a message; `allows_rapid_commit` is the setting of its
+    /// subnet.
     ///
     /// # Errors
     ///

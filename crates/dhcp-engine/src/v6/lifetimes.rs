@@ -1,4 +1,4 @@
-//! Lifetimes within the subnet's limits, T1 and T2.
+//! Lifetimes of DHCPv6 leases within the limits of their subnet, T1 and T2.
 
 use base::Now;
 use dhcp_config::Lifetime;
@@ -9,19 +9,20 @@ use super::snapshot::Subnet;
 use crate::adaptive::{self, shortest};
 use crate::repeat::remaining_s;
 
-/// Limits of the lifetimes of a client.
+/// Limits of the lifetimes of a client's lease, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LifetimeLimits {
-    /// Limits of the preferred lifetime.
+    /// Limits of the lease's preferred lifetime.
     pub(super) preferred: Lifetime,
-    /// Limits of the valid lifetime.
+    /// Limits of the lease's valid lifetime.
     pub(super) valid: Lifetime,
-    /// Seconds of preferred lifetime that the client keeps.
+    /// Preferred lifetime that is left of the client's lease and that it keeps, in seconds.
     pub(super) preferred_remaining_s: u32,
 }
 
 impl LifetimeLimits {
-    /// Returns the shortest lifetimes that keep all seconds left of the client's lease in `slot`.
+    /// Returns the limits with the shortest lifetimes that keep all seconds left of the client's
+    /// lease in `slot`.
     pub(super) fn shortest(self, now: Now, slot: &SlotView) -> Self {
         let remaining_of = |lifetime_s| adaptive::remaining_lifetime_s(now, slot, lifetime_s);
         Self {
@@ -34,7 +35,7 @@ impl LifetimeLimits {
     }
 }
 
-/// Preferred and valid lifetime, seconds.
+/// Preferred and valid lifetime of a lease, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetimes {
     /// Time for which the client may begin communication from the address, in seconds, at most
@@ -45,9 +46,10 @@ pub struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Returns the lifetimes of a client that requests these; 0 requests none (RFC 9915 §21.6). A
-    /// preferred lifetime that results as 0 or above the valid one is five eighths of the valid
-    /// one, as in Kea; none is below the seconds that the client keeps.
+    /// Returns the lifetimes within `limits` of the lease of a client that requests these; 0
+    /// requests none (RFC 9915 §21.6). A preferred lifetime that results as 0 or above the valid
+    /// one is five eighths of the valid one, as in Kea; none is below the seconds that the client
+    /// keeps.
     pub(super) fn granted(self, limits: LifetimeLimits) -> Self {
         let clamp = |requested_s: u32, limits: Lifetime| match requested_s {
             0 => limits.default_s,
@@ -61,8 +63,8 @@ impl Lifetimes {
         Self { preferred_s: preferred_s.max(limits.preferred_remaining_s).min(valid_s), valid_s }
     }
 
-    /// Returns the lifetimes left, when the lease in `slot` was given for these and is young enough
-    /// to be repeated instead of renewed.
+    /// Returns the lifetimes that are left of the lease in `slot`, when it was given for these and
+    /// is young enough to be repeated instead of renewed.
     pub(super) fn remaining(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
         let is_same =
             slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
@@ -75,8 +77,9 @@ impl Lifetimes {
     }
 }
 
-/// Returns T1 and T2 of an IA (Kea reference §5.8): explicit ones, else parts of the preferred
-/// lifetime, else 0, which leaves them to the client. A T1 that is not below T2 is 0.
+/// Returns T1 and T2 of an IA in seconds (Kea reference §5.8): configured ones, else parts of the
+/// preferred lifetime, else 0, which leaves the choice to the client. A T1 that is not below T2 is
+/// 0.
 pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
     let part = |part: f64| match preferred_s {
         INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,

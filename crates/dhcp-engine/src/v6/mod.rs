@@ -1,6 +1,6 @@
-//! DHCPv6: snapshot, transaction, reply.
+//! Service of DHCPv6: snapshot, transaction, reply.
 //!
-//! The server follows RFC 9915, and Kea where the RFC leaves a choice (reference §5.15). An
+//! The server follows RFC 9915, and Kea where the RFC leaves a choice (Kea reference §5.15). An
 //! identity association has one lease at most. Not supported: temporary addresses, RECONFIGURE,
 //! authentication, lease queries.
 
@@ -48,18 +48,20 @@ pub type Shard<S> = crate::shard::Shard<V6, S>;
 /// Counters of a DHCPv6 shard.
 pub type ShardCounters = crate::counters::ShardCounters<V6>;
 
-/// Ingress of a message: where it came in.
+/// Ingress of a DHCPv6 message: the addresses and the interface at which it was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
-    /// Sender of the datagram: a relay agent, or a client from its link-local address.
+    /// Address of the datagram's sender: a relay agent, or a client, which sends from its
+    /// link-local address.
     pub source: SocketAddrV6,
-    /// Server's own address that the message was sent to; unspecified when it was multicast.
+    /// Address of the server that the message was sent to; unspecified when the message was
+    /// multicast.
     pub local: Ipv6Addr,
-    /// Index of the interface that the message came through; 0 when unknown.
+    /// Index of the interface that the message was received through; 0 when unknown.
     pub interface: u32,
     /// True if the message was sent to a multicast address (ff02::1:2, ff05::1:3).
     pub is_multicast: bool,
-    /// Number of the driver's socket that the message came through; the reply leaves through the
-    /// same.
+    /// Number of the driver's socket that the message was received from; the reply leaves through
+    /// the same socket.
     pub listener_index: u16,
 }

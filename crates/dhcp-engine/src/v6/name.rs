@@ -1,6 +1,6 @@
-//! Name of a client: the content of its Client FQDN option, the name in the reply and the name in
-//! its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the answer is
-//! always that the server makes no updates.
+//! Name of a DHCPv6 client: the content of its Client FQDN option, the name in the reply and the
+//! name in its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the answer
+//! is always that the server makes no updates.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -10,9 +10,10 @@ use crate::client_name::{self, NameTerms};
 use crate::name_characters::NameOctets;
 use crate::omission::{Omission, Omissions};
 
-/// Flag: the server decides otherwise than the client wants (RFC 4704 §4.1).
+/// Flag O of the Client FQDN option: the server decides otherwise than the client wants (RFC 4704
+/// §4.1).
 const FLAG_O: u8 = 2;
-/// Flag: the server makes no entry.
+/// Flag N of the Client FQDN option: the server makes no DNS update (RFC 4704 §4.1).
 const FLAG_N: u8 = 4;
 
 /// Makes the name of a client in `name`: the `reserved` one, else the one in its option, cleaned
@@ -58,7 +59,8 @@ fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
     client_name::end_in_dot(name);
 }
 
-/// Generates the name of a client from its address; empty when it does not fit.
+/// Generates the name of a client from its address into `name`, which is empty when the generated
+/// name does not fit.
 pub(super) fn generate(
     address: Ipv6Addr,
     terms: &NameTerms,
@@ -76,7 +78,7 @@ fn note(omission: Option<Omission>, omissions: &mut Omissions) {
     omission.into_iter().for_each(|omission| omissions.note(omission));
 }
 
-/// Writes the option: a name that ends in a dot, or none.
+/// Writes the Client FQDN option into the reply: a name that ends in a dot, or none.
 pub(super) fn put(flags: u8, name: &str, writer: &mut MessageWriter<'_>) {
     let mark = writer.begin(option::CLIENT_FQDN);
     writer.octets(&[flags]);

@@ -1,6 +1,6 @@
-//! Configured options of a reply: those that the client requests and those that are always sent,
-//! from the scopes that concern it in order of precedence; options of vendors; options that relay
-//! agents supply (Kea reference §1.4; RFC 6422).
+//! Configured options of a DHCPv6 reply: those that the client requests and those that are always
+//! sent, from the scopes that concern it in order of precedence; options of vendors; options that
+//! relay agents supply (Kea reference §1.4; RFC 6422).
 
 use dhcp_wire::v6::{MessageWriter, option};
 
@@ -9,8 +9,8 @@ use super::transaction::Transaction;
 use super::vendor;
 use crate::options::{self, CodeSet, OptionSelection, ScopeOptions};
 
-/// Options that the transaction writes itself, or that only clients and relay agents send;
-/// configured ones with these codes are not added.
+/// Codes of the options that the transaction writes itself, or that only clients and relay agents
+/// send; configured ones with these codes are not added.
 const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::CLIENTID,
     option::SERVERID,
@@ -27,7 +27,8 @@ const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
     option::PD_EXCLUDE,
 ]);
 
-/// Writes the options that are configured for the client, then those that only relay agents supply.
+/// Writes the options that are configured for the client into the reply, then those that only relay
+/// agents supply.
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
     let around = ClientOptionScopes::from_transaction(transaction);
     let scopes = || scopes(transaction, &around);
@@ -47,7 +48,7 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
     );
 }
 
-/// Scopes that are equal for all leases of the client: found once, read often.
+/// Option scopes that are equal for all leases of the client: found once, read often.
 struct ClientOptionScopes<'t> {
     host: Option<&'t ScopeOptions<u16>>,
     subnet: Option<&'t ScopeOptions<u16>>,
@@ -67,7 +68,8 @@ impl<'t> ClientOptionScopes<'t> {
     }
 }
 
-/// Returns the options of the scopes that concern the client, in order of precedence.
+/// Returns the options of the scopes that concern the client of the transaction, in order of
+/// precedence.
 fn scopes<'t>(
     transaction: &'t Transaction<'_>,
     around: &ClientOptionScopes<'t>,
@@ -82,8 +84,8 @@ fn scopes<'t>(
     around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
 }
 
-/// Writes the options that relay agents supply, of the codes that they may supply, except those
-/// that the server has itself according to `is_ours`.
+/// Writes the options that relay agents supply into the reply, of the codes that they may supply,
+/// except those that the server has itself according to `is_ours`.
 pub(super) fn put_supplied(
     transaction: &Transaction<'_>,
     is_ours: impl Fn(u16) -> bool,

@@ -1,5 +1,5 @@
-//! Pools of a configuration: their specifications for the lease table, their positions in links,
-//! and their additions to their subnets.
+//! Pools of a DHCPv6 configuration: their specifications for the lease table, their positions in
+//! links, and their additions to their subnets.
 
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
 use dhcp_lease::v6::{PoolIndex, PoolSpec, Resource, ResourceKind, Spans};
@@ -12,7 +12,7 @@ use crate::links::{Links, allocator};
 use crate::prefixes::{AddressBits, SubnetIndex};
 use crate::scope_terms::ScopeTerms;
 
-/// Pools of a configuration, while it is compiled.
+/// Pools of a DHCPv6 configuration, while it is compiled.
 pub(super) struct Pools {
     pub(super) specs: Vec<PoolSpec>,
     pub(super) terms: Vec<PoolTerms>,
@@ -90,7 +90,8 @@ impl Pools {
         self.terms.push(terms);
     }
 
-    /// Returns the reserved addresses and prefixes that reach into pools of another kind or length.
+    /// Returns the spans of the reserved addresses and prefixes that reach into pools of another
+    /// kind or length.
     pub(super) fn reserved_across(&self, reserved: &[Resource]) -> Spans<()> {
         let mut across = Spans::default();
         let mut pools: Vec<_> = self.specs.iter().map(PoolSpec::bounds).collect();

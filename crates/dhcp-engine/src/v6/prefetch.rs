@@ -1,5 +1,5 @@
-//! Prefetch of the memory that a message will need, before it is served. The result is a guess: it
-//! does not consider classes, which may decide the subnet.
+//! Prefetch of the memory that a DHCPv6 message will need, before it is served. The result is a
+//! guess: it does not consider classes, which may decide the subnet.
 
 use base::Prefetch;
 use dhcp_config::IdentifierKind;
@@ -11,7 +11,7 @@ use super::{Snapshot, select};
 use crate::hosts::{HostHashes, Identifiers};
 use crate::protocol::LookupGuess;
 
-/// Prefetches for a message; see
+/// Prefetches the memory that a message will need; see
 /// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch). Most messages have one
 /// association; for others, the rest is read without prefetch when they are served.
 pub(super) fn prefetch_message<S: LeaseStore<V6>>(

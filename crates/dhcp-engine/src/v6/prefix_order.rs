@@ -4,23 +4,23 @@
 
 use dhcp_lease::PoolIndex;
 
-/// Ranks how well `len` suits a client that requests `requested_len` bits: the lowest rank suits
-/// best.
+/// Returns the rank of a delegated length `len` for a client that requests `requested_len` bits:
+/// the lowest rank suits best.
 pub(super) const fn rank(len: u8, requested_len: u8) -> (bool, u8) {
     (len > requested_len, len.abs_diff(requested_len))
 }
 
-/// Pool orders of one link, by the requested length.
+/// Orders of the prefix pools of one link, by the length that clients request.
 #[derive(Debug, Default)]
 pub(super) struct PrefixOrder {
-    /// Delegated lengths, ascending, each with the order for clients that request it. Empty when
-    /// all pools delegate the same length.
+    /// Delegated lengths in bits, ascending, each with the pool order for clients that request it.
+    /// Empty when all pools delegate the same length.
     by_len: Vec<(u8, Vec<PoolIndex>)>,
 }
 
 impl PrefixOrder {
-    /// Returns the orders of `pools`, each with the length that it delegates, in configuration
-    /// order.
+    /// Returns the orders of `pools`, each given with the length that it delegates, in
+    /// configuration order.
     pub(super) fn new(pools: &[(PoolIndex, u8)]) -> Self {
         let mut lens: Vec<u8> = pools.iter().map(|&(_, len)| len).collect();
         lens.sort_unstable();
@@ -36,8 +36,8 @@ impl PrefixOrder {
         Self { by_len: lens.into_iter().map(|len| (len, order_for(len))).collect() }
     }
 
-    /// Returns the order for clients that request `len` bits; `None` when the configured order will
-    /// do.
+    /// Returns the pool order for clients that request `len` bits; `None` when the configured order
+    /// will do.
     pub(super) fn for_len(&self, len: u8) -> Option<&[PoolIndex]> {
         // Between two lengths, the order is that of the lower one.
         let after = self.by_len.partition_point(|&(other, _)| other <= len);

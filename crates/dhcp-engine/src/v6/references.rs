@@ -1,4 +1,4 @@
-//! References between the parts of a configuration: names of classes, and reservations.
+//! References between the parts of a DHCPv6 configuration: names of classes, and reservations.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::pools::Pools;
 use crate::hosts::{HostTerms, Hosts, ReservationOf, ReservationScope};
 use crate::scope_terms::referred_class_names;
 
-/// Returns the guards of all networks, subnets and pools, each with its options.
+/// Returns the class guards of all networks, subnets and pools, each with the options of its scope.
 fn guarded(
     config: &Dhcp6,
 ) -> impl Iterator<Item = (&ClassGuards, &[dhcp_config::v6::OptionData6])> {
@@ -25,7 +25,7 @@ fn guarded(
         .chain(pd_pools.map(|pool| (&pool.guards, &*pool.options)))
 }
 
-/// Returns the names of classes that the configuration refers to.
+/// Returns the names of client classes that the configuration refers to.
 pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
     let of_scopes =
         guarded(config).flat_map(|(guards, options)| referred_class_names(guards, options));
@@ -37,12 +37,12 @@ pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
     of_scopes.chain(options.flat_map(|option| &option.client_classes).map(String::as_str))
 }
 
-/// Returns true if any pool, subnet or network is for some clients only.
+/// Returns true if any pool, subnet or network is for clients of some classes only.
 pub(super) fn has_guards(config: &Dhcp6) -> bool {
     guarded(config).any(|(guards, _)| !guards.required.is_empty())
 }
 
-/// Returns the reservations of each scope.
+/// Returns the scopes of the configuration, each with its reservations.
 pub(super) fn reservations(
     config: &Dhcp6,
 ) -> impl Iterator<Item = (ReservationScope, &[ReservationOf<V6>])> + Clone {
@@ -52,8 +52,8 @@ pub(super) fn reservations(
     core::iter::once((ReservationScope::Global, &*config.reservations)).chain(of_subnets)
 }
 
-/// Returns the addresses and prefixes that clients only get by naming them. In a subnet whose
-/// reservations lie outside of its pools, those inside do not count.
+/// Returns the reserved addresses and prefixes, which clients only get by naming them. In a subnet
+/// whose reservations lie outside of its pools, those inside do not count.
 pub(super) fn reserved(
     config: &Dhcp6,
     hosts: &Hosts<V6, HostTerms<V6>>,

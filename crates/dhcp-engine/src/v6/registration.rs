@@ -1,4 +1,4 @@
-//! Registration of addresses that clients chose themselves (RFC 9686): ADDR-REG-INFORM to
+//! Registration of addresses that DHCPv6 clients chose themselves (RFC 9686): ADDR-REG-INFORM to
 //! ADDR-REG-REPLY. The server allocates nothing; the client that registered an address last is
 //! stored as its user.
 
@@ -16,21 +16,21 @@ use super::{DropReason, Snapshot, Transaction};
 use crate::hosts::{HostBook, ReservationScope};
 use crate::prefixes::SubnetIndex;
 
-/// Address to register.
+/// Address that a client registers by ADDR-REG-INFORM (RFC 9686).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registration<'m> {
     address: Ipv6Addr,
     preferred_s: u32,
     valid_s: u32,
     subnet: SubnetIndex,
-    /// IA Address option, which the reply repeats.
+    /// Content of the client's IA Address option, which the reply repeats.
     option: &'m [u8],
-    /// Version of the slot on which the decision rests; 0 when there is none.
+    /// Version of the address's slot on which the decision rests; 0 when the address has no slot.
     version: u32,
 }
 
 impl<'m> Registration<'m> {
-    /// Returns the registration that a message requests.
+    /// Returns the registration that an ADDR-REG-INFORM requests.
     ///
     /// # Errors
     ///
@@ -80,13 +80,13 @@ impl<'m> Registration<'m> {
         Resource::address(self.address)
     }
 
-    /// Writes the registered address into the reply.
+    /// Writes the registered address into the ADDR-REG-REPLY.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) {
         writer.option(option::IAADDR, self.option);
     }
 }
 
-/// Returns true if an address is reserved for any client.
+/// Returns true if an address is reserved for any client, in a subnet of the link or globally.
 fn is_reserved(
     snapshot: &Snapshot,
     hosts: HostBook<'_, V6>,
@@ -100,7 +100,7 @@ fn is_reserved(
 }
 
 impl Transaction<'_> {
-    /// Fetches the slot of the address, then registers it.
+    /// Fetches the slot of the address to register, then registers the address.
     pub(super) fn register(&mut self, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         let Some(registration) = self.registration else {
             return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
@@ -140,7 +140,7 @@ impl Transaction<'_> {
         IaIdentity { duid: self.client.duid, kind: ResourceKind::Address, iaid: 0 }
     }
 
-    /// Returns the change that registers the address.
+    /// Returns the change of the lease by which the address is registered.
     pub(super) fn registering(&self, registration: &Registration<'_>) -> Change<'_> {
         Change {
             identity: self.registrant(),
@@ -162,7 +162,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns true if the server leased the address itself, or set it aside.
+/// Returns true if the server leased the address in `slot` itself, or set it aside.
 fn is_leased(slot: &SlotView) -> bool {
     match slot.occupancy {
         SlotOccupancy::Leased => slot.state != LeaseState::Registered,

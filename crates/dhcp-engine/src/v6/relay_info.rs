@@ -1,5 +1,5 @@
-//! Relay agent information about a client, as leases store it under `store-extended-info` (Kea
-//! reference §5.10): a JSON text in Kea's form and spelling.
+//! Relay agent information about a DHCPv6 client, as leases store it under `store-extended-info`
+//! (Kea reference §5.10): a JSON text in Kea's form and spelling.
 
 use core::fmt::{self, Write};
 
@@ -7,8 +7,8 @@ use dhcp_wire::v6::{Packet, Relay, option};
 
 use crate::hex::write_hex;
 
-/// Appends the user context of a lease that was given through relay agents; nothing when there was
-/// none. The outermost agent comes first, its options ordered by code.
+/// Appends to `target` the user context of a lease that was given through relay agents; nothing
+/// when there was none. The outermost agent comes first, its options ordered by code.
 pub(super) fn write(packet: &Packet<'_>, target: &mut String) {
     if packet.relay_count() == 0 {
         return;

@@ -1,4 +1,4 @@
-//! Replies: their content and their bytes (RFC 9915 §18.3.9, §18.3.10).
+//! Replies of DHCPv6: their content and their bytes (RFC 9915 §18.3.9, §18.3.10).
 
 use core::net::Ipv6Addr;
 
@@ -10,7 +10,8 @@ use super::lifetimes::{Lifetimes, timers};
 use super::transaction::Transaction;
 use super::{Dhcp6Intent, name, parameters};
 
-/// Returns the message type of the reply: ADVERTISE, ADDR-REG-REPLY or REPLY.
+/// Returns the message type of the reply to a client with this intent: ADVERTISE, ADDR-REG-REPLY or
+/// REPLY.
 #[must_use]
 pub const fn message_type(intent: Dhcp6Intent) -> MessageType {
     match intent {
@@ -20,7 +21,7 @@ pub const fn message_type(intent: Dhcp6Intent) -> MessageType {
     }
 }
 
-/// Returns the text that accompanies a status code, for people who read captures.
+/// Returns the text that accompanies a status code in replies, for people who read captures.
 const fn text(code: StatusCode) -> &'static str {
     match code {
         StatusCode::Success => "Done.",
@@ -32,7 +33,7 @@ const fn text(code: StatusCode) -> &'static str {
     }
 }
 
-/// Returns every status in the reply but success, for counting.
+/// Returns every status in the reply of `transaction` but success, for counting.
 pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = StatusCode> {
     let of_associations =
         transaction.associations.iter().filter_map(|association| match association.result {
@@ -92,7 +93,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     writer.finish()
 }
 
-/// Returns the status of an association that the transaction did not consider.
+/// Returns the status in the reply of an association that the transaction did not consider.
 const fn refusal(transaction: &Transaction<'_>, kind: WireKind) -> StatusCode {
     match transaction.intent {
         Dhcp6Intent::Release | Dhcp6Intent::Decline => StatusCode::NoBinding,
@@ -152,7 +153,8 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
 }
 
-/// Returns the part that is excluded from a prefix: that of the reservation, else that of the pool.
+/// Returns the prefix that is excluded from a granted one: that of the reservation, else that of
+/// the pool.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
     let snapshot = transaction.snapshot;
     let host =

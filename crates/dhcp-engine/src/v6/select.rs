@@ -1,4 +1,4 @@
-//! Selection of the subnet that a message belongs to (Kea reference §5.4).
+//! Selection of the subnet that a DHCPv6 message belongs to (Kea reference §5.4).
 
 use core::net::Ipv6Addr;
 
@@ -6,11 +6,12 @@ use super::Snapshot;
 use super::client::IngressPacket;
 use crate::prefixes::SubnetIndex;
 
-/// Returns the subnet of a message, as Kea does. If a relay agent names a link, the subnet is that
-/// of the Interface-Id of the agent nearest to the client, else that of the first usable link
-/// address from the client's side. If none does (a client's own message, or one through Lightweight
-/// DHCPv6 Relay Agents alone, RFC 6221), the subnet is that of the interface that the datagram came
-/// over, else that of the address that it came from. Only subnets that `admits` accepts count.
+/// Returns the subnet of a DHCPv6 message, as Kea selects it. If a relay agent names a link, the
+/// subnet is that of the Interface-Id of the agent nearest to the client, else that of the first
+/// usable link address from the client's side. If none does (a client's own message, or one through
+/// Lightweight DHCPv6 Relay Agents alone, RFC 6221), the subnet is that of the interface that the
+/// datagram came over, else that of the address that it came from. Only subnets that `admits`
+/// accepts count.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     arrival: &IngressPacket<'_>,
@@ -34,8 +35,8 @@ pub(super) fn subnet(
         .or_else(|| snapshot.subnet_by_prefix(link, &admits))
 }
 
-/// Returns true if a link address identifies the link: agents that share a link with others leave
-/// it unspecified.
+/// Returns true if a relay agent's link address identifies the link: agents that share a link with
+/// others leave it unspecified.
 pub(super) fn is_usable(link: &Ipv6Addr) -> bool {
     !link.is_unspecified() && !link.is_unicast_link_local()
 }

@@ -1,4 +1,4 @@
-//! DHCPv6 as a shard serves it.
+//! Implementation of [`Protocol`] for DHCPv6, as a shard serves it.
 
 use core::net::SocketAddrV6;
 
@@ -19,7 +19,7 @@ use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, Writt
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
 
-/// Message types that are counted by name; others are counted together.
+/// DHCPv6 message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::Solicit,
     MessageType::Advertise,
@@ -38,14 +38,14 @@ const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::AddrRegReply,
 ];
 
-/// Message types that the server sends.
+/// DHCPv6 message types that the server sends.
 const SENT_TYPES: [MessageType; 3] =
     [MessageType::Advertise, MessageType::Reply, MessageType::AddrRegReply];
 
-/// Number of refusals that are counted: the codes of RFC 9915.
+/// Number of DHCPv6 status codes that are counted as refusals: the codes of RFC 9915.
 const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
 
-/// Scratch memory of a transaction, which keeps nothing of it for the next message.
+/// Scratch memory of a shard's DHCPv6 transactions, which keep nothing of it for the next message.
 #[derive(Debug, Default)]
 pub struct Dhcp6TransactionScratch {
     facts: [Facts; ASSOCIATIONS_MAX],
@@ -59,7 +59,8 @@ impl Protocol for V6 {
     type Destination = SocketAddrV6;
     type Work = Dhcp6TransactionScratch;
 
-    /// Payload of UDP over IPv6, in fragments (RFC 8200 §4.5).
+    /// Length of the longest DHCPv6 reply in bytes: the payload of UDP over IPv6, in fragments (RFC
+    /// 8200 §4.5).
     const REPLY_LEN_MAX: usize = 65_535 - 8;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");

@@ -1,5 +1,5 @@
-//! Results of the choices for the associations of a message: lifetimes, the client's name, and the
-//! changes of leases.
+//! Results of the choices for the identity associations of a DHCPv6 message: lifetimes, the
+//! client's name, and the changes of leases.
 
 use base::Now;
 use dhcp_lease::contract::text_hash;
@@ -16,8 +16,8 @@ use crate::client_name::NameTerms;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Grants the choice for each association and plans the changes; other leases of the
-    /// associations on this link end.
+    /// Grants the chosen slot to each association and plans the changes of leases; other leases of
+    /// the associations on this link end.
     pub(super) fn settle(&mut self, now: Now, facts: &[Facts]) {
         self.name_again();
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
@@ -78,8 +78,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the lifetimes left of a lease that is repeated instead of renewed: it is young, and
-    /// its other data have not changed.
+    /// Returns the lifetimes that are left of the lease in a slot when the lease is repeated
+    /// instead of renewed: it is young, and its other data have not changed.
     fn remaining_lifetimes(
         &self,
         now: Now,
@@ -97,7 +97,8 @@ impl<'m> Transaction<'m> {
         if is_same { lifetimes.remaining(now, slot, subnet) } else { None }
     }
 
-    /// Returns the lifetime limits of the first class that has any, else of the subnet.
+    /// Returns the lifetime limits for the client's leases in `subnet`: of the first class that has
+    /// any, else of the subnet.
     fn limits(&self, subnet: SubnetIndex) -> LifetimeLimits {
         let subnet = self.snapshot.subnet(subnet);
         let (mut preferred, mut valid) = (None, None);
@@ -126,8 +127,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Makes the client's name again, now that the host that counts is known; generates it from the
-    /// address when the client requested a name.
+    /// Chooses the client's name again, now that the host that counts is known; generates it from
+    /// the address when the client requested a name.
     fn name_again(&mut self) {
         if !self.intent.wants_lease() {
             return;
@@ -149,14 +150,14 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the first address that was chosen.
+    /// Returns the first address that was chosen for an association, with its location.
     fn chosen_address(&self) -> Option<(SlotView, ResourceLocation)> {
         let mut chosen = self.associations.iter().filter_map(|association| association.chosen);
         chosen.find(|(slot, _)| slot.address.kind == ResourceKind::Address)
     }
 
-    /// Returns the name settings of the pool or subnet of the client's address, else of the subnet
-    /// of its prefix, else of the subnet of its link.
+    /// Returns the name settings for the client: of the pool or subnet of its address, else of the
+    /// subnet of its prefix, else of the subnet of its link.
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
         let location = self.chosen_address().map(|(_, location)| (location.subnet, location.pool));
@@ -164,8 +165,8 @@ impl<'m> Transaction<'m> {
         location.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
-    /// Plans the end of running leases that an association has on this link in addition to its
-    /// grant. Leases that do not fit into one commit expire later.
+    /// Plans the end of running leases that the association at `at` has on this link in addition to
+    /// its grant. Leases that do not fit into one commit expire later.
     fn withdraw(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
         let granted = self.associations.get(at).and_then(MessageAssociation::grant);
@@ -193,8 +194,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Plans RELEASE and DECLINE of all leases of the association that the client names and has.
-    /// Leases that do not fit into one commit expire later.
+    /// Plans RELEASE or DECLINE of all leases of the association at `at` that the client names and
+    /// has. Leases that do not fit into one commit expire later.
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
@@ -221,8 +222,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the user context of a lease from a subnet: the relay agent information, where the
-    /// subnet stores it.
+    /// Returns the user context of a lease from `subnet`: the relay agent information, where the
+    /// subnet stores that.
     fn context(&self, subnet: SubnetIndex) -> &str {
         let is_stored = self.snapshot.subnet(subnet).stores_relay_info;
         if is_stored { self.buffers.context } else { "" }

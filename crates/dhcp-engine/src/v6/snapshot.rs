@@ -1,4 +1,4 @@
-//! Configuration as the packet path reads it: tables built once at load, never changed. A
+//! DHCPv6 configuration as the packet path reads it: tables built once at load, never changed. A
 //! transaction keeps the snapshot that it began with.
 
 use core::net::Ipv6Addr;
@@ -25,45 +25,46 @@ use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
-/// Compiled configuration.
+/// Compiled DHCPv6 configuration.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// DUID of the server.
+    /// DUID of the server, which replies carry as Server Identifier.
     pub server_duid: Box<[u8]>,
-    /// Options of the global scope.
+    /// Options that the global scope sets.
     pub options: ScopeOptions<u16>,
-    /// Options that relay agents may supply, ascending.
+    /// Codes of the options that relay agents may supply, ascending.
     pub relay_supplied: Vec<u16>,
-    /// Sources of the clients' hardware addresses, in order.
+    /// Sources from which clients' hardware addresses are derived, in order (`mac-sources`).
     pub mac_sources: Vec<MacSource>,
-    /// Client classes.
+    /// Client classes of the configuration, compiled.
     pub classes: Classes,
-    /// Hosts with reservations.
+    /// Hosts with reservations, of all scopes of the configuration.
     pub hosts: Hosts<V6, HostTerms<V6>>,
-    /// Kinds of identifiers by which hosts are looked up, in order.
+    /// Kinds of identifiers by which clients' hosts are looked up, in order.
     pub host_identifiers: Vec<IdentifierKind>,
-    /// True if the global host is looked up before the subnet is selected.
+    /// True if the client's global host is looked up before the subnet is selected.
     pub looks_up_global_host_early: bool,
-    /// Settings of the flex-id hook.
+    /// Settings of the flex-id hook for identifiers of clients.
     pub flex_id: FlexIdTerms,
     /// True if clients may register addresses of their own (RFC 9686).
     pub allows_registration: bool,
-    /// Name settings for clients that belong to no subnet.
+    /// Settings for the names of clients that belong to no subnet.
     pub default_names: NameTerms,
-    /// Parsing of options that do not match their definitions.
+    /// Mode in which options that do not match their definitions are parsed.
     pub parsing: OptionParsing,
     /// Time for which an offer holds its address or prefix, in nanoseconds.
     pub hold_ns: u64,
-    /// Time for which a declined address stays out of use, in seconds.
+    /// Time for which a declined address stays out of use, in seconds (`decline-probation-period`).
     pub decline_probation_s: u32,
-    /// Subnet at which allocation of addresses begins in shared networks.
+    /// Subnets at which allocation of addresses begins in shared networks.
     pub preference: Preference,
-    /// Subnet at which allocation of prefixes begins in shared networks.
+    /// Subnets at which allocation of prefixes begins in shared networks.
     pub prefix_preference: Preference,
     subnets: Vec<Subnet>,
     networks: Vec<ScopeTerms<u16>>,
     class_terms: Vec<CompiledClassTerms6>,
-    /// True if any pool, subnet or network is for some clients only.
+    /// True if any pool, subnet or network of the configuration is for clients of some classes
+    /// only.
     has_guards: bool,
     by_prefix: PrefixTable<u128>,
     by_relay: SubnetKeys<Ipv6Addr>,
@@ -72,87 +73,91 @@ pub struct Snapshot {
     addresses: Links<u128>,
     prefixes: Links<u128>,
     prefix_orders: Vec<PrefixOrder>,
-    /// Reserved addresses and prefixes in pools of another kind or length.
+    /// Spans of the reserved addresses and prefixes in pools of another kind or length.
     reserved_across: Spans<()>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
 }
 
-/// One subnet with all data that replies in it need.
+/// Subnet of the configuration with all data that replies in it need.
 #[derive(Debug)]
 pub struct Subnet {
-    /// `id` in the configuration.
+    /// `id` of the subnet in the configuration.
     pub id: u32,
-    /// First and last address.
+    /// First and last address of the subnet's prefix, as numbers.
     pub bounds: (u128, u128),
-    /// Preferred lifetimes.
+    /// Limits of the preferred lifetimes of the subnet's leases.
     pub preferred_lifetime: Lifetime,
-    /// Valid lifetimes.
+    /// Limits of the valid lifetimes of the subnet's leases.
     pub valid_lifetime: Lifetime,
-    /// Used part of the prefix pools from which on their leases are short; `None` when they never
-    /// are.
+    /// Used part of the subnet's prefix pools from which on leases of prefixes are short; `None`
+    /// when they never are.
     pub adaptive_threshold: Option<f64>,
-    /// Explicit T1, seconds.
+    /// Configured T1 of the subnet's leases, in seconds.
     pub renew_timer_s: Option<u32>,
-    /// Explicit T2, seconds.
+    /// Configured T2 of the subnet's leases, in seconds.
     pub rebind_timer_s: Option<u32>,
-    /// T1 and T2 as parts of the preferred lifetime, when they are calculated.
+    /// T1 and T2 as parts of the lease's preferred lifetime, when they are calculated.
     pub tee_parts: Option<(f64, f64)>,
-    /// Policy for repeating leases instead of renewing them.
+    /// Policy for repeating the subnet's leases instead of renewing them.
     pub repeat: RepeatPolicy,
-    /// True if clients may get their lease in two messages.
+    /// True if clients of the subnet may get their leases in two messages (Rapid Commit).
     pub allows_rapid_commit: bool,
-    /// True if leases store relay agent information.
+    /// True if the subnet's leases store relay agent information (`store-extended-info`).
     pub stores_relay_info: bool,
-    /// Position of the subnet's shared network among those of the configuration.
+    /// Position of the subnet's shared network among those of the configuration; `None` outside of
+    /// shared networks.
     pub network: Option<usize>,
-    /// Reservation modes.
+    /// Reservation modes of the subnet.
     pub reservation_modes: ReservationModes,
-    /// Options and guard of the subnet.
+    /// Class guard and options of the subnet.
     pub scope: ScopeTerms<u16>,
-    /// Name settings for the subnet's clients.
+    /// Settings for the names of the subnet's clients.
     names: NameTerms,
 }
 
 /// Terms that a pool adds to its subnet.
 #[derive(Debug)]
 pub struct PoolTerms {
-    /// `pool-id` in the configuration.
+    /// `pool-id` of the pool in the configuration.
     pub id: u32,
-    /// Subnet of the pool.
+    /// Subnet that the pool belongs to.
     pub subnet: SubnetIndex,
-    /// Options and guard of the pool.
+    /// Class guard and options of the pool.
     pub scope: ScopeTerms<u16>,
-    /// Prefix that is excluded from a delegated one (RFC 6603), as configured.
+    /// Prefix that is excluded from those that the pool delegates (RFC 6603), as configured:
+    /// address and length in bits.
     pub excluded: Option<(Ipv6Addr, u8)>,
-    /// Name settings for clients with the pool's addresses, where they differ from the subnet's.
+    /// Settings for the names of clients with the pool's addresses, where they differ from the
+    /// subnet's.
     pub names: Option<Box<NameTerms>>,
 }
 
-/// Terms of a class.
+/// Terms that a DHCPv6 client class sets for its members, compiled.
 #[derive(Debug)]
 pub struct CompiledClassTerms6 {
-    /// Options of the class's members.
+    /// Options that the class sets for its members.
     pub options: ScopeOptions<u16>,
-    /// Preferred lifetimes, with precedence over those of subnets.
+    /// Limits of the preferred lifetimes of the members' leases, with precedence over those of
+    /// subnets.
     pub preferred_lifetime: Option<Lifetime>,
-    /// Valid lifetimes, with precedence over those of subnets.
+    /// Limits of the valid lifetimes of the members' leases, with precedence over those of subnets.
     pub valid_lifetime: Option<Lifetime>,
 }
 
-/// Settings of the flex-id hook.
+/// Settings of the flex-id hook, compiled.
 #[derive(Debug, Default)]
 pub struct FlexIdTerms {
-    /// Expression that makes the identifier of a message.
+    /// Expression that makes the flexible identifier of a message.
     pub program: Option<StringProgram>,
-    /// True if leases are stored under the identifier instead of the client's DUID.
+    /// True if leases are stored under the flexible identifier instead of the client's DUID.
     pub replaces_client_id: bool,
-    /// True if an association that is the only one of its kind counts as number 0.
+    /// True if an identity association that is the only one of its kind counts as IAID 0.
     pub ignores_iaid: bool,
 }
 
-/// Returns an initial preference: among subnets of one shared network with the same guards, the one
-/// that gave an address or prefix last comes first.
+/// Returns an initial preference among the subnets of `config`: of those of one shared network with
+/// the same guards, the one that gave an address or prefix last comes first.
 fn preference(config: &Dhcp6) -> Preference {
     let subnets = (0..).zip(&config.subnets);
     Preference::new(subnets.map(|(index, subnet): (usize, _)| match subnet.network {
@@ -162,8 +167,8 @@ fn preference(config: &Dhcp6) -> Preference {
 }
 
 impl Snapshot {
-    /// Compiles `config`. `configure` gets the pools and the reserved addresses and prefixes, and
-    /// makes the pool set (the lease table does so).
+    /// Compiles the configuration `config` to a snapshot. `configure` gets the pools and the
+    /// reserved addresses and prefixes, and makes the pool set (the lease table does so).
     pub fn compile(
         config: &Dhcp6,
         server_duid: &[u8],
@@ -238,19 +243,19 @@ impl Snapshot {
         &self.subnets[index as usize]
     }
 
-    /// Returns the number of subnets.
+    /// Returns the number of subnets in the configuration.
     #[must_use]
     pub fn subnet_count(&self) -> usize {
         self.subnets.len()
     }
 
-    /// Returns the pools.
+    /// Returns the lease pools of the configuration.
     #[must_use]
     pub fn pools(&self) -> &PoolSet {
         &self.pools
     }
 
-    /// Returns the name settings for clients with an address of `subnet`, from `pool`.
+    /// Returns the settings for the names of clients with an address of `subnet`, from `pool`.
     #[must_use]
     pub fn names(&self, subnet: SubnetIndex, pool: Option<PoolIndex>) -> &NameTerms {
         let of_pool = pool.and_then(|pool| self.pool_terms(pool).names.as_deref());
@@ -269,7 +274,7 @@ impl Snapshot {
         subnet.network.map(|network| &self.networks[network])
     }
 
-    /// Returns the terms of a class; `None` for a class that is not configured.
+    /// Returns the terms of a client class; `None` for a class that is not configured.
     #[must_use]
     pub fn class(&self, class: ClassIndex) -> Option<&CompiledClassTerms6> {
         self.classes.position(class).map(|position| &self.class_terms[position])
@@ -316,7 +321,7 @@ impl Snapshot {
         self.by_relay.find_where(&relay, admits)
     }
 
-    /// Returns the first subnet, of those that `admits` accepts, whose direct clients come over the
+    /// Returns the first subnet, of those that `admits` accepts, whose direct clients are on the
     /// interface `name`.
     pub fn subnet_by_interface(
         &self,
@@ -326,8 +331,8 @@ impl Snapshot {
         self.by_interface.find_where(name, admits)
     }
 
-    /// Returns the first subnet, of those that `admits` accepts, for which relay agents name the
-    /// interface towards the client `id`.
+    /// Returns the first subnet, of those that `admits` accepts, whose configured `interface-id` is
+    /// `id`, by which relay agents name the interface towards the client.
     pub fn subnet_by_interface_id(
         &self,
         id: &[u8],
@@ -336,7 +341,7 @@ impl Snapshot {
         self.by_interface_id.find_where(id, admits)
     }
 
-    /// Returns the subnets that share a link with `first`, itself first.
+    /// Returns the subnets that share a link with `first`, beginning with `first` itself.
     #[must_use]
     pub fn link_subnets(&self, first: SubnetIndex) -> &[SubnetIndex] {
         self.addresses.subnets_from(first)
@@ -377,7 +382,7 @@ impl Snapshot {
         self.addresses.pool_order_from(first).first().copied()
     }
 
-    /// Returns the pools of the link of `subnet`, in order.
+    /// Returns the pools of one kind on the link of `subnet`, in order.
     #[must_use]
     pub fn pools_of_link(&self, subnet: SubnetIndex, kind: ResourceKind) -> &[PoolIndex] {
         match kind {
@@ -413,8 +418,8 @@ impl Snapshot {
         has_its_len.then_some(location)
     }
 
-    /// Returns the preference for the subnet of a shared network at which allocation of a kind
-    /// begins.
+    /// Returns the preference for the subnet of a shared network at which allocation of addresses
+    /// or of prefixes begins.
     #[must_use]
     pub const fn preference_of(&self, kind: ResourceKind) -> &Preference {
         match kind {
@@ -423,7 +428,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the pool around `resource`, whatever length it delegates.
+    /// Returns the pool of the link of `subnet` that contains `resource`, whatever length the pool
+    /// delegates.
     #[must_use]
     pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
         let links = match resource.kind {
@@ -467,8 +473,8 @@ impl Snapshot {
         self.by_prefix.find_where(u128::from(address), is_shared).is_some()
     }
 
-    /// Returns the first subnet of the link of `subnet`, from itself on, whose prefix contains
-    /// `address`.
+    /// Returns the first subnet of the link of `subnet`, beginning with `subnet` itself, whose
+    /// prefix contains `address`.
     #[must_use]
     pub fn subnet_on_link(&self, subnet: SubnetIndex, address: Ipv6Addr) -> Option<SubnetIndex> {
         let address = u128::from(address);

@@ -1,4 +1,4 @@
-//! Message transaction: from a parsed message to a reply or a counted drop.
+//! Transaction of a DHCPv6 message: from the parsed message to a reply or a counted drop.
 //!
 //! It steps until it has an outcome. Each step names its next need (the facts of one association,
 //! or the result of a commit), and the next call passes that in; `choice` chooses, and `settle`
@@ -28,64 +28,68 @@ use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, clear_if_too_long};
 use crate::prefixes::SubnetIndex;
 
-/// Largest number of commits that one message may lose to others before it is dropped. Each loss
-/// means that another client got a slot in the microseconds since it was fetched.
+/// Largest number of commits that one DHCPv6 message may lose to others before the server drops it.
+/// Each loss means that another client got a slot in the microseconds since it was fetched.
 pub const COMMIT_TRIES_MAX: u8 = 8;
 /// Number of reserved addresses or prefixes that one fetch reads.
 const RESERVED_FETCHED_MAX: usize = 2;
 
-/// Need of a transaction, or its outcome.
+/// Step that a DHCPv6 transaction needs next, or its outcome.
 #[derive(Debug)]
 pub enum Dhcp6TransactionStep<'t> {
-    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
+    /// Fetch the facts for these keys, to this position, and step with
+    /// [`Dhcp6TransactionInput::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Fetch these into the facts at this position and step with [`Dhcp6TransactionInput::Facts`].
-    /// The candidate that was claimed before stays claimed, since another association takes it.
+    /// Fetch the facts for these keys, to this position, while the candidate that was claimed
+    /// before stays claimed; step with [`Dhcp6TransactionInput::Facts`]. Another association takes
+    /// that candidate.
     FetchAnother(usize, FetchKeys<'t>),
-    /// Commit all of [`Transaction::with_changes`] and step with
+    /// Commit all changes of [`Transaction::with_changes`] and step with
     /// [`Dhcp6TransactionInput::Committed`].
     Commit,
     /// Set aside this address or prefix, which is reserved for another client, then commit as for
     /// [`Dhcp6TransactionStep::Commit`].
     SetAside(Resource),
-    /// The transaction has ended.
+    /// End of the transaction, with its outcome.
     Done(Dhcp6TransactionOutcome),
 }
 
-/// Response to the last step.
+/// Response of the owner to the last step of a DHCPv6 transaction.
 #[derive(Debug)]
 pub enum Dhcp6TransactionInput<'f> {
-    /// None yet: the first step.
+    /// No response yet: the first step.
     Begin,
-    /// The facts so far, one for each association.
+    /// Facts that were fetched so far, one for each association.
     Facts(&'f [Facts]),
-    /// The result of the commit, with the facts on which its decision rests.
+    /// Result of the commit that the last step required, with the facts on which its decision
+    /// rests.
     Committed(Result<Receipt, CommitRefusal>),
 }
 
-/// Purpose of a commit before a decision is possible.
+/// Purpose of a DHCPv6 commit that only prepares a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dhcp6PreparatoryCommit {
-    /// The transaction holds candidates while their reservations are looked up.
+    /// Hold of candidates while their reservations are looked up.
     Hold,
-    /// The transaction gives up an address or prefix that is reserved for another client.
+    /// Return of an address or prefix that is reserved for another client.
     SetAside,
 }
 
-/// Outcome of a transaction.
+/// Outcome of a DHCPv6 transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dhcp6TransactionOutcome {
-    /// Send the reply once this row epoch is settled; 0: at once.
+    /// Reply to send once this row epoch is settled; 0: at once.
     Reply(u64),
-    /// A slot's last row is not settled: run the message again after this epoch.
+    /// Delay: a slot's last row is not settled; run the message again after this epoch.
     Wait(u64),
-    /// Hosts that the transaction needs are not looked up yet: run the message again when they are.
+    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
+    /// they are.
     AwaitHosts,
-    /// Send no reply, and count the reason.
+    /// Drop without a reply; this reason is counted.
     Drop(DropReason),
 }
 
-/// Transaction of one message.
+/// Transaction of one DHCPv6 message.
 ///
 /// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
 /// [`Transaction::step`] with [`Dhcp6TransactionInput::Begin`], and after that with the response to
@@ -96,13 +100,13 @@ pub enum Dhcp6TransactionOutcome {
 /// the message and begins a new transaction for it later.
 #[derive(Debug)]
 pub struct Transaction<'m> {
-    /// Configuration that the transaction goes by from begin to end.
+    /// Configuration that the transaction uses from begin to end.
     pub(super) snapshot: &'m Snapshot,
-    /// Packet with its relay messages, and where it came from.
+    /// Packet with its relay messages, and the address and interface at which it was received.
     pub(super) arrival: IngressPacket<'m>,
     /// Client's own message, inside of the relay messages.
     pub(super) message: Message<'m>,
-    /// Request that the message makes.
+    /// Intent that the client's message expresses.
     pub(super) intent: Dhcp6Intent,
     /// Client with its identity, classes, reservations and subnet.
     pub(super) client: RequestingClient<'m>,
@@ -111,23 +115,23 @@ pub struct Transaction<'m> {
     pub(super) buffers: Buffers<'m>,
     /// Identity associations of the message, with what is decided about each so far.
     pub(super) associations: &'m mut Associations<'m>,
-    /// Status of the message as a whole in the reply.
+    /// Status of the message as a whole in the reply; `None` when the reply has none.
     pub(super) status: Option<StatusCode>,
-    /// Flags of the answer about the client's name, when there is one.
+    /// Flags of the reply's Client FQDN option, when the reply has one.
     pub(super) fqdn_flags: Option<u8>,
-    /// Address of an ADDR-REG-INFORM.
+    /// Address that an ADDR-REG-INFORM registers.
     pub(super) registration: Option<Registration<'m>>,
-    /// Highest epoch among the rows on which the decision rests.
+    /// Highest row epoch among the slots on which the decision rests.
     pub(super) gate_epoch: u64,
-    /// Commits that other clients' changes have refused so far.
+    /// Number of commits that other clients' changes have refused so far.
     tries: u8,
-    /// Purpose of the commit in progress, when it only prepares a decision.
+    /// Purpose of the commit in progress, when the commit only prepares a decision.
     preparing: Option<Dhcp6PreparatoryCommit>,
 }
 
 impl<'m> Transaction<'m> {
-    /// Begins the transaction of the message in `arrival`: finds its intent, its client and its
-    /// subnet. `associations` are empty. When hosts that it needs are not looked up yet
+    /// Begins the transaction of the DHCPv6 message in `arrival`: finds its intent, its client and
+    /// its subnet. `associations` are empty. When hosts that it needs are not looked up yet
     /// ([`HostBook::has_missed`]), the caller must discard the result, also an error.
     ///
     /// # Errors
@@ -190,7 +194,7 @@ impl<'m> Transaction<'m> {
         Ok(transaction)
     }
 
-    /// Continues with the response to the last step.
+    /// Continues the transaction with the response to its last step, and returns the next step.
     pub fn step(
         &mut self,
         now: Now,
@@ -222,7 +226,7 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Passes the changes to commit to `commit`.
+    /// Passes the changes of leases to commit to `commit`, and returns its result.
     pub fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
         if let Some(registration) = &self.registration {
             return commit(&[self.registering(registration)]);
@@ -244,7 +248,7 @@ impl<'m> Transaction<'m> {
         commit(&changes[..count])
     }
 
-    /// Returns the terms of the host that counts.
+    /// Returns the terms of the client's host that counts; `None` when the client has none.
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
         if self.client.client_hosts.is_empty() {
             return None;
@@ -254,7 +258,7 @@ impl<'m> Transaction<'m> {
         self.client.hosts.terms(host)
     }
 
-    /// Makes the client's name, as far as it is known before anything is leased.
+    /// Chooses the client's name, as far as it is known before anything is leased.
     fn choose_name(&mut self) {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
@@ -263,7 +267,7 @@ impl<'m> Transaction<'m> {
         self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
     }
 
-    /// Converts requested prefixes to those that the pools have.
+    /// Converts the prefixes that the client requests to those that the pools have.
     fn adapt_hints(&mut self) {
         let Some(subnet) = self.client.subnet else { return };
         for association in self.associations.iter_mut() {
@@ -290,8 +294,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Looks up the reservations of the hints: the results will be needed, and one request now
-    /// avoids a second one later.
+    /// Looks up the reservations of the addresses and prefixes that the client requests: the
+    /// results will be needed, and one request now avoids a second one later.
     fn look_ahead(&self) {
         if self.client.hosts.has_external_source() && self.intent.wants_lease() {
             let hints = self.associations.iter().flat_map(|association| association.hints);
@@ -301,8 +305,9 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the addresses and prefixes that a look-up has found to be reserved for the client.
-    /// The lease table may not know yet that clients may have them.
+    /// Returns the addresses and prefixes that a host look-up outside of the configuration has
+    /// found to be reserved for the client. The lease table may not know yet that clients may have
+    /// them.
     fn looked_up_claims(&self) -> impl Iterator<Item = Resource> {
         let hosts = self.client.client_hosts;
         let mut all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
@@ -313,8 +318,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Returns a slot reserved for others that the client holds, or was about to get: reservations
-    /// are looked up after it was claimed.
+    /// Returns a slot reserved for other clients that the client holds, or was about to get, with
+    /// the position of its association: reservations are looked up after the slot was claimed.
     fn slot_reserved_for_others(&self, facts: &[Facts]) -> Option<(usize, SlotView)> {
         if !self.client.hosts.has_external_source() || !self.intent.wants_lease() {
             return None;
@@ -334,7 +339,7 @@ impl<'m> Transaction<'m> {
         if self.client.hosts.has_missed() { None } else { stray }
     }
 
-    /// Gives up an address or prefix that is reserved for another client.
+    /// Gives up the address or prefix in `slot`, which is reserved for another client.
     fn set_aside(&mut self, at: usize, slot: &SlotView) -> Dhcp6TransactionStep<'_> {
         if self.tries >= COMMIT_TRIES_MAX {
             return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
@@ -350,8 +355,8 @@ impl<'m> Transaction<'m> {
         Dhcp6TransactionStep::SetAside(slot.address)
     }
 
-    /// Ends the transaction until the hosts that it needs are known. Candidates are held meanwhile,
-    /// so that the next run gets the same ones.
+    /// Ends the transaction until the hosts that the transaction needs are known. Candidates are
+    /// held meanwhile, so that the next run gets the same ones.
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
@@ -372,7 +377,7 @@ impl<'m> Transaction<'m> {
         Dhcp6TransactionStep::Commit
     }
 
-    /// Continues after preparation; a refusal means that other transactions were faster.
+    /// Continues after a preparatory commit; a refusal means that other transactions were faster.
     fn prepared(
         &mut self,
         now: Now,
@@ -396,7 +401,7 @@ impl<'m> Transaction<'m> {
         self.fetch_next(now, &[])
     }
 
-    /// Requests the facts of the next association, and decides when all facts are known.
+    /// Requests the facts of the next association, or decides when all facts are known.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         if self.intent == Dhcp6Intent::Register {
             return self.register(facts);
@@ -448,8 +453,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the addresses or prefixes to fetch for an association: the reserved ones, then those
-    /// that the client names.
+    /// Returns the addresses or prefixes to fetch for the association at `at`: the reserved ones,
+    /// then those that the client names.
     fn resources_to_fetch(&self, at: usize) -> [Option<Resource>; FETCHED_ADDRESSES_MAX] {
         let Some(association) = self.associations.get(at) else {
             return [None; FETCHED_ADDRESSES_MAX];
@@ -473,7 +478,8 @@ impl<'m> Transaction<'m> {
         core::array::from_fn(|_| resources.next())
     }
 
-    /// Decides for every association; `None` when a fetch or a commit has to come first.
+    /// Decides for every association of the message; `None` when a fetch or a commit has to come
+    /// first.
     fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Dhcp6TransactionOutcome> {
         self.buffers.changes.clear();
         self.gate_epoch = 0;
@@ -509,8 +515,8 @@ impl<'m> Transaction<'m> {
         self.buffers.changes.is_empty().then_some(Dhcp6TransactionOutcome::Reply(self.gate_epoch))
     }
 
-    /// Handles that no address or prefix that the association has or requests will do. Returns true
-    /// when that is final; otherwise a candidate has to be fetched for it.
+    /// Continues after no address or prefix that the association at `at` has or requests will do.
+    /// Returns true when that is final; otherwise a candidate has to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
         let is_chosen_before = |slot: &SlotView| self.is_chosen_before(at, slot.address);
         if facts.candidate.as_ref().is_some_and(is_chosen_before)
@@ -573,15 +579,15 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns, for each association that got nothing from pools, the subnet in which that counts,
-    /// and true if pools were searched. Kea counts it in the subnet where the search began, in
-    /// DHCPv4 in the one where it ended.
+    /// Returns, for each association that got nothing from pools, the subnet in which the failure
+    /// counts, and true if pools were searched. Kea counts it in the subnet where the search began,
+    /// in DHCPv4 in the one where it ended.
     pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
         self.associations.iter().filter_map(|association| association.failed_search)
     }
 }
 
-/// Runs a transaction to its end against a store that answers at once.
+/// Runs a DHCPv6 transaction to its end against a lease store that answers at once.
 pub fn drive(
     transaction: &mut Transaction<'_>,
     now: Now,
@@ -641,7 +647,7 @@ pub fn drive(
     }
 }
 
-/// Returns an error if the message must not be answered at all (RFC 9915 §16, §18.4).
+/// Returns an error if the server must not answer the message at all (RFC 9915 §16, §18.4).
 fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(), DropReason> {
     let message = packet.message();
     if packet.relay_type() == Some(MessageType::RelayRepl) {

@@ -1,10 +1,10 @@
-//! Vendors in DHCPv6 messages: options 16 and 17 (RFC 9915 §21.16, §21.17).
+//! Options of vendors in DHCPv6 messages: 16 and 17 (RFC 9915 §21.16, §21.17).
 
 use dhcp_wire::v6::{Dhcp6OptionIterator as Walk, Mark, Message, MessageWriter, option};
 
 use crate::options::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Vendors};
 
-/// Returns the vendors that the client names and the sub-options that it requests.
+/// Returns the vendors that the client's message names and the sub-options that it requests.
 pub(super) fn query<'m>(
     message: &Message<'m>,
 ) -> VendorQuery<impl Iterator<Item = u16> + Clone + 'm> {
@@ -27,13 +27,14 @@ pub(super) fn query<'m>(
     VendorQuery { vendors, requested: codes.map(|&code| u16::from_be_bytes(code)) }
 }
 
-/// Returns the enterprise number before an option's data, and the data.
+/// Returns the enterprise number at the beginning of a vendor option's value, and the data after
+/// it.
 fn number(value: &[u8]) -> Option<(u32, &[u8])> {
     let (number, data) = value.split_first_chunk()?;
     Some((u32::from_be_bytes(*number), data))
 }
 
-/// Writer of options into a message.
+/// Writer of options into a DHCPv6 message.
 #[derive(Debug)]
 pub(super) struct Dhcp6OptionWriter<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
@@ -41,15 +42,15 @@ pub(super) struct Dhcp6OptionWriter<'w, 'b> {
 }
 
 impl<'w, 'b> Dhcp6OptionWriter<'w, 'b> {
-    /// Returns a writer to `writer`.
+    /// Returns a writer of options into `writer`.
     pub(super) const fn new(writer: &'w mut MessageWriter<'b>) -> Self {
         Self { writer, open: None }
     }
 }
 
 impl Dhcp6OptionWriter<'_, '_> {
-    /// Writes an NTP option for each time source in `sources`: an option has exactly one (RFC 5908
-    /// §4). Returns false, with nothing written, if `sources` has any other data.
+    /// Writes an NTP option (56) for each time source in `sources`: an option has exactly one (RFC
+    /// 5908 §4). Returns false, with nothing written, if `sources` has any other data.
     fn put_time_sources(&mut self, sources: &[u8]) -> bool {
         let len: usize = Walk::new(sources).map(|(_, value)| 4 + value.len()).sum();
         if len != sources.len() || sources.is_empty() {
@@ -100,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the values of the NTP options that a configured value makes.
+    /// Returns the values of the NTP options that the server sends for a configured value.
     fn sent(value: &[u8]) -> Vec<Vec<u8>> {
         let mut buffer = [0; 200];
         let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);

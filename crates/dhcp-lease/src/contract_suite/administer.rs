@@ -16,7 +16,7 @@ fn sample<B: StoreFactory>(number: u32, state: LeaseState) -> <B::Family as Fami
     })
 }
 
-/// Checks that leases are put, replaced and deleted, in a pool and outside of all.
+/// Checks that an operator can put, replace and delete leases, in a pool and outside of all.
 pub fn an_operator_puts_and_removes_leases<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     for number in [BASE + 10, OUTSIDE] {
@@ -57,7 +57,8 @@ pub fn what_an_operator_changed_is_fetched_again<B: StoreFactory>(backend: &mut 
     assert_eq!(refused, Err(CommitRefusal::Stale));
 }
 
-/// Checks that another client gets the address without waiting for the next second.
+/// Checks that a lease that is put when it has ended leaves its address free for another client
+/// without waiting for the next second.
 pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     for (round, is_swept_before) in [(1, true), (2, false)] {
@@ -75,7 +76,8 @@ pub fn a_lease_that_is_put_when_it_has_ended_is_free_at_once<B: StoreFactory>(ba
     }
 }
 
-/// Checks Kea's counters: a lease that a command puts is assigned, and was given to no client.
+/// Checks Kea's counters of leases: a lease that a command puts is assigned, and was given to no
+/// client.
 pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let assigned = PoolStatistics { assigned: 1, ..PoolStatistics::default() };
@@ -91,8 +93,8 @@ pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: StoreFactory>(back
     assert!(outside.into_values().eq([assigned]));
 }
 
-/// Checks that totals are those of the pools: other DHCPv6 leases are not assigned, so that no more
-/// are assigned than exist. Kea counts the addresses of DHCPv4.
+/// Checks that totals of leases are those of the pools: other DHCPv6 leases are not assigned, so
+/// that no more are assigned than exist. Kea counts the addresses of DHCPv4.
 pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFactory>(
     backend: &mut B,
 ) {
@@ -119,7 +121,7 @@ pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFacto
     assert_eq!(counts(&bench).assigned, 0);
 }
 
-/// Checks that pages ascend, and that every lease is on one page, whatever its state.
+/// Checks that pages of leases ascend, and that every lease is on one page, whatever its state.
 pub fn leases_are_listed_in_pages<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 250)]);
     let states = [LeaseState::Assigned, LeaseState::Declined, LeaseState::ExpiredReclaimed];
@@ -159,7 +161,8 @@ pub fn the_leases_of_a_client_are_found<B: StoreFactory>(backend: &mut B) {
     assert!(bench.backend.table().leases_of(B::Family::key(&client::<B>(8))).is_empty());
 }
 
-/// Checks registration (RFC 9686): any address, no allocation, a state of its own.
+/// Checks the registration of an address (RFC 9686): any address, no allocation, a state of its
+/// own.
 pub fn an_address_is_registered<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let terms = B::Family::terms(LIFETIME_S, 5, "");

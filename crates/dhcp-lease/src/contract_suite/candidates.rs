@@ -1,8 +1,8 @@
-//! Tests of the address that a client is offered, and of concurrent offers.
+//! Tests of the candidates that lease stores offer to clients, and of concurrent offers.
 
 use super::*;
 
-/// Checks DISCOVER and REQUEST of one client.
+/// Checks the slots of one client through DISCOVER and REQUEST.
 pub fn a_candidate_is_held_and_then_leased<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let candidate = bench.candidate(client::<B>(1)).expect("the pool is empty");
@@ -90,7 +90,7 @@ pub fn an_unused_claim_ends_with_the_batch<B: StoreFactory>(backend: &mut B) {
     assert!(bench.candidate(client::<B>(2)).is_some());
 }
 
-/// Checks that giving back does not wait for the end of the batch.
+/// Checks that a candidate that is given back is free before the end of the batch.
 pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let candidate = bench.candidate(client::<B>(1)).expect("there is one");
@@ -101,7 +101,7 @@ pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B)
     assert_eq!(bench.candidate(client::<B>(3)), None, "what is leased cannot be given back");
 }
 
-/// Checks that an exhausted pool gives the oldest hold, and that a commit may break it.
+/// Checks that an exhausted pool gives the oldest hold, and that a commit may break that hold.
 pub fn an_exhausted_pool_gives_the_oldest_hold<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12), pool::<B>(20, 20)]);
     for last in [20, 11, 12, 10] {
@@ -136,7 +136,8 @@ pub fn an_exhausted_pool_prefers_an_ended_lease<B: StoreFactory>(backend: &mut B
     assert_eq!(bench.store.sweep(bench.now, 64).leases, 1, "reclaimed leases are reported");
 }
 
-/// Checks that a client gets a reserved address only on request, also after it had been leased.
+/// Checks that a client gets a reserved address only on request, also after the address had been
+/// leased.
 pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), lease_for::<B>(LIFETIME_S));
@@ -181,7 +182,8 @@ pub fn what_is_set_aside_is_reserved<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, SlotOccupancy::Leased);
 }
 
-/// Checks that the client of a reservation requests the address and has it like any other.
+/// Checks that the client of a reservation outside the pools can request and lease the address like
+/// any other.
 pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.reserve(&[pool::<B>(10, 12)], &[outside::<B>()]);
@@ -196,7 +198,8 @@ pub fn a_reserved_address_outside_the_pools_is_leased<B: StoreFactory>(backend: 
     assert_eq!(bench.slot(client::<B>(1), outside::<B>()).occupancy, SlotOccupancy::Leased);
 }
 
-/// Checks that the hashes of names and context follow the terms, and that changes are visible.
+/// Checks that the hashes of names and user context follow the terms of a lease, and that changes
+/// are visible.
 pub fn a_slot_tells_whether_its_text_is_the_same<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     let lease_action = Action::Lease(B::Family::terms(LIFETIME_S, 1, "a.example"));

@@ -1,8 +1,8 @@
-//! Tests of compare-and-set: accepted and refused changes.
+//! Tests of changes of slots by compare-and-set: accepted and refused changes.
 
 use super::*;
 
-/// Checks that a change with an old version is refused.
+/// Checks that the store refuses a change with an old version of the slot.
 pub fn a_change_on_an_old_version_is_stale<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let before = bench.slot(client::<B>(1), address::<B>(10));
@@ -33,7 +33,7 @@ pub fn a_commit_changes_all_or_nothing<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 2);
 }
 
-/// Checks that clients may request any address.
+/// Checks that clients may request any address: one outside every pool has no slot.
 pub fn an_address_outside_every_pool_has_no_slot<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     for outside in [address::<B>(9), address::<B>(20), outside::<B>()] {
@@ -101,7 +101,7 @@ pub fn a_hold_is_given_up<B: StoreFactory>(backend: &mut B) {
     assert_eq!(free.occupancy, SlotOccupancy::Free);
 }
 
-/// Checks that a client may discover again while it has a lease.
+/// Checks that a client may send a DISCOVER again while it has a lease.
 pub fn a_hold_on_the_own_lease_changes_nothing<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -171,7 +171,7 @@ pub fn a_running_lease_tells_its_client_what_it_keeps<B: StoreFactory>(backend: 
     assert_eq!(context_of(&mut bench, 1, 10), (false, "|".into()));
 }
 
-/// Checks that shards share the leases.
+/// Checks that all shards see a commit to the shared leases at once.
 pub fn other_shards_see_a_commit_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let before = bench.slot(client::<B>(2), address::<B>(10));

@@ -98,7 +98,8 @@ pub fn a_release_is_free_once_settled<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.candidate(client::<B>(2)).map(|slot| slot.address), Some(address::<B>(10)));
 }
 
-/// Checks DHCPDECLINE: no client gets the address, not even the one that declined it.
+/// Checks DHCPDECLINE: no client gets the declined address until the probation ends, not even the
+/// one that declined the address.
 pub fn a_declined_address_is_nobodys_until_probation_ends<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -121,7 +122,8 @@ pub fn a_declined_address_is_nobodys_until_probation_ends<B: StoreFactory>(backe
     assert!(bench.candidate(client::<B>(1)).is_some());
 }
 
-/// Checks that sweeping never holds up packets for long.
+/// Checks that a sweep keeps to its budget of slots, so that sweeping never holds up messages for
+/// long.
 pub fn a_sweep_keeps_to_its_budget<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 49)]);
     for last in 10..50 {
@@ -204,8 +206,8 @@ pub fn without_affinity_a_release_deletes<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(1), address::<B>(10)).owner, SlotOwner::NoClient);
 }
 
-/// Checks that a sweep leaves ended leases alone when configured so, and that a reclaim takes them
-/// at once.
+/// Checks that a sweep leaves ended leases alone when configured so, and that a reclaim takes these
+/// leases at once.
 pub fn leases_are_reclaimed_on_demand<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 11)]);
     let expiry = Expiry { reclaim_wait_s: 0, ..Expiry::default() };

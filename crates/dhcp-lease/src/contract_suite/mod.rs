@@ -33,20 +33,20 @@ pub use ends::*;
 pub use v4::*;
 pub use v6::*;
 
-/// Factory of stores that share one table.
+/// Factory of lease stores that share one table.
 pub trait StoreFactory {
-    /// Family of the leases.
+    /// Family of the leases in the stores.
     type Family: SampleFamily;
-    /// Type of one shard's store.
+    /// Type of the store of one shard.
     type Store: LeaseStore<Self::Family>;
 
-    /// Returns the table of all stores that this backend makes.
+    /// Returns the table of leases that all stores of this backend share.
     fn table(&self) -> &LeaseTable<Self::Family>;
 
-    /// Returns one more shard's store.
+    /// Returns the store of one more shard.
     fn store(&mut self) -> Self::Store;
 
-    /// Makes all rows that were submitted settle, and returns when they have.
+    /// Makes all rows settle that the stores submitted, and returns when they have.
     fn settle(&mut self);
 
     /// Makes the look-ups of `store` in a shared database end. Claims stay open.
@@ -145,12 +145,12 @@ macro_rules! lease_store_contract {
     };
 }
 
-/// 2001-09-09T01:46:40Z.
+/// Time at which each test begins, 2001-09-09T01:46:40Z.
 const START: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 const HOLD_NS: u64 = 10 * SECOND_NS;
 const LIFETIME_S: u32 = 600;
-/// Number of the address before those of the pools: 192.0.2.0.
+/// Number of the address before those of the test's pools: 192.0.2.0.
 const BASE: u32 = 0xc000_0200;
 /// Number of an address that is in no pool: 203.0.113.1.
 const OUTSIDE: u32 = 0xcb00_7101;
@@ -188,7 +188,7 @@ const fn hold_from<B: StoreFactory>(now: Now) -> ActionOf<B> {
     Action::Hold { deadline_ns: now.mono_ns + HOLD_NS, subnet_id: 1 }
 }
 
-/// Store with the pools and the clock of one test.
+/// Store of one contract test, with its pools and its clock.
 struct ContractFixture<'b, B: StoreFactory> {
     backend: &'b mut B,
     store: B::Store,
@@ -203,7 +203,7 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
         Self { backend, store, pools, now: START }
     }
 
-    /// Configures anew, with reserved addresses.
+    /// Configures the pools anew, with reserved addresses.
     fn reserve(&mut self, specs: &[SpecOf<B>], reserved: &[AddressOf<B>]) {
         self.pools = self.backend.table().configure(specs, reserved);
     }
@@ -226,7 +226,7 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
         self.fetch_as(who, address, candidate_pools, false)
     }
 
-    /// Looks up a client, with a candidate only for a client without a slot.
+    /// Fetches the facts for a client, with a candidate only for a client without a slot.
     fn fetch_spare(&mut self, who: ClientOf<B>, candidate_pools: &[PoolIndex]) -> Facts<B::Family> {
         self.fetch_as(who, None, candidate_pools, true)
     }
@@ -255,12 +255,12 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
         facts
     }
 
-    /// Returns Kea's state of the lease of `at`, if there is one.
+    /// Returns Kea's state of the lease of the address `at`, if it has one.
     fn state(&self, at: AddressOf<B>) -> Option<LeaseState> {
         self.backend.table().lease(at).map(|lease| B::Family::sample(&lease).state)
     }
 
-    /// Returns a free candidate of the first pool, or the oldest hold of an exhausted one.
+    /// Returns a free candidate of the first pool, or the oldest hold of an exhausted pool.
     fn candidate(&mut self, who: ClientOf<B>) -> Option<ViewOf<B>> {
         self.fetch(who, None, &[PoolIndex(0)]).candidate
     }
@@ -279,7 +279,7 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
         self.store.commit(self.now, &[change])
     }
 
-    /// Commits `action` on the slot of `at`.
+    /// Commits `action` of the client `who` on the slot of the address `at`.
     fn make(&mut self, who: ClientOf<B>, at: AddressOf<B>, action: ActionOf<B>) -> Receipt {
         let slot = self.slot(who, at);
         self.commit(who, &slot, action).expect("nothing stands in the way")

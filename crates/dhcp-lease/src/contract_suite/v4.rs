@@ -1,10 +1,11 @@
-//! Tests of the two keys that v4 clients have.
+//! Tests of the two keys that DHCPv4 clients have: hardware address and client identifier.
 
 use super::*;
 use crate::Identity;
 use crate::v4::V4;
 
-/// Checks a client whose boot loader sends no client identifier.
+/// Checks that a client is known by either key, such as one whose boot loader sends no client
+/// identifier.
 pub fn an_identity_is_known_by_either_key<B: StoreFactory<Family = V4>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let full = Identity { client_id: Some(b"first"), ..client::<B>(1) };
@@ -20,7 +21,8 @@ pub fn an_identity_is_known_by_either_key<B: StoreFactory<Family = V4>>(backend:
     assert_eq!(bench.fetch(client::<B>(1), None, &[]).client_slot_count, 0);
 }
 
-/// Checks that client identifiers decide, unless the subnet is configured otherwise.
+/// Checks that client identifiers decide who owns a lease, unless the subnet is configured
+/// otherwise.
 pub fn clients_with_one_hardware_address_are_told_apart<B: StoreFactory<Family = V4>>(
     backend: &mut B,
 ) {

@@ -1,4 +1,5 @@
-//! Tests of features that only v6 has: several associations in one message, prefixes, huge pools.
+//! Tests of features that only DHCPv6 has: several associations in one message, prefixes, huge
+//! pools.
 
 use core::net::Ipv6Addr;
 
@@ -35,7 +36,7 @@ fn association(number: u32, kind: ResourceKind, iaid: u32) -> IaIdentity<'static
     IaIdentity { kind, iaid, ..V6::client(number) }
 }
 
-/// Checks several IAIDs of one DUID, in both kinds.
+/// Checks that several IAIDs of one DUID are different clients, in both kinds of association.
 pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
     let who = [
@@ -65,7 +66,8 @@ pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(b
     );
 }
 
-/// Checks an address and a prefix requested in one message: the client gets both or none.
+/// Checks that an address and a prefix requested in one message succeed together: the client gets
+/// both or none.
 pub fn several_associations_of_a_message_succeed_together<B: StoreFactory<Family = V6>>(
     backend: &mut B,
 ) {
@@ -157,7 +159,7 @@ pub fn the_preferred_lifetime_is_told_while_leased<B: StoreFactory<Family = V6>>
     assert_eq!(bench.slot(who, at).detail.preferred_lifetime_s, 0);
 }
 
-/// Checks that a pool leases more than it opened at first, in order, none twice.
+/// Checks that a huge pool leases more addresses than it opened at first, in order, none twice.
 pub fn a_huge_pool_gives_from_its_start_without_end<B: StoreFactory<Family = V6>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[huge_pool()]);
     // One client has an address in a part that is opened later.
@@ -190,7 +192,8 @@ pub fn a_huge_pool_gives_from_its_start_without_end<B: StoreFactory<Family = V6>
     assert!(leased.take(8_192).any(|address| address == huge(5_000)));
 }
 
-/// Checks an address that a client requests, or that another server leased before.
+/// Checks that an address far out in a huge pool can be leased when a client requests it, or
+/// another server leased it before.
 pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[huge_pool()]);
     for (number, offset) in [(1, 1 << 40), (2, u64::MAX), (3, 1 << 23)] {
@@ -215,7 +218,7 @@ pub fn an_address_far_out_in_a_huge_pool_can_be_had<B: StoreFactory<Family = V6>
     assert_eq!(facts.address_slots[0], None);
 }
 
-/// Checks leases of no pool, and a pool that is configured over them.
+/// Checks that no address is leased twice when a pool is configured over leases of no pool.
 pub fn nothing_is_given_twice_when_a_pool_opens_over_leases<B: StoreFactory<Family = V6>>(
     backend: &mut B,
 ) {

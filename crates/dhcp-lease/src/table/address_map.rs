@@ -1,7 +1,7 @@
 //! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows of
 //! their slots: a lock-free tree over the whole space of slot numbers, filled in where pools are. A
-//! slot number is a 32-bit number that belongs to an address; in v4 it is the address itself, so
-//! this module calls it an address.
+//! slot number is a 32-bit number that belongs to an address; in DHCPv4 it is the address itself,
+//! so this module calls it an address.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
@@ -17,36 +17,36 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// Number of stripes. Consecutive addresses lie in different ones.
+/// Number of stripes of the lease table, by address. Consecutive addresses lie in different ones.
 pub(super) const STRIPES: usize = 256;
-/// Bits of an address within a region: one /12.
+/// Number of bits of an address within a region of the map: one /12.
 const REGION_BITS: u32 = 20;
 const REGIONS: usize = 1 << (32 - REGION_BITS);
-/// Bits of an address within a part of a region.
+/// Number of bits of an address within a part of a region: one /18.
 const PART_BITS: u32 = 14;
 const PARTS: usize = 1 << (REGION_BITS - PART_BITS);
 const PART_WORDS: usize = 1 << (PART_BITS - 6);
 const PART_BLOCKS: usize = 1 << (PART_BITS - 8);
-/// Highest summary level.
+/// Highest summary level of the tree of free bits.
 const TOP_LEVEL: u32 = 4;
 
-/// State of one /12 that contains a pool; with all its parts about 290 kB.
+/// State of the addresses of one /12 that contains a pool; with all its parts about 290 kB.
 struct Region {
     parts: [OnceLock<Box<RegionPart>>; PARTS],
-    /// Levels 1 and 2.
+    /// Summary bits of levels 1 and 2 of the region.
     first_summary: [AtomicU64; 1 << (REGION_BITS - 12)],
     second_summary: [AtomicU64; 1 << (REGION_BITS - 18)],
 }
 
 /// State of the addresses of a /18 that contains a pool.
 struct RegionPart {
-    /// Bit: the address has been in a pool. Never cleared.
+    /// Bits of the addresses that have been in a pool, never cleared.
     pooled: [AtomicU64; PART_WORDS],
-    /// Level 0. Bit: the address is free and no thread is about to take it.
+    /// Bits of level 0: the address is free and no thread is about to take it.
     free: [AtomicU64; PART_WORDS],
-    /// Bit: the address is reserved, its free bit stays clear.
+    /// Bits of the addresses that are reserved, whose free bits stay clear.
     reserved: [AtomicU64; PART_WORDS],
-    /// Row of each block of 256 addresses, plus one; 0 = none.
+    /// Row of the slots of each block of 256 addresses, plus one; 0 = none.
     rows: [AtomicU32; PART_BLOCKS],
 }
 
@@ -71,12 +71,12 @@ impl RegionPart {
     }
 }
 
-/// Tree of free bits, see the module.
+/// Tree of the free bits of all addresses, see the module.
 pub struct AddressMap {
     regions: Vec<OnceLock<Box<Region>>>,
-    /// Level 3.
+    /// Summary bits of level 3 of the tree.
     inner: Vec<AtomicU64>,
-    /// Level 4.
+    /// Summary bits of level 4 of the tree.
     top: [AtomicU64; 4],
 }
 
@@ -93,7 +93,7 @@ impl AddressMap {
         }
     }
 
-    /// Returns the bytes of memory that the map takes.
+    /// Returns the memory that the map takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of = |region: &Region| {
             let parts = region.parts.iter().filter(|part| part.get().is_some()).count();
@@ -110,7 +110,8 @@ impl AddressMap {
         region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)
     }
 
-    /// Returns word `index` of `level`; `None` where no pool is, and past the end of the space.
+    /// Returns word `index` of the bits of `level`; `None` where no pool is, and past the end of
+    /// the space.
     fn word(&self, level: u32, index: u64) -> Option<&AtomicU64> {
         let region = |per_region: u64| self.regions.get((index / per_region) as usize)?.get();
         match level {
@@ -131,15 +132,16 @@ impl AddressMap {
         self.word(level, index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Returns the row of the slots of `address`'s block of 256; `None` when the block never had a
-    /// pool.
+    /// Returns the row of the slots of the block of 256 that contains `address`; `None` when the
+    /// block never had a pool.
     pub(crate) fn row(&self, address: u32) -> Option<u32> {
         let rows = &self.part(address)?.rows;
         let row = rows[(address >> 8) as usize % PART_BLOCKS].load(Ordering::Acquire);
         row.checked_sub(1)
     }
 
-    /// Gives the block of `address` the row `row`. Callers hold the configuration lock.
+    /// Gives the block of 256 that contains `address` the row `row`. Callers hold the configuration
+    /// lock.
     pub(crate) fn set_row(&self, address: u32, row: u32) {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
@@ -148,7 +150,7 @@ impl AddressMap {
         rows[(address >> 8) as usize % PART_BLOCKS].store(row + 1, Ordering::Release);
     }
 
-    /// Returns the blocks of 256 from `start` on that have rows, ascending.
+    /// Returns the blocks of 256 addresses from `start` on that have rows of slots, ascending.
     pub(crate) fn blocks(&self, start: u32) -> impl Iterator<Item = u32> {
         let first = start >> (PART_BITS - 8);
         let parts = (first..1 << (32 - PART_BITS)).filter(|part| {
@@ -160,7 +162,7 @@ impl AddressMap {
             .filter(move |&block| block >= start && self.row(block << 8).is_some())
     }
 
-    /// Returns true if a pool ever held `address`.
+    /// Returns true if a pool ever contained `address`.
     pub(crate) fn is_pooled(&self, address: u32) -> bool {
         self.part(address).is_some_and(|part| {
             let word = &part.pooled[(address >> 6) as usize % PART_WORDS];
@@ -204,14 +206,14 @@ impl AddressMap {
         }
     }
 
-    /// Ends [`AddressMap::reserve`]. The free bit stays unchanged.
+    /// Ends the reservation of `address` by [`AddressMap::reserve`]. The free bit stays unchanged.
     pub(crate) fn unreserve(&self, address: u32) {
         if let Some(reserved) = self.reserved_word(address) {
             reserved.fetch_and(!bit_of(u64::from(address)), Ordering::AcqRel);
         }
     }
 
-    /// Returns true if `address` is reserved.
+    /// Returns true if `address` is reserved, so that its free bit stays clear.
     pub(crate) fn is_reserved(&self, address: u32) -> bool {
         self.reserved_word(address)
             .is_some_and(|word| word.load(Ordering::Acquire) & bit_of(u64::from(address)) != 0)
@@ -222,7 +224,7 @@ impl AddressMap {
         self.load(0, u64::from(address >> 6)) & bit_of(u64::from(address)) != 0
     }
 
-    /// Marks `address` free, if a pool ever held it and it is not reserved.
+    /// Marks `address` free, if a pool ever contained it and it is not reserved.
     pub(crate) fn set_free(&self, address: u32) {
         if !self.is_pooled(address) || self.is_reserved(address) {
             return;
@@ -237,8 +239,8 @@ impl AddressMap {
         }
     }
 
-    /// Marks `address` as not free. Returns true if it was marked free: of several threads that
-    /// clear it at the same time, exactly one gets true.
+    /// Marks `address` as not free for other threads. Returns true if it was marked free: of
+    /// several threads that clear it at the same time, exactly one gets true.
     pub(crate) fn clear_free(&self, address: u32) -> bool {
         let key = u64::from(address);
         let bit = bit_of(key);
@@ -265,7 +267,7 @@ impl AddressMap {
         }
     }
 
-    /// Clears the summary bit `key` of `level` because the word below it was seen empty.
+    /// Clears the summary bit `key` of `level` because the word below the bit was seen empty.
     fn lower(&self, mut level: u32, mut key: u64) {
         while level <= TOP_LEVEL {
             let word = self.word(level, key >> 6).expect("a used word has its summary");
@@ -294,8 +296,8 @@ impl AddressMap {
         }
     }
 
-    /// Returns the lowest set bit at or after `from`. An error is the slot number to look again
-    /// after a stale summary bit was cleared, or `None` when there is no bit.
+    /// Returns the lowest set free bit at or after `from`. An error is the slot number to look
+    /// again after a stale summary bit was cleared, or `None` when there is no bit.
     fn descend(&self, from: u64) -> Result<u64, Option<u64>> {
         let (mut level, mut key) = (0, from);
         loop {

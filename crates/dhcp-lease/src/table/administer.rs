@@ -1,4 +1,4 @@
-//! Changes made by an operator.
+//! Changes of leases by an operator.
 
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
@@ -10,7 +10,7 @@ use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
 use crate::lease::LeaseState;
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Makes `lease` the lease of its address; `epochs` and `log` are as for
+    /// Makes `lease` the lease of its address for an operator; `epochs` and `log` are as for
     /// [`LeaseTable::apply`]. A lease with a valid lifetime of 0 is deleted.
     ///
     /// # Errors
@@ -74,7 +74,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Deletes the lease of `address`; `epochs` and `log` are as for [`LeaseTable::apply`].
+    /// Deletes the lease of `address` for an operator; `epochs` and `log` are as for
+    /// [`LeaseTable::apply`].
     ///
     /// # Errors
     ///
@@ -103,13 +104,14 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Returns the state of the lease with `slot_number` that operators see, if there is one.
+    /// Returns the state of the lease in slot `slot_number` that operators see; `None` when the
+    /// slot has no lease.
     pub(super) fn shown_state(&self, slot_number: u32) -> Option<LeaseState> {
         let slot = self.find(slot_number).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }
     }
 
-    /// Ends the term of slot `id` before its time.
+    /// Ends the term of the lease in slot `id` before its time.
     pub(super) fn end_term(&mut self, id: u32) {
         let slot = self.slot_mut(id);
         slot.valid_lifetime_s = 0;

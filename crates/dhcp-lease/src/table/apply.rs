@@ -1,4 +1,4 @@
-//! Changes of slots by compare-and-set.
+//! Changes of slots by compare-and-set, several in one commit.
 
 use base::Now;
 
@@ -12,7 +12,7 @@ use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// Locked stripes of one commit, ascending.
+/// Locks of the stripes of one commit, in ascending order.
 struct Guards<'t, F: TableFamily> {
     stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
     numbers: [u8; CHANGES_MAX],
@@ -48,11 +48,11 @@ impl<'t, F: TableFamily> Guards<'t, F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Applies all `changes` or none (at most [`CHANGES_MAX`], distinct addresses), each only if
-    /// its slot has the expected version, no row after `settled_epoch`, and a use that permits the
-    /// action at `now`. Logged rows belong to `row_epoch`; the table gives them to `log`, in the
-    /// order of `changes`, while the slot is locked: `log` must not wait and must not use the
-    /// table.
+    /// Applies all `changes` of slots or none (at most [`CHANGES_MAX`], distinct addresses), each
+    /// only if its slot has the expected version, no row after `settled_epoch`, and a use that
+    /// permits the action at `now`. Logged rows belong to `row_epoch`; the table gives them to
+    /// `log`, in the order of `changes`, while the slot is locked: `log` must not wait and must not
+    /// use the table.
     ///
     /// A hold on the client's own lease that has not expired changes nothing. A release in an epoch
     /// that is settled already frees the address at once.
@@ -128,7 +128,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 }
 
-/// State of one commit.
+/// State of one commit of changes.
 struct Commit {
     now: Now,
     timed: ClockReading,
@@ -141,7 +141,8 @@ impl Commit {
         Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
     }
 
-    /// Checks that `change` may be made. Returns the id of its slot, unless the slot is untouched.
+    /// Checks that `change` may be made to its slot. Returns the id of its slot, unless the slot is
+    /// untouched.
     fn check<F: TableFamily>(
         &self,
         stripe: &Locked<'_, F>,
@@ -197,7 +198,8 @@ impl Commit {
         if fits { Ok(id) } else { Err(CommitRefusal::Stale) }
     }
 
-    /// Returns true if no overlapping use forbids `change`, and enters the new use then.
+    /// Returns true if no overlapping use forbids `change`, and enters the new use of the address
+    /// then.
     fn admits<F: TableFamily>(
         &self,
         table: &LeaseTable<F>,
@@ -208,7 +210,7 @@ impl Commit {
         !is_use || table.admit(self.now, slot_number, change.address)
     }
 
-    /// Makes a checked change. Returns true if it was logged.
+    /// Makes a checked change of a slot. Returns true if it was logged.
     fn perform<F: TableFamily>(
         &self,
         stripe: &mut Locked<'_, F>,

@@ -1,4 +1,4 @@
-//! Steps of the wall clock.
+//! Steps of the wall clock that affect the times of leases.
 //!
 //! Leases keep their times in seconds of the wall clock, as Kea's files do. When that clock is set,
 //! leases would end early or late by the size of the step. So the table compares the difference
@@ -16,59 +16,62 @@ use std::sync::Mutex;
 use base::Now;
 use base::time::{NS_PER_MS, US_PER_S};
 
-/// Smallest change of the difference between the clocks that is a step, microseconds.
+/// Smallest change of the difference between wall clock and monotonic clock that counts as a step,
+/// in microseconds.
 pub(super) const STEP_US: u64 = US_PER_S;
-/// Nanoseconds after a step within which a shard may still have a reading from before it.
+/// Time after a step of the wall clock within which a shard may still have a reading from before
+/// it, in nanoseconds.
 pub(super) const STALE_NS: u64 = NS_PER_MS;
-/// Difference of a table that does not follow the clocks.
+/// Mark in place of the clocks' difference: the table does not follow the clocks.
 pub(super) const NOT_FOLLOWED: i64 = i64::MIN;
-/// Difference while times are being moved.
+/// Mark in place of the clocks' difference: the times of leases are being moved.
 pub(super) const MOVING: i64 = i64::MAX;
 
 /// Step of the wall clock that the table has corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// Seconds forward; negative for back.
+    /// Size of the step in seconds forward; negative for back.
     pub by_s: i64,
-    /// Leases whose times were moved.
+    /// Number of leases whose times were moved.
     pub leases: u64,
 }
 
-/// State of the clocks at the start, compared with the loaded leases.
+/// State of the clocks at the start of the server, compared with the loaded leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStart {
     /// Seconds that the newest lease is ahead of the wall clock; 0 for none.
     pub ahead_s: u64,
-    /// Number of leases from the future, which now last for their lifetime from the start on.
+    /// Number of loaded leases from the future, which now last for their lifetime from the start
+    /// on.
     pub leases: u64,
 }
 
-/// Difference between the clocks, and steps that are not reported yet.
+/// Difference between wall clock and monotonic clock, and the steps that are not reported yet.
 pub(super) struct WallClock {
-    /// Wall clock minus monotonic clock, microseconds.
+    /// Wall clock minus monotonic clock, in microseconds.
     pub(super) difference_us: AtomicI64,
     pub(super) following: Mutex<ClockDifference>,
 }
 
 #[derive(Default)]
 pub(super) struct ClockDifference {
-    /// Monotonic time at which the difference was read, nanoseconds.
+    /// Monotonic time at which the clocks' difference was read, in nanoseconds.
     pub(super) since_ns: u64,
     pub(super) difference_us: i64,
     pub(super) steps: Vec<ClockStep>,
 }
 
-/// Maximum number of unreported steps.
+/// Largest number of unreported steps of the wall clock.
 pub(super) const STEPS_MAX: usize = 16;
 
-/// Reading of the clocks, corrected, and the difference that it was compared with.
+/// Corrected reading of the clocks, and the difference that it was compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockReading {
     pub(super) now: Now,
     pub(super) difference_us: i64,
 }
 
-/// Returns wall clock minus monotonic clock, microseconds.
+/// Returns wall clock minus monotonic clock at `now`, in microseconds.
 pub(super) fn difference_us(now: Now) -> i64 {
     now.wall_us.cast_signed().wrapping_sub((now.mono_ns / 1_000).cast_signed())
 }
@@ -81,7 +84,8 @@ impl WallClock {
         }
     }
 
-    /// Returns true if times were moved since `timed` was read. Callers hold the lock of a stripe.
+    /// Returns true if the times of leases were moved since `timed` was read. Callers hold the lock
+    /// of a stripe.
     pub(super) fn has_moved(&self, timed: &ClockReading) -> bool {
         self.difference_us.load(Ordering::Relaxed) != timed.difference_us
     }

@@ -1,4 +1,4 @@
-//! Reaction of the table to steps of the wall clock: it moves the times of its leases.
+//! Reaction of the lease table to steps of the wall clock: it moves the times of its leases.
 
 use core::sync::atomic::Ordering;
 use std::sync::PoisonError;
@@ -17,8 +17,8 @@ use super::table_family::TableFamily;
 use crate::contract::SlotOccupancy;
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Starts to follow the clocks at `now`. A loaded lease from the future was created under
-    /// another clock: at most its whole lifetime remains, so its lifetime starts at `now`.
+    /// Makes the table follow the clocks from `now` on. A loaded lease from the future was created
+    /// under another clock: at most its whole lifetime remains, so its lifetime starts at `now`.
     pub fn follow_clock(&self, now: Now) -> ClockStart {
         let mut following =
             self.wall_clock.following.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +36,7 @@ impl<F: TableFamily> LeaseTable<F> {
         ClockStart { ahead_s, leases }
     }
 
-    /// Returns the steps since this was last called.
+    /// Returns the steps of the wall clock since the last call.
     #[must_use]
     pub fn take_clock_steps(&self) -> Vec<ClockStep> {
         let following = self.wall_clock.following.lock();
@@ -87,8 +87,8 @@ impl<F: TableFamily> LeaseTable<F> {
         ClockReading { now, difference_us: new_us }
     }
 
-    /// Replaces the time of each lease by the result of `moved`, if any; returns the number of
-    /// leases changed.
+    /// Replaces the time (cltt) of each lease by the result of `moved`, if any; returns the number
+    /// of leases changed.
     fn move_times(&self, mut moved: impl FnMut(u64) -> Option<u64>) -> u64 {
         let mut count = 0;
         for number in 0..STRIPES {
@@ -118,7 +118,7 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Makes the term of slot `id` begin at `cltt_s`.
+    /// Makes the term of the lease in slot `id` begin at `cltt_s`.
     fn set_time(&mut self, id: u32, cltt_s: u64) {
         let state = &mut *self.state;
         let slot = state.slots.get_mut(id);

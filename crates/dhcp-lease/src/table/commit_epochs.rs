@@ -1,10 +1,10 @@
-//! Epochs of a change.
+//! Epochs of a change of slots in a logged lease table.
 
-/// Epochs of a change in a logged table.
+/// Epochs of a change of slots in a logged lease table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitEpochs {
     /// Epoch in which the rows of the change are logged.
     pub row_epoch: u64,
-    /// Last epoch that is settled.
+    /// Last epoch whose rows are settled.
     pub settled_epoch: u64,
 }

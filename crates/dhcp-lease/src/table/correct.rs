@@ -1,4 +1,4 @@
-//! Leases of other servers: corrects slots from a database that is shared with them.
+//! Corrections of slots from a database that the server shares with other servers.
 
 use super::LeaseTable;
 use super::order;

@@ -1,6 +1,6 @@
-//! Limits on the leases reclaimed in one cycle (Kea's `expired-leases-processing`): a number of
-//! leases and an amount of time. Leases left over wait for the next cycle; a client that needs such
-//! an address gets it nevertheless.
+//! Limits on the leases that sweeps reclaim in one cycle (Kea's `expired-leases-processing`): a
+//! number of leases and an amount of time. Leases left over wait for the next cycle; a client that
+//! needs such an address gets it nevertheless.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,66 +8,67 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 
-/// Limits on the leases that sweeps reclaim.
+/// Limits on the leases that sweeps reclaim in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimLimits {
-    /// Seconds from the beginning of one cycle to that of the next (Kea's
+    /// Time from the beginning of one reclaim cycle to that of the next, in seconds (Kea's
     /// `reclaim-timer-wait-time`).
     pub cycle_s: u32,
-    /// Maximum number of leases in one cycle (`max-reclaim-leases`); 0: any number.
+    /// Largest number of leases reclaimed in one cycle (`max-reclaim-leases`); 0: any number.
     pub leases: u32,
-    /// Maximum time of one cycle in milliseconds (`max-reclaim-time`), as reported to
-    /// [`LeaseTable::spend_reclaim_time`](super::LeaseTable::spend_reclaim_time); 0: any.
+    /// Largest time that reclaiming may take in one cycle, in milliseconds (`max-reclaim-time`), as
+    /// reported to [`LeaseTable::spend_reclaim_time`](super::LeaseTable::spend_reclaim_time); 0:
+    /// any.
     pub time_ms: u32,
     /// Number of cycles in a row that may leave leases over without a warning
     /// (`unwarned-reclaim-cycles`); 0: never warn.
     pub unwarned_cycles: u32,
 }
 
-/// State of the running cycle.
+/// State of the running reclaim cycle.
 #[derive(Debug, Default)]
 pub(super) struct Cycle {
     limits: ReclaimLimits,
-    /// Monotonic end of the cycle, nanoseconds.
+    /// Monotonic end of the reclaim cycle, in nanoseconds.
     ends_ns: u64,
     leases: u32,
-    /// True if a limit left leases over.
+    /// True if a limit left leases over in this cycle.
     is_short: bool,
-    /// Cycles before this one, in a row, that left leases over.
+    /// Number of cycles before this one, in a row, that left leases over.
     short_in_row: u32,
-    /// Number of warnings that are due.
+    /// Number of warnings about leases left over that are due.
     warnings: u32,
 }
 
-/// Current cycle, used by one shard at a time.
+/// Current reclaim cycle, used by one shard at a time.
 #[derive(Debug, Default)]
 pub(super) struct Cycles {
     is_limited: AtomicBool,
-    /// Time that the cycle has taken so far, nanoseconds; outside of the lock, so that no shard
-    /// waits for it.
+    /// Time that reclaiming has taken so far in the cycle, in nanoseconds; outside of the lock, so
+    /// that no shard waits for it.
     spent_ns: AtomicU64,
     cycle: Mutex<Cycle>,
 }
 
 /// Limit on the leases that one sweep may reclaim.
 pub(super) enum Allowance<'c> {
-    /// No limit.
+    /// Unlimited number of leases.
     Unlimited,
-    /// The remainder of the cycle, with the time that the cycle has taken, nanoseconds.
+    /// Rest of the current cycle, with the time that the cycle has taken, in nanoseconds.
     Of(MutexGuard<'c, Cycle>, &'c AtomicU64),
-    /// No lease: another shard is reclaiming.
+    /// No lease, since another shard is reclaiming.
     Busy,
 }
 
 impl Cycles {
-    /// Applies `limits` from here on, in a new cycle.
+    /// Applies the limits on reclaimed leases from here on, in a new cycle.
     pub(super) fn set_limits(&self, limits: ReclaimLimits) {
         *self.lock() = Cycle { limits, ..Cycle::default() };
         self.spent_ns.store(0, Ordering::Relaxed);
         self.is_limited.store(limits.leases > 0 || limits.time_ms > 0, Ordering::Release);
     }
 
-    /// Returns the limit of a sweep at `now`; does not wait for another shard.
+    /// Returns the limit on the leases of a sweep at `now`; does not wait for another shard.
     pub(super) fn begin(&self, now: Now) -> Allowance<'_> {
         if !self.is_limited.load(Ordering::Acquire) {
             return Allowance::Unlimited;
@@ -79,13 +80,13 @@ impl Cycles {
         Allowance::Of(cycle, &self.spent_ns)
     }
 
-    /// Adds the time taken by the leases reclaimed last.
+    /// Adds the nanoseconds that reclaiming the last leases took to the time of the cycle.
     pub(super) fn spend(&self, time_ns: u64) {
         self.spent_ns.fetch_add(time_ns, Ordering::Relaxed);
     }
 
     /// Returns the number of warnings that became due since the last call, and the number of cycles
-    /// after which they do.
+    /// in a row after which a warning becomes due.
     pub(super) fn take_warnings(&self) -> (u32, u32) {
         let mut cycle = self.lock();
         (core::mem::take(&mut cycle.warnings), cycle.limits.unwarned_cycles)
@@ -97,7 +98,7 @@ impl Cycles {
 }
 
 impl Cycle {
-    /// Begins the next cycle when this one is over. Returns true if it did.
+    /// Begins the next reclaim cycle when the current one is over at `now`. Returns true if it did.
     fn begin_if_over(&mut self, now: Now) -> bool {
         if now.mono_ns < self.ends_ns {
             return false;
@@ -122,7 +123,7 @@ impl Cycle {
 }
 
 impl Allowance<'_> {
-    /// Returns the number of leases that may still be reclaimed.
+    /// Returns the number of leases that the sweep may still reclaim.
     pub(super) fn remaining(&self) -> u32 {
         match self {
             Self::Unlimited => u32::MAX,
@@ -131,14 +132,14 @@ impl Allowance<'_> {
         }
     }
 
-    /// Counts one reclaimed lease.
+    /// Counts one reclaimed lease against the limit.
     pub(super) fn take(&mut self) {
         if let Self::Of(cycle, _) = self {
             cycle.leases += 1;
         }
     }
 
-    /// Notes that leases are left over.
+    /// Notes that the limit leaves leases over.
     pub(super) fn fall_short(&mut self) {
         if let Self::Of(cycle, _) = self {
             cycle.is_short = true;

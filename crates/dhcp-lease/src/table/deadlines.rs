@@ -14,22 +14,23 @@ use super::slots::StripeSlots;
 use super::table_family::TableFamily;
 use crate::contract::SlotOccupancy;
 
-/// `prev` of a slot that is in no list.
+/// Value of `prev` in a slot that is in no list.
 pub(super) const UNLINKED: u32 = u32::MAX;
-/// Bit of a link that leads to a list's end instead of a slot; the other bits are the list.
+/// Bit of a link that leads to a list's end instead of a slot; the other bits are the number of the
+/// list.
 const END: u32 = 1 << 31;
-/// Seconds in one turn of the wheel.
+/// Number of buckets in the wheel of a stripe, one for each second of a turn.
 const BUCKETS: u32 = 4096;
 const DUE: u32 = END | BUCKETS;
 const HOLDS: u32 = END | (BUCKETS + 1);
 const RELEASES: u32 = END | (BUCKETS + 2);
 const OVERDUE: u32 = END | (BUCKETS + 3);
-/// Link to no slot.
+/// Value of a link that leads to no slot.
 const NOTHING: u32 = u32::MAX;
-/// Maximum number of slots that an insertion into a queue passes.
+/// Largest number of slots that an insertion into a queue passes.
 const LOOK_BACK: u32 = 16;
-/// Seconds that the wall clock may be behind the wheel before the wheel is turned back: shards
-/// read the clock at different moments, and clocks are slewed.
+/// Time that the wall clock may be behind the wheel before the wheel is turned back, in seconds:
+/// shards read the clock at different moments, and clocks are slewed.
 const BACKLASH_S: u64 = 60;
 
 /// Returns the last second, later than `wall_s`, in which the wheel may be due; a later one means
@@ -38,7 +39,7 @@ pub(super) const fn last_due_s(wall_s: u64) -> u64 {
     wall_s + BACKLASH_S + 1
 }
 
-/// First slot of each bucket of a wheel.
+/// First slot of each bucket of a stripe's wheel.
 ///
 /// Stored as complements, so that empty buckets are zeros: memory from the system is never written
 /// before it is used, and a table of few leases stays small.
@@ -52,12 +53,12 @@ impl WheelBuckets {
     }
 
     /// Puts `head` first in `bucket` and returns the slot that was first, [`NOTHING`] in an empty
-    /// one.
+    /// bucket.
     fn replace(&mut self, bucket: usize, head: u32) -> u32 {
         !core::mem::replace(&mut self.complements[bucket], !head)
     }
 
-    /// Returns the buckets that have a slot, each with its first.
+    /// Returns the buckets of the wheel that have a slot, each with its first slot.
     #[cfg(test)]
     fn heads(&self) -> impl Iterator<Item = (usize, u32)> {
         // Almost all are empty, so whole words of 64 empty buckets are skipped.
@@ -72,11 +73,11 @@ impl WheelBuckets {
     }
 }
 
-/// List ordered by a key of its slots.
+/// Doubly linked list of slots, ordered by a key of the slots such as the end of a hold.
 struct SlotQueue<F: TableFamily> {
     head: u32,
     tail: u32,
-    /// Key of the head; `u64::MAX` when empty.
+    /// Key of the queue's first slot; `u64::MAX` when the queue is empty.
     first_key: u64,
     end: u32,
     key: fn(&LeaseSlot<F>) -> u64,
@@ -114,14 +115,14 @@ impl<F: TableFamily> SlotQueue<F> {
         }
     }
 
-    /// Sets the head to `head` after the old head was taken out.
+    /// Makes slot `head` the first of the queue after the previous first slot was taken out.
     fn set_head(&mut self, slots: &StripeSlots<F>, head: u32) {
         self.head = head;
         self.first_key = if head == NOTHING { u64::MAX } else { (self.key)(slots.get(head)) };
     }
 }
 
-/// All lists of one stripe.
+/// Lists of one stripe's slots by deadline: queues and the wheel.
 pub(super) struct Deadlines<F: TableFamily> {
     holds: SlotQueue<F>,
     releases: SlotQueue<F>,
@@ -129,13 +130,13 @@ pub(super) struct Deadlines<F: TableFamily> {
     /// order.
     overdue: SlotQueue<F>,
     buckets: WheelBuckets,
-    /// Bit per bucket: slots may hang in the bucket.
+    /// Bits of the wheel's buckets in which slots may hang.
     occupied_buckets: [u64; BUCKETS as usize / 64],
-    /// First slot of the bucket that is being processed.
+    /// First slot of the wheel's bucket that is being processed.
     due: u32,
-    /// Second whose bucket was taken off last.
+    /// Wall-clock second whose bucket was taken off the wheel last.
     wheel_s: u64,
-    /// Configuration of how long past leases are remembered.
+    /// Settings for how long past leases are remembered.
     pub(super) expiry: Expiry,
 }
 
@@ -153,8 +154,8 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Starts the wheel at second `wall_s`, before any slot is linked: otherwise the first look at
-    /// the wheel looks at every slot that hangs in it.
+    /// Starts the wheel at wall-clock second `wall_s`, before any slot is linked: otherwise the
+    /// first look at the wheel looks at every slot that hangs in it.
     pub(super) fn begin(&mut self, wall_s: u64) {
         if self.occupied_buckets == [0; BUCKETS as usize / 64] && self.due == NOTHING {
             self.wheel_s = wall_s;
@@ -177,13 +178,13 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Hangs slot `id`, which is in no list, so that it comes up again no earlier than in second
-    /// `at_s`.
+    /// Hangs slot `id`, which is in no list, into the wheel so that it comes up again no earlier
+    /// than in second `at_s`.
     pub(super) fn postpone(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
         self.insert_in_wheel(slots, id, at_s.max(self.wheel_s + 1));
     }
 
-    /// Hangs the slot into the bucket of second `at_s`.
+    /// Hangs slot `id` into the wheel's bucket of second `at_s`.
     fn insert_in_wheel(&mut self, slots: &mut StripeSlots<F>, id: u32, at_s: u64) {
         let bucket = (at_s % u64::from(BUCKETS)) as u32;
         self.occupied_buckets[bucket as usize / 64] |= 1 << (bucket % 64);
@@ -196,13 +197,13 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Puts slot `id`, which is in no list, into the list that waits for the next cycle.
+    /// Puts slot `id`, which is in no list, into the list that waits for the next reclaim cycle.
     pub(super) fn push_overdue(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         self.overdue.insert(slots, id);
     }
 
-    /// Makes slot `id` come up at once if the wheel has passed the second in which it ended, so
-    /// that no client waits for the next second.
+    /// Makes slot `id` come up at once if the wheel has passed the second in which its lease ended,
+    /// so that no client waits for the next second.
     pub(super) fn hurry(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         if slots.get(id).due_s(&self.expiry) <= self.wheel_s {
             self.unlink(slots, id);
@@ -210,12 +211,12 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Returns true if a slot waits for the next cycle.
+    /// Returns true if a slot waits for the next reclaim cycle.
     pub(super) const fn has_overdue(&self) -> bool {
         self.overdue.head != NOTHING
     }
 
-    /// Takes out the slot that has waited longest for a cycle, and returns its id.
+    /// Takes out the slot that has waited longest for a reclaim cycle, and returns its id.
     pub(super) fn next_overdue(&mut self, slots: &mut StripeSlots<F>) -> Option<u32> {
         let id = self.overdue.head;
         (id != NOTHING).then(|| {
@@ -224,7 +225,8 @@ impl<F: TableFamily> Deadlines<F> {
         })
     }
 
-    /// Relinks a renewed slot: it stays where it hangs if it still comes up in time.
+    /// Relinks the slot `id` of a renewed lease: it stays where it hangs if it still comes up in
+    /// time.
     pub(super) fn relink_renewed(&mut self, slots: &mut StripeSlots<F>, id: u32, expired_s: u64) {
         let slot = slots.get(id);
         // A slot that is set aside does not come up by itself.
@@ -234,7 +236,7 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Takes the slot out of the list that it is in, if any.
+    /// Takes slot `id` out of the list that it is in, if any.
     pub(super) fn unlink(&mut self, slots: &mut StripeSlots<F>, id: u32) {
         let slot = slots.get_mut(id);
         let (prev, next) = (slot.prev, slot.next);
@@ -271,27 +273,27 @@ impl<F: TableFamily> Deadlines<F> {
         }
     }
 
-    /// Returns the deadline of the oldest hold; `u64::MAX` without one.
+    /// Returns the monotonic deadline of the oldest hold in nanoseconds; `u64::MAX` without one.
     pub(super) const fn first_hold_ns(&self) -> u64 {
         self.holds.first_key
     }
 
-    /// Returns the epoch of the oldest release; `u64::MAX` without one.
+    /// Returns the row epoch of the oldest release; `u64::MAX` without one.
     pub(super) const fn first_release_epoch(&self) -> u64 {
         self.releases.first_key
     }
 
-    /// Returns the second in which the wheel has to be looked at next.
+    /// Returns the wall-clock second in which the wheel has to be looked at next.
     pub(super) const fn wheel_due_s(&self) -> u64 {
         if self.due == NOTHING { self.wheel_s + 1 } else { 0 }
     }
 
-    /// Returns the slot whose hold ended first, if it has ended at `mono_ns`.
+    /// Returns the slot whose hold ended first, if that hold has ended at `mono_ns`.
     pub(super) fn ended_hold(&self, mono_ns: u64) -> Option<u32> {
         (self.holds.head != NOTHING && self.holds.first_key <= mono_ns).then_some(self.holds.head)
     }
 
-    /// Returns the slot whose release is the first to have been settled.
+    /// Returns the slot whose release was settled first, if its epoch is at most `settled_epoch`.
     pub(super) fn settled_release(&self, settled_epoch: u64) -> Option<u32> {
         (self.releases.head != NOTHING && self.releases.first_key <= settled_epoch)
             .then_some(self.releases.head)
@@ -306,8 +308,8 @@ impl<F: TableFamily> Deadlines<F> {
         core::iter::successors(follow(self.holds.head), move |&id| follow(slots.get(id).next))
     }
 
-    /// Takes out the next slot that comes up in the wheel by `wall_s`: it has ended, or has to be
-    /// linked again.
+    /// Takes out the next slot that comes up in the wheel by second `wall_s`: its lease has ended,
+    /// or the slot has to be linked again.
     pub(super) fn next_due(&mut self, slots: &mut StripeSlots<F>, wall_s: u64) -> Option<u32> {
         if self.wheel_s > wall_s + BACKLASH_S {
             self.wheel_s = wall_s;
@@ -348,7 +350,8 @@ impl<F: TableFamily> Deadlines<F> {
         (at_s <= wall_s).then_some(at_s)
     }
 
-    /// Walks all lists forward and back. Returns the number of slots in them.
+    /// Walks all lists of the stripe forward and back, as a check of the links. Returns the number
+    /// of slots in them.
     #[cfg(test)]
     pub(super) fn audit(&self, slots: &StripeSlots<F>) -> usize {
         let walk = |end: u32, head: u32, tail: Option<u32>| {

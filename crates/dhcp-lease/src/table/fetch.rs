@@ -1,4 +1,4 @@
-//! Look-up of the facts that a transaction requests.
+//! Look-up of the facts that a transaction requests from the lease table.
 
 use core::sync::atomic::Ordering;
 
@@ -13,19 +13,20 @@ use super::{LeaseTable, STRIPES};
 use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys, SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
 
-/// Number of cache lines of a slot.
+/// Number of cache lines of a slot, for prefetching.
 const SLOT_LINES: usize = 2;
-/// Maximum number of free bits over taken slots that one fetch passes.
+/// Largest number of free bits over taken slots that one fetch passes.
 const STALE_BITS: u32 = 1024;
-/// Maximum number of slots that one fetch without a free address sweeps.
+/// Largest number of slots that one fetch without a free address sweeps.
 const EARLY_SWEEP: u32 = 64;
 /// Number of stripes, and of holds in each, that a search for the oldest hold looks at.
 const HOLD_STRIPES: usize = 16;
 const HOLDS_EACH: usize = 64;
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Looks up the facts that `keys` request; `facts` is overwritten. Rows through `settled_epoch`
-    /// are settled. A free candidate is claimed: the caller must commit it or give it back.
+    /// Looks up the facts that `keys` request, and writes them to `facts`, which is overwritten.
+    /// Rows through `settled_epoch` are settled. A free candidate is claimed: the caller must
+    /// commit it or give it back.
     pub fn fetch(
         &self,
         now: Now,
@@ -37,7 +38,8 @@ impl<F: TableFamily> LeaseTable<F> {
         self.add_candidate(now, settled_epoch, keys, facts);
     }
 
-    /// Looks up the facts that `keys` request, but no candidate; `facts` is overwritten.
+    /// Looks up the facts that `keys` request, but no candidate, and writes them to `facts`, which
+    /// is overwritten.
     pub fn look_up(
         &self,
         now: Now,
@@ -78,7 +80,7 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Returns the slot number of `address`, if it has one.
+    /// Returns the slot number of `address`; `None` when the address has none.
     pub(crate) fn slot_number_of(&self, address: F::Address) -> Option<u32> {
         self.slot_numbers.find(address)
     }
@@ -88,7 +90,7 @@ impl<F: TableFamily> LeaseTable<F> {
         self.index.prefetch(identity, prefetch);
     }
 
-    /// Prefetches the slot `slot_number`, if it has been made.
+    /// Prefetches the slot `slot_number`, if the slot has been made.
     pub(crate) fn prefetch_slot(&self, slot_number: u32, prefetch: Prefetch) {
         let stripe = self.lock_of(slot_number);
         if let Some(id) = stripe.find(slot_number) {
@@ -97,7 +99,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 }
 
-/// State of one look-up.
+/// State of one look-up of facts for a transaction.
 struct Fetch<'f, 'k, F: TableFamily> {
     table: &'f LeaseTable<F>,
     now: Now,
@@ -106,7 +108,8 @@ struct Fetch<'f, 'k, F: TableFamily> {
 }
 
 impl<F: TableFamily> Fetch<'_, '_, F> {
-    /// Returns the slot of `address`; `None` when no pool ever had it and there is no lease.
+    /// Returns the view of the slot of `address`; `None` when no pool ever had the address and it
+    /// has no lease.
     fn view(&self, address: F::Address) -> Option<SlotView<F>> {
         let identity = &self.keys.identity;
         match self.table.slot_numbers.find(address) {
@@ -129,8 +132,8 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         });
     }
 
-    /// Adds the slot `slot_number` if it belongs to the client by `owner`. A slot that the client
-    /// has takes precedence over one that it had.
+    /// Adds the slot `slot_number` to the client's slots if it belongs to the client by `owner`. A
+    /// slot that the client has takes precedence over one that it had.
     fn add_client_slot(
         &self,
         slot_number: u32,
@@ -183,7 +186,7 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         claimed.or_else(|| self.oldest_hold())
     }
 
-    /// Takes the next free address of the first pool that has one.
+    /// Takes the next free address of the first candidate pool that has one, and returns its slot.
     fn claim(&self) -> Option<SlotView<F>> {
         self.keys.candidate_pools.iter().find_map(|&pool| self.claim_from(pool))
     }
@@ -199,7 +202,7 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         None
     }
 
-    /// Returns the slot with the oldest hold of the wanted pools. With very many holds of other
+    /// Returns the slot with the oldest hold of the candidate pools. With very many holds of other
     /// pools an older one may be missed.
     fn oldest_hold(&self) -> Option<SlotView<F>> {
         let mut heads: [u64; STRIPES] = core::array::from_fn(|stripe| {

@@ -1,4 +1,4 @@
-//! Filling of the queues of pools with their open positions.
+//! Filling of the queues of free addresses of pools with the pools' open positions.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::table_family::{SlotNumberMap, TableFamily};
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
-/// Maximum number of positions that a claim looks at to fill the queue.
+/// Largest number of positions that a claim looks at to fill the queue of a pool.
 pub(super) const LOOKS: u64 = 1024;
-/// Number of positions in a window.
+/// Number of positions of a pool in a window of the filling.
 const WINDOW: u64 = 1 << 16;
 
 fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
@@ -19,7 +19,7 @@ fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Puts free addresses into the queues that `old` pools did not have.
+    /// Puts free addresses into the queues of pools that `old` did not have.
     pub(super) fn fill_queues(&self, pools: &PoolSet<F>, old: &PoolSet<F>) {
         let is_old = |queue: *const _| {
             let old_pools = (0..old.specs().len() as u32).map(PoolIndex);
@@ -38,7 +38,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Continues to fill the queue of `pool`, when more of the pool was opened than was looked at.
+    /// Continues to fill the queue of `pool`, when more of the pool was opened than the filling has
+    /// looked at.
     pub(super) fn go_on_filling(&self, pools: &PoolSet<F>, pool: PoolIndex) {
         let Some(queue) = pools.queue(pool) else { return };
         let spec = &pools.specs()[pool.0 as usize];
@@ -47,8 +48,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Puts the free ones of the next `most` open positions of `pool` into its queue, if it has
-    /// one, in an order that depends on the table's seed.
+    /// Puts the free ones of the next `most` open positions of `pool` into the queue of the pool,
+    /// if the pool has one, in an order that depends on the table's seed.
     fn fill_queue(&self, pools: &PoolSet<F>, pool: PoolIndex, most: u64, window_max: u64) {
         let Some(queue) = pools.queue(pool) else { return };
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
@@ -89,7 +90,7 @@ impl<F: TableFamily> LeaseTable<F> {
         F::SlotNumbers::claim(&self.map, spec, run, start)
     }
 
-    /// Returns one of the open slot numbers of a pool; `None` when there is none.
+    /// Returns one of the open slot numbers of a pool; `None` when the pool has none.
     fn open_slot_number(
         spec: &F::Spec,
         run: &<F::SlotNumbers as SlotNumberMap<F>>::Run,

@@ -1,4 +1,4 @@
-//! Progress of putting a pool's open positions into its queue.
+//! Progress of putting a pool's open positions into its queue of free addresses.
 //!
 //! When a pool is configured, all its open positions go into the queue. Later more of the pool may
 //! be opened, millions of positions at once, also by a loaded lease: then each claim puts a few of
@@ -9,10 +9,10 @@ use core::ops::Range;
 
 use super::order;
 
-/// Progress through the positions of a pool.
+/// Progress of a filling through the positions of a pool.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// Part of each open range that has been looked at or is in the window.
+    /// Part of each open range of positions that has been looked at or is in the window.
     pub(super) begun: Vec<Range<u64>>,
     pub(super) window: Range<u64>,
     /// Number of positions in the window that have been looked at.

@@ -10,17 +10,18 @@ use base::buckets::{Buckets, BucketsAddress};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-/// Maximum number of slot numbers that one identity leads to. A client has a few; hundreds of slots
-/// under one hardware address are an attack or a hypervisor, and are found by their client
-/// identifiers.
+/// Largest number of slot numbers that the index has for one identity of a client. A client has a
+/// few; hundreds of slots under one hardware address are an attack or a hypervisor, and are found
+/// by their client identifiers.
 const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
-/// Hints of one stripe, each by part of its key's hash: with the stripe, 40 bits of it.
+/// Hints of one stripe of the index: slot numbers by part of the hash of a client's identity.
 #[derive(Default)]
 struct IndexHints {
     table: Buckets,
-    /// Tags for which the index refused a hint once: a look-up of such a tag may be incomplete.
+    /// Tags of identities for which the index refused a hint once: a look-up of such a tag may be
+    /// incomplete.
     refused: HashTable<u32>,
 }
 
@@ -39,7 +40,7 @@ const fn spread(tag: &u32) -> u64 {
 #[repr(align(128))]
 struct IndexStripe {
     hints: Mutex<IndexHints>,
-    /// Address of the hints, for prefetching without the lock.
+    /// Address of the hints' memory, for prefetching without the lock.
     home: BucketsAddress,
 }
 
@@ -49,14 +50,14 @@ impl IndexStripe {
     }
 }
 
-/// Index from one kind of identity to slot numbers. Two clients may share a hash, but cannot choose
-/// to: the seed is secret.
+/// Index from one kind of client identity to slot numbers. Two clients may share a hash, but cannot
+/// choose to: the seed is secret.
 pub(crate) struct IdentityIndex {
     hasher: FixedState,
     stripes: Vec<IndexStripe>,
 }
 
-/// Slot numbers found, in arbitrary order.
+/// Slot numbers that an index found for one identity, in arbitrary order.
 pub(crate) struct SlotNumberList {
     slot_numbers: [u32; FAN_OUT],
     len: usize,
@@ -69,7 +70,7 @@ impl SlotNumberList {
         &self.slot_numbers[..self.len]
     }
 
-    /// Adds a slot number if there is room.
+    /// Adds a slot number to the list if there is room.
     pub(crate) const fn push(&mut self, slot_number: u32) {
         if self.len < FAN_OUT {
             self.slot_numbers[self.len] = slot_number;
@@ -88,7 +89,7 @@ impl IdentityIndex {
         }
     }
 
-    /// Makes room for `count` entries, so that adding that many allocates nothing.
+    /// Makes room for `count` entries in the index, so that adding that many allocates nothing.
     pub(crate) fn reserve(&self, count: usize) {
         // Entries fall on stripes at random: room for eight standard deviations above their share.
         let share = count / STRIPES;
@@ -100,7 +101,7 @@ impl IdentityIndex {
         }
     }
 
-    /// Prefetches the memory that a look-up of `key` reads.
+    /// Prefetches the memory that a look-up of the identity `key` reads.
     pub(crate) fn prefetch<K: Hash + ?Sized>(&self, key: &K, prefetch: Prefetch) {
         let (tag, stripe) = self.locate(key);
         prefetch(stripe.home.address_of(tag));
@@ -111,7 +112,8 @@ impl IdentityIndex {
         (hash as u32, &self.stripes[(hash >> 32) as usize % STRIPES])
     }
 
-    /// Adds that `key` leads to `slot_number`; returns false when it leads to too many.
+    /// Adds to the index that the identity `key` leads to `slot_number`; returns false when it
+    /// leads to too many.
     pub(crate) fn insert<K: Hash + ?Sized>(&self, key: &K, slot_number: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
@@ -127,14 +129,14 @@ impl IdentityIndex {
         false
     }
 
-    /// Removes the entry from `key` to `slot_number`. Returns true if there was one.
+    /// Removes the entry from the identity `key` to `slot_number`. Returns true if there was one.
     pub(crate) fn remove<K: Hash + ?Sized>(&self, key: &K, slot_number: u32) -> bool {
         let (tag, stripe) = self.locate(key);
         let mut hints = stripe.lock();
         hints.table.remove(tag, slot_number)
     }
 
-    /// Returns the slot numbers that `key` leads to.
+    /// Returns the slot numbers that the identity `key` leads to.
     pub(crate) fn find<K: Hash + ?Sized>(&self, key: &K) -> SlotNumberList {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
@@ -143,8 +145,8 @@ impl IdentityIndex {
         slot_numbers
     }
 
-    /// Returns the slot numbers that `key` leads to, for administrators; `None` when the index may
-    /// not have all of them.
+    /// Returns the slot numbers that the identity `key` leads to, for administrators; `None` when
+    /// the index may not have all of them.
     pub(crate) fn find_all<K: Hash + ?Sized>(&self, key: &K) -> Option<Vec<u32>> {
         let (tag, stripe) = self.locate(key);
         let hints = stripe.lock();
@@ -154,7 +156,7 @@ impl IdentityIndex {
         Some(hints.table.find(tag).collect())
     }
 
-    /// Returns the bytes of memory of the entries and of the room for more.
+    /// Returns the memory of the index's entries and of the room for more, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of = |stripe: &IndexStripe| {
             let hints = stripe.lock();
@@ -163,7 +165,7 @@ impl IdentityIndex {
         self.stripes.iter().map(of).sum()
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in the index.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.stripes.iter().map(|stripe| stripe.lock().table.len()).sum()

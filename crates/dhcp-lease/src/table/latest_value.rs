@@ -1,4 +1,4 @@
-//! Value that is replaced rarely and that all threads read without waiting.
+//! Value of the lease table that is replaced rarely and that all threads read without waiting.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
@@ -8,11 +8,11 @@ const CHUNKS: usize = 40;
 
 type Chunk<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// Value published last. Earlier values stay, since a thread may be reading them, so a value that
-/// is published often must be small.
+/// Value of the lease table that was published last, readable without waiting. Earlier values stay,
+/// since a thread may be reading them, so a value that is published often must be small.
 pub(crate) struct LatestValue<T> {
     chunks: [Chunk<T>; CHUNKS],
-    /// Number of values published.
+    /// Number of values that were published.
     count: AtomicUsize,
 }
 
@@ -31,7 +31,7 @@ impl<T> LatestValue<T> {
         value.expect("what is counted was published")
     }
 
-    /// Replaces the value. Callers take turns.
+    /// Replaces the value by `value` for all readers. Callers take turns.
     pub(crate) fn publish(&self, value: T) {
         let count = self.count.load(Ordering::Relaxed) + 1;
         let size = 1 << count.ilog2();

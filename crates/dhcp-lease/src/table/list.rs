@@ -1,4 +1,4 @@
-//! Leases as whole values: one of them, a page, or all.
+//! Leases of the table as whole values: one of them, a page, or all.
 //!
 //! No lock is held for long: leases are copied a few hundred at a time. A lease that changes
 //! meanwhile is seen as it was or as it is.
@@ -14,10 +14,10 @@ use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFam
 use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
 
-/// Number of blocks of 256 addresses that are read before checking for a full page.
+/// Number of blocks of 256 addresses that a listing reads before it checks for a full page.
 const PAGE_BLOCKS: usize = 16;
 
-/// Returns the slot's lease, if it has or remembers one.
+/// Returns the lease that `slot` has or remembers, if any.
 fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
     state.map(|state| F::to_lease(&F::row(slot, state)))
@@ -25,7 +25,7 @@ fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Returns the lease of `address`, in any state: also one that was released or reclaimed, as
-    /// long as it is remembered.
+    /// long as the table remembers the lease.
     #[must_use]
     pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
         let slot_number = self.slot_numbers.find(address)?;
@@ -33,7 +33,7 @@ impl<F: TableFamily> LeaseTable<F> {
         stripe.find(slot_number).and_then(|id| visible_lease(stripe.slot(id)))
     }
 
-    /// Appends a lease's user context, as
+    /// Appends the user context of a lease to `target`, as
     /// [`LeaseStore::user_context`](crate::LeaseStore::user_context) does. Takes the lock of one
     /// stripe.
     pub fn user_context(
@@ -74,14 +74,15 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Returns the leases, in any state, that are or were last those of the client with `key`, in
-    /// ascending order. If an index leads to all of them, only they are read.
+    /// Returns the leases, in any state, that the client with `key` has or had last, in ascending
+    /// order. If an index leads to all of them, only they are read.
     #[must_use]
     pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
         self.search(key).0
     }
 
-    /// Returns the leases of [`LeaseTable::leases_of`], and how many slots were looked at.
+    /// Returns the leases of [`LeaseTable::leases_of`], and the number of slots that the search
+    /// looked at.
     pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<F::Lease>, usize) {
         let (mut leases, mut looked_at) = (Vec::new(), 0);
         let mut look = |slot: &LeaseSlot<F>| {
@@ -149,7 +150,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 }
 
-/// Page that is being filled.
+/// Page of a list of leases that is being filled.
 struct LeasePage<F: TableFamily> {
     after: Option<F::Order>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Loading of leases at the start.
+//! Loading of leases into the table when the server starts.
 
 use base::Prefetch;
 
@@ -7,21 +7,22 @@ use super::commit_epochs::CommitEpochs;
 use super::table_family::{LeaseParts, SlotNumberMap, TableFamily};
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Adds a lease read from storage; of several rows of one address the last wins, in the order
-    /// of the calls. A reclaimed row leaves the address free and the lease remembered; a row with a
-    /// valid lifetime of 0 leaves the address free, with the client known. Several threads may load
-    /// different addresses at once.
+    /// Adds a lease read from storage to the table; of several rows of one address the last wins,
+    /// in the order of the calls. A reclaimed row leaves the address free and the lease remembered;
+    /// a row with a valid lifetime of 0 leaves the address free, with the client known. Several
+    /// threads may load different addresses at once.
     pub fn load(&self, lease: F::Lease) {
         self.load_row(lease);
     }
 
-    /// Prefetches the memory that loading `lease` will read, some leases ahead.
+    /// Prefetches the memory that loading `lease` will read; the caller does this some leases
+    /// ahead.
     pub fn prefetch_load(&self, lease: &F::Lease, prefetch: Prefetch) {
         self.prefetch_client(&F::indexed_by(lease), prefetch);
     }
 
-    /// Loads as [`LeaseTable::load`] does; returns true when the address had no lease before and
-    /// has one now.
+    /// Loads `lease` as [`LeaseTable::load`] does; returns true when its address had no lease
+    /// before and has one now.
     pub fn load_row(&self, lease: F::Lease) -> bool {
         let lease = F::split_lease(lease);
         let is_deletion = lease.valid_lifetime_s == 0;
@@ -43,7 +44,8 @@ impl<F: TableFamily> LeaseTable<F> {
         true
     }
 
-    /// Returns the slot number for a lease of `address`. A deletion creates none outside the pools.
+    /// Returns the number of the slot into which a lease of `address` is loaded. A deletion creates
+    /// none outside the pools.
     fn slot_number_to_load(&self, address: F::Address, is_deletion: bool) -> Option<u32> {
         if !is_deletion {
             self.guard(address);
@@ -56,7 +58,7 @@ impl<F: TableFamily> LeaseTable<F> {
         self.slot_numbers.make(address, true)
     }
 
-    /// Loads `lease` with `slot_number`. Returns true if there was no lease.
+    /// Loads `lease` into the slot `slot_number`. Returns true if there was no lease.
     fn load_at(&self, slot_number: u32, lease: LeaseParts<F>) -> bool {
         let mut stripe = self.lock_of(slot_number);
         let is_deletion = lease.valid_lifetime_s == 0;

@@ -1,28 +1,28 @@
-//! Memory of the table, by purpose.
+//! Memory that the lease table takes, by purpose.
 
 use super::slot::RareLeaseFields;
 use super::table_family::{ClientIndex, SlotNumberMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 
-/// Bytes by purpose, without the overhead of the allocator.
+/// Memory of the lease table by purpose, in bytes, without the overhead of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableMemory {
-    /// Slots, also those of addresses without a lease.
+    /// Memory of the slots in bytes, also of those of addresses without a lease.
     pub slots_bytes: usize,
-    /// Map from slot numbers outside the pools' blocks to their slots.
+    /// Memory of the map from slot numbers outside the pools' blocks to their slots, in bytes.
     pub sparse_bytes: usize,
-    /// Indexes from clients to slots.
+    /// Memory of the indexes from clients to slots, in bytes.
     pub indexes_bytes: usize,
-    /// Map from addresses to slot numbers, where those are not the same.
+    /// Memory of the map from addresses to slot numbers, in bytes, where those are not equal.
     pub slot_number_map_bytes: usize,
-    /// Free bits and rows of blocks.
+    /// Memory of the free bits and of the rows of blocks, in bytes.
     pub map_bytes: usize,
-    /// Names, contexts and long identifiers.
+    /// Memory of the leases' names, user contexts and long identifiers, in bytes.
     pub texts_bytes: usize,
 }
 
 impl TableMemory {
-    /// Returns the sum of all parts.
+    /// Returns the sum of the memory for all purposes, in bytes.
     #[must_use]
     pub const fn total_bytes(&self) -> usize {
         self.slots_bytes
@@ -35,7 +35,8 @@ impl TableMemory {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Returns the memory that the table takes. Reads every slot, about a thousand at a time.
+    /// Returns the memory that the lease table takes, by purpose. Reads every slot, about a
+    /// thousand at a time.
     #[must_use]
     pub fn memory(&self) -> TableMemory {
         let mut sum = TableMemory {

@@ -1,4 +1,5 @@
-//! Lease table of both families: one slot for each address, in 256 stripes shared by all shards.
+//! Lease table of both families: one slot for each address or prefix, in 256 stripes shared by all
+//! shards.
 //!
 //! The slot decides which client has an address. Around it: free bits (`address_map`) that lead to
 //! free slots, indexes that lead from a client to its slots, lists that lead to the slots that end
@@ -63,43 +64,43 @@ use crate::pool::{Allocator, PoolSet};
 /// Number of blocks of 256 addresses up to which configuring pools creates their slots; further
 /// slots are created when first touched. 2048 blocks take 64 MiB.
 const PREFILLED_BLOCKS: usize = 2048;
-/// Number of addresses for which the indexes get room when pools are configured.
+/// Number of addresses for which the client indexes get room when pools are configured.
 const INDEXED_ADDRESSES: usize = 1 << 18;
 
 struct Configuration<F: TableFamily> {
-    /// Number of rows given to blocks.
+    /// Number of rows of slots that were given to blocks of addresses.
     rows: u32,
     current: Arc<PoolSet<F>>,
     reserved: Reserved<F>,
     tallies: Arc<Tallies<F>>,
 }
 
-/// All leases of a server, shared by its shards; see the module.
+/// Table of all leases of a server, shared by its shards; see the module.
 pub struct LeaseTable<F: TableFamily> {
     stripes: Vec<Stripe<F>>,
     map: AddressMap,
     slot_numbers: F::SlotNumbers,
     index: F::Index,
-    /// Secret seed of random orders.
+    /// Secret seed of the random orders of pools.
     seed: u64,
     configuration: Mutex<Configuration<F>>,
-    /// Stripe at which the next sweep starts.
+    /// Number of the stripe at which the next sweep starts.
     sweep_from: AtomicU32,
     /// Position at which the next pass that reclaims released leases continues.
     hurry_from: Mutex<sweep_request::Position>,
     /// True if sweeps reclaim leases that have ended.
     is_reclaiming: AtomicBool,
-    /// Numbers of holds, leases and probations that fetches swept when they found no free address;
-    /// the next sweep reports them.
+    /// Numbers of holds, leases and probations that fetches swept when no address was free; the
+    /// next sweep reports these numbers.
     swept_early: [AtomicU32; 3],
-    /// Limits on the leases that may be reclaimed now.
+    /// Limits on the leases that sweeps may reclaim in the current cycle.
     cycles: Cycles,
     wall_clock: WallClock,
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Creates an empty table. The secret `seed` prevents clients from choosing identities that
-    /// collide.
+    /// Returns an empty lease table. The secret `seed` prevents clients from choosing identities
+    /// that collide.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let none = Arc::new(PoolSet::new(&[], Vec::new(), None));
@@ -125,14 +126,14 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Returns false once a thread has panicked while it changed a part of the table.
+    /// Returns false once a thread has panicked while it changed a part of the lease table.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.stripes.iter().all(Stripe::is_sound)
     }
 
-    /// Makes an empty table look for ended leases from `now` on. Without this call the first sweeps
-    /// look at each lease that is loaded.
+    /// Makes an empty lease table look for ended leases from `now` on. Without this call the first
+    /// sweeps look at each lease that is loaded.
     pub fn begin(&self, now: Now) {
         for stripe in 0..STRIPES {
             self.lock(stripe).state.deadlines.begin(now.wall_s());
@@ -169,7 +170,7 @@ impl<F: TableFamily> LeaseTable<F> {
         set
     }
 
-    /// Treats leases that end as `expiry` configures, from here on.
+    /// Sets the treatment of leases that end to `expiry`, from here on.
     pub fn set_expiry(&self, expiry: Expiry) {
         self.is_reclaiming.store(expiry.reclaim_wait_s > 0, Ordering::Relaxed);
         for stripe in 0..STRIPES {
@@ -199,7 +200,7 @@ impl<F: TableFamily> LeaseTable<F> {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the slot numbers of `opening` ready to be leased, and publishes them.
+    /// Makes the slot numbers of `opening` ready to be leased, and publishes the opening.
     fn open(
         &self,
         configuration: &mut Configuration<F>,
@@ -238,8 +239,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Takes a free address of `pool`, with its free bit, so that no other thread gets it; opens
-    /// more of the pool when all open addresses are taken.
+    /// Takes a free address of `pool`, with its free bit, so that no other thread gets it, and
+    /// returns its slot number; opens more of the pool when all open addresses are taken.
     fn claim(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
         let run = pools.run(pool);
         let claim = || self.claim_open(pools, pool);
@@ -260,7 +261,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Takes a free open address of `pool`, in the order of its allocator.
+    /// Takes a free open address of `pool`, in the order of its allocator, and returns its slot
+    /// number.
     fn claim_open(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         match F::allocator(spec) {
@@ -322,7 +324,7 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Reserves slots and index entries, so that the packet path rarely has to.
+    /// Reserves memory for slots and index entries, so that the packet path rarely has to.
     fn reserve_memory(&self, rows: usize) {
         for stripe in 0..STRIPES {
             self.lock(stripe).reserve(rows, rows <= PREFILLED_BLOCKS);
@@ -350,13 +352,14 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Returns the pools configured last.
+    /// Returns the pools that were configured last.
     #[must_use]
     pub fn pools(&self) -> Arc<PoolSet<F>> {
         Arc::clone(&self.lock_configuration().current)
     }
 
-    /// Ends a claim of a fetch that no commit used. Harmless at any other time.
+    /// Ends the claim on the candidate `address` of a fetch that no commit used. Harmless at any
+    /// other time.
     pub fn release_claim(&self, address: F::Address) {
         if let Some(slot_number) = self.slot_numbers.find(address) {
             self.lock_of(slot_number).set_bit_if_free(slot_number, address);
@@ -379,7 +382,7 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Returns the numbers of slots in use.
+    /// Returns the numbers of slots in use in the whole table.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();

@@ -1,4 +1,5 @@
-//! Orders in which a pool's free addresses are leased, other than one after the other.
+//! Orders in which a pool's free addresses are leased: random, and by the time for which they have
+//! been free.
 //!
 //! Both orders only lead to free bits (`address_map`), which decide, and both fall back to the next
 //! free bit, so that neither ever misses an address. Every claim takes a bounded number of steps,
@@ -19,13 +20,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::filling::Filling;
 
-/// Number of addresses that a claim tries before it searches, or takes out of queues in vain.
+/// Number of addresses that a claim tries in an allocator's order before it searches, or takes out
+/// of queues in vain.
 pub(super) const TRIES: usize = 8;
-/// Number of queues of a pool.
+/// Number of parts into which the queue of a pool is divided.
 const PARTS: usize = 16;
-/// Link to no position.
+/// Value of a link in a queue that leads to no position.
 const NONE: u32 = u32::MAX;
-/// Stamp of the first address that becomes free; an address given back unused gets a lower one.
+/// Stamp of the first address of a queue that becomes free; an address given back unused gets a
+/// lower one.
 const MIDDLE: u64 = 1 << 62;
 const ROUNDS: u64 = 4;
 
@@ -56,7 +59,7 @@ pub(super) fn permuted(index: u64, count: u64, seed: u64) -> u64 {
     }
 }
 
-/// Returns a number that depends on all bits of both.
+/// Returns a number that depends on all bits of `value` and `seed`.
 pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
     let mut mixed = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.rotate_left(17);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,7 +67,7 @@ pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Number of steps that a thread has made looking for addresses.
+/// Number of steps that a thread has made looking for free addresses.
 #[cfg(test)]
 pub(super) mod steps {
     use core::cell::Cell;
@@ -77,7 +80,7 @@ pub(super) mod steps {
         STEPS.set(STEPS.get() + 1);
     }
 
-    /// Returns the number of steps since the last call.
+    /// Returns the number of steps of this thread since the last call.
     pub(in crate::table) fn take() -> u64 {
         STEPS.take()
     }
@@ -87,7 +90,7 @@ pub(super) mod steps {
 struct FreeQueueLink {
     prev: u32,
     next: u32,
-    /// Number in the order in which addresses became free; 0: not in the queue.
+    /// Number of the address in the order in which addresses became free; 0: not in the queue.
     stamp: u64,
 }
 
@@ -95,7 +98,7 @@ struct FreeQueueLink {
 struct FreeQueuePart {
     head: u32,
     tail: u32,
-    /// Links by position in the pool, divided by [`PARTS`].
+    /// Links of the queue's part by position in the pool, divided by [`PARTS`].
     links: Vec<FreeQueueLink>,
 }
 
@@ -142,18 +145,18 @@ impl FreeQueuePart {
 #[repr(align(128))]
 struct LockedQueuePart {
     part: Mutex<FreeQueuePart>,
-    /// Stamp of the head; `u64::MAX` when empty.
+    /// Stamp of the first address in the queue's part; `u64::MAX` when the part is empty.
     first_stamp: AtomicU64,
 }
 
-/// Queue of the free addresses of a pool, by how long they have been free.
+/// Queue of the free addresses of a pool, ordered by how long they have been free.
 #[derive(Debug)]
 pub(crate) struct FreeQueue {
     parts: Vec<LockedQueuePart>,
     last: AtomicU64,
     first: AtomicU64,
     filling: Mutex<Filling>,
-    /// Number of open positions when all of them had been looked at.
+    /// Number of open positions of the pool when the filling had looked at all of them.
     looked_at: AtomicU64,
 }
 
@@ -183,15 +186,15 @@ impl FreeQueue {
         result
     }
 
-    /// Makes room for the first `count` positions.
+    /// Makes room in the queue for the first `count` positions of the pool.
     pub(super) fn reserve(&self, count: u32) {
         for part in 0..PARTS {
             self.with(part, |part| part.links.reserve_exact(count as usize / PARTS + 1));
         }
     }
 
-    /// Adds the address at `position` of the pool, which became free: at the end, or at the front
-    /// when it was taken out and not used.
+    /// Adds the address at `position` of the pool, which became free, to the queue: at the end, or
+    /// at the front when it was taken out and not used.
     pub(super) fn push(&self, position: u32, is_unused: bool) {
         let stamp = if is_unused {
             self.first.fetch_sub(1, Ordering::Relaxed)
@@ -202,7 +205,8 @@ impl FreeQueue {
         self.with(position as usize % PARTS, |part| part.link(at, stamp, is_unused));
     }
 
-    /// Adds the free address at `position` at the end unless it is in the queue already.
+    /// Adds the free address at `position` of the pool at the end unless it is in the queue
+    /// already.
     pub(super) fn push_new(&self, position: u32) {
         let at = position / PARTS as u32;
         self.with(position as usize % PARTS, |part| {
@@ -218,17 +222,17 @@ impl FreeQueue {
         self.filling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of open positions when all of them had been looked at.
+    /// Returns the number of open positions of the pool when the filling had looked at all of them.
     pub(super) fn looked_at(&self) -> u64 {
         self.looked_at.load(Ordering::Relaxed)
     }
 
-    /// Notes that all open positions, `count` of them, have been looked at.
+    /// Notes that the filling has looked at all open positions of the pool, `count` of them.
     pub(super) fn set_looked_at(&self, count: u64) {
         self.looked_at.store(count, Ordering::Relaxed);
     }
 
-    /// Removes the address at `position`, which is no longer free.
+    /// Removes the address at `position` of the pool, which is no longer free, from the queue.
     pub(super) fn remove(&self, position: u32) {
         let at = position / PARTS as u32;
         self.with(position as usize % PARTS, |part| {
@@ -238,7 +242,7 @@ impl FreeQueue {
         });
     }
 
-    /// Takes out the position that has been free longest.
+    /// Takes the position whose address has been free longest out of the queue.
     pub(super) fn pop(&self) -> Option<u32> {
         let stamp = |part: &LockedQueuePart| part.first_stamp.load(Ordering::Relaxed);
         let (number, part) = self.parts.iter().enumerate().min_by_key(|(_, part)| stamp(part))?;

@@ -1,4 +1,5 @@
-//! Addresses that overlap others: prefixes of several lengths, and addresses inside prefixes.
+//! Addresses and prefixes that overlap others: prefixes of several lengths, and addresses inside
+//! prefixes.
 //!
 //! Two overlapping addresses are not in use at the same time. Where no overlap is possible, the
 //! table compares nothing: the family decides which addresses are *guarded*
@@ -11,19 +12,19 @@ use base::Now;
 use super::address_map::AddressMap;
 use super::table_family::TableFamily;
 
-/// End of a use.
+/// End of the use of an address or prefix by a lease, probation or hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseEnd {
-    /// End of a lease or probation: wall-clock second.
+    /// End of a lease or probation, as wall-clock second.
     At(u64),
-    /// End of a hold: monotonic nanoseconds.
+    /// End of a hold, as monotonic nanoseconds.
     Hold(u64),
-    /// End not known yet.
+    /// Open end: the use ends at a time that is not known yet.
     Open,
 }
 
 impl UseEnd {
-    /// Returns true if the use has ended.
+    /// Returns true if the use of the address has ended at `now`.
     #[must_use]
     pub const fn is_over(self, now: Now) -> bool {
         match self {
@@ -34,10 +35,11 @@ impl UseEnd {
     }
 }
 
-/// Callback for addresses that may be leased again.
+/// Callback that receives the addresses that may be leased again.
 pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::Address);
 
-/// Comparison of addresses with those that they overlap. By default no address overlaps another.
+/// Comparison of addresses and prefixes with those that they overlap. By default no address
+/// overlaps another.
 pub trait Overlaps<F: TableFamily>: Send + Sync {
     /// Returns true if the uses of `address`, which has `slot_number`, are entered and compared.
     /// Once true, it stays so.
@@ -56,14 +58,14 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
         true
     }
 
-    /// Enters a lease of the guarded `address` that an operator puts there, even if a client is
-    /// offered an overlapping address; returns false if an overlapping one is leased. The time is
-    /// the latest at which a client was served.
+    /// Enters a lease of the guarded `address` that an operator puts, even if a client is offered
+    /// an overlapping address; returns false if an overlapping one is leased. The time is the
+    /// latest at which a client was served.
     fn admit_put(&self, _map: &AddressMap, _address: F::Address) -> bool {
         true
     }
 
-    /// Enters the end of the use of the guarded `address`; `None`: it is not in use.
+    /// Enters the end of the use of the guarded `address`; `None`: the address is not in use.
     fn record_end(
         &self,
         _: &AddressMap,
@@ -99,11 +101,11 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
     /// Clears the free bits in `opened` ranges of slot numbers that overlap a use.
     fn clear_overlapped(&self, _map: &AddressMap, _opened: &[(u32, u32)]) {}
 
-    /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps one
-    /// of them only on request.
+    /// Replaces the reserved addresses by `addresses`: a client gets an address that overlaps a
+    /// reserved one only on request.
     fn replace_reserved(&self, _map: &AddressMap, _addresses: &[F::Address], _freed: Freed<'_, F>) {
     }
 
-    /// Reserves one more address, as [`Overlaps::replace_reserved`] does.
+    /// Reserves one more address, as [`Overlaps::replace_reserved`] reserves several.
     fn add_reserved(&self, _map: &AddressMap, _address: F::Address) {}
 }

@@ -1,4 +1,4 @@
-//! Counts of leases, as changes of slots and new configurations change them.
+//! Counts of leases by pool, as changes of slots and new configurations change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Adds `delta` to the counters of slot `id`.
+    /// Adds `delta` to the counters of the pool of slot `id`.
     pub(super) fn count(&mut self, id: u32, delta: Delta) {
         let slot = self.slot(id);
         if Delta::for_slot(slot.occupancy, slot.marks.state()).is_zero() {
@@ -23,7 +23,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.count_in(&account, delta);
     }
 
-    /// Counts a change of slot `id` from `before`, in `account`, by `event`.
+    /// Counts a change of slot `id` from `before`, in the counters `account`, by `event`.
     pub(super) fn count_change(
         &mut self,
         id: u32,
@@ -72,7 +72,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Moves the counts of the slots of one part to the present pools of their addresses; returns
-    /// false when there is none.
+    /// false when the stripe has no such part.
     fn recount_part(&mut self, part: usize) -> bool {
         let Some(ids) = self.state.slots.part_ids(part) else { return false };
         let mut next = ids.start;
@@ -100,7 +100,7 @@ impl<F: TableFamily> Locked<'_, F> {
 }
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Counts leases in `pools` from here on.
+    /// Counts leases in the pools `pools` from here on.
     pub(super) fn recount(&self, tallies: &mut Arc<Tallies<F>>, pools: &Arc<PoolSet<F>>) {
         let Some(new) = tallies.after(pools) else { return };
         for stripe in 0..STRIPES {
@@ -114,8 +114,8 @@ impl<F: TableFamily> LeaseTable<F> {
         *tallies = new;
     }
 
-    /// Returns the counts of `pool` of the configuration last made; all zero when it has no such
-    /// pool.
+    /// Returns the counts of leases in `pool` of the configuration last made; all zero when it has
+    /// no such pool.
     #[must_use]
     pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
         let tallies = Arc::clone(&self.lock_configuration().tallies);
@@ -125,8 +125,8 @@ impl<F: TableFamily> LeaseTable<F> {
             .map_or_else(PoolStatistics::default, |tally| tally.sum())
     }
 
-    /// Returns the counts of leases outside the pools, for each subnet (and, in v6, each kind of
-    /// lease).
+    /// Returns the counts of leases outside the pools, for each subnet (and, in DHCPv6, each kind
+    /// of lease).
     #[must_use]
     pub fn statistics_outside(&self) -> BTreeMap<(u32, F::Kind), PoolStatistics> {
         let mut sums: Outside<F> = BTreeMap::new();

@@ -10,12 +10,12 @@ use super::reserved::Reserved;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::{Configuration, LeaseTable};
 
-/// Number of reserved slot numbers of a block without pools from which on it has a row: its slots
-/// take twice the memory then, at most, and are found without a search.
+/// Number of reserved slot numbers of a block without pools from which on the block has a row: its
+/// slots take twice the memory then, at most, and are found without a search.
 const DENSE: usize = 128;
 
 impl<F: TableFamily> LeaseTable<F> {
-    /// Replaces the reserved addresses by `addresses`.
+    /// Replaces the reserved addresses of the table by `addresses`.
     pub(super) fn reserve(&self, configuration: &mut Configuration<F>, addresses: &[F::Address]) {
         let mut new = Reserved::<F>::default();
         for &address in addresses {
@@ -57,7 +57,7 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Gives rows to the blocks without pools that are reserved for the most part.
+    /// Gives rows of slots to the blocks without pools that are reserved for the most part.
     fn give_rows(&self, configuration: &mut Configuration<F>) {
         let rows_before = configuration.rows;
         for block in configuration.reserved.others.chunk_by(|one, other| one >> 8 == other >> 8) {

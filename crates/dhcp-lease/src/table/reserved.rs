@@ -1,14 +1,15 @@
-//! Reserved addresses of a configuration.
+//! Addresses that a configuration or a database reserves, as the lease table has them.
 
 use super::table_family::TableFamily;
 
-/// Addresses that are reserved now.
+/// Addresses of the lease table that are reserved now.
 pub(super) struct Reserved<F: TableFamily> {
-    /// Free bit and address, ascending; the bit may not be opened yet.
+    /// Free bits and addresses of reserved addresses in pools, ascending; a bit may not be opened
+    /// yet.
     pub(super) pooled: Vec<(u32, F::Address)>,
-    /// Slot numbers outside the pools, ascending.
+    /// Slot numbers of reserved addresses outside the pools, ascending.
     pub(super) others: Vec<u32>,
-    /// Free bit and address of each address that was set aside since.
+    /// Free bit and address of each address that was set aside since the configuration.
     pub(super) added_addresses: Vec<(u32, F::Address)>,
 }
 
@@ -19,7 +20,7 @@ impl<F: TableFamily> Default for Reserved<F> {
 }
 
 impl<F: TableFamily> Reserved<F> {
-    /// Returns the free bits from `first` to `last` that are reserved.
+    /// Returns the free bits of reserved addresses from `first` to `last`.
     pub(super) fn within(&self, first: u32, last: u32) -> impl Iterator<Item = u32> {
         let start = self.pooled.partition_point(|&(bit, _)| bit < first);
         self.pooled[start..].iter().map(|&(bit, _)| bit).take_while(move |&bit| bit <= last)

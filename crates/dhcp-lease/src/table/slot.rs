@@ -1,4 +1,4 @@
-//! Slot of one address: its fields, and its view for the requesting client.
+//! Slot of one address or prefix: its fields, and its view for the requesting client.
 
 use base::HostName;
 
@@ -9,23 +9,23 @@ use crate::HardwareAddress;
 use crate::contract::{SlotOccupancy, SlotOwner, SlotView, TextView, text_hash};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// Fields that few leases have.
+/// Fields of a slot that few leases have, stored outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareLeaseFields {
-    /// Host name, possibly empty.
+    /// Host name of the lease, possibly empty.
     pub hostname: HostName,
-    /// JSON text of the user context, possibly empty.
+    /// JSON text of the lease's user context, possibly empty.
     pub user_context: Box<str>,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
-    /// Hardware address that has no room in the slot (v6).
+    /// Hardware address of the client that has no room in the slot (DHCPv6).
     pub hardware: HardwareAddress,
 }
 
 impl RareLeaseFields {
-    /// Returns the bytes of memory that the fields take.
+    /// Returns the memory that the rare fields take, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.hostname.len() + self.user_context.len()
     }
@@ -35,7 +35,7 @@ impl RareLeaseFields {
     }
 }
 
-/// Borrowed [`RareLeaseFields`].
+/// Fields of a lease that few leases have, borrowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RareLeaseFieldsRef<'a> {
     pub(crate) hostname: &'a str,
@@ -45,12 +45,13 @@ pub(crate) struct RareLeaseFieldsRef<'a> {
     pub(crate) hardware: HardwareAddress,
 }
 
-/// State of a lease and number of the counters that count it, in the bytes that a slot has left.
+/// State of a slot's lease and number of the counters that count it, in the bytes that a slot has
+/// left.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks([u8; 3]);
 
 impl Marks {
-    /// Number of pools that can be told apart.
+    /// Largest number of pools whose counters can be distinguished.
     pub(super) const TALLIES: u32 = 1 << 21;
 
     /// Returns the state of the slot's lease or, in a slot that is free, held or being released, of
@@ -63,7 +64,7 @@ impl Marks {
         self.0[0] = (self.0[0] & 0x1f) | ((state as u8) << 5);
     }
 
-    /// Returns the number of the counters, as in `tally`.
+    /// Returns the number of the counters that count the slot's lease, as in `tally`.
     pub(super) const fn tally(self) -> u32 {
         u32::from_be_bytes([0, self.0[0] & 0x1f, self.0[1], self.0[2]])
     }
@@ -75,38 +76,38 @@ impl Marks {
     }
 }
 
-/// Slot of one address. Two cache lines: a packet's work on it misses the cache twice, not three
-/// times.
+/// Slot of one address or prefix, in two cache lines. Two cache lines: a packet's work on it misses
+/// the cache twice, not three times.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct LeaseSlot<F: TableFamily> {
-    /// Slot number of the slot.
+    /// Number of the slot in the lease table.
     pub number: u32,
-    /// Version for compare-and-set; 0: never touched.
+    /// Version of the slot for compare-and-set; 0: never touched.
     pub version: u32,
     /// Link to the previous slot of the one list that the slot is in, see `deadlines`.
     pub prev: u32,
-    /// Link to the next slot.
+    /// Link to the next slot of the list that the slot is in, see `deadlines`.
     pub next: u32,
-    /// Subnet under which it was last leased or held.
+    /// `id` of the subnet under which the slot was last leased or held.
     pub subnet_id: u32,
-    /// `pool-id` of the pool.
+    /// `pool-id` of the pool under which the slot was last leased.
     pub pool_id: u32,
-    /// Valid lifetime, seconds from `cltt_s`.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Use of the slot.
+    /// Use of the slot: free, held, leased, declined or releasing.
     pub occupancy: SlotOccupancy,
-    /// Kea's lease state, and the counters of the lease.
+    /// State of the lease as in Kea, and the number of the counters of the lease.
     pub marks: Marks,
-    /// Family's part, with the client.
+    /// Fields of the slot that only its family has, with the client.
     pub family_fields: F::SlotFields,
-    /// Client's last transaction time, wall-clock seconds.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// Monotonic end of a hold, nanoseconds.
+    /// Monotonic end of a hold of the slot, in nanoseconds.
     pub hold_deadline_ns: u64,
-    /// Epoch of the last row.
+    /// Epoch of the slot's last row.
     pub row_epoch: u64,
-    /// Fields that few leases have.
+    /// Fields of the lease that few leases have; `None` when all are empty.
     pub extra: Option<Box<RareLeaseFields>>,
 }
 
@@ -131,7 +132,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the slot of an untouched address.
+    /// Returns the slot of the untouched address `address`.
     pub(super) fn fresh(slot_number: u32, address: F::Address) -> Self {
         let mut slot = Self::unused();
         slot.settle_at(slot_number, address);
@@ -149,8 +150,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         self.family_fields.address(self.number)
     }
 
-    /// Changes the version, with every change that a fetch could see; never to 0, which means
-    /// untouched.
+    /// Changes the version of the slot, with every change that a fetch could see; never to 0, which
+    /// means untouched.
     pub(super) const fn touch(&mut self) {
         self.version = match self.version.wrapping_add(1) {
             0 => 1,
@@ -158,7 +159,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         };
     }
 
-    /// Returns the wall-clock second at which lease or probation ends.
+    /// Returns the wall-clock second at which the slot's lease or probation ends.
     pub(super) const fn expires_s(&self) -> u64 {
         if self.valid_lifetime_s == INFINITE_LIFETIME_S {
             u64::MAX
@@ -167,8 +168,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the second in which the slot comes up to be swept, when reclaimed leases are
-    /// remembered as `expiry` configures; `u64::MAX` for never.
+    /// Returns the wall-clock second in which the slot comes up to be swept, when reclaimed leases
+    /// are remembered as `expiry` configures; `u64::MAX` for never.
     pub(super) fn due_s(&self, expiry: &Expiry) -> u64 {
         match (self.occupancy, self.marks.state()) {
             (SlotOccupancy::Leased | SlotOccupancy::Declined, _) => self.expires_s(),
@@ -182,7 +183,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the state of the lease that operators see; `None` when there is none.
+    /// Returns the state of the slot's lease that operators see; `None` when there is no lease.
     pub(crate) fn shown_state(&self) -> Option<LeaseState> {
         match (self.occupancy, self.marks.state()) {
             (SlotOccupancy::Leased | SlotOccupancy::Declined, state) => Some(state),
@@ -198,7 +199,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the slot as the client `identity` sees it.
+    /// Returns the view of the slot for the client `identity`.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.family_fields.has_client() {
             SlotOwner::NoClient
@@ -228,7 +229,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the fields that few leases have, as the columns of a row.
+    /// Returns the fields of the slot that few leases have, as the columns of a row.
     pub(crate) fn rare(&self) -> RareLeaseFieldsRef<'_> {
         self.extra.as_deref().map_or_else(RareLeaseFieldsRef::default, |extra| RareLeaseFieldsRef {
             hostname: &extra.hostname,
@@ -239,7 +240,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         })
     }
 
-    /// Stores `text`; allocates only when it differs from the present text.
+    /// Stores the lease's texts `text` in the slot; allocates only when they differ from the
+    /// present ones.
     pub(super) fn set_text(&mut self, text: &LeaseTexts<'_>) {
         if self.extra.is_none() && text.is_empty() {
             return;
@@ -272,7 +274,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         })
     }
 
-    /// Stores `hardware` outside the slot; allocates only when it differs from the present address.
+    /// Stores the client's hardware address outside the slot; allocates only when it differs from
+    /// the present address.
     pub(crate) fn set_boxed_hardware(&mut self, hardware: HardwareAddress) {
         let stored = self.extra.as_deref().map_or(HardwareAddress::NONE, |extra| extra.hardware);
         if stored != hardware {
@@ -280,7 +283,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Removes the names of a lease that was reclaimed: the server has removed its DNS entries.
+    /// Removes the names of the slot's lease that was reclaimed: the server has removed its DNS
+    /// entries.
     pub(super) fn forget_names(&mut self) {
         if self.extra.is_some() {
             self.change_extra(|extra| {
@@ -296,7 +300,7 @@ impl<F: TableFamily> LeaseSlot<F> {
         self.extra = (!extra.is_empty()).then_some(extra);
     }
 
-    /// Stores `extra` unless it is empty.
+    /// Stores the rare fields `extra` outside the slot unless they are all empty.
     pub(super) fn set_extra(&mut self, extra: RareLeaseFields) {
         self.extra = (!extra.is_empty()).then(|| Box::new(extra));
     }

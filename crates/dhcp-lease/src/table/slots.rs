@@ -10,12 +10,12 @@ use hashbrown::HashTable;
 use super::slot::LeaseSlot;
 use super::table_family::TableFamily;
 
-/// Number of slots of one page. The neighbours of a slot are the same address in the neighbouring
-/// blocks.
+/// Number of slots in one page of a stripe. The neighbours of a slot are the same address in the
+/// neighbouring blocks.
 const PAGE: usize = 32;
-/// Maximum number of pages that are read under one lock.
+/// Largest number of pages of slots that are read under one lock.
 const PART_PAGES: usize = 32;
-/// Bit of the id of a slot in the sparse part.
+/// Bit that marks the id of a slot in the sparse part.
 const SPARSE: u32 = 1 << 30;
 
 /// Slots of a stripe, addressed by ids: the row of the block, or a position in the sparse part.
@@ -36,7 +36,7 @@ impl<F: TableFamily> Default for StripeSlots<F> {
 }
 
 impl<F: TableFamily> StripeSlots<F> {
-    /// Makes room for `rows` rows, with their pages when `prefill`.
+    /// Makes room for `rows` rows of slots, with their pages when `prefill`.
     pub(super) fn reserve(&mut self, rows: usize, prefill: bool) {
         let pages = rows.div_ceil(PAGE);
         if self.pages.len() < pages {
@@ -50,8 +50,8 @@ impl<F: TableFamily> StripeSlots<F> {
         }
     }
 
-    /// Returns the id of the slot `slot_number`, whose block has `row`; `None` when it has not been
-    /// made yet.
+    /// Returns the id of the slot `slot_number`, whose block has `row`; `None` when the slot has
+    /// not been made yet.
     pub(super) fn find(&self, slot_number: u32, row: Option<u32>) -> Option<u32> {
         if !self.sparse.is_empty()
             && let Some(&id) = self
@@ -64,8 +64,8 @@ impl<F: TableFamily> StripeSlots<F> {
         self.pages.get(row as usize / PAGE)?.as_ref().map(|_| row)
     }
 
-    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if it is
-    /// missing.
+    /// Returns the id of the slot of `address` with `slot_number`, and creates the slot if
+    /// necessary.
     pub(super) fn make(&mut self, slot_number: u32, row: Option<u32>, address: F::Address) -> u32 {
         if let Some(id) = self.find(slot_number, row) {
             self.get_mut(id).settle_at(slot_number, address);
@@ -113,8 +113,8 @@ impl<F: TableFamily> StripeSlots<F> {
         &mut page[id as usize % PAGE]
     }
 
-    /// Returns the touched slots, in parts small enough to be read under the lock: call it with 0,
-    /// 1, 2 ... until it returns `None`.
+    /// Returns the touched slots of the stripe, in parts small enough to be read under the lock:
+    /// call it with 0, 1, 2 ... until it returns `None`.
     pub(super) fn part(&self, number: usize) -> Option<impl Iterator<Item = &LeaseSlot<F>>> {
         // Pages and sparse slots in turn, as both may grow meanwhile.
         let (at, is_sparse) = (number / 2, number % 2 == 1);
@@ -130,7 +130,7 @@ impl<F: TableFamily> StripeSlots<F> {
         Some(slots.filter(|slot| slot.version != 0))
     }
 
-    /// Returns the ids of the slots of one part, see [`StripeSlots::part`].
+    /// Returns the ids of the slots of one part of the stripe, see [`StripeSlots::part`].
     pub(super) fn part_ids(&self, number: usize) -> Option<Range<u32>> {
         let (at, is_sparse) = (number / 2, number % 2 == 1);
         let _ = self.part(number)?;
@@ -141,13 +141,14 @@ impl<F: TableFamily> StripeSlots<F> {
         Some(from | start..from | (start + slots).min(len as u32))
     }
 
-    /// Returns all touched slots.
+    /// Returns all touched slots of the stripe.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &LeaseSlot<F>> {
         (0..).map_while(|number| self.part(number)).flatten()
     }
 
-    /// Returns the bytes of memory of the slots, and of the map to those outside the pages.
+    /// Returns the memory of the stripe's slots and of the map to those outside the pages, in
+    /// bytes.
     pub(super) fn bytes(&self) -> (usize, usize) {
         let slot = size_of::<LeaseSlot<F>>();
         let pages = self.pages.iter().flatten().count() * PAGE * slot;
@@ -155,7 +156,7 @@ impl<F: TableFamily> StripeSlots<F> {
         (pages + pointers + self.sparse.capacity() * slot, self.sparse_ids.allocation_size())
     }
 
-    /// Returns the slots outside the pages.
+    /// Returns the stripe's slots outside the pages.
     pub(super) fn sparse(&self) -> &[LeaseSlot<F>] {
         &self.sparse
     }

@@ -1,5 +1,5 @@
-//! Stripe of the table: its lock, its slots with their lists, and hints that are read without the
-//! lock.
+//! Stripe of the lease table: its lock, its slots with their lists, and hints that are read without
+//! the lock.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -18,29 +18,29 @@ use crate::lease::LeaseState;
 
 /// Next events of a stripe, for callers that look for a stripe worth locking.
 pub(super) struct StripeHints {
-    /// Deadline of the oldest hold; `u64::MAX` without one.
+    /// Monotonic deadline of the stripe's oldest hold in nanoseconds; `u64::MAX` without one.
     pub(super) first_hold_ns: AtomicU64,
-    /// Epoch of the oldest release that is not finished; `u64::MAX` without one.
+    /// Row epoch of the stripe's oldest release that is not finished; `u64::MAX` without one.
     pub(super) first_release_epoch: AtomicU64,
-    /// Second in which the wheel has to be looked at next.
+    /// Wall-clock second in which the stripe's wheel has to be looked at next.
     pub(super) wheel_due_s: AtomicU64,
-    /// True if a slot waits for the next cycle.
+    /// True if a slot of the stripe waits for the next reclaim cycle.
     pub(super) has_overdue: AtomicBool,
 }
 
-/// State that the lock protects.
+/// State of a stripe that its lock protects.
 pub(super) struct StripeState<F: TableFamily> {
     pub(super) slots: StripeSlots<F>,
     pub(super) deadlines: Deadlines<F>,
     usage: Usage,
-    /// Reserved slot numbers outside the pools that have no bit, ascending.
+    /// Slot numbers of reserved addresses outside the pools that have no free bit, ascending.
     reserved: Vec<u32>,
-    /// Counters of leases.
+    /// Counters of the leases of all pools.
     pub(super) tallies: Arc<Tallies<F>>,
     pub(super) outside: Outside<F>,
 }
 
-/// Part of the table, alone in its cache lines.
+/// Part of the lease table with its own lock, alone in its cache lines.
 #[repr(align(128))]
 pub(super) struct Stripe<F: TableFamily> {
     pub(super) hints: StripeHints,
@@ -67,7 +67,7 @@ impl<F: TableFamily> Stripe<F> {
         }
     }
 
-    /// Returns false once a thread has panicked while it held the lock.
+    /// Returns false once a thread has panicked while it held the stripe's lock.
     pub(super) fn is_sound(&self) -> bool {
         !self.state.is_poisoned()
     }
@@ -78,8 +78,8 @@ impl<F: TableFamily> Stripe<F> {
     }
 }
 
-/// Stripe under its lock. Every change of a slot is made through this type, which updates lists,
-/// free bits, indexes and counts with it.
+/// Stripe of the lease table under its lock. Every change of a slot is made through this type,
+/// which updates lists, free bits, indexes and counts with it.
 pub(super) struct Locked<'t, F: TableFamily> {
     pub(super) table: &'t LeaseTable<F>,
     hints: &'t StripeHints,
@@ -101,7 +101,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.state.slots.reserve(rows, prefill);
     }
 
-    /// Returns the id of the slot `slot_number`, if it has been made.
+    /// Returns the id of the slot `slot_number`, if the slot has been made.
     pub(super) fn find(&self, slot_number: u32) -> Option<u32> {
         self.state.slots.find(slot_number, self.table.map.row(slot_number))
     }
@@ -120,14 +120,14 @@ impl<F: TableFamily> Locked<'_, F> {
         self.state.slots.get_mut(id)
     }
 
-    /// Returns true if a pool ever held `address`, which has `slot_number`, or it is reserved.
+    /// Returns true if a pool ever contained `address`, which has `slot_number`, or it is reserved.
     pub(super) fn is_leasable(&self, slot_number: u32, address: F::Address) -> bool {
         self.table.slot_numbers.is_pooled(&self.table.map, slot_number, address)
             || self.table.map.is_reserved(slot_number)
             || self.state.reserved.binary_search(&slot_number).is_ok()
     }
 
-    /// Notes whether `slot_number`, which no pool has, is reserved.
+    /// Notes if the address of `slot_number`, which no pool has, is reserved.
     pub(super) fn reserve_outside(&mut self, slot_number: u32, is_reserved: bool) {
         let reserved = &mut self.state.reserved;
         match (reserved.binary_search(&slot_number), is_reserved) {
@@ -137,8 +137,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Returns the slot of `address` with `slot_number` as `identity` sees it; `None` when no pool
-    /// ever had the address, it is not reserved and there is no lease.
+    /// Returns the view of the slot of `address` with `slot_number` for `identity`; `None` when no
+    /// pool ever had the address, it is not reserved and has no lease.
     pub(super) fn view(
         &self,
         slot_number: u32,
@@ -155,8 +155,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Changes the use of the slot: `change` sets the fields of the new use, also the state. Lists,
-    /// free bit and counts follow.
+    /// Changes the use of slot `id`: `change` sets the fields of the new use, also the state.
+    /// Lists, free bit and counts follow.
     pub(super) fn transition(
         &mut self,
         id: u32,
@@ -166,7 +166,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.transition_counted(id, occupancy, Delta::default(), change);
     }
 
-    /// Changes the use of the slot as [`Locked::transition`] does, and counts `event` also.
+    /// Changes the use of slot `id` as [`Locked::transition`] does, and counts `event` also.
     pub(super) fn transition_counted(
         &mut self,
         id: u32,
@@ -205,7 +205,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.record_use(id);
     }
 
-    /// Makes the slot free. Its last client stays known, with the past lease that it remembers.
+    /// Makes slot `id` free. Its last client stays known, with the past lease that it remembers.
     pub(super) fn free(&mut self, id: u32) {
         self.transition(id, SlotOccupancy::Free, |slot| {
             if !slot.marks.state().is_past() {
@@ -214,8 +214,8 @@ impl<F: TableFamily> Locked<'_, F> {
         });
     }
 
-    /// Makes the slot free as soon as its last row, of the row epoch, is settled; `change` sets the
-    /// fields that are remembered.
+    /// Makes slot `id` free as soon as its last row, of the row epoch, is settled; `change` sets
+    /// the fields that are remembered.
     pub(super) fn free_when_settled(
         &mut self,
         id: u32,
@@ -234,7 +234,8 @@ impl<F: TableFamily> Locked<'_, F> {
         });
     }
 
-    /// Counts the end of a lease before another client gets the slot: no sweep has counted it.
+    /// Counts the end of the lease in slot `id` before another client gets the slot: no sweep has
+    /// counted it.
     pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) {
         let slot = self.slot(id);
         let delta = match (slot.occupancy, slot.marks.state()) {
@@ -247,14 +248,14 @@ impl<F: TableFamily> Locked<'_, F> {
         self.count(id, delta);
     }
 
-    /// Makes `identity` the slot's client.
+    /// Makes `identity` the client of slot `id`.
     pub(super) fn set_client(&mut self, id: u32, identity: &F::Identity<'_>) {
         if !self.slot(id).family_fields.has_identity(identity) {
             self.change_client(id, identity);
         }
     }
 
-    /// Makes `identity`, which it was not, the slot's client.
+    /// Makes `identity`, which it was not, the client of slot `id`.
     pub(super) fn change_client(&mut self, id: u32, identity: &F::Identity<'_>) {
         self.forget_client(id);
         let table = self.table;
@@ -263,7 +264,7 @@ impl<F: TableFamily> Locked<'_, F> {
         table.index.insert(&slot.family_fields, slot.number);
     }
 
-    /// Removes the slot's client.
+    /// Removes the client of slot `id`.
     pub(super) fn forget_client(&mut self, id: u32) {
         let table = self.table;
         let slot = self.slot_mut(id);
@@ -275,7 +276,7 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Gives the slot the family's part `fields` with the client in it.
+    /// Gives slot `id` the family's fields `fields` with the client in them.
     pub(super) fn replace_family_fields(&mut self, id: u32, fields: F::SlotFields) {
         // A fresh slot, as nearly all are during a load, has no client to forget.
         let is_fresh = self.slot(id).version == 0;
@@ -291,7 +292,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Marks `address` free; `is_unused`: no client had it since it was free last.
+    /// Marks `address` free in the map and in its pool's queue; `is_unused`: no client had the
+    /// address since it was free last.
     fn set_free(&self, slot_number: u32, address: F::Address, is_unused: bool) {
         if self.table.set_bit(slot_number, address)
             && let Some((queue, position)) = self.state.tallies.queue_of(address)
@@ -327,7 +329,8 @@ impl<F: TableFamily> Locked<'_, F> {
         sum.releasing += self.state.usage.releasing;
     }
 
-    /// Adds the slots of one part, see [`StripeSlots::part`]; returns false when there is none.
+    /// Adds the numbers of slots in use of one part to `sums`, by subnet, see
+    /// [`StripeSlots::part`]; returns false when the stripe has no such part.
     pub(super) fn add_usage_by_subnet(&self, part: usize, sums: &mut BTreeMap<u32, Usage>) -> bool {
         let Some(slots) = self.state.slots.part(part) else { return false };
         for slot in slots.filter(|slot| slot.occupancy != SlotOccupancy::Free) {

@@ -1,4 +1,4 @@
-//! Sweeps: end holds, free settled releases, reclaim leases, and end probations.
+//! Sweeps of the lease table: end holds, free settled releases, reclaim leases, and end probations.
 //!
 //! As in Kea an expired lease becomes *reclaimed*: it has no client, is shown as reclaimed, and is
 //! remembered for its client until it is flushed; each of the two steps writes a row. A lease that
@@ -42,13 +42,13 @@ impl<F: TableFamily> LeaseTable<F> {
         pass.swept
     }
 
-    /// Sweeps as [`LeaseTable::sweep_logged`] does, without logging rows.
+    /// Sweeps the table as [`LeaseTable::sweep_logged`] does, without logging rows.
     pub fn sweep(&self, now: Now, settled_epoch: u64, budget: u32) -> SweepCounts {
         let sweep = Sweep { settled_epoch, row_epoch: settled_epoch, budget, forced: None };
         self.sweep_logged(now, &sweep, &mut |_| {})
     }
 
-    /// Returns true if a sweep might find work, as far as can be seen without a lock.
+    /// Returns true if a sweep of the table might find work, as far as can be seen without a lock.
     #[must_use]
     pub fn is_sweep_due(&self, now: Now, settled_epoch: u64) -> bool {
         let sweep = Sweep { settled_epoch, row_epoch: 0, budget: 0, forced: None };
@@ -57,16 +57,16 @@ impl<F: TableFamily> LeaseTable<F> {
             || self.swept_early.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Frees slots that have ended, for a fetch that found no free address. Returns true if it
-    /// freed any.
+    /// Frees slots whose hold or release has ended, for a fetch that found no free address. Returns
+    /// true if it freed any.
     pub(super) fn free_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
         self.run_early_pass(now, settled_epoch, budget, |pass| {
             self.visit_stripes(pass, SweepPass::has_ended, SweepPass::free_ended);
         })
     }
 
-    /// Sweeps a little for a fetch that found no free address after [`LeaseTable::free_early`].
-    /// Returns true if it freed any.
+    /// Sweeps at most `budget` slots for a fetch that found no free address after
+    /// [`LeaseTable::free_early`]. Returns true if it freed any.
     pub(super) fn sweep_early(&self, now: Now, settled_epoch: u64, budget: u32) -> bool {
         self.run_early_pass(now, settled_epoch, budget, |pass| self.sweep_stripes(pass))
     }
@@ -129,9 +129,9 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Reclaims the released leases that wait in the wheels, as far as the budget permits: no list
-    /// leads to them, so the pass looks at all slots. The next pass continues where this one
-    /// stopped; the pass that reaches the last slot reports that no more is due.
+    /// Reclaims the released leases that wait in the stripes' wheels, as far as the budget permits:
+    /// no list leads to them, so the pass looks at all slots. The next pass continues where this
+    /// one stopped; the pass that reaches the last slot reports that no more is due.
     fn reclaim_released(&self, pass: &mut SweepPass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();
@@ -144,7 +144,7 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Does `work` in the stripes for which `is` returns true, one after the other, as far as the
-    /// budget permits.
+    /// pass's budget permits.
     fn visit_stripes<'p>(
         &self,
         pass: &mut SweepPass<'p, F>,
@@ -169,41 +169,41 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 }
 
-/// Callback that receives rows.
+/// Callback that receives the rows that a sweep logs.
 type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
 
-/// Single pass over the stripes.
+/// Pass of a sweep over the stripes of the table.
 struct SweepPass<'l, F: TableFamily> {
     now: Now,
-    /// `now` in whole seconds.
+    /// Wall-clock time of the pass, in whole seconds.
     wall_s: u64,
     /// Last second in which a wheel may be due; the pass also looks at a wheel that is due later,
     /// since that means that the clock was set back.
     last_due_s: u64,
     sweep: Sweep,
-    /// True if the pass looks at slots in the wheels.
+    /// True if the pass looks at slots in the stripes' wheels.
     turns_wheel: bool,
-    /// Limit on the leases that may be reclaimed.
+    /// Limit on the leases that the pass may reclaim.
     allowance: Allowance<'l>,
     remaining_budget: u32,
     freed: bool,
     swept: SweepCounts,
-    /// Callback for rows; `None`: the pass cannot log.
+    /// Callback for the rows of the pass; `None`: the pass cannot log.
     log: Option<Log<'l, F>>,
 }
 
-/// Kinds of work that a pass has in at least one stripe.
+/// Kinds of work that a sweep's pass has in at least one stripe.
 #[derive(Default)]
 struct SweepWork {
-    /// True if a hold has ended or a release is settled.
+    /// True if a hold has ended or a release is settled in any stripe.
     has_ended: bool,
-    /// True if a wheel is to be turned.
+    /// True if the wheel of any stripe is to be turned.
     has_due: bool,
 }
 
 impl<F: TableFamily> SweepPass<'_, F> {
-    /// Returns the kinds of work that exist, as far as can be seen without locks. Looks at each
-    /// stripe once, as most passes find no work.
+    /// Returns the kinds of work that the stripes have, as far as can be seen without locks. Looks
+    /// at each stripe once, as most passes find no work.
     fn find_work(&self, stripes: &[Stripe<F>]) -> SweepWork {
         let mut work = SweepWork::default();
         for stripe in stripes {
@@ -218,13 +218,13 @@ impl<F: TableFamily> SweepPass<'_, F> {
         self.has_ended(hints) || self.has_due(hints)
     }
 
-    /// Returns true if a hold has ended or a release is settled.
+    /// Returns true if a hold of the stripe has ended or a release is settled.
     fn has_ended(&self, hints: &StripeHints) -> bool {
         hints.first_hold_ns.load(Ordering::Relaxed) <= self.now.mono_ns
             || hints.first_release_epoch.load(Ordering::Relaxed) <= self.sweep.settled_epoch
     }
 
-    /// Returns true if the wheel is to be turned.
+    /// Returns true if the wheel of the stripe is to be turned.
     fn has_due(&self, hints: &StripeHints) -> bool {
         let wheel_due_s = hints.wheel_due_s.load(Ordering::Relaxed);
         self.turns_wheel
@@ -264,7 +264,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
         }
     }
 
-    /// Returns true if the pass reclaims a released lease before it would come up.
+    /// Returns true if the pass reclaims the released lease in `slot` before it would come up.
     fn is_reclaimed_early(&self, slot: &LeaseSlot<F>) -> bool {
         let is_released =
             slot.occupancy == SlotOccupancy::Free && slot.marks.state() == LeaseState::Released;
@@ -274,7 +274,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
             && slot.row_epoch <= self.sweep.settled_epoch
     }
 
-    /// Reclaims the released leases of the stripe that wait in the wheel, from `at` on.
+    /// Reclaims the released leases of the stripe that wait in its wheel, from position `at` on.
     fn reclaim_released(&mut self, stripe: &mut Locked<'_, F>, at: &mut Position) {
         while self.remaining_budget > 0 {
             let Some(ids) = stripe.state.slots.part_ids(at.part) else {
@@ -347,7 +347,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
         }
     }
 
-    /// Makes slot `id` a reclaimed lease.
+    /// Makes the lease in slot `id` a reclaimed one that is remembered.
     fn remember(&mut self, stripe: &mut Locked<'_, F>, id: u32) {
         let row_epoch = self.sweep.row_epoch;
         let is_logged = self.log.is_some();

@@ -1,25 +1,25 @@
-//! Requests for sweeps, and the position at which one ends.
+//! Requests for sweeps of the lease table, and the position at which one ends.
 
-/// Parameters of a sweep.
+/// Parameters of a sweep of the lease table.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
-    /// Rows through this epoch are settled.
+    /// Last epoch whose rows are settled.
     pub settled_epoch: u64,
     /// Epoch of the rows that the sweep logs.
     pub row_epoch: u64,
-    /// Maximum number of slots that the sweep touches, including those that it only looks at.
+    /// Largest number of slots that the sweep touches, including those that it only looks at.
     pub budget: u32,
-    /// Request to reclaim leases although sweeps are configured to leave them alone; true: delete
-    /// them instead of remembering them.
+    /// Request to reclaim leases although sweeps are configured to leave ended leases alone; true:
+    /// delete the leases instead of remembering them.
     pub forced: Option<bool>,
 }
 
-/// Position up to which the slots have been looked at.
+/// Position in the table up to which a pass has looked at the slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     pub(super) stripe: usize,
-    /// Part of the stripe's slots.
+    /// Number of the part of the stripe's slots.
     pub(super) part: usize,
-    /// Offset in the part.
+    /// Offset of the slot in the part.
     pub(super) offset: u32,
 }

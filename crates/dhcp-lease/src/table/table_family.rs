@@ -1,9 +1,9 @@
-//! Interface between the table and a family: where an address's slot is, the fields of a slot that
-//! describe its client, and the index that finds a client's slots. The rest of the table is the
-//! same for both families.
+//! Interface between the lease table and a family: where an address's slot is, the fields of a slot
+//! that describe its client, and the index that finds a client's slots. The rest of the table is
+//! the same for both families.
 //!
-//! Inside the table every address has a *slot number*, 32 bits that belong to it for ever. In v4 it
-//! is the address itself; in v6 `v6::slot_number_map` allocates them.
+//! Inside the table every address has a *slot number*, 32 bits that belong to it for ever. In
+//! DHCPv4 it is the address itself; in DHCPv6 `v6::slot_number_map` allocates them.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -19,43 +19,43 @@ use crate::identity::ClientKey;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
 
-/// Family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot implement it,
-/// since it names types private to the table.
+/// Address family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot
+/// implement it, since it names types private to the table.
 pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
-    /// Pool as configured.
+    /// Type of the specification of a pool, as configured.
     type Spec: Copy + Eq + Debug + Send + Sync;
-    /// Map from addresses to the slot numbers of their slots.
+    /// Type of the map from addresses to the numbers of their slots.
     type SlotNumbers: SlotNumberMap<Self>;
-    /// Index that finds a client's slots.
+    /// Type of the index that finds a client's slots.
     type Index: ClientIndex<Self>;
-    /// Part of a slot that only this family has.
+    /// Type of the part of a slot that only this family has.
     type SlotFields: FamilySlotFields<Self>;
 
-    /// Kind of resource, for families that count kinds apart.
+    /// Type of the kind of leased resource, for families that count kinds apart.
     type Kind: Copy + Ord + Debug + Send + Sync;
 
-    /// Returns the kind of `address`.
+    /// Returns the kind of resource that `address` is.
     fn kind(address: Self::Address) -> Self::Kind;
 
-    /// True if a lease outside the pools counts as assigned: Kea counts it in DHCPv4.
+    /// True if a lease outside the pools counts as assigned: Kea counts such a lease in DHCPv4.
     const COUNTS_OUTSIDE: bool;
 
-    /// Returns the pool that counts a lease of `address`: the pool that leases it, otherwise the
-    /// pool of another length that it lies inside of.
+    /// Returns the pool that counts a lease of `address`: the pool that leases the address,
+    /// otherwise the pool of another length that contains it.
     fn pool_around(pools: &PoolSet<Self>, address: Self::Address) -> Option<PoolIndex> {
         pools.find(address)
     }
 
-    /// Order in which leases are listed.
+    /// Type of the position of a lease in the order in which leases are listed.
     type Order: Copy + Ord + Send;
 
-    /// Returns the position of `address` in that order.
+    /// Returns the position of `address` in the order in which leases are listed.
     fn order(address: Self::Address) -> Self::Order;
 
     /// Returns the allocator of a pool.
     fn allocator(spec: &Self::Spec) -> Allocator;
 
-    /// Returns the `id` of a pool's subnet and the pool's own `pool-id`.
+    /// Returns the `id` of the pool's subnet and the pool's own `pool-id`.
     fn ids(spec: &Self::Spec) -> (u32, u32);
 
     /// Returns the first and the last address of a pool.
@@ -67,19 +67,19 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Returns the part of the terms that both families have.
     fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
 
-    /// Stores the terms that only this family has.
+    /// Stores in `slot` the terms of a lease that only this family has.
     fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &Self::Terms<'_>);
 
-    /// Returns the slot's lease as a row in `state`.
+    /// Returns the lease in `slot` as a row in `state`.
     fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> Self::Row<'_>;
 
-    /// Returns true if a row belongs to the client with `key`.
+    /// Returns true if the lease in `row` belongs to the client with `key`.
     fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
 
-    /// Returns a copy of a row that outlives the slot's lock.
+    /// Returns the lease in `row` as a copy that outlives the slot's lock.
     fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
 
-    /// Returns the address of `lease`.
+    /// Returns the leased address (or prefix) of `lease`.
     fn address_of(lease: &Self::Lease) -> Self::Address;
 
     /// Returns the identity by which the index finds the client of `lease`.
@@ -89,62 +89,62 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     fn split_lease(lease: Self::Lease) -> LeaseParts<Self>;
 }
 
-/// Terms that both families have.
+/// Terms of a lease that both families have.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonTerms<'a> {
-    /// Valid lifetime, seconds from now.
+    /// Valid lifetime of the lease, in seconds from now.
     pub valid_lifetime_s: u32,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// `pool-id` of the pool, 0 when it has none.
+    /// `pool-id` of the pool that the lease belongs to, 0 when it has none.
     pub pool_id: u32,
-    /// Names and context.
+    /// Names and user context of the lease.
     pub text: LeaseTexts<'a>,
 }
 
-/// Names and context of a lease.
+/// Names and user context of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTexts<'a> {
-    /// Host name, possibly empty.
+    /// Host name of the lease, possibly empty.
     pub hostname: &'a str,
-    /// JSON text of the user context; with an empty one the lease keeps its text.
+    /// JSON text of the user context; with an empty one the lease keeps its present text.
     pub user_context: &'a str,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
 }
 
 impl LeaseTexts<'_> {
-    /// Returns true if all fields are empty or false.
+    /// Returns true if all texts are empty and no DNS entry is kept.
     pub(super) const fn is_empty(&self) -> bool {
         self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
     }
 }
 
-/// Lease taken apart, to be put into a slot.
+/// Lease taken apart into the fields of a slot.
 #[derive(Debug)]
 pub struct LeaseParts<F: TableFamily> {
-    /// Leased address.
+    /// Leased address (or delegated prefix).
     pub address: F::Address,
-    /// Valid lifetime, seconds from `cltt_s`.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Client's last transaction time, wall-clock seconds.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// `pool-id` of the pool.
+    /// `pool-id` of the pool that the lease belongs to.
     pub pool_id: u32,
-    /// Kea's lease state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
-    /// Fields that few leases have.
+    /// Fields of the lease that few leases have.
     pub extra: RareLeaseFields,
-    /// Family's part, with the client.
+    /// Fields of the slot that only the family has, with the client.
     pub family_fields: F::SlotFields,
 }
 
 impl<F: TableFamily> LeaseParts<F> {
-    /// Returns the use of the lease's slot.
+    /// Returns the use of the slot that contains the lease.
     pub(super) const fn occupancy(&self) -> SlotOccupancy {
         match self.state {
             _ if self.valid_lifetime_s == 0 => SlotOccupancy::Free,
@@ -155,15 +155,17 @@ impl<F: TableFamily> LeaseParts<F> {
     }
 }
 
-/// Family's part of a slot; the default is that of an address that no client ever had.
+/// Fields of a slot that only its family has; the default is that of an address that no client ever
+/// had.
 pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
-    /// Turns a default value into the part of `address`'s slot.
+    /// Turns a default value into the family's fields of the slot of `address`.
     fn settle_at(&mut self, address: F::Address);
 
     /// Returns the address of the slot `slot_number`.
     fn address(&self, slot_number: u32) -> F::Address;
 
-    /// Returns the family's fields of a fetch by `identity`; `is_leased`: the slot is leased.
+    /// Returns the family's fields of a view of the slot for `identity`; `is_leased`: the slot is
+    /// leased.
     fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
 
     /// Returns true if the slot has a client: its present or its last one.
@@ -172,35 +174,35 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     /// Returns true if the slot belongs or last belonged to `identity`.
     fn is_owned_by(&self, identity: &F::Identity<'_>) -> bool;
 
-    /// Returns true if the stored identities are exactly those of `identity`.
+    /// Returns true if the identities stored in the slot are exactly those of `identity`.
     fn has_identity(&self, identity: &F::Identity<'_>) -> bool;
 
-    /// Returns true if both store the same client.
+    /// Returns true if both slots store the same client.
     fn has_client_of(&self, other: &Self) -> bool;
 
-    /// Stores a client where there was none.
+    /// Stores the client `identity` in a slot without a client.
     fn remember(&mut self, identity: &F::Identity<'_>);
 
-    /// Removes the client and the fields that belong to it.
+    /// Removes the client from the slot, with the fields that belong to it.
     fn forget(&mut self);
 
-    /// Ends the term before its time.
+    /// Ends the term of the slot's lease before its time.
     fn end_term(&mut self);
 }
 
 /// Index from a client to the slot numbers of its slots.
 pub trait ClientIndex<F: TableFamily>: Send + Sync {
-    /// Creates an empty index. The secret `seed` prevents clients from choosing identities that
+    /// Returns an empty index. The secret `seed` prevents clients from choosing identities that
     /// collide.
     fn new(seed: u64) -> Self;
 
-    /// Makes room for the clients of `count` slots.
+    /// Makes room in the index for the clients of `count` slots.
     fn reserve(&self, count: usize);
 
-    /// Adds that the client in `fields`, if any, has the slot `slot_number`.
+    /// Adds to the index that the client in `fields`, if any, has the slot `slot_number`.
     fn insert(&self, fields: &F::SlotFields, slot_number: u32);
 
-    /// Removes the entry that [`ClientIndex::insert`] added.
+    /// Removes the entry of the index that [`ClientIndex::insert`] added for these arguments.
     fn remove(&self, fields: &F::SlotFields, slot_number: u32);
 
     /// Calls `visit` with every slot number that may belong to `identity`, and with the part of the
@@ -212,22 +214,22 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
         visit: impl FnMut(u32, &F::Identity<'_>) -> SlotClientRelation,
     );
 
-    /// Prefetches the memory that a visit of `identity` reads.
+    /// Prefetches the memory of the index that a visit of `identity` reads.
     fn prefetch(&self, identity: &F::Identity<'_>, prefetch: Prefetch);
 
     /// Returns every slot number that may belong to the client with `key`; `None` when the index
     /// does not lead to all of them.
     fn find_all(&self, key: ClientKey<'_>) -> Option<Vec<u32>>;
 
-    /// Returns the bytes of memory that the index takes.
+    /// Returns the memory that the index takes, in bytes.
     fn bytes(&self) -> usize;
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in the index.
     #[cfg(test)]
     fn len(&self) -> usize;
 
-    /// Returns the number of entries that a slot with `fields` with `slot_number` must have; looks
-    /// for all of them.
+    /// Returns the number of entries that the index must have for the slot `slot_number` with
+    /// `fields`; looks for all of them.
     #[cfg(test)]
     fn audit(&self, fields: &F::SlotFields, slot_number: u32) -> usize;
 }
@@ -235,11 +237,11 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
 /// Relation between a slot and the client for which an index led to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotClientRelation {
-    /// The slot belongs to another client or to none.
+    /// No relation: the slot belongs to another client or to none.
     Others,
-    /// The slot belonged to the client.
+    /// Past owner: the slot belonged to the client.
     Past,
-    /// The slot belongs to the client and is in use.
+    /// Owner: the slot belongs to the client and is in use.
     InUse,
 }
 
@@ -248,48 +250,48 @@ pub enum SlotClientRelation {
 pub struct OpeningPlan<P> {
     /// Ranges of slot numbers, each from the first to the last.
     pub ranges: Vec<(u32, u32)>,
-    /// Value to publish when the ranges are ready.
+    /// Value to publish when the ranges of slot numbers are ready.
     pub publication: P,
 }
 
-/// Map from addresses to slot numbers. Changes happen under the table's configuration lock: the
-/// table makes the result of a `plan` function ready (free bits, rows for the slots) and then
-/// publishes it.
+/// Map from addresses to the numbers of their slots. Changes happen under the table's configuration
+/// lock: the table makes the result of a `plan` function ready (free bits, rows for the slots) and
+/// then publishes it.
 pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
-    /// Location of the addresses of one pool.
+    /// Type of the location of the addresses of one pool.
     type Run: Debug + Send + Sync;
-    /// Argument of [`SlotNumberMap::publish`].
+    /// Type of the argument of [`SlotNumberMap::publish`].
     type Publication;
 
-    /// True if `plan_growth` and `plan_cover` ever return an opening.
+    /// True if `plan_growth` and `plan_cover` ever return a plan to open slot numbers.
     const CAN_GROW: bool;
-    /// First of the slot numbers that do not have a free bit of their own: the bits, if their
-    /// addresses get any, are those of other slot numbers. `None` when there are no such slot
-    /// numbers.
+    /// First of the slot numbers that do not have a free bit of their own; `None` when there are no
+    /// such slot numbers. The bits, if their addresses get any, are those of other slot numbers.
     const FIRST_APART: Option<u32>;
 
-    /// Creates a map without slot numbers.
+    /// Returns a map without slot numbers.
     fn new(seed: u64) -> Self;
 
-    /// Returns the slot number of `address`; `None` as long as it has none.
+    /// Returns the slot number of `address`; `None` as long as the address has none.
     fn find(&self, address: F::Address) -> Option<u32>;
 
-    /// Returns the slot number of `address` and creates it if necessary: for a loaded lease always,
-    /// otherwise only for an address that a pool ever had.
+    /// Returns the slot number of `address` and creates the number if necessary: for a loaded lease
+    /// always, otherwise only for an address that a pool ever had.
     fn make(&self, address: F::Address, is_loaded: bool) -> Option<u32>;
 
     /// Returns true if [`SlotNumberMap::make`] would create a slot number, without a load, for
     /// `address`, which has none yet.
     fn can_be_made(&self, address: F::Address) -> bool;
 
-    /// Returns true if a pool ever held `address`, which has `slot_number`.
+    /// Returns true if a pool ever contained `address`, which has `slot_number`.
     fn is_pooled(&self, map: &AddressMap, slot_number: u32, address: F::Address) -> bool;
 
-    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases it.
+    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases the
+    /// address.
     fn bit(&self, slot_number: u32, address: F::Address) -> Option<u32>;
 
     /// Returns the free bit that `address` has or will have when its slot number is opened; `None`
-    /// when no pool reserves a slot number for it.
+    /// when no pool reserves a slot number for the address.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
     /// Returns the blocks of 256 slot numbers that hold addresses `after` a given one, each with
@@ -303,11 +305,11 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// open.
     fn plan_growth(&self, run: &Self::Run) -> Option<OpeningPlan<Self::Publication>>;
 
-    /// Plans to open the slot number of `address`, when a pool reserves one for it.
+    /// Plans to open the slot number of `address`, when a pool reserves one for the address.
     fn plan_cover(&self, address: F::Address) -> Option<OpeningPlan<Self::Publication>>;
 
-    /// Makes `publication` visible. Returns true if addresses that have other slot numbers already
-    /// may be among the opened ones.
+    /// Makes the planned slot numbers of `publication` visible to all threads. Returns true if
+    /// addresses that have other slot numbers already may be among the opened ones.
     fn publish(&self, publication: Self::Publication) -> bool;
 
     /// Returns the slot number at which a search in a pool starts when no address was leased from
@@ -322,17 +324,19 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// grow at their ends.
     fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
-    /// Returns the slot number at `position` of a pool; `None` as long as it is not open.
+    /// Returns the slot number and address at `position` of a pool; `None` as long as the position
+    /// is not open.
     fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
 
-    /// Returns the position of `address` in a pool that holds it; `None` when it has none.
+    /// Returns the position of `address` in a pool that contains it; `None` when the address has no
+    /// position.
     fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
 
-    /// Returns the bytes of memory that the map takes.
+    /// Returns the memory that the map takes, in bytes.
     fn bytes(&self) -> usize;
 
-    /// Clears a free bit of a pool, so that no other thread gets the address: the next at or after
-    /// `start`, wrapping around once.
+    /// Clears a free bit of a pool's address and returns its slot number, so that no other thread
+    /// gets the address: the next at or after `start`, wrapping around once.
     fn claim(
         map: &AddressMap,
         spec: &F::Spec,

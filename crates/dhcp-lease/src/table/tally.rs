@@ -1,4 +1,4 @@
-//! Numbers of leases by pool: exact, and without a lock of their own.
+//! Numbers of leases by pool, exact, and without a lock of their own.
 //!
 //! A pool has a few cache lines of counters; a stripe always uses the same one, under its lock, so
 //! that no line ever loses or doubles a change, and shards that work on different stripes seldom
@@ -26,31 +26,33 @@ use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 
-/// Number of cache lines of each pool.
+/// Number of cache lines of the counters of each pool.
 const CACHE_LINES: usize = 8;
-/// Number of the counters of addresses outside the pools.
+/// Number of the counters for leases of addresses outside the pools.
 pub(super) const OUTSIDE: u32 = 0;
-/// Number for leases outside the pools that do not count as assigned.
+/// Number of the counters for leases outside the pools that do not count as assigned.
 pub(super) const UNCOUNTED: u32 = 1;
-/// Number of counters of each cache line.
+/// Number of counters in each cache line.
 const COUNTERS: usize = 7;
 
-/// Counts of the leases of a pool.
+/// Counts of the leases of a pool, by state and by event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Leases of clients, including ended ones that were not reclaimed yet, and declined addresses.
+    /// Number of leases of clients, including ended ones that were not reclaimed yet, and declined
+    /// addresses.
     pub assigned: u64,
-    /// Declined addresses.
+    /// Number of addresses that clients declined and that are on probation.
     pub declined: u64,
-    /// Leases created since the start; renewals and loaded leases do not count.
+    /// Number of leases created since the start; renewals and loaded leases do not count.
     pub cumulative_assigned: u64,
-    /// Ended leases, declined addresses and released leases that were reclaimed since the start.
+    /// Number of ended leases, declined addresses and released leases that were reclaimed since the
+    /// start.
     pub reclaimed: u64,
-    /// Declined addresses counted in `reclaimed`.
+    /// Number of declined addresses that are counted in `reclaimed`.
     pub reclaimed_declined: u64,
-    /// Addresses that clients chose themselves and registered (RFC 9686).
+    /// Number of addresses that clients chose themselves and registered (RFC 9686).
     pub registered: u64,
-    /// Registrations since the start, renewals not counted.
+    /// Number of registrations since the start, renewals not counted.
     pub cumulative_registered: u64,
 }
 
@@ -69,7 +71,7 @@ impl PoolStatistics {
         }
     }
 
-    /// Adds `other`.
+    /// Adds the counts of `other` to these.
     pub const fn add(&mut self, other: &Self) {
         self.assigned += other.assigned;
         self.declined += other.declined;
@@ -81,7 +83,7 @@ impl PoolStatistics {
     }
 }
 
-/// Changes of the counters, in the order of [`PoolStatistics`].
+/// Changes of a pool's counters, in the order of [`PoolStatistics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delta([i8; COUNTERS + 1]);
 
@@ -96,13 +98,13 @@ impl Delta {
         }
     }
 
-    /// Counts of a new lease.
+    /// Change of the counters for a new lease.
     pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0, 0]);
-    /// Counts of a registered address.
+    /// Change of the counters for a registered address.
     pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1, 0]);
-    /// Counts of a reclaimed lease.
+    /// Change of the counters for a reclaimed lease.
     pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0, 0]);
-    /// Counts of a reclaimed declined address.
+    /// Change of the counters for a declined address that is reclaimed.
     pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0, 0]);
 
     pub(super) const fn is_zero(self) -> bool {
@@ -119,7 +121,7 @@ impl Delta {
         octets
     }
 
-    /// Returns the counters that change, and the value to add to each; wraps below zero.
+    /// Returns the counters that change, each with the value to add to it, which wraps below zero.
     pub(super) fn changes(self) -> impl Iterator<Item = (usize, u64)> {
         let mut remaining_octets = u64::from_le_bytes(self.octets());
         core::iter::from_fn(move || {
@@ -129,14 +131,14 @@ impl Delta {
         })
     }
 
-    /// Returns the changes without the assigned numbers.
+    /// Returns the changes of the counters without those of the assigned numbers.
     pub(super) const fn without_assigned(mut self) -> Self {
         self.0[0] = 0;
         self.0[2] = 0;
         self
     }
 
-    /// Returns the changes minus `other`.
+    /// Returns the changes of the counters minus those of `other`.
     pub(super) fn less(self, other: Self) -> Self {
         Self(core::array::from_fn(|at| self.0[at] - other.0[at]))
     }
@@ -146,7 +148,7 @@ impl Delta {
 #[repr(align(64))]
 struct TallyCacheLine([AtomicU64; COUNTERS]);
 
-/// Counters of one pool.
+/// Counters of the leases of one pool.
 #[derive(Default)]
 pub(crate) struct PoolTally {
     cache_lines: [TallyCacheLine; CACHE_LINES],
@@ -159,7 +161,7 @@ impl PoolTally {
         }
     }
 
-    /// Returns [`PoolStatistics::assigned`] alone.
+    /// Returns the number of the pool's assigned leases alone ([`PoolStatistics::assigned`]).
     pub(crate) fn assigned(&self) -> u64 {
         let cache_lines = self.cache_lines.iter().map(|line| line.0[0].load(Ordering::Relaxed));
         cache_lines.fold(0, u64::wrapping_add)
@@ -174,7 +176,7 @@ impl PoolTally {
     }
 }
 
-/// Key that tells one pool's counters from those of others.
+/// Key that distinguishes one pool's counters from those of others: its ids and its bounds.
 type Key<F> = ((u32, u32), (<F as crate::Family>::Address, <F as crate::Family>::Address));
 
 fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
@@ -184,20 +186,20 @@ fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
 /// Counters of the pools of one configuration, and of the previous one while slots are moved.
 pub(super) struct Tallies<F: TableFamily> {
     pools: Arc<PoolSet<F>>,
-    /// Number of each pool's counters; no pool has [`OUTSIDE`] or [`UNCOUNTED`].
+    /// Number of each pool's counters in [`TallyKey`]; no pool has [`OUTSIDE`] or [`UNCOUNTED`].
     pub(super) numbers: Vec<u32>,
     pub(super) by_number: Vec<Option<Arc<PoolTally>>>,
     has_queues: bool,
 }
 
 impl<F: TableFamily> Tallies<F> {
-    /// Returns counters for no pools.
+    /// Returns counters for a configuration without pools.
     pub(super) fn none(pools: Arc<PoolSet<F>>) -> Arc<Self> {
         let by_number = vec![None; UNCOUNTED as usize + 1];
         Arc::new(Self { pools, numbers: Vec::new(), by_number, has_queues: false })
     }
 
-    /// Returns the counters of `pools`: a pool that existed before keeps its own. `None` when
+    /// Returns the counters of `pools`: a pool that existed before keeps its own; `None` when
     /// nothing changes.
     pub(super) fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
@@ -233,13 +235,14 @@ impl<F: TableFamily> Tallies<F> {
         Some(Arc::new(Self { pools: Arc::clone(pools), numbers, by_number, has_queues }))
     }
 
-    /// Returns the counters of each pool.
+    /// Returns the counters of each pool, in the order of the pools.
     pub(super) fn of_pools(&self) -> Vec<Arc<PoolTally>> {
         let tally = |&number: &u32| self.by_number[number as usize].clone();
         self.numbers.iter().map(|number| tally(number).unwrap_or_default()).collect()
     }
 
-    /// Returns the queue that has `address` while it is free, and its position there.
+    /// Returns the queue of free addresses that has `address` while it is free, and its position in
+    /// the queue.
     pub(super) fn queue_of(&self, address: F::Address) -> Option<(&FreeQueue, u32)> {
         if !self.has_queues {
             return None;
@@ -250,22 +253,23 @@ impl<F: TableFamily> Tallies<F> {
         Some((queue, F::SlotNumbers::position(spec, self.pools.run(pool), address)?))
     }
 
-    /// Returns the number of the counters for `address`; [`OUTSIDE`] when it is inside no pool.
+    /// Returns the number of the counters for `address`; [`OUTSIDE`] when the address is inside no
+    /// pool.
     pub(super) fn number_of(&self, address: F::Address) -> u32 {
         F::pool_around(&self.pools, address)
             .map_or(OUTSIDE, |PoolIndex(pool)| self.numbers[pool as usize])
     }
 }
 
-/// Counts outside the pools, by subnet.
+/// Counts of leases outside the pools, by subnet and kind of lease.
 pub(super) type Outside<F> = BTreeMap<(u32, <F as TableFamily>::Kind), [u64; COUNTERS]>;
 
-/// Counters that count a slot's lease.
+/// Key of the counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TallyKey<F: TableFamily> {
     pub(super) number: u32,
     pub(super) stripe: usize,
-    /// Subnet, for counts outside the pools only.
+    /// `id` of the subnet, for counts outside the pools only.
     pub(super) subnet_id: u32,
     pub(super) kind: F::Kind,
 }

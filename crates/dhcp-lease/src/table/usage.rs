@@ -1,18 +1,18 @@
-//! Numbers of slots by use.
+//! Numbers of slots of the lease table by use.
 
 use crate::contract::SlotOccupancy;
 
-/// Numbers of slots by use. Free slots are not counted: their number is that of the pools'
-/// addresses minus these.
+/// Numbers of slots of the lease table by use, without the free ones. Free slots are not counted:
+/// their number is that of the pools' addresses minus these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Offered slots.
+    /// Number of slots that are offered to a client.
     pub held: u64,
-    /// Leased slots, also when the lease has expired and has not been swept.
+    /// Number of leased slots, including those whose lease has expired and has not been swept.
     pub leased: u64,
-    /// Slots on probation.
+    /// Number of declined slots, on probation.
     pub declined: u64,
-    /// Released slots whose row is not settled.
+    /// Number of released slots whose row is not settled.
     pub releasing: u64,
 }
 

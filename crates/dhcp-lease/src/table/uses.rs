@@ -19,7 +19,8 @@ impl<F: TableFamily> LeaseTable<F> {
             && self.slot_numbers.is_overlapped(now, address)
     }
 
-    /// Returns the view of a slot after comparison with overlapping uses.
+    /// Returns the view of a slot with the mark that an overlapping address or prefix is in use,
+    /// after the comparison.
     pub(super) fn compared(
         &self,
         now: Now,
@@ -65,7 +66,7 @@ impl<F: TableFamily> LeaseTable<F> {
         });
     }
 
-    /// Enters the uses of the slots at `slot_numbers`.
+    /// Enters the uses of the slots in the ranges `slot_numbers`.
     fn enter_uses(&self, slot_numbers: &[(u32, u32)]) {
         for &(first, last) in slot_numbers {
             let end = u64::from(last);
@@ -82,7 +83,7 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 impl<F: TableFamily> Locked<'_, F> {
-    /// Enters the use of slot `id` as it is now, when it is guarded.
+    /// Enters the use of slot `id` as it is now, when its address is guarded.
     pub(super) fn record_use(&mut self, id: u32) {
         let slot = self.slot(id);
         let (slot_number, address) = (slot.number, slot.address());
@@ -91,7 +92,7 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Removes the entry of a use that did not happen.
+    /// Removes the entry of a use of `address` that did not happen.
     pub(super) fn remove_use(&mut self, slot_number: u32, address: F::Address) {
         match self.find(slot_number) {
             Some(id) => self.record_use(id),
@@ -112,7 +113,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 }
 
-/// Returns the end of the use of a slot; `None` when the server leased it to no client.
+/// Returns the end of the use of a slot's address; `None` when the server leased it to no client.
 fn end_of<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<UseEnd> {
     match slot.occupancy {
         SlotOccupancy::Free => None,

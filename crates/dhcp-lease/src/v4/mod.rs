@@ -1,4 +1,4 @@
-//! DHCPv4 leases.
+//! Leases of DHCPv4: addresses.
 
 pub mod lease;
 pub mod pool;
@@ -21,7 +21,7 @@ pub use lease::{Lease, LeaseState, LeaseTerms};
 pub use pool::PoolSpec;
 pub use row::RowView;
 
-/// Fields that only v4 slots have.
+/// Fields of a fetched slot that only DHCPv4 has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
     /// True if the lease is stored under exactly the hardware address and the client identifier of
@@ -29,7 +29,7 @@ pub struct Detail {
     pub is_same_client: bool,
 }
 
-/// The family of IPv4 addresses.
+/// Address family DHCPv4, whose leases are IPv4 addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V4;
 
@@ -43,21 +43,21 @@ impl Family for V4 {
     type PoolSet = PoolSet;
 }
 
-/// New use of a v4 slot.
+/// Action on a DHCPv4 slot by a change.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
-/// Change of one v4 slot.
+/// Change of one DHCPv4 slot by a commit.
 pub type Change<'a> = crate::contract::ChangeOf<'a, V4>;
-/// Answer to the [`FetchKeys`] of a v4 transaction.
+/// Facts that a lease store fetched for the [`FetchKeys`] of a DHCPv4 transaction.
 pub type Facts = crate::contract::Facts<V4>;
-/// Facts that a v4 transaction requests.
+/// Facts that a DHCPv4 transaction requests from the lease store.
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V4>;
-/// One v4 slot as fetched.
+/// State of one DHCPv4 slot at the time of the fetch.
 pub type SlotView = crate::contract::SlotView<V4>;
-/// Pools of one configuration snapshot, DHCPv4.
+/// Pools of one DHCPv4 configuration snapshot.
 pub type PoolSet = crate::pool::PoolSet<V4>;
-/// Table of all v4 leases of a server.
+/// Table of all DHCPv4 leases of a server.
 pub type LeaseTable = crate::table::LeaseTable<V4>;
-/// One shard's handle on a v4 table.
+/// Handle of one shard on a table of DHCPv4 leases.
 pub type TableShard = crate::store::TableShard<V4>;
-/// Store of v4 leases without storage.
+/// Store of DHCPv4 leases without storage.
 pub type MemoryStore = crate::store::MemoryStore<V4>;

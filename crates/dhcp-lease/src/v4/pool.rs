@@ -1,21 +1,21 @@
-//! DHCPv4 pools: ranges of addresses.
+//! Pools of DHCPv4: ranges of addresses.
 
 use core::net::Ipv4Addr;
 
 use crate::pool::Allocator;
 
-/// Range of addresses to lease from.
+/// Pool of DHCPv4 as configured: a range of addresses to lease from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// `id` of the subnet that the pool belongs to.
     pub subnet_id: u32,
-    /// `pool-id` in the configuration, 0 when it has none.
+    /// `pool-id` of the pool in the configuration, 0 when it has none.
     pub pool_id: u32,
-    /// Rule that chooses the next free address.
+    /// Rule that chooses the next free address of the pool.
     pub allocator: Allocator,
-    /// First address.
+    /// First address of the pool.
     pub first: Ipv4Addr,
-    /// Last address, included.
+    /// Last address of the pool, included.
     pub last: Ipv4Addr,
 }
 

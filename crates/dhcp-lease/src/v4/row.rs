@@ -1,11 +1,11 @@
-//! Row that a store writes when a v4 lease changes.
+//! Row that a store writes when a DHCPv4 lease changes.
 
 use core::net::Ipv4Addr;
 
 use super::lease::{Lease, LeaseState};
 use crate::{ClientId, HardwareAddress};
 
-/// Columns of one changed lease, borrowed from its slot. In the row of a deleted lease
+/// Columns of one changed DHCPv4 lease, borrowed from its slot. In the row of a deleted lease
 /// `valid_lifetime_s` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowView<'a> {
@@ -13,30 +13,30 @@ pub struct RowView<'a> {
     pub address: Ipv4Addr,
     /// Hardware address of the client; empty after a decline.
     pub hardware: &'a HardwareAddress,
-    /// Client identifier, if the client sent one.
+    /// Client identifier (option 61), if the client sent one.
     pub client_id: Option<&'a [u8]>,
-    /// Valid lifetime, seconds from `cltt_s`.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`.
     pub valid_lifetime_s: u32,
-    /// Client's last transaction time: wall-clock seconds since 1970.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
-    /// Host name, possibly empty.
+    /// Host name of the lease, possibly empty.
     pub hostname: &'a str,
-    /// Kea's lease state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
-    /// JSON text of the user context, possibly empty.
+    /// JSON text of the lease's user context, possibly empty.
     pub user_context: &'a str,
-    /// `pool-id` of the pool; 0 when it has none.
+    /// `pool-id` of the pool that the lease belongs to; 0 when it has none.
     pub pool_id: u32,
 }
 
 impl RowView<'_> {
-    /// Returns a copy that outlives the slot's lock.
+    /// Returns the lease in the row as a copy that outlives the slot's lock.
     #[must_use]
     pub fn to_lease(&self) -> Lease {
         Lease {

@@ -1,5 +1,5 @@
-//! DHCPv4 in the lease table: the slot number of an address is the address itself, and two keys
-//! identify a client.
+//! Implementation of the lease table for DHCPv4: the slot number of an address is the address
+//! itself, and two keys identify a client.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -135,7 +135,7 @@ impl TableFamily for V4 {
     }
 }
 
-/// Client of a slot: its present or last client.
+/// Client of a DHCPv4 slot: its present or last client.
 #[derive(Debug, Default)]
 pub struct SlotClient {
     hardware: HardwareAddress,
@@ -187,16 +187,17 @@ impl FamilySlotFields<V4> for SlotClient {
     fn end_term(&mut self) {}
 }
 
-/// Indexes by hardware address and by client identifier. An identifier made from the hardware
-/// address, as most are, needs no entry of its own: the hardware address leads to the slot.
+/// Indexes of DHCPv4 slots by the client's hardware address and by its client identifier. An
+/// identifier made from the hardware address, as most are, needs no entry of its own: the hardware
+/// address leads to the slot.
 pub struct ByEitherKey {
     by_hardware: IdentityIndex,
     by_client_id: IdentityIndex,
 }
 
 impl ByEitherKey {
-    /// Returns the slot numbers of the entries of `client_id` and of the hardware address that it
-    /// is made from.
+    /// Returns the slot numbers of the entries of the client identifier `client_id` and of the
+    /// hardware address that it is made from.
     fn led_to_by(&self, client_id: &[u8]) -> [SlotNumberList; 2] {
         let by_hardware =
             hardware_in(client_id).map_or(SlotNumberList::NONE, |key| self.by_hardware.find(&key));
@@ -204,7 +205,7 @@ impl ByEitherKey {
     }
 }
 
-/// Returns the hardware address that an identifier is made from, if any (RFC 2132 §9.14).
+/// Returns the hardware address that a client identifier is made from, if any (RFC 2132 §9.14).
 fn hardware_in(client_id: &[u8]) -> Option<HardwareAddress> {
     match client_id {
         [htype, octets @ ..] if (1..=HARDWARE_ADDRESS_MAX).contains(&octets.len()) => {
@@ -338,7 +339,7 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 }
 
-/// Slot numbers that are addresses.
+/// Map of DHCPv4 addresses to slot numbers, which are equal.
 pub struct DirectSlotNumbers;
 
 impl Overlaps<V4> for DirectSlotNumbers {}

@@ -1,4 +1,4 @@
-//! Extents: runs of consecutive resources that have consecutive slot numbers.
+//! Extents of DHCPv6: runs of consecutive addresses or prefixes that have consecutive slot numbers.
 
 use core::net::Ipv6Addr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use super::resource::{Resource, ResourceKind};
 
-/// Resources with consecutive slot numbers, reserved all at once and opened from the first on. An
-/// extent is never removed.
+/// Run of addresses or prefixes with consecutive slot numbers, reserved all at once and opened from
+/// the first on. An extent is never removed.
 #[derive(Debug)]
 pub struct ResourceExtent {
     kind: ResourceKind,
     len: u8,
-    /// Number of the first resource, see [`Resource::number`].
+    /// Number of the extent's first resource, see [`Resource::number`].
     first_number: u128,
-    /// Number of slot numbers of the extent.
+    /// Number of slot numbers that are reserved for the extent.
     reserved: u32,
     first_slot_number: u32,
-    /// Number of slot numbers that may be used; grows.
+    /// Number of slot numbers of the extent that may be used; grows.
     opened: AtomicU32,
     /// True if a resource of the extent may have another slot number, allocated before its slot
-    /// number here was opened.
+    /// number in the extent was opened.
     has_others: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl ResourceExtent {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Opens the slot numbers through `opened`. Callers hold the configuration lock.
+    /// Opens the extent's first `opened` slot numbers. Callers hold the configuration lock.
     pub(super) fn set_opened(&self, opened: u32) {
         self.opened.store(opened, Ordering::Release);
     }
@@ -55,13 +55,13 @@ impl ResourceExtent {
         self.has_others.load(Ordering::Relaxed)
     }
 
-    /// Notes that resources may have other slot numbers; to be called before such a resource can be
-    /// met among opened slot numbers.
+    /// Notes that resources of the extent may have other slot numbers; to be called before such a
+    /// resource can be met among opened slot numbers.
     pub(super) fn set_has_others(&self) {
         self.has_others.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the position of `resource` among the reserved ones.
+    /// Returns the position of `resource` among the reserved resources of the extent.
     pub(super) fn offset(&self, resource: Resource) -> Option<u32> {
         if resource.kind != self.kind || resource.len != self.len {
             return None;
@@ -70,7 +70,7 @@ impl ResourceExtent {
         u32::try_from(offset).ok().filter(|&offset| offset < self.reserved)
     }
 
-    /// Returns the first and the last of `count` slot numbers from offset `from` on.
+    /// Returns the first and the last of `count` slot numbers of the extent from offset `from` on.
     pub(super) const fn slot_numbers(&self, from: u32, count: u32) -> (u32, u32) {
         (self.first_slot_number + from, self.first_slot_number + from + count - 1)
     }
@@ -81,7 +81,7 @@ impl ResourceExtent {
             && slot_number - self.first_slot_number < self.reserved
     }
 
-    /// Returns the slot number at `offset`.
+    /// Returns the slot number of the extent at `offset`.
     pub(super) const fn slot_number(&self, offset: u32) -> u32 {
         self.first_slot_number + offset
     }
@@ -92,8 +92,8 @@ impl ResourceExtent {
         Resource::from_number(self.kind, self.len, number)
     }
 
-    /// Returns the blocks of 256 opened slot numbers that hold resources after address `after`,
-    /// each with its first resource.
+    /// Returns the blocks of 256 opened slot numbers of the extent that hold resources after
+    /// address `after`, each with its first resource.
     pub(super) fn blocks(&self, after: Option<Ipv6Addr>) -> impl Iterator<Item = (u32, Resource)> {
         let opened = self.opened();
         let number = |address| Resource { kind: self.kind, len: self.len, address }.number();
@@ -105,13 +105,13 @@ impl ResourceExtent {
         })
     }
 
-    /// Returns the first and the last resource.
+    /// Returns the first and the last resource of the extent.
     pub(super) fn bounds(&self) -> (Resource, Resource) {
         (self.resource(self.first_slot_number), self.resource(self.slot_number(self.reserved - 1)))
     }
 }
 
-/// Pool's part of an extent: offsets from `first` to `last`.
+/// Range of an extent that belongs to one pool: offsets from `first` to `last`.
 #[derive(Clone, Debug)]
 pub struct ExtentRange {
     pub(super) extent: Arc<ResourceExtent>,
@@ -120,18 +120,18 @@ pub struct ExtentRange {
 }
 
 impl ExtentRange {
-    /// Returns the first and the last open slot number; `None` when none is open.
+    /// Returns the first and the last open slot number of the range; `None` when none is open.
     pub(super) fn open_slot_numbers(&self) -> Option<(u32, u32)> {
         let end = self.extent.opened().min(self.last + 1);
         (self.first < end).then(|| self.extent.slot_numbers(self.first, end - self.first))
     }
 
-    /// Returns the number of slot numbers of the stretch, open or not.
+    /// Returns the number of slot numbers of the range, open or not.
     pub(super) const fn len(&self) -> u64 {
         (self.last - self.first) as u64 + 1
     }
 
-    /// Returns true if the stretch has slot numbers that are not open.
+    /// Returns true if the range has slot numbers that are not open.
     pub(super) fn can_grow(&self) -> bool {
         self.extent.opened() <= self.last
     }
@@ -143,14 +143,14 @@ impl Resource {
         self.address.to_bits().checked_shr(128 - u32::from(self.len)).unwrap_or(0)
     }
 
-    /// Returns the resource that has `number`.
+    /// Returns the resource of this kind and length that has `number`.
     pub(crate) fn from_number(kind: ResourceKind, len: u8, number: u128) -> Self {
         let bits = number.checked_shl(128 - u32::from(len)).unwrap_or(0);
         Self { kind, len, address: Ipv6Addr::from_bits(bits) }
     }
 
-    /// Returns true if no other value has the same meaning: host bits are zero, and an address has
-    /// 128 bits.
+    /// Returns true if no other value of the resource has the same meaning: host bits are zero, and
+    /// an address has 128 bits.
     pub(super) fn is_proper(self) -> bool {
         match self.kind {
             ResourceKind::Address => self.len == 128,

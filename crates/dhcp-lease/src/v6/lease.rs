@@ -1,4 +1,4 @@
-//! DHCPv6 lease as stored: the columns of Kea's `lease6` (reference §3.4, §3.5).
+//! DHCPv6 lease as stored: the columns of Kea's `lease6` (Kea reference §3.4, §3.5).
 
 use base::HostName;
 
@@ -6,28 +6,28 @@ use super::resource::Resource;
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 use crate::{ClientId, HardwareAddress};
 
-/// Source from which the server learned a hardware address, with Kea's numbers.
+/// Source from which the server learned a DHCPv6 client's hardware address, with Kea's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum HardwareSource {
-    /// No hardware address is known.
+    /// No source: no hardware address is known.
     #[default]
     Unknown = 0,
-    /// Link-layer frame.
+    /// Source address of the link-layer frame.
     Raw = 1,
-    /// Link-layer DUID.
+    /// DUID that contains a link-layer address.
     Duid = 2,
-    /// Link-local source address.
+    /// Source address of the datagram, a link-local one.
     LinkLocal = 4,
-    /// Client link-layer address option (RFC 6939).
+    /// Option Client Link-Layer Address of a relay agent (RFC 6939).
     ClientLinkAddress = 8,
-    /// Remote-id option (RFC 4649).
+    /// Option Remote-ID of a relay agent (RFC 4649).
     RemoteId = 16,
-    /// Subscriber-id option (RFC 4580).
+    /// Option Subscriber-ID of a relay agent (RFC 4580).
     SubscriberId = 32,
-    /// DOCSIS options of a cable modem termination system.
+    /// DOCSIS options that a cable modem termination system adds.
     DocsisCmts = 64,
-    /// DOCSIS options of a modem.
+    /// DOCSIS options that a cable modem sends.
     DocsisModem = 128,
 }
 
@@ -49,44 +49,44 @@ impl HardwareSource {
     }
 }
 
-/// Lease with all fields that a lease file keeps.
+/// Lease of DHCPv6 with all fields that a lease file keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Leased address or prefix.
     pub resource: Resource,
     /// DUID of the client; empty after a decline.
     pub duid: ClientId,
-    /// IAID of the identity association.
+    /// IAID of the client's identity association.
     pub iaid: u32,
-    /// Seconds from `cltt_s` until the lease expires; with [`INFINITE_LIFETIME_S`] it never does; 0
-    /// means that the lease is deleted.
+    /// Valid lifetime of the lease, in seconds from `cltt_s`; with [`INFINITE_LIFETIME_S`] the
+    /// lease never expires; 0 means that the lease is deleted.
     pub valid_lifetime_s: u32,
-    /// Preferred lifetime, seconds from `cltt_s`.
+    /// Preferred lifetime of the lease, in seconds from `cltt_s`.
     pub preferred_lifetime_s: u32,
-    /// Client's last transaction time: wall-clock seconds since 1970.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// `id` of the subnet in the configuration.
+    /// `id` of the subnet in the configuration that the lease belongs to.
     pub subnet_id: u32,
-    /// `pool-id` of the pool in the configuration; 0 when it has none.
+    /// `pool-id` of the lease's pool in the configuration; 0 when it has none.
     pub pool_id: u32,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
-    /// Host name, possibly empty, as stored (lower case).
+    /// Host name of the lease, possibly empty, as stored (lower case).
     pub hostname: HostName,
     /// Hardware address of the client as far as known.
     pub hardware: HardwareAddress,
-    /// Source of the hardware address.
+    /// Source from which the server learned the hardware address.
     pub hardware_source: HardwareSource,
-    /// Kea's lease state.
+    /// Kea's state of the lease.
     pub state: LeaseState,
-    /// JSON text kept with the lease, possibly empty.
+    /// JSON text of the lease's user context, possibly empty.
     pub user_context: Box<str>,
 }
 
 impl Lease {
-    /// Returns the wall-clock second at which the lease expires; `u64::MAX` for an infinite one.
+    /// Returns the wall-clock second at which the lease expires; `u64::MAX` for an infinite lease.
     #[must_use]
     pub const fn expires_s(&self) -> u64 {
         if self.valid_lifetime_s == INFINITE_LIFETIME_S {
@@ -97,27 +97,27 @@ impl Lease {
     }
 }
 
-/// Terms of a new or renewed lease.
+/// Terms of a new or renewed DHCPv6 lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTerms<'a> {
-    /// Valid lifetime, seconds from now.
+    /// Valid lifetime of the lease, in seconds from now.
     pub valid_lifetime_s: u32,
-    /// Preferred lifetime, seconds from now, at most the valid lifetime.
+    /// Preferred lifetime of the lease, in seconds from now, at most the valid lifetime.
     pub preferred_lifetime_s: u32,
-    /// `id` of the subnet.
+    /// `id` of the subnet that the lease belongs to.
     pub subnet_id: u32,
-    /// `pool-id` of the pool, 0 when it has none.
+    /// `pool-id` of the pool that the lease belongs to, 0 when it has none.
     pub pool_id: u32,
-    /// True if the server keeps the forward DNS entry.
+    /// True if the server keeps the forward DNS entry of the lease.
     pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry.
+    /// True if the server keeps the reverse DNS entry of the lease.
     pub fqdn_rev: bool,
-    /// Host name to store, possibly empty.
+    /// Host name of the lease to store, possibly empty.
     pub hostname: &'a str,
-    /// JSON text to store; with an empty one the lease keeps its text.
+    /// JSON text of the user context to store; with an empty one the lease keeps its present text.
     pub user_context: &'a str,
     /// Hardware address of the client as far as known.
     pub hardware: HardwareAddress,
-    /// Source of the hardware address.
+    /// Source from which the server learned the hardware address.
     pub hardware_source: HardwareSource,
 }

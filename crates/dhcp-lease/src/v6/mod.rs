@@ -1,4 +1,4 @@
-//! DHCPv6 leases: addresses (IA_NA) and delegated prefixes (IA_PD).
+//! Leases of DHCPv6: addresses (IA_NA) and delegated prefixes (IA_PD).
 
 mod extent;
 pub mod lease;
@@ -27,14 +27,14 @@ pub use resource::{IaIdentity, Resource, ResourceKind};
 pub use row::RowView;
 pub use spans::Spans;
 
-/// The family of IPv6 addresses and delegated prefixes.
+/// Address family DHCPv6, whose leases are IPv6 addresses and delegated prefixes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V6;
 
-/// Fields that v6 slots have in addition to those of both families.
+/// Fields of a fetched slot that only DHCPv6 has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Preferred lifetime of the lease, seconds; 0 unless leased.
+    /// Preferred lifetime of the slot's lease, in seconds; 0 unless leased.
     pub preferred_lifetime_s: u32,
 }
 
@@ -48,21 +48,21 @@ impl Family for V6 {
     type PoolSet = PoolSet;
 }
 
-/// New use of a v6 slot.
+/// Action on a DHCPv6 slot by a change.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
-/// Change of one v6 slot.
+/// Change of one DHCPv6 slot by a commit.
 pub type Change<'a> = crate::contract::ChangeOf<'a, V6>;
-/// Answer to the [`FetchKeys`] of one identity association.
+/// Facts that a lease store fetched for the [`FetchKeys`] of one identity association.
 pub type Facts = crate::contract::Facts<V6>;
-/// Facts that a v6 transaction requests for one identity association.
+/// Facts that a DHCPv6 transaction requests from the lease store for one identity association.
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V6>;
-/// One v6 slot as fetched.
+/// State of one DHCPv6 slot at the time of the fetch.
 pub type SlotView = crate::contract::SlotView<V6>;
-/// Pools of one configuration snapshot, DHCPv6.
+/// Pools of one DHCPv6 configuration snapshot.
 pub type PoolSet = crate::pool::PoolSet<V6>;
-/// Table of all v6 leases of a server.
+/// Table of all DHCPv6 leases of a server.
 pub type LeaseTable = crate::table::LeaseTable<V6>;
-/// One shard's handle on a v6 table.
+/// Handle of one shard on a table of DHCPv6 leases.
 pub type TableShard = crate::store::TableShard<V6>;
-/// Store of v6 leases without storage.
+/// Store of DHCPv6 leases without storage.
 pub type MemoryStore = crate::store::MemoryStore<V6>;

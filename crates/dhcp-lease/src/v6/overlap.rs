@@ -1,4 +1,4 @@
-//! Uses of addresses and prefixes that may overlap others.
+//! Uses of DHCPv6 addresses and prefixes that may overlap others.
 //!
 //! Two resources overlap when they differ in kind or length and have an address in common. A
 //! resource that is in no pool is guarded as soon as the table has any prefixes; a pool is guarded
@@ -18,17 +18,17 @@ use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
 use crate::table::overlap::{Freed, Overlaps, UseEnd};
 
-/// Level: the table has addresses only.
+/// Level at which the table has addresses only.
 const NO_PREFIXES: u8 = 0;
-/// Level: the table has prefixes; no pool is guarded.
+/// Level at which the table has prefixes, but no pool is guarded.
 const PREFIXES: u8 = 1;
-/// Level: pools are guarded.
+/// Level at which pools are guarded.
 const GUARDED_POOLS: u8 = 2;
 
-/// Guarded pools, and the entries of uses.
+/// Pools of DHCPv6 that are guarded against overlaps, and the entries of uses in them.
 pub(super) struct OverlapGuards {
     level: AtomicU8,
-    /// First and last resource of the guarded pools: ascending, disjoint.
+    /// First and last resource of each run of guarded pools: ascending, disjoint.
     guarded: LatestValue<Vec<(Resource, Resource)>>,
     entries: Mutex<Entries>,
 }
@@ -38,7 +38,7 @@ struct Entries {
     in_use: Spans<UseEnd>,
     /// Reserved resources that reach into a pool of another kind or length.
     reserved: Spans<()>,
-    /// Latest time seen.
+    /// Latest time at which a use was entered or compared.
     now: Option<Now>,
 }
 
@@ -57,7 +57,7 @@ impl OverlapGuards {
         self.entries.lock().expect("no holder of the entries of uses panics")
     }
 
-    /// Raises the level to at least `level`. Returns true if it was lower.
+    /// Raises the level of comparison to at least `level`. Returns true if it was lower.
     fn raise(&self, level: u8) -> bool {
         self.level.fetch_max(level, Ordering::AcqRel) < level
     }
@@ -67,7 +67,7 @@ impl OverlapGuards {
             && is_in_ranges(self.guarded.get(), resource)
     }
 
-    /// Adds `pools` to the guarded ones; returns those that were not guarded.
+    /// Adds `pools` to the guarded pools; returns those that were not guarded.
     fn add_guarded(&self, pools: Vec<(Resource, Resource)>) -> Vec<(Resource, Resource)> {
         let mut guarded = self.guarded.get().clone();
         let is_guarded_already =
@@ -89,7 +89,7 @@ impl OverlapGuards {
     }
 }
 
-/// Returns true if `other` lies inside `outer`, which it overlaps.
+/// Returns true if the resource `other` lies inside `outer`, which it overlaps.
 const fn is_inside(other: Resource, outer: Resource) -> bool {
     other.len > outer.len || (other.len == outer.len && matches!(other.kind, ResourceKind::Address))
 }
@@ -109,7 +109,8 @@ impl Entries {
         others.any(|(other, end)| !end.is_over(now) && (!is_running || is_inside(other, resource)))
     }
 
-    /// Enters a use whose end is not known yet, unless there is one that has not ended.
+    /// Enters a use of a resource whose end is not known yet, unless an overlapping use has not
+    /// ended.
     fn begin(
         &mut self,
         map: &AddressMap,
@@ -128,7 +129,7 @@ impl Entries {
     }
 
     /// Sets the free bits of resources that overlapped `resource`, which is not in use or reserved
-    /// any more, unless something else keeps them clear.
+    /// any more, unless another use or reservation keeps them clear.
     fn release(
         &self,
         map: &AddressMap,
@@ -178,7 +179,8 @@ impl ExtentDirectory {
         });
     }
 
-    /// Returns the pools of other kinds or lengths that have an address between `first` and `last`.
+    /// Returns the pools of other kinds or lengths that have an address between the first of
+    /// `resource` and `last`.
     fn pools_around(&self, resource: Resource, last: Resource) -> Vec<(Resource, Resource)> {
         let ((first, _), (_, last)) = (resource.span(), last.span());
         let mut pools_around = Vec::new();
@@ -198,19 +200,20 @@ impl ExtentDirectory {
 }
 
 impl Dictionary {
-    /// Returns the slot numbers of the single resources that are in no pool.
+    /// Returns the slot numbers of the single resources that are in no pool, as ranges.
     fn slot_numbers_outside_pools(&self) -> Vec<(u32, u32)> {
         let directory = self.directory.get();
         self.single_slot_numbers(|resource| !directory.is_pooled(resource))
     }
 
-    /// Returns true if uses of `resource`, which has `slot_number`, are compared at this level.
+    /// Returns true if uses of `resource`, which has `slot_number`, are compared at the level
+    /// `level`.
     fn is_guarded_at(&self, level: u8, slot_number: u32, resource: Resource) -> bool {
         let is_outside = slot_number & SINGLE != 0 && !self.directory.get().is_pooled(resource);
         is_outside || (level == GUARDED_POOLS && self.comparison.is_in_guarded_pool(resource))
     }
 
-    /// Returns the slot numbers of the resources of `pools`.
+    /// Returns the slot numbers of the resources of `pools`, as ranges.
     fn slot_numbers_of_pools(&self, pools: &[(Resource, Resource)]) -> Vec<(u32, u32)> {
         if pools.is_empty() {
             return Vec::new();

@@ -1,31 +1,31 @@
-//! DHCPv6 pools: ranges of addresses, or of prefixes to delegate.
+//! Pools of DHCPv6: ranges of addresses, or of prefixes to delegate.
 
 use core::net::Ipv6Addr;
 
 use super::resource::{Resource, ResourceKind};
 use crate::pool::Allocator;
 
-/// Range of equal-sized resources to lease from.
+/// Pool of DHCPv6 as configured: a range of addresses or of prefixes of one length to lease from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// `id` of the subnet that the pool belongs to.
     pub subnet_id: u32,
-    /// `pool-id` in the configuration, 0 when it has none.
+    /// `pool-id` of the pool in the configuration, 0 when it has none.
     pub pool_id: u32,
-    /// Rule that chooses the next free resource.
+    /// Rule that chooses the next free address or prefix of the pool.
     pub allocator: Allocator,
-    /// Kind of the resources.
+    /// Kind of resources in the pool: addresses or prefixes.
     pub kind: ResourceKind,
-    /// Length of each delegated prefix; 128 for addresses.
+    /// Length of each delegated prefix of the pool, in bits; 128 for addresses.
     pub len: u8,
-    /// First address, or first prefix.
+    /// First address, or first prefix, of the pool.
     pub first: Ipv6Addr,
-    /// Last address, or last prefix, included.
+    /// Last address, or last prefix, of the pool, included.
     pub last: Ipv6Addr,
 }
 
 impl PoolSpec {
-    /// Returns the first and the last of the pool's resources.
+    /// Returns the first and the last address or prefix of the pool.
     #[must_use]
     pub const fn bounds(&self) -> (Resource, Resource) {
         let Self { kind, len, first, last, .. } = *self;

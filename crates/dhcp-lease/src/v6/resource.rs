@@ -1,25 +1,25 @@
-//! Resource of a v6 lease, and the identity association that has it.
+//! Resource of a DHCPv6 lease, address or prefix, and the identity association that has it.
 
 use core::fmt;
 use core::net::Ipv6Addr;
 
-/// Kind of identity association that leases resources (RFC 9915 §12), with Kea's numbers.
+/// Kind of DHCPv6 identity association that leases resources (RFC 9915 §12), with Kea's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ResourceKind {
-    /// IA_NA: an address.
+    /// Association IA_NA, which leases an address.
     #[default]
     Address = 0,
-    /// IA_PD: a delegated prefix.
+    /// Association IA_PD, which leases a delegated prefix.
     Prefix = 2,
 }
 
-/// Address or delegated prefix of one slot.
+/// Resource of one DHCPv6 slot: an address or a delegated prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
-    /// Kind of the resource.
+    /// Kind of the resource: address or prefix.
     pub kind: ResourceKind,
-    /// Prefix length; 128 for an address.
+    /// Length of the prefix in bits; 128 for an address.
     pub len: u8,
     /// Address, or prefix with its host bits zero.
     pub address: Ipv6Addr,
@@ -32,7 +32,8 @@ impl Resource {
         Self { kind: ResourceKind::Address, len: 128, address }
     }
 
-    /// Returns the prefix `prefix/len`; bits after `len` are cleared, a `len` beyond 128 is 128.
+    /// Returns the prefix `prefix/len` as a resource; bits after `len` are cleared, a `len` beyond
+    /// 128 is 128.
     #[must_use]
     pub const fn prefix(prefix: Ipv6Addr, len: u8) -> Self {
         let len = if len > 128 { 128 } else { len };
@@ -62,9 +63,9 @@ impl fmt::Debug for Resource {
 pub struct IaIdentity<'a> {
     /// DUID of the client (RFC 9915 §11), 1 to 130 bytes.
     pub duid: &'a [u8],
-    /// Kind of association; `iaid` is unique per client and kind.
+    /// Kind of the identity association; `iaid` is unique per client and kind.
     pub kind: ResourceKind,
-    /// IAID of the association.
+    /// IAID of the identity association.
     pub iaid: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Slot numbers for addresses and prefixes: extents for the resources of pools, single slot numbers
-//! for the rest.
+//! Map from DHCPv6 addresses and prefixes to slot numbers: extents for the resources of pools,
+//! single slot numbers for the rest.
 //!
 //! A pool's resources lie in extents, so that their free bits follow each other. Pools of up to
 //! [`WHOLE`] resources are opened when they are configured. A larger pool reserves as many as its
@@ -31,28 +31,28 @@ use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
 use crate::table::table_family::{OpeningPlan, SlotNumberMap};
 
-/// Number of resources of a pool up to which all are opened at once.
+/// Largest number of resources of a pool that are all opened at once.
 const WHOLE: u32 = 1 << 20;
 /// Number of resources of a larger pool that are opened first, and maximum that is reserved.
 const OPENED_FIRST: u32 = 1 << 12;
 const RESERVED_MAX: u32 = 1 << 24;
 /// Bit of a single slot number; extents have the slot numbers below.
 pub(super) const SINGLE: u32 = 1 << 31;
-/// Maximum number of single slot numbers for addresses that clients request. Beyond, clients get
+/// Largest number of single slot numbers for addresses that clients request. Beyond, clients get
 /// open slot numbers only.
 const REQUESTED_SINGLES_MAX: u32 = 1 << 20;
 const STRIPES: usize = 256;
 
-/// Extents, and ranges of the resources that a pool ever had.
+/// Extents of all pools, and ranges of the resources that a pool ever had.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtentDirectory {
-    /// Extents by first resource, ascending, disjoint.
+    /// Extents by their first resource, ascending, disjoint.
     extents: Vec<(Resource, Arc<ResourceExtent>)>,
-    /// First and last resource of each range, ascending, disjoint.
+    /// First and last resource of each range that a pool ever had, ascending, disjoint.
     pub(super) pooled: Vec<(Resource, Resource)>,
 }
 
-/// Adds a range to ascending, disjoint ones, joined with those that it meets.
+/// Adds a range of resources to ascending, disjoint ones, joined with those that it meets.
 pub(super) fn add_range(
     ranges: &mut Vec<(Resource, Resource)>,
     mut first: Resource,
@@ -74,7 +74,8 @@ pub(super) fn is_in_ranges(ranges: &[(Resource, Resource)], resource: Resource) 
 }
 
 impl ExtentDirectory {
-    /// Returns the extent that reserves a slot number for `resource`, and the offset there.
+    /// Returns the extent that reserves a slot number for `resource`, and the offset of the
+    /// resource in it.
     fn find(&self, resource: Resource) -> Option<(&Arc<ResourceExtent>, u32)> {
         let after = self.extents.partition_point(|(first, _)| *first <= resource);
         let (_, extent) = self.extents[..after].last()?;
@@ -85,7 +86,7 @@ impl ExtentDirectory {
         is_in_ranges(&self.pooled, resource) && resource.is_proper()
     }
 
-    /// Returns the kinds and lengths of the extents.
+    /// Returns the kinds and prefix lengths of the extents' resources.
     pub(super) fn extent_classes(&self) -> impl Iterator<Item = Class> {
         let class_at = |at: usize| self.extents.get(at).map(|(first, _)| first.class());
         core::iter::successors(class_at(0), move |&class| {
@@ -93,7 +94,7 @@ impl ExtentDirectory {
         })
     }
 
-    /// Returns the kinds and lengths that pools ever had.
+    /// Returns the kinds and prefix lengths of resources that pools ever had.
     pub(super) fn pooled_classes(&self) -> impl Iterator<Item = Class> {
         let class_at = |at: usize| self.pooled.get(at).map(|(first, _)| first.class());
         core::iter::successors(class_at(0), move |&class| {
@@ -107,7 +108,7 @@ impl ExtentDirectory {
         Some((extent.resource(first), extent.resource(last)))
     }
 
-    /// Returns the stretches of extents in a pool, ascending.
+    /// Returns the ranges of extents in a pool from `first` to `last`, ascending.
     pub(super) fn stretches(&self, first: Resource, last: Resource) -> Vec<ExtentRange> {
         let start = self.extents.partition_point(|(_, extent)| extent.bounds().1 < first);
         let overlapping = self.extents[start..].iter().take_while(|(from, _)| *from <= last);
@@ -121,21 +122,21 @@ impl ExtentDirectory {
     }
 }
 
-/// State that changes together with the single slot numbers.
+/// State of the allocation of slot numbers that changes together with the single slot numbers.
 #[derive(Debug, Default)]
 struct SlotNumberAllocation {
-    /// First slot number that no extent has.
+    /// Lowest slot number that no extent has.
     next_extent: u32,
-    /// Number of single slot numbers.
+    /// Number of single slot numbers that were allocated.
     singles: u32,
 }
 
-/// Stripe of the single slot numbers.
+/// Stripe of the map from resources to single slot numbers.
 #[derive(Default)]
 #[repr(align(128))]
 struct Singles(Mutex<HashTable<(Resource, u32)>>);
 
-/// Map from resources to slot numbers, see the module.
+/// Map from DHCPv6 resources to slot numbers, see the module.
 pub struct Dictionary {
     pub(super) directory: LatestValue<ExtentDirectory>,
     pub(super) comparison: OverlapGuards,
@@ -143,11 +144,11 @@ pub struct Dictionary {
     singles: Vec<Singles>,
     /// Number of single slot numbers allocated to addresses that clients requested.
     requested_singles: AtomicU32,
-    /// Held while single slot numbers are made and while slot numbers are published.
+    /// Lock that is held while single slot numbers are made and while slot numbers are published.
     allocation: Mutex<SlotNumberAllocation>,
 }
 
-/// Change that [`Dictionary`] publishes.
+/// Change of slot numbers that [`Dictionary`] publishes.
 pub enum Publication {
     /// New configuration: the extents, and how much of each is to be opened.
     Directory(Box<DirectoryChange>),
@@ -155,7 +156,7 @@ pub enum Publication {
     Growth(Arc<ResourceExtent>, u32),
 }
 
-/// New directory to publish.
+/// Directory of extents to publish for a new configuration.
 #[derive(Default)]
 pub struct DirectoryChange {
     directory: Option<ExtentDirectory>,
@@ -178,19 +179,19 @@ impl Dictionary {
         self.allocation.lock().expect("no holder of the given places panics")
     }
 
-    /// Returns the number of slot numbers that extents have.
+    /// Returns the number of slot numbers that the extents reserve.
     #[cfg(test)]
     pub(crate) fn reserved(&self) -> u32 {
         self.allocation().next_extent
     }
 
-    /// Returns the number of single slot numbers.
+    /// Returns the number of single slot numbers that were allocated.
     #[cfg(test)]
     pub(crate) fn singles(&self) -> u32 {
         self.allocation().singles
     }
 
-    /// Returns true if any of `extent`'s resources has a single slot number.
+    /// Returns true if any resource of `extent` has a single slot number.
     fn has_singles_in(&self, extent: &ResourceExtent) -> bool {
         self.singles.iter().any(|stripe| {
             let table = stripe.0.lock().expect("no holder of a stripe of places panics");
@@ -213,7 +214,7 @@ impl Dictionary {
         slot_numbers
     }
 
-    /// Returns the opening that opens `extent` through `opened`.
+    /// Returns the plan that opens the first `opened` slot numbers of `extent`.
     fn growth(extent: &Arc<ResourceExtent>, opened: u32) -> OpeningPlan<Publication> {
         let before = extent.opened();
         OpeningPlan {
@@ -222,7 +223,7 @@ impl Dictionary {
         }
     }
 
-    /// Reserves slot numbers for those of `spec`'s resources that have none, `share` at most.
+    /// Reserves slot numbers for the resources of `spec` that have none, `share` at most.
     fn reserve(
         &self,
         directory: &mut ExtentDirectory,

@@ -1,21 +1,23 @@
-//! Addresses and prefixes ordered by first address, so that those that overlap another are found.
+//! Sets of DHCPv6 addresses and prefixes ordered by first address, so that those that overlap
+//! another are found.
 
 use core::net::Ipv6Addr;
 use std::collections::BTreeMap;
 
 use super::resource::{Resource, ResourceKind};
 
-/// Kind and length: resources of the same class overlap only when they are equal.
+/// Kind and prefix length of a resource: resources of the same class overlap only when they are
+/// equal.
 pub(super) type Class = (ResourceKind, u8);
 
-/// First address, kind and length of a resource.
+/// First address, kind and prefix length of a resource, by which [`Spans`] orders it.
 type Key = (u128, ResourceKind, u8);
 
-/// Set of addresses and prefixes, each with a value.
+/// Set of DHCPv6 addresses and prefixes, each with a value.
 #[derive(Clone, Debug)]
 pub struct Spans<T> {
     by_first: BTreeMap<Key, T>,
-    /// Number of resources of each class.
+    /// Number of resources in the set, by class.
     classes: BTreeMap<Class, usize>,
 }
 
@@ -26,7 +28,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl Resource {
-    /// Returns the first and the last address of the resource.
+    /// Returns the first and the last address of the resource, as numbers.
     #[must_use]
     pub fn span(self) -> (u128, u128) {
         let first = self.address.to_bits();
@@ -51,13 +53,13 @@ const fn resource(&(first, kind, len): &Key) -> Resource {
 }
 
 impl<T> Spans<T> {
-    /// Returns true if the set has no resource.
+    /// Returns true if the set contains no resource.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_first.is_empty()
     }
 
-    /// Adds `resource`, or replaces its value.
+    /// Adds `resource` with `value` to the set, or replaces its value.
     pub fn insert(&mut self, resource: Resource, value: T) {
         let key = (resource.span().0, resource.kind, resource.len);
         if self.by_first.insert(key, value).is_none() {
@@ -65,7 +67,7 @@ impl<T> Spans<T> {
         }
     }
 
-    /// Removes `resource`. Returns true if the set had it.
+    /// Removes `resource` from the set. Returns true if the set had it.
     pub fn remove(&mut self, resource: Resource) -> bool {
         let was_present = self.by_first.remove(&Self::key(resource)).is_some();
         if was_present && let Some(count) = self.classes.get_mut(&resource.class()) {
@@ -77,18 +79,18 @@ impl<T> Spans<T> {
         was_present
     }
 
-    /// Returns the value of `resource`.
+    /// Returns the value of `resource` in the set.
     #[must_use]
     pub fn get(&self, resource: Resource) -> Option<&T> {
         self.by_first.get(&Self::key(resource))
     }
 
-    /// Returns all resources, in the order of first addresses.
+    /// Returns all resources of the set with their values, in the order of first addresses.
     pub fn iter(&self) -> impl Iterator<Item = (Resource, &T)> {
         self.by_first.iter().map(|(key, value)| (resource(key), value))
     }
 
-    /// Returns all resources that have an address between `first` and `last`.
+    /// Returns all resources of the set that have an address between `first` and `last`.
     pub fn between(&self, first: u128, last: u128) -> impl Iterator<Item = (Resource, &T)> {
         let inside = self
             .by_first
@@ -102,7 +104,7 @@ impl<T> Spans<T> {
         around.chain(inside).map(|(key, value)| (resource(key), value))
     }
 
-    /// Returns all resources of other classes that overlap `resource`.
+    /// Returns all resources of the set, of other classes, that overlap `resource`.
     pub fn overlapping(&self, resource: Resource) -> impl Iterator<Item = (Resource, &T)> {
         let (first, last) = resource.span();
         self.between(first, last).filter(move |(other, _)| other.class() != resource.class())
@@ -147,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Returns an address or a prefix of 120 to 128 bits; all of them lie close together.
+    /// Returns an address or a prefix of 120 to 128 bits; all results lie close together.
     fn any(random: &mut Random) -> Resource {
         let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) | u128::from(random.below(256)));
         match random.below(3) {

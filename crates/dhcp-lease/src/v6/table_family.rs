@@ -1,4 +1,5 @@
-//! DHCPv6 in the lease table: a slot stores its resource and one identity association.
+//! Implementation of the lease table for DHCPv6: a slot stores its resource and one identity
+//! association.
 
 use core::net::Ipv6Addr;
 
@@ -161,17 +162,17 @@ impl TableFamily for V6 {
     }
 }
 
-/// Hardware address in few bytes.
+/// Hardware address of a client as a slot stores it, in few bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum StoredHardware {
-    /// No hardware address.
+    /// Value for a client whose hardware address is not known.
     #[default]
     None,
-    /// Hardware address of the DUID.
+    /// Hardware address that the client's DUID contains.
     OfDuid,
-    /// Ethernet address.
+    /// Ethernet address of the client.
     Ethernet([u8; 6]),
-    /// Address outside the slot, see [`RareLeaseFields::hardware`].
+    /// Hardware address outside the slot, see [`RareLeaseFields::hardware`].
     Boxed,
 }
 
@@ -189,7 +190,7 @@ impl StoredHardware {
         }
     }
 
-    /// Returns the part of `hardware` that is stored outside the slot.
+    /// Returns the part of the hardware address `hardware` that is stored outside the slot.
     const fn boxed(self, hardware: HardwareAddress) -> HardwareAddress {
         if matches!(self, Self::Boxed) { hardware } else { HardwareAddress::NONE }
     }
@@ -204,8 +205,8 @@ impl StoredHardware {
     }
 }
 
-/// Returns the hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if it can be
-/// stored.
+/// Returns the hardware address in a DUID-LLT or DUID-LL (RFC 9915 §11.2, §11.4), if a slot can
+/// store the address.
 fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
     let (htype, octets) = match duid {
         [0, 1, 0, htype, _, _, _, _, octets @ ..] | [0, 3, 0, htype, octets @ ..] => {
@@ -217,13 +218,13 @@ fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
     fits.then(|| HardwareAddress::new(htype, octets))
 }
 
-/// Identity association of a slot: its present or last one.
+/// Identity association of a DHCPv6 slot: its present or last one.
 #[derive(Debug)]
 pub struct SlotAssociation {
     resource: Resource,
-    /// DUID of the client; empty without a client.
+    /// DUID of the slot's client; empty without a client.
     duid: ClientId,
-    /// IAID of the association; remains after a decline, as in Kea.
+    /// IAID of the slot's association; remains after a decline, as in Kea.
     iaid: u32,
     preferred_lifetime_s: u32,
     hardware_source: HardwareSource,
@@ -244,7 +245,7 @@ impl Default for SlotAssociation {
 }
 
 impl SlotAssociation {
-    /// Returns the key by which the index finds the association.
+    /// Returns the key by which the index finds the slot's association: DUID, kind and IAID.
     fn key(&self) -> (&[u8], ResourceKind, u32) {
         (self.duid.octets(), self.resource.kind, self.iaid)
     }
@@ -294,7 +295,7 @@ impl FamilySlotFields<V6> for SlotAssociation {
     }
 }
 
-/// Index by DUID, kind and IAID.
+/// Index of DHCPv6 slots by DUID, kind of association and IAID.
 pub struct ByAssociation(IdentityIndex);
 
 impl ClientIndex<V6> for ByAssociation {
