@@ -14,20 +14,20 @@ use super::contract::DatabaseError;
 use super::flushes::Flushes;
 use crate::log::{Clock, ThreadWakeup, WriterWakeup};
 
-/// Number of changes that are worth a transaction of their own.
+/// Minimum number of lease changes that are worth a transaction of their own.
 const CHANGES_MIN: u64 = 32;
-/// Least duration of a part, in thirds of the duration of a flush.
+/// Minimum duration of a round part, in thirds of the duration of a flush.
 const PART_THIRDS: u64 = 2;
 
-/// Flushing thread: its wake-up and the durations that it has measured.
+/// State of the flushing thread: its wake-up and the durations that it has measured.
 #[derive(Debug)]
 pub(super) struct Flusher {
     flushes: Arc<Flushes>,
     wakeup: ThreadWakeup,
     stops: AtomicBool,
-    /// Average duration of a flush, in nanoseconds.
+    /// Average duration of a flush of the database, in nanoseconds.
     flush_ns: Average,
-    /// Average duration of a change, in nanoseconds.
+    /// Average duration of a lease change in a transaction, in nanoseconds.
     change_ns: Average,
 }
 
@@ -61,7 +61,7 @@ impl Flusher {
         self.wakeup.wake();
     }
 
-    /// Flushes at once.
+    /// Flushes the database's commits at once on the calling thread, and records the duration.
     pub(super) fn flush(&self, clock: &Clock) -> Result<(), DatabaseError> {
         let begin_ns = clock().mono_ns;
         // A commit that an earlier flush has made safe takes no time.
@@ -71,8 +71,8 @@ impl Flusher {
         Ok(())
     }
 
-    /// Has a part of `changes` changes flushed that was done in `time_ns`: by the caller, or by the
-    /// flushing thread while others follow.
+    /// Flushes a round part of `changes` changes that was done in `time_ns`: on the calling thread,
+    /// or on the flushing thread if `others_wait`.
     pub(super) fn flush_part(
         &self,
         changes: usize,
@@ -107,7 +107,7 @@ impl Flusher {
     }
 }
 
-/// Moving average that a single value hardly changes.
+/// Moving average of durations that a single value hardly changes.
 #[derive(Debug, Default)]
 struct Average(AtomicU64);
 

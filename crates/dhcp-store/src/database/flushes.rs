@@ -15,7 +15,7 @@ use crate::log::SharedLogState;
 
 /// Flush that makes the commits of a connection safe while the connection continues.
 pub trait Flush: Send + Sync + fmt::Debug {
-    /// Makes all commits safe that happened before this call.
+    /// Makes all commits of the connection safe that happened before this call.
     ///
     /// # Errors
     ///
@@ -23,12 +23,12 @@ pub trait Flush: Send + Sync + fmt::Debug {
     fn flush(&self) -> Result<(), DatabaseError>;
 }
 
-/// Commits, and the part of them that is published. The committing and the flushing thread share
-/// it.
+/// Commits of a connection, and the part of them that is published. The committing and the flushing
+/// thread share this value.
 #[derive(Debug)]
 pub struct Flushes {
     shards: Arc<SharedLogState>,
-    /// Lock held during a flush: only one runs at a time.
+    /// Lock held during a flush: only one flush runs at a time.
     turn: Mutex<()>,
     state: Mutex<FlushState>,
 }
@@ -62,7 +62,7 @@ impl Flushes {
         *self.state() = FlushState { flush, committed, written, flushed, failure: None };
     }
 
-    /// Returns true if commits are safe only after a flush.
+    /// Returns true if the database's commits are safe only after a flush.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.state().flush.is_some()
@@ -75,13 +75,13 @@ impl Flushes {
         state.committed > state.flushed && state.failure.is_none()
     }
 
-    /// Returns true if a flush is running.
+    /// Returns true if a flush of the database is running.
     #[must_use]
     pub fn is_flushing(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 
-    /// Returns the failure after which nothing is published until there is a new connection.
+    /// Returns the failed flush after which nothing is published until there is a new connection.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state().failure.clone()
@@ -126,7 +126,8 @@ impl Flushes {
         result
     }
 
-    /// Publishes `epoch`. The caller holds the lock, so that the published epoch never decreases.
+    /// Publishes `epoch` to the shards. The caller holds the lock, so that the published epoch
+    /// never decreases.
     fn publish(&self, state: &mut FlushState, epoch: u64) {
         state.flushed = epoch;
         self.shards.publish(epoch, None);

@@ -1,4 +1,4 @@
-//! One round: the requests of all shards, in one transaction.
+//! Round over the lease database: the requests of all shards, in one transaction.
 
 use dhcp_lease::Family;
 use foldhash::fast::FixedState;
@@ -10,27 +10,27 @@ use super::operation::{self, LeaseRequestKind, Operation, Write};
 use super::write_decision::{WriteDecision, decide_write};
 use crate::memfile::RowFault;
 
-/// Requests of one round.
+/// Requests of all shards that one round carries out.
 #[derive(Debug)]
 pub(super) struct RoundRequests<F: SharedLeaseFamily> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     lookup_addresses: Vec<F::Address>,
-    /// Faults of unreadable lines, with their addresses if these are readable.
+    /// Faults of unreadable request lines, with their addresses if these are readable.
     unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
 
-/// Addresses, each with the lease that the database has of it.
+/// Addresses, each with its lease in the database; `None` without a lease.
 type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
 
-/// Results of a round.
+/// Results of a round, by which the lease table is corrected.
 #[derive(Debug)]
 pub(super) struct RoundResults<F: SharedLeaseFamily> {
     /// Addresses whose requests were refused, with the leases in the database.
     pub(super) refused: Rows<F>,
-    /// Addresses that other servers wrote later, with the leases in the database.
+    /// Addresses that other servers wrote later than the request, with the leases in the database.
     pub(super) superseded: Rows<F>,
-    /// Results of the lookups.
+    /// Addresses that the lookups found, with the leases in the database.
     pub(super) answers: Rows<F>,
     /// Addresses whose rows have no room in the database, with the leases in the database.
     pub(super) rejected: Rows<F>,
@@ -48,7 +48,7 @@ impl<F: SharedLeaseFamily> Default for RoundResults<F> {
 }
 
 impl<F: SharedLeaseFamily> RoundResults<F> {
-    /// Adds the results of another part of the round.
+    /// Adds the results of another part of the same round.
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
         self.superseded.extend(other.superseded);
@@ -63,8 +63,8 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         Self { writes, clients, lookup_addresses, unreadable: Vec::new() }
     }
 
-    /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
-    /// in [`RoundRequests::unreadable`] only.
+    /// Parses the request lines that the shards wrote. An unreadable line, which should never
+    /// occur, counts in [`RoundRequests::unreadable`] only.
     pub(super) fn read(batch: &[u8]) -> Self {
         let mut round = Self::new();
         for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
@@ -82,12 +82,12 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         round
     }
 
-    /// Returns the faults of unreadable lines, with their addresses if these are readable.
+    /// Returns the faults of unreadable request lines, with their addresses if these are readable.
     pub(super) fn unreadable(&self) -> &[(RowFault, Option<KeyOctets>)] {
         &self.unreadable
     }
 
-    /// Returns the lookups alone, as a round of its own.
+    /// Returns the round's lookups alone, as a round of its own.
     pub(super) fn lookups(&self) -> Self {
         Self {
             clients: self.clients.clone(),
@@ -96,7 +96,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         }
     }
 
-    /// Returns the requests to write leases.
+    /// Returns the round's requests to write leases.
     pub(super) fn leases(&self) -> &[Write<F>] {
         &self.writes
     }
@@ -115,7 +115,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         self.writes.is_empty() && self.clients.is_empty()
     }
 
-    /// Runs the round in one transaction.
+    /// Runs the round in one database transaction.
     ///
     /// # Errors
     ///
@@ -188,9 +188,9 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         Ok(outcome)
     }
 
-    /// Decides which requests are written, which are refused, and which yield to later rows of
-    /// other servers. An unreadable row, whose number is in `unreadable`, can only be replaced by
-    /// an operator.
+    /// Decides which of the round's requests are written, which are refused, and which yield to
+    /// later rows of other servers. An unreadable row, whose number is in `unreadable`, can only be
+    /// replaced by an operator.
     fn decide<'f>(
         &self,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
