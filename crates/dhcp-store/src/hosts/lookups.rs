@@ -59,7 +59,7 @@ impl<K, V> Default for ShardRequests<K, V> {
     }
 }
 
-/// Lookups that the shards and the lookup thread share; see the [module](self).
+/// Lookups that the shards and the lookup thread share; see the module `hosts`.
 pub struct Lookups<K, V> {
     shard_queues: Vec<Mutex<ShardRequests<K, V>>>,
     wake: Wake,

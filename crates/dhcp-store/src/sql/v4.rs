@@ -18,13 +18,13 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
-/// Number of the last columns that Kea 2.2 lacks.
+/// Number of the last columns of `lease4` that Kea 2.2 lacks.
 const NEW_COLUMNS: usize = 3;
 
-/// Most bytes of an identifier of a relay agent.
+/// Maximum number of bytes of a relay agent's identifier in the table `lease4`.
 const RELAY_ID_MAX: usize = 255;
 
-/// Columns of the table, the newest last.
+/// Columns of the table `lease4`, the newest last.
 const COLUMNS: [Column; 14] = [
     column("address", ColumnKind::Number),
     column("hwaddr", ColumnKind::Octets),

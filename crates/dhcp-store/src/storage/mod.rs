@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use disk::DiskStorage;
 pub use power_cut::{DiskAfterCut, PowerCutStorage, StorageFaults};
 
-/// Folders with files in them.
+/// Storage of lease files: folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {
     /// Creates an empty file and replaces an existing one, which an open descriptor keeps as it is.
     ///
@@ -52,7 +52,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name; returns `false` if there was none. A folder gets another name instead.
+    /// Removes the name of a file; returns `false` if there was none. A folder gets another name
+    /// instead.
     ///
     /// # Errors
     ///
@@ -104,9 +105,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
 /// State of a file, as `stat(2)` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// Identity of the file: two names with the same one are the same file.
+    /// Identity of the file: two names with the same identity are the same file.
     pub id: FileId,
-    /// Number of bytes in the file.
+    /// Size of the file, in bytes.
     pub len: u64,
     /// False if the mode keeps the owner from reading or writing the file.
     pub is_usable: bool,
@@ -115,22 +116,24 @@ pub struct FileState {
 /// Device and inode number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Device number.
+    /// Number of the file's device.
     pub device: u64,
-    /// Inode number.
+    /// Number of the file's inode.
     pub inode: u64,
 }
 
 /// Open file, shared by its writer and the threads that flush or read it.
 pub trait LogFile: Send + Sync + fmt::Debug {
-    /// Writes at `offset` and returns the number of written bytes, which may be fewer.
+    /// Writes `octets` to the file at `offset` and returns the number of written bytes, which may
+    /// be fewer.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize>;
 
-    /// Reads at `offset` and returns the number of bytes that were read; 0 at the end.
+    /// Reads from the file at `offset` into `buffer` and returns the number of bytes that were
+    /// read; 0 at the end.
     ///
     /// # Errors
     ///
@@ -183,7 +186,7 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     fn lock(&self) -> io::Result<bool>;
 }
 
-/// Exclusive lock, released when it is dropped.
+/// Exclusive lock on a lease file, released when it is dropped.
 pub struct Lock {
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -200,7 +203,7 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// Writes all of `octets` at `offset`, in as many writes as necessary.
+/// Writes all of `octets` to `file` at `offset`, in as many writes as necessary.
 ///
 /// # Errors
 ///
@@ -220,8 +223,8 @@ pub fn write_all_at(file: &dyn LogFile, mut offset: u64, mut octets: &[u8]) -> i
     Ok(())
 }
 
-/// Reads at `offset` until `buffer` is full or the file ends; returns the number of bytes that were
-/// read.
+/// Reads from `file` at `offset` until `buffer` is full or the file ends; returns the number of
+/// bytes that were read.
 ///
 /// # Errors
 ///
