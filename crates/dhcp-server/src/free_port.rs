@@ -1,4 +1,4 @@
-//! Free ports for tests.
+//! Search for free ports for tests.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Reading of configurations.
+//! Reading of the server's configurations from files and commands.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver};
 use crate::ServerError;
 use crate::policy;
 
-/// Largest total size of the included files of a configuration, in bytes.
+/// Maximum total size of the included files of a configuration, in bytes.
 const MAX_INCLUDED_BYTES: u64 = 1 << 30;
 
-/// Resolver of includes, which are relative to the working directory, as in Kea. Only regular files
-/// are read: reading a device or a pipe need not end.
+/// Resolver of a configuration's includes, which are relative to the working directory, as in Kea.
+/// Only regular files are read: reading a device or a pipe need not end.
 #[derive(Debug, Default)]
 pub struct FileIncludeResolver {
-    /// Bytes read so far.
+    /// Number of bytes of included files read so far.
     octets: u64,
 }
 
@@ -52,10 +52,11 @@ impl FileIncludeResolver {
 /// Part of a configuration that must be valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequiredValidity {
-    /// The whole configuration.
+    /// Validity of the whole configuration.
     #[default]
     Whole,
-    /// Everything but subnets and reservations: invalid ones are ignored, each with a warning.
+    /// Validity of everything but subnets and reservations: invalid ones are ignored, each with a
+    /// warning.
     WhatIsRight,
 }
 

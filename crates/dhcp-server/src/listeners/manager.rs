@@ -15,7 +15,7 @@ use crate::ServerError;
 use crate::loggers::DAEMON;
 use crate::published::PublishedValue;
 
-/// Least time between two checks after a change.
+/// Minimum time between two checks of the interfaces after a change, in nanoseconds.
 const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 
 /// Manager of the listeners that the configuration requires while the machine changes.
@@ -24,22 +24,23 @@ pub(crate) struct ListenerManager {
     settings: ListenerSettings,
     registry: ListenerRegistry,
     machine: Vec<Interface>,
-    /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
+    /// Watch of the machine's interfaces; `None` if the server checks them only once, or cannot
+    /// watch them.
     watch: Option<InterfaceWatch>,
     published: Arc<PublishedValue<ListenerSet>>,
-    /// Problems that the log has reported.
+    /// Problems of listeners that the log has reported.
     reported_problems: Vec<String>,
     retries_left: u32,
-    /// Time of the next check, if it is scheduled.
+    /// Time of the next check of the interfaces in monotonic nanoseconds, if one is scheduled.
     due_ns: Option<u64>,
     looked_ns: u64,
 }
 
-/// Result of a check.
+/// Result of a check of the machine's interfaces.
 struct ListenerCheckResult {
-    /// Problems that only the operator can solve.
+    /// Problems of listeners that only the operator can solve.
     wrong: Vec<String>,
-    /// Missing addresses that become available by themselves.
+    /// Missing addresses of listeners that become available by themselves.
     awaited: Vec<String>,
 }
 
@@ -102,7 +103,7 @@ impl ListenerManager {
         Ok(listener_manager)
     }
 
-    /// Returns the published listeners, for the shards to follow.
+    /// Returns the published set of listeners, which the shards follow.
     pub(crate) fn published(&self) -> Arc<PublishedValue<ListenerSet>> {
         Arc::clone(&self.published)
     }
@@ -118,7 +119,7 @@ impl ListenerManager {
         self.due_ns.is_some()
     }
 
-    /// Returns the machine's interfaces as of the last check.
+    /// Returns the machine's interfaces as of the last check of them.
     pub(crate) fn machine(&self) -> &[Interface] {
         &self.machine
     }
@@ -128,7 +129,7 @@ impl ListenerManager {
         self.registry.reaches(index)
     }
 
-    /// Checks the machine again, regardless of the configuration.
+    /// Checks the machine's interfaces again, regardless of the configuration.
     ///
     /// # Errors
     ///
@@ -137,8 +138,8 @@ impl ListenerManager {
         self.check(now_ns, true, wake)
     }
 
-    /// Returns the object to wait for in addition to signals; `None` until the least time between
-    /// two checks has passed.
+    /// Returns the watch of the interfaces to poll in addition to signals; `None` until the least
+    /// time between two checks has passed.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine must not make the server check all the time.
         if now_ns < self.looked_ns + LOOK_EVERY_NS {
@@ -147,8 +148,8 @@ impl ListenerManager {
         self.watch.as_ref().map(PollFd::readable)
     }
 
-    /// Checks the machine again if something has changed or another try is due. `wake` makes the
-    /// shards read the published listeners.
+    /// Checks the machine's interfaces again if something has changed or another try is due. `wake`
+    /// makes the shards read the published listeners.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl ListenerManager {
         self.check(now_ns, self.settings.re_detect, wake)
     }
 
-    /// Follows another configuration.
+    /// Adapts the listeners to another configuration.
     ///
     /// # Errors
     ///
@@ -232,7 +233,7 @@ impl ListenerManager {
         }
     }
 
-    /// Logs new problems, and decides whether to try again.
+    /// Logs new problems of listeners, and decides whether to try again.
     fn settle(&mut self, findings: ListenerCheckResult, now_ns: u64) -> Result<(), ServerError> {
         let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;
