@@ -6,7 +6,7 @@
 //! A UDP listener has two sockets. The shard first reads the one with messages that continue an
 //! exchange: the kernel drops messages that begin one when more arrive than can be served for
 //! longer than a burst ([`SocketQueueState`]). A packet listener has one socket for broadcasts and
-//! one for messages to our addresses, which is read first.
+//! one for messages to the server's addresses, which is read first.
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per listener that has
 //! replies, one `write` of the rows when the durability lets the shard write them itself, one clock

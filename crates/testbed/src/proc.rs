@@ -1,4 +1,4 @@
-//! Thin functions that open files of `/proc`. The crate `counters` interprets the texts.
+//! Functions that read files of `/proc`. The crate `counters` interprets the texts.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ pub fn process_stat(pid: u32) -> Option<ProcessStat> {
     parse_process_stat(&read(format!("/proc/{pid}/stat")))
 }
 
-/// Returns true while `group` has a process that is not just waiting to be reaped.
+/// Returns true while the process group `group` has a process that is not just waiting to be
+/// reaped.
 pub(crate) fn group_exists(group: u32) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc") else { return false };
     entries.flatten().any(|entry| {
@@ -48,13 +49,13 @@ pub fn local_port(row: &str) -> Option<u16> {
     u16::from_str_radix(port, 16).ok()
 }
 
-/// Returns the number of processes.
+/// Returns the number of the machine's processes.
 #[must_use]
 pub fn process_count() -> u64 {
     processes().len() as u64
 }
 
-/// Returns the numbers of all processes, ascending.
+/// Returns the numbers of all processes of the machine, ascending.
 #[must_use]
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -100,7 +101,7 @@ pub fn threads(pid: u32) -> Vec<u32> {
     threads.flatten().filter_map(number).collect()
 }
 
-/// Returns process `pid` and all its descendants.
+/// Returns the numbers of process `pid` and of all its descendants.
 #[must_use]
 pub fn process_tree(pid: u32) -> Vec<u32> {
     let mut tree = vec![pid];
