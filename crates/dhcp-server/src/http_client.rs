@@ -41,7 +41,7 @@ pub struct CommandRequest {
     pub tls: Option<ClientTls>,
     /// Control command as JSON.
     pub body: String,
-    /// Time limit of the whole request.
+    /// Time limit of the whole request to the server.
     pub timeout: Duration,
 }
 
@@ -54,7 +54,7 @@ pub struct ClientTls {
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// A server's answer to a [`CommandRequest`].
+/// Answer of a server to a [`CommandRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResponse {
     /// HTTP status code of the answer.
@@ -68,9 +68,9 @@ pub struct CommandResponse {
 /// Reason why a [`CommandRequest`] has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandFailure {
-    /// Missing answer within the time limit.
+    /// Failure of the server to answer within the time limit.
     Timeout,
-    /// Other failure, as text.
+    /// Other failure of the request, as text.
     Failed(String),
 }
 

@@ -33,8 +33,8 @@ const fn bound_us(index: usize) -> u64 {
     }
 }
 
-/// Returns the bucket of a reply with a response time of `us` microseconds; [`BOUNDS`] for times
-/// beyond all bounds.
+/// Returns the index of the bucket of a reply with a response time of `us` microseconds; [`BOUNDS`]
+/// for times beyond all bounds.
 fn bucket_of(us: u64) -> usize {
     if us <= 2 {
         return usize::from(us == 2);

@@ -43,7 +43,7 @@ const TRIES_MAX: u32 = 30;
 
 /// Lease backend: the place that keeps the server's leases.
 pub(crate) enum LeaseBackend<P: DaemonFamily> {
-    /// Leases in memory only (`persist: false`).
+    /// Lease table in memory only (Kea's `persist: false`).
     Memory(Arc<LeaseTable<P>>),
     /// Lease table in memory, with a lease file that the log thread writes.
     File(Arc<LeaseTable<P>>, LogThread),
@@ -165,7 +165,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         }
     }
 
-    /// Returns the live size of the lease file in bytes; `None` if there is no lease file.
+    /// Returns the counter with the present size of the lease file in bytes; `None` if there is no
+    /// lease file.
     pub(crate) fn file_size(&self) -> Option<Arc<AtomicU64>> {
         match self {
             Self::File(_, thread) => Some(thread.size()),

@@ -1,5 +1,5 @@
-//! Loading of leases into the lease table: several threads check and store them, and the log shows
-//! progress.
+//! Loading of leases into the lease table: several threads check and store the leases, and the log
+//! shows progress.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::vec::Drain;
@@ -55,7 +55,8 @@ impl LoadLogSchedule {
     }
 }
 
-/// Intake that puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
+/// Intake that puts loaded leases into the lease table, with Kea's `sanity-checks` (section 5.11 of
+/// the Kea reference).
 pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     table: &'l LeaseTable<P>,
     snapshot: &'l P::Snapshot,

@@ -39,7 +39,7 @@ const HOOKS_VARIABLE: &str = "KEA_HOOKS_PATH";
 
 /// Older path of the usual folder of control sockets, a link to the newer one.
 const SOCKETS_BEFORE: &str = "/var/run/kea";
-/// Maximum mode of the folder of control sockets: no permissions beyond these.
+/// Mode with the most permissions that the folder of control sockets may have.
 const SOCKETS_MODE: u32 = 0o750;
 
 impl KeaFolder {
@@ -52,8 +52,8 @@ impl KeaFolder {
         self.configured().unwrap_or_else(|| self.usual.to_owned()).into()
     }
 
-    /// Returns the folders by the security rules: the configured one, or else the usual one and
-    /// those `beside` it.
+    /// Returns the folders in which the security rules allow such files: the configured one, or
+    /// else the usual one and the folders `beside` it.
     fn folders(self, beside: impl IntoIterator<Item = String>) -> Folders {
         match self.configured() {
             Some(folder) => Folders::new([folder]),
@@ -98,8 +98,8 @@ fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Creates the missing folders of Kea, as its packages do, and returns those that were created. If
-/// one cannot be created, the part of the server that needs it reports the error.
+/// Creates the missing folders of Kea, as its packages do, and returns the created ones. If one
+/// cannot be created, the part of the server that needs it reports the error.
 pub(crate) fn make_folders() -> Vec<PathBuf> {
     let folders = [DATA, LOGS, SOCKETS, PID_FILES].map(KeaFolder::path);
     folders.into_iter().filter(|folder| !folder.exists() && make(folder).is_ok()).collect()

@@ -75,7 +75,7 @@ impl DaemonSettings {
 /// Number of clients that may be in flight without their registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
-/// Maximum number of threads that serve clients (shards), however many processors there are.
+/// Maximum number of threads that serve clients (shards), independent of the number of processors.
 const SHARDS_MAX: u16 = 1_024;
 
 /// Serves DHCPv4 until SIGTERM or SIGINT.

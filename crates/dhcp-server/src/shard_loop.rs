@@ -50,8 +50,8 @@ const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// True when the daemon, and so every shard, is to end.
     pub(crate) stop: AtomicBool,
-    /// True while a command has disabled the service: the shard reads messages and leaves them
-    /// unanswered.
+    /// True while a command has disabled the service: the shards read messages and do not answer
+    /// them.
     pub(crate) is_disabled: AtomicBool,
     /// Configuration snapshot that the shards serve by.
     pub(crate) snapshot: PublishedValue<P::Snapshot>,
@@ -214,7 +214,7 @@ struct ListenerContext<'l> {
 #[derive(Clone, Copy)]
 struct ReadableSocket<'l, S> {
     socket: &'l S,
-    /// Listener that has the socket.
+    /// Listener to which the socket belongs.
     listener: &'l ShardListener,
     /// Role of the socket in the listener.
     role: ListenerSocketRole,

@@ -29,13 +29,13 @@ const LONG_SLOT_BYTES: usize = 65_535;
 /// at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
-/// Broadcast address of Ethernet.
+/// Hardware address of Ethernet broadcasts.
 const EVERYONE: [u8; 6] = [0xff; 6];
 
 /// Source of replies, and destinations other than the standard ones, for tests and labs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addressing {
-    /// UDP port of the server.
+    /// UDP port from which the server sends replies.
     pub(crate) server_port: u16,
     /// UDP port of the destination instead of 67 or 68 (Kea's `-P`).
     pub(crate) client_port: Option<u16>,
@@ -174,7 +174,7 @@ pub(crate) struct ReplyTransmitter<'d> {
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
-    /// Recorder of notices about single messages, as far as loggers take them.
+    /// Recorder of notices about single DHCP messages, as far as loggers take notices.
     recorder: &'d mut NoticeRecorder,
     unsent: usize,
 }
@@ -318,8 +318,8 @@ impl<'d> ReplyTransmitter<'d> {
             && self.listener_index(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()
     }
 
-    /// Sends a reply to a station of the link, in a frame made here or, without a packet socket, by
-    /// broadcast.
+    /// Sends a reply to a station of the link, in a frame that the server makes or, without a
+    /// packet socket, by broadcast.
     fn on_link(
         &mut self,
         mac: [u8; 6],

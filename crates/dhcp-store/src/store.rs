@@ -27,9 +27,9 @@ pub enum Cause<'c, 'i, F: LeaseFileFamily> {
     Change(&'c ChangeOf<'i, F>),
     /// End of a lease that has expired.
     Sweep,
-    /// Operator's command that writes a lease.
+    /// Command of an operator that writes a lease.
     Put,
-    /// Operator's command that deletes a lease.
+    /// Command of an operator that deletes a lease.
     Remove,
 }
 

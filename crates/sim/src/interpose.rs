@@ -35,7 +35,7 @@ pub struct DueMessage<P: SimulatedProtocol> {
 pub struct InterposerState<P: SimulatedProtocol, S> {
     /// Shards of the simulated server; the one that runs is borrowed.
     pub shards: Vec<WeakShard<P, S>>,
-    /// DHCP messages that may run early.
+    /// DHCP messages that may run early, in the middle of another message.
     pub due_messages: Vec<DueMessage<P>>,
     /// Source of the random choice of the messages that run early.
     pub random: Random,

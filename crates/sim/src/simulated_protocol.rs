@@ -1,5 +1,5 @@
-//! Interface between the simulation and a protocol (DHCPv4 or DHCPv6): its clients, and the content
-//! of replies for them.
+//! Interface between the simulation and a protocol (DHCPv4 or DHCPv6): the protocol's clients, and
+//! the content of replies for these clients.
 
 use core::fmt::Debug;
 

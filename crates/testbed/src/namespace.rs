@@ -1,6 +1,6 @@
-//! Network namespaces by name. Names of the lab's own are `gwt`, the owner's process id in
-//! hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER_SIDES`]; the lab never
-//! touches any other.
+//! Network namespaces of the lab, by name. Names of the lab's own are `gwt`, the owner's process id
+//! in hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER_SIDES`]; the lab
+//! never touches any other.
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;

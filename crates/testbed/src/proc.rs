@@ -13,7 +13,7 @@ pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Returns the kernel's data about process `pid`, or `None` if there is none.
+/// Returns the kernel's data about process `pid`; `None` if the process does not exist.
 #[must_use]
 pub fn process_stat(pid: u32) -> Option<ProcessStat> {
     parse_process_stat(&read(format!("/proc/{pid}/stat")))
@@ -77,8 +77,8 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     threads.flatten().filter_map(wait).collect()
 }
 
-/// Returns the processor time that process `pid` has used so far, in nanoseconds; 0 if there is
-/// none.
+/// Returns the processor time that process `pid` has used so far, in nanoseconds; 0 if the process
+/// does not exist.
 ///
 /// The times of its threads are exact, but lack ended threads; the time of the process has all, in
 /// steps of the clock's ticks. The larger one is more accurate.

@@ -238,8 +238,8 @@ impl Registry {
         Ok(files)
     }
 
-    /// Takes the register's lock under which runs begin and end, so that two of them see each
-    /// other.
+    /// Takes the register's lock, which a run holds while it begins or ends, so that two runs see
+    /// each other.
     fn lock(&self) -> Result<File, TestbedError> {
         let path = self.folder.join("lock");
         let file = open_file(&path)?;

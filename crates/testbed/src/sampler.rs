@@ -64,7 +64,7 @@ pub struct MachineReading {
     pub sides: Vec<SideReading>,
 }
 
-/// Running sampler. [`Sampler::finish`] ends it, and so does dropping it.
+/// Running sampler of the machine's counters. [`Sampler::finish`] ends it, and so does dropping it.
 #[derive(Debug)]
 pub struct Sampler {
     messages: Option<Sender<SamplerTarget>>,
@@ -132,8 +132,8 @@ impl Drop for Sampler {
     }
 }
 
-/// Reads the machine's counters at this moment, with those of `targets`, and of its processors
-/// those in `cpus`, or all if `cpus` is empty. The time counts from `origin`.
+/// Reads the machine's counters at this moment: those of `targets`, and the times of the processors
+/// in `cpus`, or of all if `cpus` is empty. The time counts from `origin`.
 #[must_use]
 pub fn read(origin: Instant, cpus: &[usize], targets: &[SamplerTarget]) -> MachineReading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;

@@ -15,9 +15,9 @@ use crate::registry::{RegisteredRun, ip};
 /// Side of a measurement's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TopologySide {
-    /// Side of the measured services.
+    /// Side of the measured services (servers).
     Server,
-    /// Side of the generator.
+    /// Side of the load generator.
     Client,
 }
 
@@ -78,8 +78,8 @@ pub enum MeasurementTopology {
 }
 
 impl MeasurementTopology {
-    /// Builds two namespaces and the veth pair between them, with receive steering and raised
-    /// backlog, and registers them in `run` beforehand.
+    /// Builds the server's and the generator's network namespaces and the veth pair between them,
+    /// with receive steering and raised backlog, and registers the namespaces in `run` beforehand.
     ///
     /// # Errors
     /// `ip` is missing or refuses (usually: no permission).

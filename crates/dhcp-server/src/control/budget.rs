@@ -13,8 +13,8 @@ const TOTAL_MAX_BYTES: usize = 128 << 20;
 
 /// Maximum size of a command at a control socket without authentication, in bytes.
 pub(super) const UNAUTHENTICATED_MAX_BYTES: usize = 1 << 20;
-/// Maximum total size of all answers that control clients have not received yet, in bytes, unless
-/// there is only one.
+/// Maximum total size of all answers that control clients have not received yet, in bytes; a single
+/// answer may be larger.
 const ANSWERS_MAX_BYTES: usize = 128 << 20;
 /// Size of freed memory, in bytes, from which on it goes back to the system at once.
 const LARGE_BYTES: usize = 4 << 20;

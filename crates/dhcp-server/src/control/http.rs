@@ -241,13 +241,13 @@ fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
 
 /// Content of an HTTP response.
 enum HttpResponseContent {
-    /// Answer to a control command, as JSON.
+    /// Response with the answer to a control command, as JSON.
     Answer(String),
-    /// Counters in the format of Prometheus.
+    /// Response with the counters in the format of Prometheus.
     Metrics(String),
-    /// Page for `GET /`.
+    /// Response with the page for `GET /`.
     Page(String),
-    /// Refusal of the HTTP request.
+    /// Response that refuses the HTTP request.
     Refusal(HttpRefusal),
 }
 

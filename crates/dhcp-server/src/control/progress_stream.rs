@@ -22,7 +22,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ControlStream for S {}
 /// Stream of a control connection that reports its progress to a [`ControlConnectionProgress`].
 pub(super) struct ProgressStream {
     pub(super) stream: Box<dyn ControlStream>,
-    /// Bytes already read from the stream.
+    /// Bytes that were read from the control connection before this value existed.
     pub(super) ahead: Vec<u8>,
     pub(super) progress: Rc<ControlConnectionProgress>,
 }

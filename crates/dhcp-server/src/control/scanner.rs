@@ -14,9 +14,9 @@ pub(super) struct CommandScanner {
 /// Progress of a scanned JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueProgress {
-    /// Incomplete value: more bytes are needed.
+    /// Incomplete JSON value: more bytes are needed.
     Open,
-    /// Complete value, with the number of its bytes in the last input.
+    /// Complete JSON value, with the number of its bytes in the last input.
     Complete(usize),
     /// Invalid input, which begins neither a map nor a list.
     Wrong,

@@ -45,7 +45,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Opens the Unix control socket `path` and replaces a socket that a dead server has left there.
+/// Opens the Unix control socket `path` and replaces a socket that a dead server has left at this
+/// path.
 ///
 /// # Errors
 ///

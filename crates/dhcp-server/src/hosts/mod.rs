@@ -59,8 +59,9 @@ impl OptionDefinitionList {
 }
 
 impl<P: DaemonFamily> HostsDatabases<P> {
-    /// Connects to the databases of `config` and starts the lookup thread; returns `None` if there
-    /// are none. The thread calls `wake` with the number of a shard that has an answer.
+    /// Connects to the databases of `config` and starts the lookup thread; returns `None` if
+    /// `config` has no such databases. The thread calls `wake` with the number of a shard that has
+    /// an answer.
     pub(crate) fn open(
         config: &GlobalSettings,
         document: &Value,
@@ -99,7 +100,7 @@ impl<P: DaemonFamily> HostsDatabases<P> {
         Arc::clone(&self.row_counts)
     }
 
-    /// Creates the host cache of shard number `shard`, with a `seed` of its own.
+    /// Creates the cache of database hosts for shard number `shard`, with the seed `seed`.
     pub(crate) fn cache(&self, shard: usize, seed: u64) -> HostCache<P> {
         let source = ShardHosts(ShardLookups::new(Arc::clone(&self.lookups), shard));
         HostCache::new(Box::new(source), self.limits, seed)

@@ -119,7 +119,7 @@ pub(crate) struct InterfaceIdentity {
     pub(crate) index: u32,
 }
 
-/// Interface and address of a listener. Each shard has one listener there.
+/// Endpoint of listeners: their interface and address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerEndpoint {
     pub(crate) kind: ListenerSocketKind,
@@ -163,7 +163,7 @@ impl fmt::Display for ListenerEndpoint {
     }
 }
 
-/// Listener of one shard.
+/// Listener of one shard: its sockets at one endpoint.
 #[derive(Debug)]
 pub(crate) struct ShardListener {
     /// Number of the listener, unlike that of any other open listener and of any listener that a
@@ -216,7 +216,7 @@ impl ShardListener {
     }
 }
 
-/// All listeners of all shards, with data about their interfaces.
+/// Set of all listeners of all shards, with data about their interfaces.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerSet {
     /// Listeners by the number of their shard.

@@ -1,4 +1,5 @@
-//! Listeners that `interfaces-config` requires on the machine as it is (Kea reference §1.5).
+//! Plan of the listeners that `interfaces-config` requires on the machine as it is (section 1.5 of
+//! the Kea reference).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +26,7 @@ pub(super) struct ListenerPlan {
     pub(super) missing: Vec<String>,
     /// Addresses that the server answers from, by interface index, ascending.
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
-    /// All IPv4 addresses of the machine, in the order of its interfaces.
+    /// Addresses (IPv4) of the whole machine, in the order of its interfaces.
     pub(super) own: Vec<Ipv4Addr>,
     /// True if replies to relay agents leave by the interface that the routing table chooses.
     pub(super) is_routed: bool,
@@ -90,7 +91,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds the listeners of a link that has an IPv6 address of its own to the plan.
+    /// Adds the listeners of the interface `interface`, whose link has an IPv6 address, to the
+    /// plan.
     fn add_link(&mut self, interface: &Interface) {
         let device = InterfaceIdentity { name: interface.name.clone(), index: interface.index };
         if let Some(link_local) = interface.link_local() {
@@ -178,8 +180,8 @@ fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
 }
 
 impl ListenerPlan {
-    /// Returns the addresses at which messages of stations on the link of the packet listener
-    /// `endpoint` may arrive: those at which a UDP listener of the same device listens.
+    /// Returns the addresses to which stations on the link of the packet listener `endpoint` may
+    /// send messages: the addresses of the UDP listeners of the same device.
     pub(super) fn udp_addresses(&self, endpoint: &ListenerEndpoint) -> Vec<Ipv4Addr> {
         let is_same_device = |other: &&ListenerEndpoint| {
             other.kind == ListenerSocketKind::Udp && other.device == endpoint.device

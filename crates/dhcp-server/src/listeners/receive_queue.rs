@@ -64,7 +64,7 @@ struct QueueBacklog {
     /// Time since which more messages arrived at the queue than were read, in monotonic
     /// nanoseconds.
     growing_since_ns: u64,
-    /// Number of messages read since `growing_since_ns`.
+    /// Number of messages read from the queue since `growing_since_ns`.
     read: u64,
     /// Number of consecutive checks that found no growth of the queue.
     lulls: u32,
@@ -179,7 +179,8 @@ mod tests {
         now_ms: u64,
         messages: u64,
         refused: u32,
-        /// All changes of the size, with their times.
+        /// Changes of the queue's size, each as the time in milliseconds since the model's start
+        /// and the new size in bytes.
         changes: Vec<(u64, usize)>,
     }
 

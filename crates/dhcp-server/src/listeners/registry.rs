@@ -31,9 +31,9 @@ type Pair = (ListenerSocket, Option<ListenerSocket>);
 /// Options of the sockets of all listeners.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenerSocketOptions {
-    /// UDP port of the server.
+    /// UDP port at which the server listens.
     pub(crate) port: u16,
-    /// Number of shards.
+    /// Number of the server's shards.
     pub(crate) shards: u16,
     /// Rule that spreads clients over the shards.
     pub(crate) steering: Steering,
@@ -43,7 +43,7 @@ pub(crate) struct ListenerSocketOptions {
     pub(crate) receive_buffer_bytes: usize,
 }
 
-/// Result of opening listeners.
+/// Result of opening the listeners of a plan.
 #[derive(Debug, Default)]
 pub(super) struct ListenerOpeningResult {
     /// Endpoints that were closed before and are open now.
@@ -55,7 +55,7 @@ pub(super) struct ListenerOpeningResult {
     pub(super) problems: Vec<NetError>,
 }
 
-/// Registry of all open listeners.
+/// Registry of the server's open listeners.
 #[derive(Debug)]
 pub(super) struct ListenerRegistry {
     sockets: ListenerSocketOptions,
@@ -275,9 +275,9 @@ impl ListenerRegistry {
         result
     }
 
-    /// Makes the UDP sockets of `device` leave messages to the packet sockets if `addresses` is
-    /// present, even if empty: broadcasts, and unicast messages of clients for these addresses.
-    /// Returns the first error, after all sockets.
+    /// Filters the UDP sockets of `device` for messages that its packet sockets get: with
+    /// `addresses`, even empty ones, the UDP sockets leave broadcasts and clients' unicast messages
+    /// to these addresses to the packet sockets. Returns the first error, after all sockets.
     fn filter_udp_sockets(
         &self,
         device: &Option<InterfaceIdentity>,

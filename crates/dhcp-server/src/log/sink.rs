@@ -20,7 +20,7 @@ const MODE: u32 = 0o640;
 /// Path of the system log's socket.
 const SYSTEM_LOG: &str = "/dev/log";
 
-/// Output of log lines. Only the writer's thread writes to it.
+/// Output of the server's log lines. Only the writer's thread writes to it.
 #[derive(Debug)]
 pub(super) struct LogSink {
     output: LogOutput,
@@ -89,8 +89,8 @@ impl LogSink {
         }
     }
 
-    /// Reports on standard error that the log output cannot be written, and writes the lines that
-    /// it still buffers there.
+    /// Reports on standard error that the log output cannot be written, and writes the sink's
+    /// buffered lines to standard error.
     fn give_up(&self, state: &mut LogSinkState, cause: &io::Error) {
         let what = match &self.output.destination {
             LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),

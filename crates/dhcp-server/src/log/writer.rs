@@ -10,12 +10,12 @@ use netio::Clock;
 use super::layout::LogRecord;
 use super::sink::LogSink;
 
-/// Item of the log writer's queue.
+/// Item of the queue of the log writer's thread.
 #[derive(Debug)]
 pub(super) enum LogWriterItem {
-    /// Log message and its sinks.
+    /// Log message and the sinks that it goes to.
     Record(LogRecord, Arc<[Arc<LogSink>]>),
-    /// Request to flush these sinks, and to signal when all earlier messages are written.
+    /// Request to flush these log sinks, and to signal when all earlier messages are written.
     Flush(Vec<Arc<LogSink>>, SyncSender<()>),
 }
 

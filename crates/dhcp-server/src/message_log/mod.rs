@@ -84,7 +84,7 @@ const LEASE_ALLOC: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCPX_LEASE_A
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageLogWriter<'d> {
     pub(crate) topic_levels: LogTopicLevels,
-    /// Names of the machine's interfaces.
+    /// Names of the machine's interfaces, by index.
     pub(crate) names: &'d InterfaceNames,
     /// Time at which the DHCP message was handled, on the wall clock, in microseconds since 1970.
     pub(crate) at_us: u64,
@@ -170,12 +170,13 @@ fn wants<D>(
     }
 }
 
-/// Returns [`wants`] for a DHCPv4 message.
+/// Returns true if `topic_levels` takes any log line about a DHCPv4 message, as [`wants`].
 fn wants_v4(topic_levels: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
     wants(topic_levels, &notice, || false)
 }
 
-/// Returns [`wants`] for the DHCPv6 message `octets`.
+/// Returns true if `topic_levels` takes any log line about the DHCPv6 message `octets`, as
+/// [`wants`].
 fn wants_v6(topic_levels: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
     wants(topic_levels, &notice, || pending_requests::is_needed(octets))
 }

@@ -39,7 +39,8 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
         Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
     }
 
-    /// Returns the labels for the metric names of kea-exporter, if the configuration has them.
+    /// Returns the labels for the metric names of kea-exporter, if the configuration has such
+    /// labels.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
         let is_enabled = P::global(&self.config).godwit.kea_exporter_metrics;
         is_enabled.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))

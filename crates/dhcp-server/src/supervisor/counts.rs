@@ -29,7 +29,7 @@ pub(super) struct CounterSources<P: DaemonFamily> {
     pub(super) host_rows: Option<Arc<HostRowCounts>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
-    /// Labels for the metric names of kea-exporter, if the configuration has them.
+    /// Labels for the metric names of kea-exporter, if the configuration has such labels.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
 }
 

@@ -96,8 +96,8 @@ fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
         })
 }
 
-/// Returns the resources that a host reserves (addresses and prefixes), in the form in which no
-/// other host may have them.
+/// Returns the resources that a host reserves (addresses and prefixes), in the form in which two
+/// hosts must not both have one.
 fn reserved_resources<P: DaemonFamily>(
     host: &HostOf<P>,
 ) -> impl Iterator<Item = <P as ReservationProtocol>::Place> {

@@ -1,5 +1,4 @@
-//! Files that a control command must not replace: those that this server uses, and those that
-//! another one may use.
+//! Files that a control command must not replace, because this server or another one may use them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

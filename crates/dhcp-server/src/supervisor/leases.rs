@@ -39,7 +39,8 @@ pub(super) struct Administration<P: DaemonFamily> {
 }
 
 impl<P: DaemonFamily> Administration<P> {
-    /// Creates the handle on `leases`, whose shard number follows those of `shards` shards.
+    /// Creates the supervisor's handle on `leases`; its shard number follows those of `shards`
+    /// shards.
     pub(super) fn new(
         leases: &leases::LeaseBackend<P>,
         table: &Arc<LeaseTable<P>>,

@@ -117,7 +117,7 @@ pub(crate) struct Supervisor<P: DaemonFamily> {
     started: Now,
     /// Exit code that a control command requested.
     exit: Option<i32>,
-    /// Error that ends the server.
+    /// Error that ends the server, once it has happened.
     failure: Option<ServerError>,
 }
 
@@ -357,7 +357,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Logs the counters of every shard.
+    /// Logs the counters of every shard, for a verbose daemon.
     pub(crate) fn report(&self) {
         for (index, counted) in self.counters.shards.iter().enumerate() {
             let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));

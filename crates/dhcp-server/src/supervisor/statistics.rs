@@ -1,4 +1,5 @@
-//! Thread of the statistics: it takes samples once a second and answers commands about them.
+//! Thread of the statistics: it takes samples of the counters once a second and answers commands
+//! about the samples.
 //!
 //! With ten thousand subnets such an answer has twenty million bytes. It is therefore composed
 //! here, where it delays no other command, and by a thread that yields to those that serve clients:
@@ -36,11 +37,11 @@ const SHORTENED: &str = "a reply lacks options: with all of them it would exceed
 
 /// Task of the thread of the statistics.
 pub(super) enum StatisticsTask {
-    /// Statistics command to answer.
+    /// Control command about statistics to answer.
     Command(StatisticCommand, PendingControlRequest),
     /// Request for the counters in the format of Prometheus.
     Metrics(PendingControlRequest),
-    /// Configuration that is in force now.
+    /// Configuration that is in force from now on.
     Follow(StatisticsConfiguration),
     /// Notice that a configuration has replaced the previous one: the history of subnets ends.
     Restart,
@@ -49,7 +50,7 @@ pub(super) enum StatisticsTask {
 /// Parts of a configuration that statistics depend on.
 pub(super) struct StatisticsConfiguration {
     pub(super) subnets: Arc<[SubnetSummary]>,
-    /// Labels for the metric names of kea-exporter, if the configuration has them.
+    /// Labels for the metric names of kea-exporter, if the configuration has such labels.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
     pub(super) samples: SampleLimits,
 }

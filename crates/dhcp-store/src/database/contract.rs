@@ -80,8 +80,8 @@ impl<F: SharedLeaseFamily> RoundChanges<F> {
 /// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happen at once or not
 /// at all, also as other connections see it.
 pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
-    /// Connects to the database, or connects again if there was a connection. Returns notes for the
-    /// operator about the database's settings, one line each.
+    /// Connects to the database, or again after a lost connection. Returns notes for the operator
+    /// about the database's settings, one line each.
     ///
     /// # Errors
     ///
@@ -111,9 +111,9 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// See [`DatabaseError`].
     fn begin(&mut self) -> Result<(), DatabaseError>;
 
-    /// Locks the leases of `addresses` and appends them to `address_leases`; no other connection
-    /// changes them until the end of the transaction. Other connections may add leases to addresses
-    /// without one.
+    /// Locks the leases of `addresses` in the database and appends the leases to `address_leases`;
+    /// no other connection changes these leases until the end of the transaction. Other connections
+    /// may add leases to addresses without one.
     ///
     /// # Errors
     ///
@@ -169,9 +169,9 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// Rolls the open transaction back; does nothing without one.
     fn roll_back(&mut self);
 
-    /// Begins a transaction, appends the leases of `clients` to `client_leases`, and locks the
-    /// leases of `addresses` and appends them to `address_leases`, in as few queries as the
-    /// database needs.
+    /// Begins a transaction, appends the leases of `clients` to `client_leases`, locks the leases
+    /// of `addresses` and appends these to `address_leases`, in as few queries as the database
+    /// needs.
     ///
     /// # Errors
     ///

@@ -146,7 +146,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.reconnects_at_once = true;
     }
 
-    /// Carries out the requests of the shards, flushes them if necessary, and publishes them.
+    /// Runs a round: carries out the requests of the shards, flushes the changes if necessary, and
+    /// publishes the result.
     pub fn round(&mut self, now: Now) -> RoundEnd {
         self.take_requests();
         while let Some(end) = self.run_next_part(now) {
@@ -188,7 +189,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.waiting_parts.front().map(|part| part.round.writes())
     }
 
-    /// Carries out the next waiting part of the round; returns `None` if there is none. Rows that
+    /// Carries out the next waiting part of the round; returns `None` if no part waits. Rows that
     /// are safe on return are published then, the others after their flush.
     pub fn run_next_part(&mut self, now: Now) -> Option<RoundEnd> {
         if self.is_disconnected {

@@ -50,7 +50,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Returns the first fault.
     fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
 
-    /// Returns the bytes of `address` as a reply contains them.
+    /// Returns the bytes that represent `address` in a DHCP reply.
     fn octets_of(address: Self::Address) -> KeyOctets;
 
     /// Returns the address that `octets` contain; for a prefix, they are the number of its address.
@@ -68,7 +68,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     fn is_renewal(lease: &Self::Lease, stored: &Self::Lease) -> bool;
 }
 
-/// Bytes of an address or prefix number, with the number of them that count.
+/// Bytes of an address or prefix number, with the number of bytes that count.
 pub type KeyOctets = ([u8; 16], usize);
 
 /// Maximum number of bytes of an address as a value of a row.
@@ -77,7 +77,7 @@ pub const ADDRESS_MAX: usize = 56;
 /// State and times of a lease in a shared database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimes {
-    /// Kea's state of the lease.
+    /// State of the lease, as Kea has it.
     pub state: LeaseState,
     /// Client's last transaction time (Kea's `cltt`), in wall-clock seconds.
     pub cltt_s: u64,

@@ -23,8 +23,8 @@ pub trait Flush: Send + Sync + fmt::Debug {
     fn flush(&self) -> Result<(), DatabaseError>;
 }
 
-/// Commits of a connection, and the part of them that is published. The committing and the flushing
-/// thread share this value.
+/// Commits of a database connection: which are made, which are safe and published. The committing
+/// and the flushing thread share this value.
 #[derive(Debug)]
 pub struct Flushes {
     shards: Arc<SharedLogState>,
@@ -81,7 +81,8 @@ impl Flushes {
         self.turn.try_lock().is_err()
     }
 
-    /// Returns the failed flush after which nothing is published until there is a new connection.
+    /// Returns the error of the flush that failed: nothing is published until the store has a new
+    /// connection.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state().failure.clone()
@@ -100,8 +101,8 @@ impl Flushes {
         }
     }
 
-    /// Flushes all commits and publishes them; does nothing after a failure. Returns true if there
-    /// was anything to flush.
+    /// Flushes all commits of the connection and publishes their epochs; does nothing after a
+    /// failure. Returns true if there was anything to flush.
     ///
     /// # Errors
     ///

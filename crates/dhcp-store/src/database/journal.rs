@@ -43,8 +43,8 @@ pub struct SharedJournal {
 }
 
 impl SharedJournal {
-    /// Creates a journal; `is_shared`: other servers write to the database as well, so the shard
-    /// must look up there the clients that the lease table does not know.
+    /// Creates a journal; with `is_shared`, other servers write to the database as well, and the
+    /// journal looks up in the database the clients that the lease table does not know.
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };

@@ -20,7 +20,7 @@ pub enum LeaseRequestKind {
     Release,
     /// Decline the lease: the client found its address in use.
     Decline,
-    /// End the lease, which has expired.
+    /// End the lease, because it has expired.
     End,
     /// Write the lease for an operator, who sent a control command.
     Put,
@@ -66,7 +66,7 @@ impl LeaseRequestKind {
 pub enum Operation<F: SharedLeaseFamily> {
     /// Request to write a lease to the database.
     Write(Write<F>),
-    /// Lookup of a client in the database, and of these addresses.
+    /// Lookup of the leases of a client in the database, and of the leases of these addresses.
     Lookup(F::Client, Vec<F::Address>),
 }
 

@@ -10,8 +10,8 @@ use super::family::KeyOctets;
 /// of these does not leave.
 const REFUSALS_MAX: usize = 16_384;
 
-/// Refused addresses, by epoch. Replies are checked only in epochs with refusals, and there are few
-/// of those.
+/// Addresses that the database refused, by epoch. Replies are checked only in epochs with refusals,
+/// and there are few of those.
 #[derive(Debug, Default)]
 pub struct Refusals {
     /// Newest epoch with a refused address.

@@ -16,7 +16,7 @@ pub(super) struct RoundRequests<F: SharedLeaseFamily> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     lookup_addresses: Vec<F::Address>,
-    /// Faults of unreadable request lines, with their addresses if these are readable.
+    /// Faults of unreadable request lines, each with its address if the address is readable.
     unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
 
@@ -82,12 +82,13 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         round
     }
 
-    /// Returns the faults of unreadable request lines, with their addresses if these are readable.
+    /// Returns the faults of unreadable request lines, each with its address if the address is
+    /// readable.
     pub(super) fn unreadable(&self) -> &[(RowFault, Option<KeyOctets>)] {
         &self.unreadable
     }
 
-    /// Returns the round's lookups alone, as a round of its own.
+    /// Returns a round of this round's lookups alone.
     pub(super) fn lookups(&self) -> Self {
         Self {
             clients: self.clients.clone(),

@@ -9,7 +9,7 @@ use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
 use super::family::SharedLeaseFamily;
 use super::flushes::Flush;
 
-/// Leases that several [`FakeConnection`]s share.
+/// Simulated database in memory: leases that several [`FakeConnection`]s share.
 #[derive(Debug)]
 pub struct FakeDatabase<F: SharedLeaseFamily> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
@@ -17,7 +17,7 @@ pub struct FakeDatabase<F: SharedLeaseFamily> {
     without_room: Mutex<BTreeSet<F::Address>>,
     /// Addresses whose rows exist but are not found by lookups.
     hidden: Mutex<BTreeSet<F::Address>>,
-    /// Addresses whose rows cannot be read.
+    /// Addresses whose rows the database cannot read.
     unreadable: Mutex<BTreeSet<F::Address>>,
 }
 
@@ -81,7 +81,8 @@ pub struct FakeFaults {
     pub refused_connections: u32,
 }
 
-/// Connection to a [`FakeDatabase`]. Its transactions are not isolated: tests run them in turn.
+/// Connection to a simulated database, [`FakeDatabase`]. Its transactions are not isolated: tests
+/// run them in turn.
 #[derive(Debug)]
 pub struct FakeConnection<F: SharedLeaseFamily> {
     database: Arc<FakeDatabase<F>>,

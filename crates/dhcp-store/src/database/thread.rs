@@ -1,6 +1,6 @@
-//! Thread that runs rounds over a lease database when shards request them, and connects again after
-//! a lost connection. With a database that can be flushed next to the rounds, a second thread
-//! flushes.
+//! Thread that runs rounds over a lease database when shards request them, and connects to the
+//! database again after a lost connection. With a database that can be flushed next to the rounds,
+//! a second thread flushes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

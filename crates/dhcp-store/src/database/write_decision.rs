@@ -15,7 +15,7 @@ pub enum WriteDecision {
     Update,
     /// Delete the lease in the database.
     Delete,
-    /// Write nothing: the database already agrees.
+    /// Write nothing: the database already agrees with the request.
     Nothing,
     /// Keep the lease in the database: another server has heard the client later, and the table has
     /// to learn its lease. The reply to the client may leave as it is.

@@ -30,15 +30,15 @@ pub trait Directory<K, V>: Send {
 pub struct LookupBatchResult<K, V> {
     /// Number of the batch, as [`ShardLookups::request`] returned it.
     pub batch: u64,
-    /// All keys of the batch with their values, the keys in no particular order; `None` if the
-    /// directory failed.
+    /// Keys of the batch, in no particular order, each with its values; `None` if the directory
+    /// failed.
     pub results: Option<Vec<(K, Vec<V>)>>,
 }
 
 /// Result of one turn of the lookup thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupTurnResult {
-    /// No shard had a request.
+    /// Turn without a request of any shard.
     Idle,
     /// Number of keys that the turn looked up.
     Answered(usize),

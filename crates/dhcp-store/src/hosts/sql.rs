@@ -70,7 +70,7 @@ impl HostsDatabase {
 }
 
 impl SqlHosts {
-    /// Creates the directory of the hosts of `family` in these databases, without a connection.
+    /// Creates the directory of the hosts of `family` in `databases`, without connecting to them.
     #[must_use]
     pub fn new(family: HostFamily, databases: Vec<(SqlSettings, HostsPolicy)>) -> Self {
         let one =

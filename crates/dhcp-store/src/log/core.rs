@@ -118,8 +118,9 @@ impl LogCore {
         self.rotate_at_ns = (interval > 0).then(|| now.mono_ns + interval);
     }
 
-    /// Writes the rows that the shards have logged to the lease file, flushes them if the
-    /// durability requires it, and publishes them. Does nothing after a failure.
+    /// Runs a round: writes the rows that the shards have logged to the lease file, flushes the
+    /// file if the durability requires it, and publishes the round's epoch. Does nothing after a
+    /// failure.
     pub fn round(&mut self, now: Now) {
         self.round_by(now, None);
     }
@@ -186,8 +187,8 @@ impl LogCore {
     }
 
     /// Checks the lease files when that is due, and returns the change that another program has
-    /// made to them since, or that a rotation has met. Only [`LogCore::restart`] makes the files
-    /// whole again. If the check fails, the log fails.
+    /// made to the files since, or that a rotation has met. Only [`LogCore::restart`] makes the
+    /// files whole again. If the check fails, the log fails.
     pub fn watch_due(&mut self, now: Now) -> Option<Disturbance> {
         if self.failure.is_some() {
             return None;

@@ -13,7 +13,7 @@ pub(crate) const PARTS_MAX: usize = 8;
 /// Number of changes that no part of a round ever reaches.
 pub(crate) const UNPARTED: u32 = u32::MAX;
 
-/// Lease rows that one shard has logged since the writer last took them.
+/// Lease rows that one shard has logged since the writer last took its rows.
 #[derive(Debug)]
 pub struct RowBuffer {
     /// Lease rows of the shard, as text.
@@ -93,7 +93,8 @@ impl fmt::Debug for SharedLogState {
 }
 
 impl SharedLogState {
-    /// Creates the state of `count` shards. `wake` must not block and must not call back.
+    /// Creates the shared state of the log for `count` shards. `wake` must not block and must not
+    /// call back.
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let empty_buffer = || ShardBuffer {
@@ -115,7 +116,7 @@ impl SharedLogState {
         })
     }
 
-    /// Returns the number of shards.
+    /// Returns the number of shards that share the log.
     #[must_use]
     pub fn count(&self) -> usize {
         self.buffers.len()
@@ -211,8 +212,8 @@ pub(crate) trait WriterWakeup: Send + Sync + fmt::Debug {
 pub struct ShardLog {
     pub(super) shards: Arc<SharedLogState>,
     pub(super) shard: usize,
-    /// Wake-up of the thread that does the log's rounds; `None` if the owner of this value does
-    /// them.
+    /// Wake-up of the thread that does the log's rounds; `None` if the owner of this value does the
+    /// rounds.
     pub(super) writer_wakeup: Option<Arc<dyn WriterWakeup>>,
     /// Core of the log, if this shard may do rounds itself.
     pub(super) core: Option<Arc<Mutex<LogCore>>>,

@@ -22,11 +22,11 @@ pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 /// Reaction of the log thread to a failure to write the lease file.
 #[derive(Default)]
 pub enum LogFailureReaction {
-    /// The log stays failed: there is no table to write a file from.
+    /// No reaction: the log stays failed, because there is no table to write a file from.
     #[default]
     Stop,
-    /// The log writes a snapshot of the lease table into new files and continues. The snapshot also
-    /// repairs files that another program has changed.
+    /// Restart: the log writes a snapshot of the lease table into new files and continues. The
+    /// snapshot also repairs files that another program has changed.
     Restart {
         /// Source of the snapshot of the lease table.
         snapshot: SnapshotSource,
@@ -299,7 +299,7 @@ impl LogThreadState {
         }
     }
 
-    /// Returns the change that another program has made to the lease files; checks them if
+    /// Returns the change that another program has made to the lease files; checks the files if
     /// `is_looking`.
     fn disturbance(&self, now: Now, is_looking: bool) -> Option<Disturbance> {
         if !is_looking {
@@ -400,7 +400,7 @@ struct LogRestartState {
 }
 
 impl LogRestartState {
-    /// Returns true if there is a lease table to repair files from; otherwise the files are not
+    /// Returns true if the log has a lease table to repair files from; otherwise the files are not
     /// checked.
     const fn repairs(&self) -> bool {
         matches!(self.on_fail, LogFailureReaction::Restart { .. })

@@ -77,14 +77,15 @@ impl From<LeaseLoadError> for CleanupError {
 }
 
 impl Cleanup {
-    /// Returns the cleanup of `files` in a program of its own, like Kea's `kea-lfc`.
+    /// Returns the cleanup of `files` for a program that does nothing else, like Kea's `kea-lfc`.
     #[must_use]
     pub fn alone<F: LeaseFileFamily>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
         let format = RowFileFormat::for_family::<F>();
         Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
     }
 
-    /// Runs the cleanup. If the power fails at any point, the remaining files load the same leases.
+    /// Runs the cleanup of the lease files. If the power fails at any point, the remaining files
+    /// load the same leases.
     ///
     /// # Errors
     ///

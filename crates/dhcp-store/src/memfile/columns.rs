@@ -1,4 +1,4 @@
-//! Columns of a lease file; newer versions of Kea have more of them.
+//! Columns of a lease file; newer versions of Kea have more columns.
 
 use super::format::RowFileFormat;
 
@@ -28,7 +28,7 @@ impl Columns {
         Self(format.names.len() as u8 - 1)
     }
 
-    /// Returns the number of known columns.
+    /// Returns the number of known columns in the file's rows.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0 as usize

@@ -101,7 +101,7 @@ type Sorting = (Box<dyn WritableLeases>, LoadReport);
 
 /// Leases that a cleanup writes to a file again.
 pub(crate) trait WritableLeases {
-    /// Returns the number of leases.
+    /// Returns the number of leases to write.
     fn count(&self) -> u64;
 
     /// Appends all leases to the lease file of `writer`.

@@ -67,10 +67,10 @@ fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
 /// Number of bytes at the end of the live lease file that are written again when it is opened.
 const REWRITTEN_MAX: u64 = 64 << 20;
 
-/// Writes the last bytes of `rows` over themselves, and flushes them all. Rows of a dead process
-/// are in the page cache, and if a flush of them has failed, nowhere else, although later flushes
-/// succeed. Writing them again makes the next flush include them; no server continues for more than
-/// [`REWRITTEN_MAX`] bytes without a successful flush.
+/// Writes the last bytes of `rows` over themselves, and flushes all rows of the file. Rows of a
+/// dead process are in the page cache, and if a flush of them has failed, nowhere else, although
+/// later flushes succeed. Writing them again makes the next flush include them; no server continues
+/// for more than [`REWRITTEN_MAX`] bytes without a successful flush.
 pub(super) fn flush_again(rows: &RowSource) -> Result<(), FileOperationError> {
     rewrite_tail(&*rows.file, rows.start, rows.end).with_operation("write", &rows.path)?;
     rows.file.sync_data().with_operation("flush", &rows.path)

@@ -23,9 +23,9 @@ pub struct LeaseLoadProgress {
 /// Content of a lease file's row: a lease, or the deletion of one.
 #[derive(Debug)]
 pub enum FileRow<F: LeaseFileFamily> {
-    /// Lease of an address.
+    /// Lease of the address, from the row.
     Lease(F::Lease),
-    /// Address whose lease was deleted.
+    /// Address whose lease the row deletes.
     Deleted(F::Address),
 }
 

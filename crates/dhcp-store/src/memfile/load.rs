@@ -270,8 +270,8 @@ impl<'s, I> LeaseLoadState<'s, I> {
         Ok(done)
     }
 
-    /// Passes the leases of chunk `index` to the intake, in each partition after those of all
-    /// earlier chunks.
+    /// Passes the leases of chunk number `index` to the intake: in each partition, after the leases
+    /// of all earlier chunks.
     fn hand_over<F: LeaseFileFamily>(&self, index: usize, batches: &mut Batches<F>)
     where
         I: Intake<F>,
@@ -415,7 +415,8 @@ fn parse_chunk<F: LeaseFileFamily>(
     parsed
 }
 
-/// Returns the partition of `address`. Neighboring addresses are in different partitions.
+/// Returns the number of the partition that takes the leases of `address`. Neighboring addresses
+/// are in different partitions.
 pub(super) fn partition_of<F: LeaseFileFamily>(address: F::Address) -> usize {
     usize::from(F::low_octet(address)) % PARTITIONS
 }

@@ -50,7 +50,7 @@ pub struct LeaseFiles {
     pub live: PathBuf,
     /// Path of the rotated file: the live file of the time before the last rotation.
     pub rotated: PathBuf,
-    /// Path of the last cleanup's result.
+    /// Path of the previous file: the last cleanup's result.
     pub previous: PathBuf,
     /// Path of the completed file: a finished cleanup whose inputs may still exist.
     pub completed: PathBuf,

@@ -113,7 +113,7 @@ pub enum Rotation {
 /// by one to its argument.
 pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 
-/// Open set of lease files. Its owner is the only writer.
+/// Set of lease files, open for the server's lifetime. Its owner is the only writer.
 #[derive(Debug)]
 pub struct Memfile {
     pub(super) storage: Arc<dyn Storage>,
@@ -130,9 +130,9 @@ pub struct Memfile {
 }
 
 impl Memfile {
-    /// Opens the lease file `live` and those around it, and creates it if there is none. All loaded
-    /// rows, and the names of the files, are flushed on return, unless [`OpenOptions::skips_flush`]
-    /// is set.
+    /// Opens the lease file `live` and the files around it, and creates `live` if it is missing.
+    /// All loaded rows, and the names of the files, are flushed on return, unless
+    /// [`OpenOptions::skips_flush`] is set.
     ///
     /// # Errors
     ///
@@ -524,8 +524,8 @@ fn find_or_salvage<F: LeaseFileFamily>(
     }
 }
 
-/// Makes the live file, whose rows are flushed, ready for appending in any state: cuts off a torn
-/// row, and creates a new file if there was none.
+/// Makes the live lease file ready for appending in any state: cuts off a torn row, and makes a new
+/// file with a header if there was none. The file's rows are flushed already.
 fn mend(
     format: &RowFileFormat,
     storage: &dyn Storage,

@@ -47,7 +47,7 @@ impl ShortIdentity {
         ClientId::Inline { len: self.len, octets: self.octets }
     }
 
-    /// Returns the identity as a hardware address; `None` if it is too long for one.
+    /// Returns the identity as a hardware address; `None` if the identity is too long for one.
     pub(super) fn hardware(self, htype: u8) -> Option<HardwareAddress> {
         HardwareAddress::padded(htype, self.len, *self.octets.first_chunk()?)
     }
@@ -290,7 +290,7 @@ impl<'a> PlainRow<'a> {
         }
     }
 
-    /// Reads the next value as a host name in lower case; returns `None` if it is too long.
+    /// Reads the next value as a host name in lower case; returns `None` if the name is too long.
     pub(super) fn hostname(&mut self) -> Option<HostName> {
         HostName::new(self.text()?).ok().map(HostName::into_lower_case)
     }

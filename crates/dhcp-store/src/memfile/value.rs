@@ -15,7 +15,7 @@ pub enum RowFault {
     /// Bytes that no lease file has: a crash of the machine left them where nothing had ever been
     /// flushed.
     Rubbish,
-    /// Number of values that is too small or too large for the row.
+    /// Wrong number of values in the row: too few or too many.
     ValueCount,
     /// Unreadable value of the named column.
     Value(&'static str),
@@ -113,8 +113,8 @@ impl Octets {
         self.len == 0
     }
 
-    /// Reads two digits for each byte, as all servers write them; returns false for any other text.
-    /// Digits took most of the time of a row before this function existed.
+    /// Reads pairs of hexadecimal digits, one for each byte, as all servers write them; returns
+    /// false for any other text.
     fn fill_from_pairs(&mut self, text: &[u8]) -> bool {
         let len = text.len() / 3 + 1;
         if text.len() % 3 != 2 || len > self.octets.len() {

@@ -1,4 +1,4 @@
-//! Detection of lease files that other programs change while the server has them open.
+//! Detection of lease files that other programs change while the server has the files open.
 //!
 //! The server writes the live file at a remembered offset of an open descriptor, so nothing else
 //! shows that its name is gone or leads to another file. [`Memfile::disturbance`] compares names
@@ -78,7 +78,7 @@ impl Companion {
     }
 }
 
-/// Check of the lease files that needs no lock on them: shards write meanwhile.
+/// Check of the lease files that needs no lock: shards may write to the live file meanwhile.
 #[derive(Debug)]
 pub(crate) struct LeaseFileCheck {
     storage: Arc<dyn Storage>,
@@ -115,8 +115,8 @@ impl Memfile {
         }
     }
 
-    /// Returns the change that another program has made to the lease files; `None` if they are as
-    /// this program left them. No cleanup may run.
+    /// Returns the change that another program has made to the lease files; `None` if the files are
+    /// as this program left them. No cleanup may run.
     ///
     /// # Errors
     ///

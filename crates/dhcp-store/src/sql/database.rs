@@ -265,8 +265,9 @@ impl Database {
         self.driver.insert(&table, values)
     }
 
-    /// Locks the table's leases of `addresses` and appends them to `leases`; no other connection
-    /// changes them until the end of the transaction. Rows that are not leases are left out.
+    /// Locks the table's leases of `addresses` and appends the leases to `leases`; no other
+    /// connection changes these leases until the end of the transaction. Rows that are not leases
+    /// are left out.
     ///
     /// # Errors
     ///
@@ -281,7 +282,7 @@ impl Database {
         self.find_all::<F>(layout, false, sought, &mut |_, lease| leases.push(lease)).map(drop)
     }
 
-    /// Returns the search for the lease rows of `addresses`, which locks them.
+    /// Returns the search that finds the lease rows of `addresses` and locks the rows.
     pub(super) fn locked<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> RowSearch {
         RowSearch {
             column: F::table(layout).key(),
@@ -371,7 +372,7 @@ impl Database {
         self.driver.find(false, table, sought, &mut |_, values| visit(values))
     }
 
-    /// Adds those rows to `table` whose keys do not exist, and returns their number.
+    /// Adds the rows to `table` whose keys do not exist, and returns the number of added rows.
     pub(super) fn insert_rows(
         &mut self,
         table: &SqlTable,
@@ -465,8 +466,8 @@ impl Database {
         Ok(loaded)
     }
 
-    /// Passes all rows of the table to `visit` as [`Self::load_all`] does; for rows that are not
-    /// leases, with their keys if these are readable.
+    /// Passes all rows of the table to `visit` as [`Self::load_all`] does; rows that are not leases
+    /// with their keys, if the keys are readable.
     pub(super) fn load_rows<F: SqlFamily>(
         &mut self,
         layout: RowLayout,

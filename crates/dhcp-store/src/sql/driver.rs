@@ -1,4 +1,4 @@
-//! Common interface of the three SQL drivers, and tables as they see them.
+//! Common interface of the three SQL drivers, and the tables as drivers see them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::storage::Storage;
 /// Value on its way to or from a column of a database table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SqlValue {
-    /// Missing value: SQL's NULL.
+    /// Value NULL of SQL.
     Null,
     /// Number, truth value (0 or 1), or seconds since 1970.
     Integer(i64),
@@ -23,7 +23,7 @@ pub enum SqlValue {
 /// their database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Number of up to 63 bits.
+    /// Number of up to 63 bits in the column.
     Number,
     /// Number that PostgreSQL keeps in 32 bits with a sign.
     Signed32,
@@ -44,7 +44,7 @@ pub enum ColumnKind {
 /// Column of one of Kea's database tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Kea's name of the column.
+    /// Name that Kea has for the column.
     pub name: &'static str,
     /// Kind of the column's values.
     pub kind: ColumnKind,
@@ -53,7 +53,7 @@ pub struct Column {
 /// Database table with its columns, the first of which is the key.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlTable {
-    /// Kea's name of the table.
+    /// Name that Kea has for the table.
     pub name: &'static str,
     /// Columns of the table, in the order of a row's values.
     pub columns: &'static [Column],
@@ -116,13 +116,14 @@ pub(super) struct RowChanges {
     pub(super) updates: Vec<SqlValue>,
     /// Times of the rows of which only the time changes.
     pub(super) renewals: Renewals,
-    /// Keys of rows to delete.
+    /// Keys of the rows to delete.
     pub(super) deletions: Vec<SqlValue>,
 }
 
-/// Connection to an SQL database. Every function blocks until the database has answered.
+/// Connection of a driver to an SQL database. Every function blocks until the database has
+/// answered.
 pub(super) trait SqlConnection: Send {
-    /// Executes statements without values, in order.
+    /// Executes statements without values on the database, in order.
     fn run(&mut self, statement: &str) -> Result<(), SqlError>;
 
     /// Returns the numbers in the first row that `query` finds; none if it finds no row.
@@ -152,8 +153,8 @@ pub(super) trait SqlConnection: Send {
         visit: VisitRow<'_>,
     ) -> Result<(), SqlError>;
 
-    /// Writes the changes of rows and commits them, with one query if the database can. An inserted
-    /// row that exists already is a conflict; then nothing is committed.
+    /// Writes the changes of the rows of `table` and commits the transaction, with one query if the
+    /// database can. An inserted row that exists already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError>;
 
     /// Prepares [`SqlConnection::commit`] to `table`, once for a connection: finds out if the
@@ -163,8 +164,8 @@ pub(super) trait SqlConnection: Send {
         Ok(())
     }
 
-    /// Allows commits from now on to be unsafe when they return, because the returned flush makes
-    /// them safe, over a file in `storage`; returns `None` if commits stay as before.
+    /// Permits that commits are not yet safe when they return, because the returned flush makes
+    /// them safe, over a file in `storage`; returns `None` if commits stay safe as before.
     fn defer_flushes(
         &mut self,
         _storage: &dyn Storage,

@@ -39,7 +39,8 @@ pub(super) struct Mysql {
     description: String,
     /// True if statements after a lock are sent alone; see [`SqlConnection::part_writes`].
     parts_writes: bool,
-    /// Table whose new leases this connection counts: its trigger skips them.
+    /// Name of the table whose new leases this connection counts, because the table's trigger skips
+    /// them.
     counted: Option<&'static str>,
 }
 

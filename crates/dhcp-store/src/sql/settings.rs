@@ -9,9 +9,9 @@ use crate::log::RowDurability;
 /// Kind of an SQL database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlDatabaseKind {
-    /// MariaDB or MySQL.
+    /// MariaDB or MySQL server.
     Mysql,
-    /// PostgreSQL.
+    /// PostgreSQL server.
     Postgresql,
     /// SQLite database in a file.
     Sqlite,
@@ -60,7 +60,8 @@ pub enum DatabaseSslMode {
     Disable,
     /// TLS if the database server offers it and it works; else none.
     Prefer,
-    /// TLS is required. With a trust anchor the server's certificate has to come from it.
+    /// TLS is required for the connection. With a trust anchor the server's certificate has to come
+    /// from it.
     Require,
     /// TLS is required, with a server certificate that comes from the trust anchor.
     VerifyCa,
@@ -96,7 +97,7 @@ impl DatabaseSslMode {
 /// Address and credentials of a database, as in Kea's `lease-database`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SqlSettings {
-    /// Kind of the database.
+    /// Kind of the SQL database.
     pub backend: SqlDatabaseKind,
     /// Name of the database; the path of the file for SQLite.
     pub name: String,
@@ -109,7 +110,7 @@ pub struct SqlSettings {
     pub hosts: Vec<(String, Option<u16>)>,
     /// Socket of a MariaDB or MySQL server on this machine, instead of host and port.
     pub socket: Option<PathBuf>,
-    /// Name of the database user.
+    /// Name of the user at the database server.
     pub user: String,
     /// Password of the database user; empty for none.
     pub password: String,
@@ -139,8 +140,8 @@ pub struct SqlSettings {
     /// flushes of the log to the caller; [`RowDurability::Interval`] its NORMAL,
     /// [`RowDurability::None`] its OFF. Database servers have settings of their own.
     pub durability: RowDurability,
-    /// Number of pages that SQLite's log collects before they go to the database file; 0: they go
-    /// there when the file is opened and closed.
+    /// Number of pages that SQLite's log collects before SQLite writes the pages to the database
+    /// file; 0: SQLite writes them when the file is opened and closed.
     pub log_pages: u32,
 }
 

@@ -88,8 +88,8 @@ impl SharedLeases {
         }
     }
 
-    /// Finds the leases of `clients` in the database, and reads those of `addresses`; if it `locks`
-    /// them, it begins a transaction first.
+    /// Finds the leases of `clients` in the database, and reads the leases of `addresses`; with
+    /// `locks`, it begins a transaction first and locks the leases of `addresses`.
     fn read<F: SharedRows>(
         &mut self,
         clients: &[F::Client],

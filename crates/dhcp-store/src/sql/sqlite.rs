@@ -21,7 +21,7 @@ const CACHE_KIB: i64 = 64 << 10;
 /// Number of cached pages while SQLite's log is lengthened: so few that the others go to the log.
 const LENGTHENING_CACHE_PAGES: i64 = 64;
 
-/// Open SQLite database file.
+/// Connection to an open SQLite database file.
 pub(super) struct Sqlite {
     connection: Connection,
     description: String,
@@ -30,7 +30,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the SQLite file of `settings`, and creates an empty one if there is none.
+    /// Opens the SQLite file of `settings`, and creates an empty file if it is missing.
     pub(super) fn open(settings: &SqlSettings) -> Result<Self, SqlError> {
         let description = settings.to_string();
         let flushing = match settings.durability {

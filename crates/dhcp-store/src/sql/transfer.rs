@@ -22,7 +22,7 @@ const REFUSALS_MAX: usize = 100;
 /// Reason why leases could not be transferred between a table and a lease file.
 #[derive(Debug)]
 pub enum TransferError {
-    /// Error of the database.
+    /// Error of the SQL database.
     Sql(SqlError),
     /// Error of writing the lease file.
     Write(std::io::Error),
@@ -48,7 +48,7 @@ impl From<SqlError> for TransferError {
     }
 }
 
-/// Returns the columns that `kea-admin lease-dump` writes: those of a table of this version.
+/// Returns the columns that `kea-admin lease-dump` writes for a table of the version in `layout`.
 fn columns<F: SqlFamily>(layout: RowLayout) -> Columns {
     match layout.schema {
         Schema::Current => newest::<F>(),
@@ -86,7 +86,7 @@ pub fn dump<F: SqlFamily>(
     Ok(loaded)
 }
 
-/// Result of an upload: leases of a lease file that the table accepted, and those that it refused.
+/// Result of an upload of a lease file: the numbers of leases that the table accepted and refused.
 #[derive(Debug)]
 pub struct UploadResult {
     /// Number of leases that were written to the table.
@@ -96,12 +96,13 @@ pub struct UploadResult {
     /// Errors for the first hundred leases that the table refused, each with the address of the
     /// lease.
     pub refusals: Vec<String>,
-    /// Report about the rows of the lease file, including those that are not leases.
+    /// Report about the rows of the lease file, including rows that are not leases.
     pub file: LoadReport,
 }
 
-/// Writes all leases of a lease file to the table, and replaces those of the same addresses. It
-/// leaves out a lease that the table refuses, and writes the others of its transaction.
+/// Writes all leases of a lease file to the table, and replaces the table's leases of the same
+/// addresses. It leaves out a lease that the table refuses, and writes the others of its
+/// transaction.
 ///
 /// # Errors
 ///

@@ -58,7 +58,7 @@ fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     })
 }
 
-/// Returns the bytes of hexadecimal `digits`; `None` if these are not pairs of digits.
+/// Returns the bytes of hexadecimal `digits`; `None` if the text is not pairs of digits.
 fn octets_of(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
     let (pairs, rest) = digits.as_deref()?.as_chunks::<2>();

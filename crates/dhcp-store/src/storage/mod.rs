@@ -1,4 +1,4 @@
-//! Files and folders as a lease store sees them: an interface so small that a power cut of the
+//! Files and folders as a store of leases sees them: an interface so small that a power cut of the
 //! machine can be simulated behind the same trait.
 //!
 //! The rules are those of POSIX, read pessimistically: written bytes are safe after
@@ -27,15 +27,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Returns the error of the operating system; so do all functions here.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
 
-    /// Opens a file for reading and writing; returns `None` if there is none.
+    /// Opens the file `path` for reading and writing; returns `None` if the file is missing.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>>;
 
-    /// Opens a file for reading only, which needs no permission to write; returns `None` if there
-    /// is none.
+    /// Opens the file `path` for reading only, which needs no permission to write; returns `None`
+    /// if the file is missing.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes the name of a file; returns `false` if there was none. A folder gets another name
-    /// instead.
+    /// Removes the name of a file; returns `false` if the file was missing. A folder gets another
+    /// name instead.
     ///
     /// # Errors
     ///
@@ -82,15 +82,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
-    /// Returns the state of the file `path`, links followed; `None` if there is none.
+    /// Returns the state of the file `path`, links followed; `None` if the file is missing.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn state(&self, path: &Path) -> io::Result<Option<FileState>>;
 
-    /// Returns the path of the file `path` with every symbolic link followed; `None` if there is no
-    /// such file.
+    /// Returns the path of the file `path` with every symbolic link followed; `None` if the file is
+    /// missing.
     ///
     /// # Errors
     ///

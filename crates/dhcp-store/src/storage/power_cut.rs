@@ -44,9 +44,9 @@ pub struct StorageFaults {
 /// State of the simulated disk that the next start finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskAfterCut {
-    /// The process died and the machine continued: all written data exists.
+    /// Disk after the death of the process, while the machine continued: all written data exists.
     ProcessDied,
-    /// The power failed: all flushed data exists, and some of the rest.
+    /// Disk after a power failure: all flushed data exists, and some of the rest.
     PowerFailed,
 }
 

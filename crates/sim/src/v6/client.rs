@@ -268,8 +268,8 @@ impl SimulatedClient6 {
         })
     }
 
-    /// Writes a message of the client about all its identity associations, or, if it gives leases
-    /// up, about those alone.
+    /// Writes a message of the client about all its identity associations; a RELEASE or DECLINE is
+    /// about those of `resources` alone.
     fn write(
         &self,
         kind: MessageType,

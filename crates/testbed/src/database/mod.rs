@@ -39,9 +39,9 @@ pub const PASSWORD: &str = "a private password";
 /// Kind of database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseEngine {
-    /// MariaDB, which speaks MySQL's protocol.
+    /// MariaDB server, with MySQL's protocol.
     MariaDb,
-    /// PostgreSQL.
+    /// PostgreSQL server.
     PostgreSql,
 }
 
@@ -64,9 +64,9 @@ impl DatabaseEngine {
 /// Settings of a private database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateDatabaseSettings {
-    /// True if commits are on the disk when the server reports them, the default of both servers.
-    /// Otherwise a commit survives only a crash of the server, which is what Kea's users usually
-    /// choose.
+    /// True if the database server has a commit on the disk before it reports the commit, which is
+    /// the default of both servers. Otherwise a commit survives only a crash of the server, which
+    /// is what Kea's users usually choose.
     pub is_durable: bool,
     /// True if the database server listens on a port of the loopback interface as well.
     pub on_loopback: bool,

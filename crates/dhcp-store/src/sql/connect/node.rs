@@ -27,7 +27,8 @@ const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name
 /// State of a Galera node that has all data of its cluster, and does not delay other nodes.
 const SYNCED: &str = "4";
 
-/// Settings with which a database server forgets commits in a power cut, each with these values.
+/// Settings with which a database server forgets commits in a power cut, each with the values that
+/// have this effect.
 const FORGETTING: [(&str, &[&str]); 6] = [
     ("innodb_flush_log_at_trx_commit", &["0", "2"]),
     ("innodb_doublewrite", &["OFF", "DETECT_ONLY"]),

@@ -81,9 +81,9 @@ pub struct HostResource {
 pub struct HostOption {
     /// Code of the host's option.
     pub code: u16,
-    /// Bytes of the host's option, if there is no text.
+    /// Bytes of the host's option; `None` if the option is text.
     pub value: Option<Vec<u8>>,
-    /// Fields of the host's option as text, separated by commas; empty if there are bytes.
+    /// Fields of the host's option as text, separated by commas; empty if the option is bytes.
     pub formatted_value: String,
     /// Name of the option space of the host's option.
     pub space: String,
@@ -124,9 +124,9 @@ impl HostTableRow {
 }
 
 impl Database {
-    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of their
-    /// numbers; other hosts may be among them. It describes rows that are not hosts in `faults` and
-    /// leaves them out.
+    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of the
+    /// hosts' numbers; `rows` may get other hosts as well. It describes rows that are not hosts in
+    /// `faults` and leaves them out.
     ///
     /// # Errors
     ///

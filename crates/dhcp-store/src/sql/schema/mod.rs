@@ -1,4 +1,5 @@
-//! Kea's tables as statements: those of Kea 2.2, which Debian 12 has, and the current ones.
+//! Kea's database tables as SQL statements: the tables of Kea 2.2, which Debian 12 has, and the
+//! current ones.
 //!
 //! The current tables are made from those of 2.2 by the same statements that upgrade a database, as
 //! in Kea. Godwit creates the tables of leases, reservations, their options and the legal log, with
@@ -13,9 +14,9 @@ use super::settings::SqlDatabaseKind;
 /// Version of Kea's database tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Schema {
-    /// Tables of Kea 2.2.
+    /// Tables as in Kea 2.2.
     Kea22,
-    /// Tables of Kea 3.3.
+    /// Tables as in Kea 3.3.
     #[default]
     Current,
 }
@@ -69,7 +70,7 @@ impl Schema {
     }
 
     /// Returns the statements that create the tables of this version in an empty database; `None`
-    /// if there is no such version for `backend`.
+    /// if this version does not exist for `backend`.
     #[must_use]
     pub fn statements(self, backend: SqlDatabaseKind) -> Option<Vec<&'static str>> {
         let (older, newer) = match (backend, self) {

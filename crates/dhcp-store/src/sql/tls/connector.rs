@@ -32,7 +32,7 @@ pub(in crate::sql) struct Handshake {
     host: ServerName<'static>,
 }
 
-/// Encrypted stream to a PostgreSQL server.
+/// Stream with TLS to a PostgreSQL server.
 pub(in crate::sql) struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S> MakeTlsConnect<S> for Connector
