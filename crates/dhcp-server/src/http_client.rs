@@ -29,7 +29,7 @@ const READ_BYTES: usize = 8 << 10;
 pub struct CommandRequest {
     /// Name or address of the server's host.
     pub host: String,
-    /// TCP port of the server.
+    /// TCP port of the server's control socket.
     pub port: u16,
     /// Path of the request's URL, which begins with a slash.
     pub path: String,
@@ -74,7 +74,7 @@ pub enum CommandFailure {
     Failed(String),
 }
 
-/// Sends `request` and waits for its answer.
+/// Sends the control command `request` to its server and waits for the answer.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, Command
     })
 }
 
-/// Connects to the server, sends `request` and returns the answer.
+/// Connects to the server of `request`, sends the command and returns the answer.
 async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     let authority = format!("{}:{}", request.host, request.port);
     let stream = TcpStream::connect((request.host.as_str(), request.port))

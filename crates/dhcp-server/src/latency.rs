@@ -116,7 +116,7 @@ impl Stopwatch {
         Self { waiting: Vec::with_capacity(WAITING_MAX), latencies, last_ns: 0 }
     }
 
-    /// Records that a reply to `request` has just been sent.
+    /// Records that a reply to the DHCP request `request` has just been sent.
     pub(crate) fn note(&mut self, request: MeasuredRequest) {
         if self.waiting.len() == WAITING_MAX {
             // The times are too short by less than a batch, which is better than growing.
@@ -125,7 +125,8 @@ impl Stopwatch {
         self.waiting.push(request);
     }
 
-    /// Uses the reading `now_ns` of the monotonic clock as the end of all recorded replies.
+    /// Uses the reading `now_ns` of the monotonic clock as the time at which the kernel accepted
+    /// all recorded replies.
     pub(crate) fn settle(&mut self, now_ns: u64) {
         self.last_ns = now_ns;
         for request in self.waiting.drain(..) {

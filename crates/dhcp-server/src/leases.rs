@@ -33,7 +33,7 @@ use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
 /// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
-/// least time between endless attempts to reconnect.
+/// minimum time between attempts without limit to reconnect to the lease database.
 const RETRY_MS: u32 = 1_000;
 /// Minimum step of the wall clock that is logged, in seconds.
 const LOGGED_STEP_S: u64 = 60;
@@ -142,8 +142,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         has_given_up
     }
 
-    /// Logs steps of the wall clock, and has the lease file rewritten if they have moved times of
-    /// leases.
+    /// Logs steps of the wall clock, and requests that the lease file is rewritten if the steps
+    /// have moved times of leases.
     pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
         for ClockStep { by_s, leases } in table.take_clock_steps() {
             if by_s.unsigned_abs() >= LOGGED_STEP_S {

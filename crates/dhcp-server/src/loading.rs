@@ -175,7 +175,8 @@ impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     }
 }
 
-/// Checks the relay information of `lease`; returns true if it was in an older form.
+/// Checks the relay information of the loaded lease `lease`; returns true if it was in an older
+/// form.
 fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {

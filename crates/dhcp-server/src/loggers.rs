@@ -1,8 +1,8 @@
 //! Names of loggers, below the root logger of the server.
 
-/// Logger of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
+/// Name of the logger of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
 pub(crate) const DAEMON: &str = "daemon";
-/// Logger of leases and their files.
+/// Name of the logger of leases and their files.
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
 
 /// Topic of log lines about single DHCP messages, each with a logger of its own.

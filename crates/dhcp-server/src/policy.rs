@@ -82,8 +82,8 @@ pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> Se
     }
 }
 
-/// Returns the files that a server with the configuration file `configuration` has regardless of
-/// the file's content.
+/// Returns the files that a server has by its configuration file's name `configuration`, regardless
+/// of the content, each with its purpose.
 fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     let absolute = std::path::absolute(configuration).unwrap_or_default();
     let pid_files =

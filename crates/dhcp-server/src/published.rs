@@ -30,7 +30,7 @@ impl<T> PublishedValue<T> {
         }
     }
 
-    /// Returns the current value, which shard number `shard` uses from now on.
+    /// Returns the current published value, which shard number `shard` uses from now on.
     pub(crate) fn use_current(&self, shard: usize) -> VersionedValue<T> {
         let (value, version) = self.current();
         self.used[shard].store(version, Ordering::Release);

@@ -49,7 +49,7 @@ impl FileIncludeResolver {
     }
 }
 
-/// Part of a configuration that must be valid.
+/// Part of a server's configuration that must be valid for the server to use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequiredValidity {
     /// Validity of the whole configuration.
@@ -60,12 +60,13 @@ pub enum RequiredValidity {
     WhatIsRight,
 }
 
-/// Terms on which a configuration is read.
+/// Options for reading a server's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConfigurationReadOptions {
-    /// Part of the configuration that must be valid.
+    /// Part of the configuration that must be valid, else it is refused.
     pub extent: RequiredValidity,
-    /// True with Kea's flag `-X`: violations of Kea 3's security rules are warnings.
+    /// True if the server was started with Kea's flag `-X`: violations of Kea 3's security rules
+    /// are warnings.
     pub is_unrestricted: bool,
 }
 
@@ -78,7 +79,7 @@ impl ConfigurationReadOptions {
     }
 }
 
-/// Reads and checks the configuration of a DHCPv4 server in `path`.
+/// Reads and checks the configuration file `path` of a DHCPv4 server.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ pub fn read_dhcp4(
     read(path, |name, text| parse_dhcp4(name, text, path, terms))
 }
 
-/// Reads and checks the configuration of a DHCPv6 server in `path`.
+/// Reads and checks the configuration file `path` of a DHCPv6 server.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 /// Settings of the daemon from its command line.
 #[derive(Clone, Debug)]
 pub struct DaemonSettings {
-    /// Path of the configuration file.
+    /// Path of the server's configuration file.
     pub configuration: PathBuf,
     /// UDP port that the server listens at (67, for DHCPv6 547).
     pub port: u16,
@@ -51,7 +51,7 @@ pub struct DaemonSettings {
     pub to_source: bool,
     /// True if the server logs its counters every ten seconds.
     pub is_verbose: bool,
-    /// Terms on which the server reads configurations.
+    /// Options with which the server reads configurations.
     pub terms: ConfigurationReadOptions,
     /// True in repair mode (Kea's `-R`): the server answers no client, ends no lease, and loads
     /// leases without checks.
@@ -78,7 +78,7 @@ const IN_FLIGHT_CAPACITY: usize = 16_384;
 /// Maximum number of threads that serve clients (shards), independent of the number of processors.
 const SHARDS_MAX: u16 = 1_024;
 
-/// Serves DHCPv4 until SIGTERM or SIGINT.
+/// Runs the DHCPv4 server by `settings` until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn run_dhcp4(settings: &DaemonSettings) -> Result<(), ServerError> {
     run::<V4>(settings)
 }
 
-/// Serves DHCPv6 until SIGTERM or SIGINT.
+/// Runs the DHCPv6 server by `settings` until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///

@@ -76,7 +76,7 @@ pub(crate) struct ShardThread<P: DaemonFamily, S> {
     pub(crate) recorder: NoticeRecorder,
 }
 
-/// Receive buffers and times of a shard's loop.
+/// State of a shard's loop: its receive buffers and the times of its tasks.
 struct ShardLoopState {
     datagrams: RecvBatch,
     packets: PacketRecvBatch,
@@ -312,8 +312,8 @@ impl ShardLoopState {
         SocketReadResult { messages, is_more: self.datagrams.is_full() }
     }
 
-    /// Reads the time at which a batch was received. The shard will drop messages that arrived more
-    /// than `patience_ns` earlier.
+    /// Returns the time at which the shard received a batch, read from the clock. The shard will
+    /// drop messages that arrived more than `patience_ns` earlier.
     fn begin_batch<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         patience_ns: Option<u64>,

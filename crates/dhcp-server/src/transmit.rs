@@ -32,7 +32,8 @@ const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
 /// Hardware address of Ethernet broadcasts.
 const EVERYONE: [u8; 6] = [0xff; 6];
 
-/// Source of replies, and destinations other than the standard ones, for tests and labs.
+/// Addressing of replies: their source, and destinations other than the standard ones, for tests
+/// and labs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addressing {
     /// UDP port from which the server sends replies.
@@ -52,11 +53,13 @@ enum Batch {
     Packet(PacketSendBatch),
 }
 
-/// Transmit batches of a shard's listeners; they stay when other listeners open and close.
+/// Batches of replies of a shard's listeners; a listener's batch stays when other listeners open
+/// and close.
 pub(crate) struct Batches {
     /// Batches of replies with the listeners' numbers, in the order of the listeners.
     batches: Vec<(u16, Batch)>,
-    /// One slot for a reply that is longer than the others; allocated for the first such reply.
+    /// Batch with one slot for a reply that is longer than the others; allocated for the first such
+    /// reply.
     long: Option<Batch>,
     segmentation: bool,
 }
@@ -67,7 +70,7 @@ impl Batches {
         Self { batches: Vec::new(), long: None, segmentation }
     }
 
-    /// Returns true if equal replies to one relay are joined.
+    /// Returns true if the batches join equal replies to one relay.
     pub(crate) const fn segmentation(&self) -> bool {
         self.segmentation
     }
@@ -149,7 +152,7 @@ impl Batch {
     }
 }
 
-/// Parts of a message's ingress that choose the route of its reply.
+/// Route of a message, from its ingress, by which its reply leaves.
 #[derive(Clone, Copy)]
 struct ReplyRoute {
     listener_id: u16,
@@ -196,8 +199,8 @@ impl<'d> ReplyTransmitter<'d> {
         self.recorder.set_topic_levels(log::topic_levels());
     }
 
-    /// Uses the reading `now` of the clocks as the time at which the kernel accepted the flushed
-    /// replies.
+    /// Sets the time at which the kernel accepted the flushed replies to the reading `now` of the
+    /// clocks.
     pub(crate) fn settle(&mut self, now: Now) {
         self.stopwatch.settle(now.mono_ns);
         self.recorder.set_time(now.wall_us);
@@ -311,8 +314,8 @@ impl<'d> ReplyTransmitter<'d> {
         Some(batch)
     }
 
-    /// Returns true if a packet socket reaches the interface of `ingress`; the one that received
-    /// the message may have been closed.
+    /// Returns true if an open packet socket reaches the interface of `ingress`; the socket that
+    /// received the message may have been closed.
     fn has_packet_listener(&self, ingress: v4::Ingress) -> bool {
         ingress.interface != 0
             && self.listener_index(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()

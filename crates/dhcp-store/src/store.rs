@@ -55,18 +55,18 @@ pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
         0
     }
 
-    /// Returns true if a reply must not leave; see [`LeaseStore::is_refused`].
+    /// Returns true if the reply `_reply` must not leave; see [`LeaseStore::is_refused`].
     fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// Returns true if a reply is refused because the store has no room for its lease; see
-    /// [`LeaseStore::is_refused_for_data`].
+    /// Returns true if the reply `_reply` is refused because the store has no room for its lease;
+    /// see [`LeaseStore::is_refused_for_data`].
     fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// True if leases end in the table alone once logging has failed.
+    /// True if expired leases end in the lease table alone once logging has failed.
     const SWEEPS_UNLOGGED: bool;
 }
 
@@ -92,7 +92,7 @@ pub struct LoggedStore<F: LeaseFileFamily, J> {
 }
 
 impl<F: LeaseFileFamily> MemfileStore<F> {
-    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`.
+    /// Creates the handle on the leases of `table` for the shard that `log` belongs to.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
         Self::with_journal(table, log, FileJournal)
@@ -100,8 +100,8 @@ impl<F: LeaseFileFamily> MemfileStore<F> {
 }
 
 impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
-    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`, with
-    /// `journal`.
+    /// Creates the handle on the leases of `table` for the shard that `log` belongs to, with the
+    /// journal `journal`.
     #[must_use]
     pub fn with_journal(table: Arc<LeaseTable<F>>, log: ShardLog, journal: J) -> Self {
         Self { shard: TableShard::new(table), log, journal }

@@ -49,7 +49,7 @@ impl<P: SimulatedProtocol> Default for Checker<P> {
 }
 
 impl<P: SimulatedProtocol> Checker<P> {
-    /// Checks a lease that the server acknowledges at `now_s`.
+    /// Checks that a lease that the server acknowledges at `now_s` belongs to no other client.
     pub fn on_ack(&mut self, acknowledgment: Acknowledgment<P::Address>, now_s: u64) {
         self.acknowledged += 1;
         let Acknowledgment { owner, address, lifetime_s } = acknowledgment;
@@ -81,7 +81,7 @@ impl<P: SimulatedProtocol> Checker<P> {
     }
 
     /// Checks, after the server has stopped and lost all state but `disk`, that the disk has every
-    /// lease that it acknowledged.
+    /// lease that the server acknowledged.
     pub(crate) fn on_crash(&mut self, disk: &Disk<P>, now_s: u64) {
         self.commits.clear();
         let mut missing = Vec::new();

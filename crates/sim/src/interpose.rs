@@ -39,13 +39,13 @@ pub struct InterposerState<P: SimulatedProtocol, S> {
     pub due_messages: Vec<DueMessage<P>>,
     /// Source of the random choice of the messages that run early.
     pub random: Random,
-    /// List to which the shards' actions are added.
+    /// List to which the actions of the shards are added.
     pub actions: ShardActionLog<P>,
     /// Number of DHCP messages that ran inside another one's transaction.
     pub interposed: u64,
 }
 
-/// Store that lets other shards run before each fetch and commit.
+/// Store of a shard that lets other shards run before each fetch and commit.
 #[derive(Debug)]
 pub struct Interposed<P: SimulatedProtocol, S> {
     inner: S,
@@ -65,7 +65,7 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
         }
     }
 
-    /// Returns, at random, a due message of a shard that is not running.
+    /// Returns, at random, a due DHCP message of a shard that is not running, with its shard.
     fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut interposer = self.interposer.borrow_mut();
         if interposer.due_messages.is_empty() || interposer.random.chance(1, 2) {

@@ -14,9 +14,9 @@ pub struct DhcpSimulationSettings {
     pub clients: usize,
     /// Number of addresses in the server's pool, fewer or more than clients.
     pub pool_size: u32,
-    /// Lifetime of a lease, in seconds.
+    /// Lifetime of the server's leases, in seconds.
     pub lifetime_s: u32,
-    /// Time for which an offer holds its address, in milliseconds.
+    /// Time for which an offer of the server holds its address, in milliseconds.
     pub hold_ms: u32,
     /// Number of lost datagrams in a thousand, in each direction.
     pub loss_permille: u64,

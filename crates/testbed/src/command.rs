@@ -20,7 +20,7 @@ pub struct CommandLine {
 const LAST_LINES: usize = 4;
 
 impl CommandLine {
-    /// Returns the command `program` without arguments.
+    /// Returns the command line of the program `program` without arguments.
     pub fn new(program: impl Into<String>) -> Self {
         Self { words: vec![program.into()], environment: Vec::new() }
     }

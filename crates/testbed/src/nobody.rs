@@ -1,4 +1,4 @@
-//! Programs without privileges: they run as `nobody` if the caller is root.
+//! Programs without privileges, which run as the user `nobody` if the caller is root.
 //!
 //! To have read: setpriv(1).
 

@@ -6,8 +6,8 @@ use counters::{
     ProcessStat, TICKS_PER_S, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
 };
 
-/// Returns the text of a file of `/proc` or `/sys`; empty if it does not exist (a process that has
-/// ended).
+/// Returns the text of the file `path` of `/proc` or `/sys`; empty if the file does not exist (a
+/// process that has ended).
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
@@ -41,8 +41,7 @@ pub fn is_port_taken(port: u16) -> bool {
     })
 }
 
-/// Returns the port of the local address in a row of the kernel's tables of sockets
-/// (proc_pid_net(5)).
+/// Returns the local port in a row of the kernel's tables of sockets (proc_pid_net(5)).
 #[must_use]
 pub fn local_port(row: &str) -> Option<u16> {
     let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
@@ -92,7 +91,7 @@ pub fn processor_ns(pid: u32) -> u64 {
     exact_ns.max(ticks * (1_000_000_000 / TICKS_PER_S))
 }
 
-/// Returns the numbers of the threads of process `pid`, also if the kernel does not count their
+/// Returns the numbers of the threads of process `pid`, even if the kernel does not count their
 /// times.
 #[must_use]
 pub fn threads(pid: u32) -> Vec<u32> {

@@ -14,7 +14,7 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::topology::allowed_cpus;
 
-/// Interval at which a waiting loop checks whether a child has ended.
+/// Interval at which a waiting loop checks if a child process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Running child process of the lab. Dropping it kills its whole process group.
@@ -27,7 +27,7 @@ pub struct ChildProcess {
     name: String,
     stderr: PathBuf,
     status: Option<ExitStatus>,
-    /// True if the child runs for as long as its standard input is open.
+    /// True if the child process runs for as long as its standard input is open.
     ends_with_stdin: bool,
 }
 

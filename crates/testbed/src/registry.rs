@@ -53,7 +53,7 @@ pub struct RegisteredRun {
     resources: Vec<CreatedResource>,
 }
 
-/// Result of [`Registry::clean`].
+/// Result of [`Registry::clean`]: the leftovers of dead runs, and the living runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleaningResult {
     /// Lines about the resources of dead runs that were removed, one each.
@@ -248,9 +248,9 @@ impl Registry {
     }
 }
 
-/// Returns true if the run `pid` with the file `file` is alive; if not, takes the lock of the file.
-/// A child that a killed run has just forked holds the lock until it executes its program, so that
-/// the lock of a process that no longer exists is waited for.
+/// Returns true if the run of process `pid` with the register's file `file` is alive; if not, takes
+/// the lock of the file. A child that a killed run has just forked holds the lock until it executes
+/// its program, so that the lock of a process that no longer exists is waited for.
 fn is_run_alive(pid: u32, file: &File, mut pause: impl FnMut()) -> bool {
     let until = Instant::now() + FORK_PATIENCE;
     while file.try_lock().is_err() {

@@ -69,8 +69,8 @@ pub enum MeasurementTopology {
         /// Hardware address of the server's veth end.
         server_mac: String,
     },
-    /// Network of this machine, unchanged, with a server somewhere on it that the lab did not
-    /// start.
+    /// Network of this machine, unchanged, with a server somewhere on the network that the lab did
+    /// not start.
     Network {
         /// Name of the interface that has the generator's address.
         interface: String,
@@ -284,7 +284,7 @@ fn cpu_mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
-/// Returns the length of a prefix that contains only `address`.
+/// Returns the length in bits of a prefix that contains only `address`.
 const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }

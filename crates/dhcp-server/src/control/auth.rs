@@ -51,8 +51,8 @@ impl HttpCredentials {
         format!("Basic realm=\"{escaped}\"")
     }
 
-    /// Returns true if the value of an `Authorization` header is that of a known client. As in Kea,
-    /// every request is admitted if no clients are configured.
+    /// Returns true if the value of an `Authorization` header has the credentials of a known
+    /// client. As in Kea, every request is admitted if no clients are configured.
     pub(super) fn admits(&self, authorization: Option<&[u8]>) -> bool {
         if self.credentials.is_empty() {
             return true;

@@ -132,7 +132,7 @@ impl ControlConnectionProgress {
         self.evicted.notify_one();
     }
 
-    /// Waits until [`ControlConnectionProgress::evict`] has been called.
+    /// Waits until [`ControlConnectionProgress::evict`] requests that this connection closes.
     pub(super) async fn wait_for_eviction(&self) {
         self.evicted.notified().await;
     }

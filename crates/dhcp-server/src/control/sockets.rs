@@ -1,4 +1,4 @@
-//! Open control sockets, and their adaptation to changes of the configuration.
+//! Set of open control sockets, and its adaptation to changes of the configuration.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

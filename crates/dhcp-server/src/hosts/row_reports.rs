@@ -35,7 +35,7 @@ pub(super) struct RowReports {
 }
 
 impl RowReports {
-    /// Creates an empty set of reports that counts in `counts`.
+    /// Creates an empty set of reports about ignored rows, which counts in `counts`.
     pub(super) fn new(counts: Arc<HostRowCounts>) -> Self {
         Self { counts, reported: BTreeSet::new() }
     }

@@ -1,4 +1,4 @@
-//! Leases in an SQL database: connecting, loading, and the thread that writes.
+//! Lease backend in an SQL database: connecting, loading, and the thread that writes leases.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ const fn ssl_mode(mode: dhcp_config::SslMode) -> DatabaseSslMode {
     }
 }
 
-/// Returns the socket that a MySQL client would use for `database`, if `path` exists.
+/// Returns the path of the socket that a MySQL client would use for `database`, if `path` exists.
 fn socket(database: &SqlDatabase, path: &Path) -> Option<PathBuf> {
     let is_meant =
         database.kind == SqlKind::Mysql && database.host == LOCALHOST && database.port.is_none();

@@ -1,5 +1,6 @@
-//! Times of checks of the machine's interfaces: after the kernel reports a change of interfaces or
-//! addresses, after a reload of the configuration, and while failed sockets have tries left.
+//! Schedule of the checks of the machine's interfaces for listeners: after the kernel reports a
+//! change of interfaces or addresses, after a reload of the configuration, and while failed sockets
+//! have tries left.
 
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl ListenerManager {
         &self.reported_problems
     }
 
-    /// Returns true if listeners that are not open will be tried again.
+    /// Returns true if the server will try again to open listeners that are not open.
     pub(crate) const fn is_retrying(&self) -> bool {
         self.due_ns.is_some()
     }
@@ -124,7 +125,7 @@ impl ListenerManager {
         &self.machine
     }
 
-    /// Returns true if a listener reaches interface `index`.
+    /// Returns true if an open listener reaches interface `index`.
     pub(crate) fn serves(&self, index: u32) -> bool {
         self.registry.reaches(index)
     }

@@ -207,8 +207,8 @@ impl ShardListener {
         }
     }
 
-    /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
-    /// every socket of the port a copy: one datagram is served once.
+    /// Returns true if the socket of `role` serves the datagram from `source`, of which the kernel
+    /// gave every socket of the port a copy: one datagram is served once.
     pub(crate) fn takes_copy(&self, role: ListenerSocketRole, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());
@@ -225,7 +225,7 @@ pub(crate) struct ListenerSet {
     /// Addresses that the server answers from, by interface index, ascending.
     addresses: Vec<(u32, Ipv4Addr)>,
     /// True if replies to relay agents leave by the interface that the routing table chooses, not
-    /// by that of the request (Kea's `outbound-interface`).
+    /// by the interface of the request (Kea's `outbound-interface`).
     pub(crate) is_routed: bool,
 }
 

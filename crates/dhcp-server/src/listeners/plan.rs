@@ -200,8 +200,8 @@ impl ListenerPlan {
     }
 }
 
-/// Returns for each interface with an IPv4 address the one by which clients know the server: the
-/// first that the configuration names, else the interface's first.
+/// Returns for each interface with an IPv4 address the address by which clients know the server:
+/// the first that the configuration names, else the interface's first.
 fn answer_from(settings: &ListenerSettings, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
         settings.entries.iter().find_map(|(name, address)| match address {

@@ -36,8 +36,8 @@ const PATIENCE_STANDING_NS: u64 = 2 * STANDING_WAIT_NS;
 /// clients come again after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915
 /// section 7.6).
 const PATIENCE_NS: u64 = 3_000 * NS_PER_MS;
-/// Kernel memory in bytes for a message of 200 to 600 bytes that came over a veth pair. Interfaces
-/// whose drivers receive into pages take more.
+/// Kernel memory in bytes that a waiting message takes, for one of 200 to 600 bytes that came over
+/// a veth pair. Interfaces whose drivers receive into pages take more.
 const MESSAGE_BYTES: u64 = 1_280;
 /// Interval in nanoseconds between checks of a receive queue that no read empties.
 const LOOK_NS: u64 = 100 * NS_PER_MS;

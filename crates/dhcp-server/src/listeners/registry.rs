@@ -20,7 +20,7 @@ use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 /// Size of a listener socket's send buffer for replies, in bytes of kernel memory.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
-/// Key that spreads clients over the sockets of a port, and the test for messages that begin an
+/// Key that spreads clients over the sockets of a UDP port, and the test for messages that begin an
 /// exchange.
 pub(crate) type Steering = (SteeringKey<'static>, ExchangeStartTest);
 
@@ -28,16 +28,16 @@ pub(crate) type Steering = (SteeringKey<'static>, ExchangeStartTest);
 /// first.
 type Pair = (ListenerSocket, Option<ListenerSocket>);
 
-/// Options of the sockets of all listeners.
+/// Options of the sockets of all listeners of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenerSocketOptions {
     /// UDP port at which the server listens.
     pub(crate) port: u16,
     /// Number of the server's shards.
     pub(crate) shards: u16,
-    /// Rule that spreads clients over the shards.
+    /// Rule that spreads the messages of clients over the shards.
     pub(crate) steering: Steering,
-    /// True to accept datagrams that the kernel has joined (`UDP_GRO`).
+    /// True if UDP sockets accept datagrams that the kernel has joined (`UDP_GRO`).
     pub(crate) coalesce: bool,
     /// Size of each socket's receive queue in bytes of kernel memory.
     pub(crate) receive_buffer_bytes: usize,
@@ -46,7 +46,7 @@ pub(crate) struct ListenerSocketOptions {
 /// Result of opening the listeners of a plan.
 #[derive(Debug, Default)]
 pub(super) struct ListenerOpeningResult {
-    /// Endpoints that were closed before and are open now.
+    /// Endpoints of listeners that were closed before and are open now.
     pub(super) opened: Vec<ListenerEndpoint>,
     /// Endpoints whose address the kernel does not let any socket use yet (duplicate address
     /// detection).
@@ -216,11 +216,11 @@ impl ListenerRegistry {
         }
     }
 
-    /// Divides messages between packet sockets and UDP sockets. Where there are packet sockets,
-    /// they get broadcasts and unicast messages that a client, not a relay agent, sent to an own
-    /// address. Of the other broadcasts, one shard gets each. On a device where the kernel refuses
-    /// a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all unicast messages. Returns
-    /// the errors.
+    /// Divides messages between the listeners' packet sockets and UDP sockets by filters. Where
+    /// there are packet sockets, they get broadcasts and unicast messages that a client, not a
+    /// relay agent, sent to an own address. Of the other broadcasts, one shard gets each. On a
+    /// device where the kernel refuses a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep
+    /// all unicast messages. Returns the errors.
     fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
         let mut problems = Vec::new();
         let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();

@@ -29,7 +29,7 @@ impl LogTopicLevels {
         Self(self.0 & !(0xff << shift) | octet << shift)
     }
 
-    /// Returns true if a logger takes any topic.
+    /// Returns true if a logger takes any topic of lines about single DHCP messages.
     pub(crate) const fn is_any(self) -> bool {
         self.0 != 0
     }

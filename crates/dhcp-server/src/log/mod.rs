@@ -77,7 +77,7 @@ struct Log {
     /// Name of the server's family, `dhcp4` or `dhcp6`.
     family: &'static str,
     routes: RwLock<Arc<Routes>>,
-    /// True if `routes` come from configured loggers.
+    /// True if `routes` come from loggers of the server's configuration.
     is_configured: AtomicBool,
     queue: SyncSender<LogWriterItem>,
     /// Log messages from before the loggers were configured; `None` after that.
@@ -113,7 +113,7 @@ pub(crate) fn configure(loggers: &[Logger]) {
     }
 }
 
-/// Returns true if the configuration has loggers.
+/// Returns true if the server's configuration has loggers.
 pub(crate) fn is_configured() -> bool {
     LOG.get().is_some_and(|log| log.is_configured.load(Ordering::Relaxed))
 }
@@ -124,7 +124,7 @@ pub(crate) fn topic_levels() -> LogTopicLevels {
     LogTopicLevels::from_bits(TOPIC_LEVELS.load(Ordering::Relaxed))
 }
 
-/// Logs a problem of a configuration, in one record.
+/// Logs a problem of a configuration, in one log message.
 pub(crate) fn problem(problem: &ConfigProblem) {
     let (id, line) = (problem.identifier(), problem.line());
     match problem.severity {
@@ -133,8 +133,8 @@ pub(crate) fn problem(problem: &ConfigProblem) {
     }
 }
 
-/// Lowers the priority of the calling thread below that of threads for packets; `what` describes
-/// the thread in the warning.
+/// Lowers the priority of the calling thread below that of threads that serve clients; `what`
+/// describes the thread in the warning.
 pub(crate) fn give_way(what: &str) {
     if let Err(cause) = netio::thread::give_way() {
         tracing::warn!(
@@ -153,7 +153,7 @@ pub(crate) fn flush() {
 }
 
 impl Log {
-    /// Creates a log and its writer's thread, which ends with the log.
+    /// Creates a log for `family` and the thread that writes it, which ends with the log.
     fn new(family: &'static str, capacity: usize) -> (Self, thread::JoinHandle<()>) {
         let (queue, messages) = sync_channel(capacity);
         let dropped = Arc::<AtomicU64>::default();
@@ -183,7 +183,7 @@ impl Log {
         }
     }
 
-    /// Keeps `record` for loggers that are not configured yet.
+    /// Keeps the log message `record` for loggers that are not configured yet.
     fn keep_early(&self, target: &'static str, level: Level, record: &LogRecord) {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(records) = early.as_mut().filter(|records| records.len() < QUEUE_CAPACITY / 2) {

@@ -17,7 +17,7 @@ const TRACE_FROM: u8 = 50;
 #[derive(Debug)]
 pub(super) struct Routes {
     family: &'static str,
-    /// Loggers by name; longer names first, the root logger last.
+    /// Routes of the loggers by name; longer names first, the root logger last.
     routes: Vec<LoggerRoute>,
 }
 
@@ -58,8 +58,8 @@ fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
 }
 
 impl Routes {
-    /// Creates the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A logger without
-    /// outputs has those of the root logger, whose default is standard error.
+    /// Creates the routes of the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A
+    /// logger without outputs has those of the root logger, whose default is standard error.
     pub(super) fn new(family: &'static str, loggers: &[Logger]) -> Self {
         let mut sinks: Vec<Arc<LogSink>> = Vec::new();
         let mut shared = |output: &LogOutput| {

@@ -1,4 +1,4 @@
-//! Outputs of log lines: a stream, the system log, or a file that is rotated.
+//! Sinks of log lines: a stream, the system log, or a file that is rotated.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

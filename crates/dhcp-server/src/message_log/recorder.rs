@@ -189,7 +189,7 @@ impl NoticeRecorder {
         self.mailbox.lock().names = names;
     }
 
-    /// Records notices that `topic_levels` takes from now on.
+    /// Sets the topics of which the shard records notices from now on.
     pub(crate) const fn set_topic_levels(&mut self, topic_levels: LogTopicLevels) {
         self.topic_levels = topic_levels;
     }
@@ -199,7 +199,7 @@ impl NoticeRecorder {
         self.wall_us = wall_us;
     }
 
-    /// Returns true if a logger takes any notice.
+    /// Returns true if a logger takes any notice of this shard.
     pub(crate) const fn is_enabled(&self) -> bool {
         self.topic_levels.is_any()
     }

@@ -55,7 +55,7 @@ impl MessageLog {
         Ok(())
     }
 
-    /// Ends the thread after it has logged all notices. Shards must have ended.
+    /// Ends the thread of the message log after it has logged all notices. Shards must have ended.
     pub(crate) fn stop(self) {
         if let Some(thread) = self.thread {
             self.signal.notify_end();

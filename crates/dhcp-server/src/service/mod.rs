@@ -39,10 +39,10 @@ pub(crate) trait DaemonFamily:
 {
     /// Name of the family's daemon, for log lines and its threads.
     const NAME: &'static str;
-    /// Kea's name of a lease file that the configuration does not name.
+    /// File name that Kea gives to a lease file that the configuration does not name.
     const LEASE_FILE: &'static str;
-    /// Rule that spreads the datagrams of a port over the shards' sockets, by client where the
-    /// message shows it.
+    /// Rule that spreads the datagrams of a UDP port over the shards' sockets, by client where the
+    /// message shows the client.
     const STEERING: Steering;
     /// Checked configuration of the family's server.
     type Config;
@@ -56,8 +56,8 @@ pub(crate) trait DaemonFamily:
         terms: ConfigurationReadOptions,
     ) -> Result<CheckedConfig<Self::Config>, ServerError>;
 
-    /// Checks the configuration `text` for a server whose configuration file is `configuration`.
-    /// Problems name the text `name`.
+    /// Checks the configuration `text` of the family's server, whose configuration file is
+    /// `configuration`. Problems name the text `name`.
     fn parse_text(
         name: &str,
         text: &str,
@@ -89,8 +89,8 @@ pub(crate) trait DaemonFamily:
     /// Family whose columns of hosts in databases the server reads.
     const HOST_FAMILY: HostFamily;
 
-    /// Reads a reservation outside of a configuration, a JSON map; `definitions` is the list
-    /// `option-def`. Returns it with the warnings about it.
+    /// Reads the reservation `host`, a JSON map outside of a configuration; `definitions` is the
+    /// list `option-def`. Returns it with the warnings about it.
     fn read_host(
         definitions: &str,
         host: &str,
@@ -103,7 +103,8 @@ pub(crate) trait DaemonFamily:
     /// Returns summaries of the subnets of `config`, in its order.
     fn outlines(config: &Self::Config) -> Vec<SubnetSummary>;
 
-    /// Returns the `id` of the subnet for a message with the origin `selector`.
+    /// Returns the `id` of the subnet that serves a message with the origin `selector`; `None` if
+    /// no subnet does.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
     /// Returns the lease of `kind` at `ip` in `table`, with any length of a prefix.
@@ -116,7 +117,7 @@ pub(crate) trait DaemonFamily:
     /// Returns the last resource (address or prefix) at `ip` in the order of lists.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
-    /// Returns true if leases of `kind` are of prefixes.
+    /// Returns true if leases of `kind` are of delegated prefixes.
     fn counts_prefixes(kind: <Self as TableFamily>::Kind) -> bool;
 
     /// Returns the number of subnets that `snapshot` serves.

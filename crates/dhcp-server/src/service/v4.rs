@@ -22,7 +22,7 @@ use crate::listeners::{
 };
 use crate::reload::{ConfigurationReadOptions, parse_dhcp4, read_dhcp4};
 
-/// Number of bytes of a DHCPv4 message before the last four of an Ethernet `chaddr`.
+/// Offset of the last four bytes of an Ethernet `chaddr` in a DHCPv4 message, in bytes.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
 
 /// Offset of `giaddr` in a DHCPv4 message, in bytes.

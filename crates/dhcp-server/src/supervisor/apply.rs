@@ -70,7 +70,7 @@ pub(super) fn new_problems<'n>(
 }
 
 impl<P: DaemonFamily> Supervisor<P> {
-    /// Reads the configuration file again after a signal; on any problem the old configuration
+    /// Reads the configuration file again after a signal; on any problem the configuration in force
     /// stays.
     pub(super) fn reload_after_signal(&mut self) {
         let Err(failure) = self.read_again() else { return };

@@ -1,4 +1,4 @@
-//! Sums of the counters of the shards and the lease table.
+//! Sums of the server's counters over the shards and the lease table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl<P: DaemonFamily> Clone for CounterSources<P> {
 }
 
 impl<P: DaemonFamily> CounterSources<P> {
-    /// Returns the size of the lease file in bytes; `None` without one.
+    /// Returns the size of the lease file in bytes; `None` if the server has no lease file.
     pub(super) fn lease_file_bytes(&self) -> Option<u64> {
         self.lease_file.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
@@ -132,8 +132,8 @@ impl<P: DaemonFamily> CounterSources<P> {
         })
     }
 
-    /// Returns the counts of unanswered messages by reason, summed over the shards, which all have
-    /// the same reasons.
+    /// Returns the counts of messages that the server did not answer, by drop reason, summed over
+    /// the shards, which all have the same reasons.
     fn drops(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.drops()))
     }

@@ -24,7 +24,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// Reads the failures from the counts of a subnet.
+    /// Reads the failures to get a lease from the counts of a subnet.
     fn from_counts(subnet: &SubnetCounts) -> Self {
         let count = |end: &str| {
             let mut counts = subnet.events.iter().filter(|(name, _)| {
@@ -61,8 +61,8 @@ pub(super) struct ExhaustedSubnet<'o> {
 }
 
 impl ExhaustionLog {
-    /// Returns the subnets with failed messages since the last call, with their counts. `outlines`
-    /// are the subnets by `id`.
+    /// Returns the subnets whose clients failed to get a lease since the last call, with the
+    /// numbers of such messages. `outlines` are the subnets by `id`.
     pub(super) fn new_failures<'o>(
         &mut self,
         subnets: &[SubnetCounts],

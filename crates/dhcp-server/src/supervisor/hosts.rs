@@ -74,7 +74,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         })
     }
 
-    /// Reads a reservation in a configuration without any other.
+    /// Reads the reservation `host_document` in a configuration without any other reservation.
     fn read_alone(&self, subnet_id: u32, host_document: &Value) -> Option<(HostOf<P>, Value)> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(host_document.clone());

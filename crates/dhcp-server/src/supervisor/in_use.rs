@@ -108,7 +108,7 @@ impl FilesInUse {
     }
 }
 
-/// Returns true if `path` is `used` or has its name with a suffix.
+/// Returns true if `path` is the file `used` or has its name with a suffix.
 fn is_or_belongs_to(path: &Path, used: &Path) -> bool {
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));

@@ -56,7 +56,7 @@ impl<P: DaemonFamily> Administration<P> {
         }
     }
 
-    /// Reclaims every expired lease; deletes the reclaimed ones if `and_removes`.
+    /// Reclaims every expired lease of the server; deletes the reclaimed ones if `and_removes`.
     pub(super) fn reclaim(&mut self, and_removes: bool) {
         loop {
             let now = Clock::now();

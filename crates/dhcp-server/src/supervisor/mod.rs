@@ -288,7 +288,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Reads the configuration file again; a panic while it is checked leaves the server serving.
+    /// Reads the configuration file again; a panic during the check leaves the server serving.
     fn reload_contained(&mut self) {
         if run_contained(|| self.reload_after_signal()).is_none() {
             self.abort_unless_sound();
@@ -296,7 +296,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Aborts if a panic has left a change of leases incomplete.
+    /// Aborts the process if a panic has left a change of leases incomplete.
     fn abort_unless_sound(&self) {
         let is_sound = self.parts.table.is_sound();
         assert!(

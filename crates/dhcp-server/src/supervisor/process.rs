@@ -20,7 +20,7 @@ pub(super) struct ReloadRecord {
 }
 
 impl ReloadRecord {
-    /// Creates the record of a server that has just activated its first configuration.
+    /// Creates the record of reloads for a server that has just activated its first configuration.
     pub(super) fn new(now: Now) -> Self {
         Self { applied_us: AtomicU64::new(now.wall_us), is_last_applied: AtomicBool::new(true) }
     }
@@ -37,8 +37,8 @@ impl ReloadRecord {
     }
 }
 
-/// Returns the facts of this process, which `started` with `threads` that serve clients. Facts that
-/// `/proc` lacks are 0.
+/// Returns the facts of the server's process, which `started` with `threads` that serve clients.
+/// Facts that `/proc` lacks are 0.
 pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> ProcessFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();

@@ -29,7 +29,7 @@ use crate::service::{DaemonFamily, SubnetSummary};
 /// Interval between samples of the statistics, in nanoseconds.
 const SAMPLE_NS: u64 = NS_PER_S;
 
-/// Warning when the first reply lacks options.
+/// Text of the warning when the first reply lacks options.
 const SHORTENED: &str = "a reply lacks options: with all of them it would exceed the client's \
                          maximum message size (option 57) or an Ethernet frame. Shorten the \
                          configured options, long lists first; `options-left-out` counts such \

@@ -24,7 +24,7 @@ pub enum DatabaseFault {
 /// Failure of a database operation: its kind, the operation and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseError {
-    /// Kind of the failure, by what the caller can do about it.
+    /// Kind of the failure, by what the caller can do about the failure.
     pub fault: DatabaseFault,
     /// Database operation that failed, such as "add leases".
     pub operation: &'static str,
@@ -193,13 +193,13 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         Ok(())
     }
 
-    /// Takes the addresses, in the form of [`SharedLeaseFamily::octets_of`], whose rows the last
-    /// [`LeaseDatabaseConnection::begin_and_lock`] has locked and could not read.
+    /// Takes the addresses whose rows the last [`LeaseDatabaseConnection::begin_and_lock`] has
+    /// locked and could not read, in the form of [`SharedLeaseFamily::octets_of`].
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
         Vec::new()
     }
 
-    /// Reads the same leases as [`LeaseDatabaseConnection::begin_and_lock`], and leaves no
+    /// Reads the leases that [`LeaseDatabaseConnection::begin_and_lock`] would read, and leaves no
     /// transaction and no lock.
     ///
     /// # Errors
@@ -216,7 +216,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         self.commit()
     }
 
-    /// Writes `changes` and ends the transaction, as [`LeaseDatabaseConnection::commit`] does.
+    /// Writes the round's changes `changes` and ends the transaction, as
+    /// [`LeaseDatabaseConnection::commit`] does.
     ///
     /// # Errors
     ///

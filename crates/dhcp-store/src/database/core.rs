@@ -78,8 +78,8 @@ pub struct DatabaseCore<F: SharedLeaseFamily, D> {
 }
 
 impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
-    /// Creates the core for rounds over a connected `database` for `shards`, whose leases are in
-    /// `table`.
+    /// Creates the core for rounds over the connected database `database`, for the shards of
+    /// `shards`, whose leases are in `table`.
     #[must_use]
     pub fn new(
         shards: Arc<SharedLogState>,
@@ -361,8 +361,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Returns the counter of leases that were not written because the database has no room for
-    /// their contents.
+    /// Returns the counter of leases that were not written to the database because it has no room
+    /// for their contents.
     #[must_use]
     pub fn rejections(&self) -> Arc<AtomicU64> {
         self.rejections.clone()

@@ -31,7 +31,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Returns the first fault.
     fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
 
-    /// Returns the client of a lease, as its requests would identify it.
+    /// Returns the client of the lease `lease`, as the client's requests would identify it.
     fn client_of(lease: &Self::Lease) -> Self::Client;
 
     /// Returns a hash of the key of `identity` for lookups in a database.
@@ -56,15 +56,16 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Returns the address that `octets` contain; for a prefix, they are the number of its address.
     fn address_from(octets: &KeyOctets) -> Self::Address;
 
-    /// Returns a lease that blocks `address` for all clients for good: its row in the database is
-    /// unreadable.
+    /// Returns a lease that blocks `address` for all clients for good, because the address's row in
+    /// the database is unreadable.
     fn blocked(address: Self::Address) -> Self::Lease;
 
     /// Returns the state of a lease, the time its client was last heard, and the lease's end, in
     /// wall-clock seconds.
     fn times(lease: &Self::Lease) -> LeaseTimes;
 
-    /// Returns true if `lease` differs from `stored` only in the time that the client was heard.
+    /// Returns true if `lease` differs from `stored` only in the time at which the server last
+    /// heard the client.
     fn is_renewal(lease: &Self::Lease, stored: &Self::Lease) -> bool;
 }
 

@@ -1,4 +1,5 @@
-//! Thread that flushes next to the rounds, and the decision when to leave a flush to it.
+//! Thread that flushes a lease database next to the rounds, and the decision when to leave a flush
+//! to it.
 //!
 //! A round takes the requests of all 64 clients that wait for their replies, and while it is
 //! flushed there is nothing to do. Done in two parts, the first part is flushed while the second is
@@ -42,8 +43,8 @@ impl Flusher {
         }
     }
 
-    /// Flushes whenever the thread is woken, until it is stopped, and wakes `writer` when a flush
-    /// fails.
+    /// Runs the flushing thread: flushes the database whenever the thread is woken, until it is
+    /// stopped, and wakes `writer` when a flush fails.
     pub(super) fn run(&self, writer: &ThreadWakeup, clock: &Clock) {
         self.wakeup.register_thread();
         while !self.stops.load(Ordering::SeqCst) {
@@ -95,8 +96,8 @@ impl Flusher {
         }
     }
 
-    /// Returns the number of changes of the first part of a round; `None` while durations are
-    /// unknown.
+    /// Returns the number of changes of the first part of a round; `None` while the durations of
+    /// flushes and changes are unknown.
     pub(super) fn changes_max(&self) -> Option<u32> {
         let (flush_ns, change_ns) = (self.flush_ns.get(), self.change_ns.get());
         if flush_ns == 0 || change_ns == 0 {

@@ -36,8 +36,8 @@ pub struct Flushes {
 #[derive(Debug, Default)]
 struct FlushState {
     flush: Option<Arc<dyn Flush>>,
-    /// Epochs: the newest committed one, the newest one that wrote something, and the newest one
-    /// that is safe and published.
+    /// Newest committed epoch; `written` is the newest epoch that wrote something, `flushed` the
+    /// newest one that is safe and published.
     committed: u64,
     written: u64,
     flushed: u64,
@@ -45,7 +45,7 @@ struct FlushState {
 }
 
 impl Flushes {
-    /// Creates the state for `shards`, without any commit.
+    /// Creates the state of flushes for `shards`, without any commit.
     pub(super) fn new(shards: Arc<SharedLogState>, flush: Option<Arc<dyn Flush>>) -> Self {
         Self {
             shards,
@@ -68,7 +68,7 @@ impl Flushes {
         self.state().flush.is_some()
     }
 
-    /// Returns true if a commit waits for a flush that may succeed.
+    /// Returns true if a commit of the database waits for a flush that may succeed.
     #[must_use]
     pub fn is_flush_pending(&self) -> bool {
         let state = self.state();

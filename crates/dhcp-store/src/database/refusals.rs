@@ -38,7 +38,7 @@ struct RefusedAddress {
 /// Reason why the database refused an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressRefusalReason {
-    /// Another server has given the address to another client.
+    /// Lease of the address that another server has given to another client.
     LeasedElsewhere,
     /// Row of the lease has no room in the database.
     Data,

@@ -243,7 +243,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     }
 }
 
-/// Returns the message to the operator about a row that cannot be read.
+/// Returns the message to the operator about the database row of `address`, which cannot be read.
 pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String {
     format!(
         "the row of {address} in the lease database is not a valid lease; the server does not \
@@ -251,8 +251,8 @@ pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String
     )
 }
 
-/// Returns the lease that the table must have of `address` when the database has `stored` under its
-/// number.
+/// Returns the lease that the lease table must have of `address` when the database has `stored`
+/// under its number.
 fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
     stored: Option<&F::Lease>,

@@ -156,8 +156,8 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of leases that were not written because the database has no room for
-    /// their contents.
+    /// Returns the number of leases that were not written to the database because it has no room
+    /// for their contents.
     #[must_use]
     pub fn rejections(&self) -> u64 {
         self.rejections.load(Ordering::Relaxed)
@@ -175,13 +175,13 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         self.state.is_disconnected.load(Ordering::Relaxed)
     }
 
-    /// Takes the messages for the operator since the last call.
+    /// Takes the database thread's messages for the operator since the last call.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.state.messages().problems)
     }
 
-    /// Writes all submitted rows and ends the thread. Shards must have ended.
+    /// Writes all submitted rows to the database and ends the thread. Shards must have ended.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ pub enum WriteDecision {
     Insert,
     /// Replace the lease in the database by that of the request.
     Update,
-    /// Delete the lease in the database.
+    /// Delete the lease of the address in the database.
     Delete,
     /// Write nothing: the database already agrees with the request.
     Nothing,

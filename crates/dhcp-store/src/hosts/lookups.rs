@@ -84,7 +84,8 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
         })
     }
 
-    /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
+    /// Looks up the keys of all shards in `directory`, each key once, and passes the results to the
+    /// shards.
     pub fn look_up_all(&self, now: Now, directory: &mut dyn Directory<K, V>) -> LookupTurnResult {
         let requests_by_shard: Vec<_> =
             self.shard_queues.iter().map(|one| std::mem::take(&mut lock(one).requests)).collect();

@@ -60,8 +60,8 @@ impl LookupThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// Takes the message for the operator since the last call: lookups have begun to fail, or work
-    /// again.
+    /// Takes the lookup thread's message for the operator since the last call: lookups have begun
+    /// to fail, or work again.
     #[must_use]
     pub fn take_problem(&self) -> Option<String> {
         self.state.problem().problem.take()

@@ -209,7 +209,7 @@ impl LogCore {
         self.disturbance.take()
     }
 
-    /// Returns the time of the next check of the lease files, monotonic nanoseconds.
+    /// Returns the time of the next check of the lease files, in monotonic nanoseconds.
     #[must_use]
     pub const fn next_watch_ns(&self) -> Option<u64> {
         match (&self.failure, &self.disturbance) {

@@ -1,4 +1,5 @@
-//! Group commit: the rows of all shards are written at once, flushed at once, then published.
+//! Group commit of lease rows: the rows of all shards are written at once, flushed at once, then
+//! published.
 //!
 //! Each shard appends rows to a buffer of its own ([`ShardLog`]) that has the number of the round
 //! it is open for; that number is the *epoch* of the rows. A round ([`LogCore::round`]) takes all

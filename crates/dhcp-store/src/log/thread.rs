@@ -174,7 +174,8 @@ impl LogThread {
         self.state.wakeup.wake();
     }
 
-    /// Writes and flushes all submitted rows, and ends the thread. Shards must have ended.
+    /// Writes and flushes all submitted lease rows, and ends the log thread. Shards must have
+    /// ended.
     ///
     /// # Errors
     ///

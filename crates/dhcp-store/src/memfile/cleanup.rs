@@ -137,8 +137,9 @@ impl Cleanup {
         Ok(CleanupOutcome { report, leases: leases.count() })
     }
 
-    /// Removes the files that the completed file replaces, and gives it its final name; the order
-    /// holds even after a power failure, since older rows loaded after it would undo it.
+    /// Removes the files that the completed file replaces, and gives the completed file its final
+    /// name; the order holds even after a power failure, since older rows loaded after it would
+    /// undo it.
     pub(crate) fn finish(&self) -> Result<(), FileOperationError> {
         let Self { storage, files, .. } = self;
         if storage.remove(&files.rotated).with_operation("remove", &files.rotated)? {

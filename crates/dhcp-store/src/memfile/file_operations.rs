@@ -41,7 +41,7 @@ impl<T> FileOperationContext<T> for io::Result<T> {
 /// Number of bytes of rows collected before they are written to a lease file.
 const BLOCK: usize = 1 << 20;
 
-/// File under its scratch name, flushed, that will be renamed to another lease file.
+/// Lease file under its scratch name, flushed, that will be renamed to its final name.
 pub(crate) struct ScratchFile {
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) len: u64,

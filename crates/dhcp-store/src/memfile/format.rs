@@ -25,15 +25,15 @@ pub trait LeaseFileFamily: TableFamily {
     /// Writes the values of `row` to `line`, for a lease file with `columns`.
     fn fill(row: &Self::Row<'_>, columns: Columns, line: &mut RowLineWriter<'_>);
 
-    /// Reads a lease from the values of its row.
+    /// Reads a lease from the values of its row in a lease file.
     ///
     /// # Errors
     ///
     /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row; returns the same lease as [`LeaseFileFamily::parse`], or
-    /// `None` for a row that is not plain.
+    /// Reads a lease from a plain row of a lease file; returns the same lease as
+    /// [`LeaseFileFamily::parse`], or `None` for a row that is not plain.
     fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
 
     /// Returns all values of `lease` as a row.

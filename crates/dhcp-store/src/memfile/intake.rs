@@ -86,7 +86,7 @@ impl<F: LeaseFileFamily> Default for NewestRowIntake<F> {
 }
 
 impl<F: LeaseFileFamily> NewestRowIntake<F> {
-    /// Returns all leases, in no particular order.
+    /// Returns the newest leases of all addresses, in no particular order.
     pub(super) fn into_leases(self) -> Vec<F::Lease> {
         let mut leases = Vec::new();
         for partition in self.partitions {

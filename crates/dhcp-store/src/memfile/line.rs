@@ -41,8 +41,8 @@ const PAIRS: [[u8; 2]; 100] = {
     table
 };
 
-/// Returns start and length of the longest run of zero groups, the first of equal ones (RFC 5952
-/// §4.2).
+/// Returns start and length of the longest run of zero groups in an IPv6 address, the first of
+/// equal ones (RFC 5952 §4.2).
 fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     let (mut longest, mut run) = ((0, 0), 0);
     for (at, &group) in groups.iter().enumerate() {

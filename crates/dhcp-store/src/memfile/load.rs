@@ -57,7 +57,7 @@ impl fmt::Display for RowError {
     }
 }
 
-/// Report about the rows of lease files.
+/// Report about the rows of the lease files that were loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// Paths of the lease files that were read, in the order in which they override each other.
@@ -136,7 +136,7 @@ struct ChunkSequencer {
 struct ChunkTurn {
     /// Index of the chunk that may pass next.
     next: usize,
-    /// Number of threads that wait for their chunk's turn.
+    /// Number of threads that wait for the turn of their chunk.
     waiting: usize,
 }
 
@@ -173,8 +173,8 @@ pub(crate) fn load<F: LeaseFileFamily>(
     Ok((collected.into_leases(), report))
 }
 
-/// Loads `sources` into `intake`, as [`load`] does. If the load fails, the rows passed so far are
-/// useless.
+/// Loads the leases of `sources` into `intake`, as [`load`] does. If the load fails, the rows
+/// passed so far are useless.
 pub(crate) fn load_into<F: LeaseFileFamily>(
     sources: &[RowSource],
     threads: usize,
@@ -331,8 +331,8 @@ impl<'s, I> LeaseLoadState<'s, I> {
     }
 }
 
-/// Reads the rows that begin in `chunk`, the last one to its end, and returns the number of bytes
-/// at the front that belong to a row that began before.
+/// Reads the rows that begin in `chunk` into `octets`, the last one to its end, and returns the
+/// number of bytes at the front that belong to a row that began before.
 fn read_chunk(source: &RowSource, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Result<usize> {
     // The previous byte shows if a row begins right here. There is one: the header's end.
     let from = chunk.start - 1;

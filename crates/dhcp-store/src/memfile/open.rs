@@ -124,7 +124,7 @@ pub struct Memfile {
     pub(super) columns: Columns,
     pub(super) max_row_errors: u32,
     pub(super) needs_cleanup: bool,
-    /// State of the files next to the live one, as this program left them.
+    /// State of the lease files next to the live one, as this program left them.
     pub(super) companions: Vec<Companion>,
     _locks: Vec<Lock>,
 }
@@ -441,8 +441,8 @@ fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, Op
     paths.into_iter().map(lock).collect()
 }
 
-/// Takes the lock of the live file itself. A server that opened it by another name, or after the
-/// lock file was removed, finds it locked.
+/// Takes the lock of the live lease file `live` itself. A server that opened it by another name, or
+/// after the lock file was removed, finds it locked.
 fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
     if file.lock().with_operation("lock", live)? {
         Ok(())
@@ -573,8 +573,8 @@ fn thread_count(wished: usize) -> usize {
     }
 }
 
-/// Loads one lease file as it is, without a lock, without its neighbors, and without changing it.
-/// The report has the bad rows.
+/// Loads the lease file `path` as it is, without a lock, without its neighbors, and without
+/// changing it. The report has the bad rows.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ pub struct PlainRow<'a> {
 /// Identity of a client (identifier, DUID or hardware address) of at most [`IDENTITY_MAX`] bytes.
 #[derive(Clone, Copy)]
 pub(super) struct ShortIdentity {
-    /// Bytes of the identity; zero after `len`.
+    /// Bytes of the client's identity; zero after `len`.
     octets: [u8; IDENTITY_MAX],
     len: u8,
 }
@@ -42,12 +42,13 @@ impl ShortIdentity {
         self.len == 0
     }
 
-    /// Returns the identity as a client identifier or DUID.
+    /// Returns the client's identity as a client identifier or DUID.
     pub(super) const fn client_id(self) -> ClientId {
         ClientId::Inline { len: self.len, octets: self.octets }
     }
 
-    /// Returns the identity as a hardware address; `None` if the identity is too long for one.
+    /// Returns the client's identity as a hardware address; `None` if the identity is too long for
+    /// one.
     pub(super) fn hardware(self, htype: u8) -> Option<HardwareAddress> {
         HardwareAddress::padded(htype, self.len, *self.octets.first_chunk()?)
     }

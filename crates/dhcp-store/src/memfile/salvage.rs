@@ -15,8 +15,8 @@ use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
 
 /// Number of bytes of a lease file read and written at a time.
 const BLOCK: usize = 1 << 16;
-/// Number of bytes that a disk writes together: zeros that end at a multiple of it may be the
-/// result of a power failure, and the bytes after them the rest of a row.
+/// Number of bytes that a disk writes together: zeros that end at a multiple of this number may be
+/// the result of a power failure, and the bytes after them the rest of a row.
 const SECTOR: u64 = 512;
 
 /// Sound lease file, and the path that the damaged one was copied to.

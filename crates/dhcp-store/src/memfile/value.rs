@@ -12,7 +12,7 @@ use super::format::{LeaseFileFamily, RowFileFormat};
 /// Reason why a row of a lease file or database table is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFault {
-    /// Bytes that no lease file has: a crash of the machine left them where nothing had ever been
+    /// Bytes that no lease file has, left by a crash of the machine where nothing had ever been
     /// flushed.
     Rubbish,
     /// Wrong number of values in the row: too few or too many.

@@ -18,22 +18,22 @@ use crate::storage::{FileState, LogFile, Storage};
 /// Change of lease files that this program did not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// No file has the name of the live file: it was removed or renamed.
+    /// Missing live lease file: it was removed or renamed.
     Missing,
-    /// Another file now has the name of the live file.
+    /// Replaced live lease file: another file now has its name.
     Replaced,
-    /// Another server has locked the file that now has the name of the live file.
+    /// Locked live lease file: another server has locked the file that now has its name.
     InUse,
-    /// Length of the live file, in bytes, differs from the expected one.
+    /// Length of the live lease file in bytes that differs from the expected one.
     Length {
         /// Length of the live lease file after its last row, in bytes.
         expected: u64,
         /// Length of the live lease file that was found, in bytes.
         actual: u64,
     },
-    /// Mode of the live file that keeps its owner from reading or writing it.
+    /// Mode of the live lease file that keeps its owner from reading or writing it.
     Closed,
-    /// File with earlier rows that was removed, replaced or truncated.
+    /// Lease file with earlier rows that was removed, replaced or truncated.
     Companion(PathBuf),
     /// Step of the wall clock, with which the times of leases in memory were moved.
     Moved,

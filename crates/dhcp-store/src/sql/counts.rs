@@ -57,7 +57,7 @@ const V6_POOL: LeaseCountTable = LeaseCountTable {
     states: &[0, 1],
 };
 
-/// Returns the statements that count all leases in the tables of `schema` anew, as Kea's
+/// Returns the SQL statements that count all leases in the tables of `schema` anew, as Kea's
 /// `kea-admin stats-recount` does.
 pub(super) fn recount(schema: Schema) -> Vec<String> {
     let of_tables: [(&str, &[LeaseCountTable]); 2] = match schema {

@@ -390,7 +390,7 @@ impl Database {
         self.driver.delete(table, keys)
     }
 
-    /// Returns the rows that `query` finds, of two texts each.
+    /// Returns the rows that the SQL query `query` finds, of two texts each.
     pub(super) fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
         self.driver.pairs(query)
     }

@@ -11,7 +11,7 @@ use crate::storage::Storage;
 pub enum SqlValue {
     /// Value NULL of SQL.
     Null,
-    /// Number, truth value (0 or 1), or seconds since 1970.
+    /// Number, truth value (0 or 1), or seconds since 1970 in a column.
     Integer(i64),
     /// Bytes; MySQL's texts come in this form.
     Octets(Vec<u8>),
@@ -126,21 +126,23 @@ pub(super) trait SqlConnection: Send {
     /// Executes statements without values on the database, in order.
     fn run(&mut self, statement: &str) -> Result<(), SqlError>;
 
-    /// Returns the numbers in the first row that `query` finds; none if it finds no row.
+    /// Returns the numbers in the first row that the SQL query `query` finds; none if it finds no
+    /// row.
     fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError>;
 
-    /// Returns the rows that `query` finds, of two texts each; none for a database that has no such
-    /// queries.
+    /// Returns the rows that the SQL query `_query` finds, of two texts each; none for a database
+    /// that has no such queries.
     fn pairs(&mut self, _query: &str) -> Result<Vec<(String, String)>, SqlError> {
         Ok(Vec::new())
     }
 
-    /// Inserts rows, or replaces the columns of existing ones. `values` holds all rows in sequence,
-    /// and no key occurs twice.
+    /// Inserts rows into `table`, or replaces the columns of existing ones. `values` holds all rows
+    /// in sequence, and no key occurs twice.
     fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError>;
 
-    /// Inserts rows whose keys do not exist, leaves the others as they are, and returns the number
-    /// of inserted rows. `values` holds all rows in sequence, and no key occurs twice.
+    /// Inserts rows into `table` whose keys do not exist, leaves the others as they are, and
+    /// returns the number of inserted rows. `values` holds all rows in sequence, and no key occurs
+    /// twice.
     fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError>;
 
     /// Passes the rows that the searches `sought` find to `visit`, with one query if the database

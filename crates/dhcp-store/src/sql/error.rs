@@ -36,7 +36,7 @@ impl SqlError {
         if is_conflict { self.with(DatabaseFault::Conflict) } else { self }
     }
 
-    /// Returns the kind of the failure, by what the caller can do about it.
+    /// Returns the kind of the failed operation's fault, by what the caller can do about it.
     #[must_use]
     pub const fn fault(&self) -> DatabaseFault {
         self.fault
@@ -53,8 +53,8 @@ impl SqlError {
         matches!(self.fault, DatabaseFault::ConnectionLost)
     }
 
-    /// Returns true if the whole transaction may be tried again at once: a deadlock, a failed
-    /// certification (Galera), a serialization failure, a busy SQLite file.
+    /// Returns true if the whole database transaction may be tried again at once: a deadlock, a
+    /// failed certification (Galera), a serialization failure, a busy SQLite file.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {
         matches!(self.fault, DatabaseFault::Conflict)

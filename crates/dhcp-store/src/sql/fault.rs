@@ -6,7 +6,7 @@
 
 use crate::database::DatabaseFault;
 
-/// MariaDB's and MySQL's errors after which this connection, or this node, is useless.
+/// Error codes of MariaDB and MySQL after which this connection, or this node, is useless.
 const MYSQL_CONNECTION_LOST: [u16; 22] = [
     // Too many connections, of all and of this user; this host is blocked.
     1040, 1203, 1226, 1129,
@@ -19,15 +19,15 @@ const MYSQL_CONNECTION_LOST: [u16; 22] = [
     1290, 1792, 1836, 3100, 3796,
 ];
 
-/// MariaDB's and MySQL's errors after which the round may be done again at once: lock wait timeout,
-/// deadlock (also Galera's, at a statement or at the commit), a row changed since it was read, an
-/// interrupted statement, a transaction that its group rolled back, a row where a moment ago there
-/// was none.
+/// Error codes of MariaDB and MySQL after which the round may be done again at once: lock wait
+/// timeout, deadlock (also Galera's, at a statement or at the commit), a row changed since it was
+/// read, an interrupted statement, a transaction that its group rolled back, a row where a moment
+/// ago there was none.
 const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 
-/// MariaDB's and MySQL's errors that a value causes and whose states do not show it: data
-/// truncated, no such character, wrong value, check failed, expression out of range, JSON nested
-/// too deep for a stack.
+/// Error codes of MariaDB and MySQL for errors that a value causes and whose SQLSTATEs do not show
+/// this: data truncated, no such character, wrong value, check failed, expression out of range,
+/// JSON nested too deep for a stack.
 const MYSQL_DATA: [u16; 7] = [1265, 1300, 1366, 1411, 3819, 4025, 1436];
 /// Classes of SQLSTATEs that a value causes: data exceptions, violated constraints and checks of
 /// views, and errors that an operator's trigger raises.

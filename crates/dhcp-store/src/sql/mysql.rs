@@ -37,7 +37,8 @@ const TEXT_MAX: usize = 256 << 10;
 pub(super) struct Mysql {
     connection: Conn,
     description: String,
-    /// True if statements after a lock are sent alone; see [`SqlConnection::part_writes`].
+    /// True if the connection sends statements after a lock alone; see
+    /// [`SqlConnection::part_writes`].
     parts_writes: bool,
     /// Name of the table whose new leases this connection counts, because the table's trigger skips
     /// them.
@@ -84,7 +85,8 @@ impl Mysql {
         texts.map(|text| self.carry_out(text, "write leases to")).sum()
     }
 
-    /// Passes the rows that `statements` find to `visit`, with the position of the statement.
+    /// Passes the rows of `table` that `statements` find to `visit`, with the position of the
+    /// statement.
     fn select(
         &mut self,
         table: &SqlTable,

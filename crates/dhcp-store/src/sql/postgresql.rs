@@ -285,7 +285,7 @@ impl Array {
     }
 }
 
-/// Converts rows in sequence to one array for each of their columns.
+/// Converts the values of rows in sequence to one array for each of their columns.
 fn arrays(columns: &[Column], values: Vec<SqlValue>) -> Vec<Array> {
     let mut arrays: Vec<Array> = columns.iter().map(Array::new).collect();
     for (at, value) in values.into_iter().enumerate() {
@@ -378,7 +378,7 @@ fn prepared_query<'q>(
     })
 }
 
-/// Returns a query of a statement without values.
+/// Returns a query of the SQL statement `statement` without values.
 fn plain_query<'q>(client: &'q Client, statement: &'q str) -> QueryFuture<'q> {
     Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
 }

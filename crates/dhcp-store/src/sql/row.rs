@@ -13,10 +13,10 @@ use super::settings::SqlDatabaseKind;
 use crate::database::KeyOctets;
 use crate::memfile::{LeaseFileFamily, RowFault};
 
-/// Database kind and table version, as far as they change the form of rows.
+/// Layout of lease rows: database kind and table version, as far as they change the form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
-    /// Kind of the database.
+    /// Kind of the SQL database.
     pub backend: SqlDatabaseKind,
     /// Version of the database's tables.
     pub schema: Schema,

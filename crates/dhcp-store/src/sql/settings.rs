@@ -99,7 +99,7 @@ impl DatabaseSslMode {
 pub struct SqlSettings {
     /// Kind of the SQL database.
     pub backend: SqlDatabaseKind,
-    /// Name of the database; the path of the file for SQLite.
+    /// Name of the database; for SQLite the path of the file.
     pub name: String,
     /// Name or address of the database host; for PostgreSQL also the folder of its socket.
     pub host: String,
@@ -108,7 +108,8 @@ pub struct SqlSettings {
     /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers
     /// of which one takes over from the other. `host` is the first host.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// Socket of a MariaDB or MySQL server on this machine, instead of host and port.
+    /// Path of the socket of a MariaDB or MySQL server on this machine, used instead of host and
+    /// port.
     pub socket: Option<PathBuf>,
     /// Name of the user at the database server.
     pub user: String,
@@ -145,8 +146,8 @@ pub struct SqlSettings {
     pub log_pages: u32,
 }
 
-/// Number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to the file
-/// once, and the file is flushed then.
+/// Default number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to
+/// the file once, and the file is flushed then.
 const LOG_PAGES: u32 = 8192;
 
 impl SqlSettings {
@@ -188,8 +189,8 @@ impl SqlSettings {
         1 + self.hosts.len()
     }
 
-    /// Returns the settings for host number `number`, counted from 0; numbers beyond the last host
-    /// start again.
+    /// Returns the settings that reach host number `number`, counted from 0; numbers beyond the
+    /// last host start again.
     #[must_use]
     pub fn at_host(&self, number: usize) -> Self {
         let mut settings = Self { hosts: Vec::new(), ..self.clone() };

@@ -21,7 +21,7 @@ use crate::storage::{DiskStorage, Storage};
 /// Maximum number of rows that are named when leases are loaded; further ones are only counted.
 const NAMED_MAX: usize = 100;
 
-/// Family whose leases can be shared through tables.
+/// Family whose leases servers can share through database tables.
 pub trait SharedRows: SqlFamily + SharedLeaseFamily {
     /// Returns the columns by which a client's leases are found in the table, with their values.
     fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)>;

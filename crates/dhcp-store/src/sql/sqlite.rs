@@ -82,8 +82,8 @@ impl Sqlite {
         connection.pragma_update(None, "user_version", version)
     }
 
-    /// Executes a statement for every `width` of the values, all or none of them, and returns the
-    /// number of changed rows.
+    /// Executes the prepared statement `statement` for every `width` of the values, all or none of
+    /// them, and returns the number of changed rows.
     fn write(&self, statement: &str, width: usize, values: &[SqlValue]) -> rusqlite::Result<usize> {
         // Without a transaction SQLite would flush once per statement.
         let whole = if self.connection.is_autocommit() {
@@ -100,7 +100,7 @@ impl Sqlite {
         Ok(count)
     }
 
-    /// Passes the rows that `statement` finds to `visit`.
+    /// Passes the rows of `table` that `statement` finds to `visit`.
     fn select(
         &self,
         statement: &str,

@@ -91,7 +91,8 @@ pub fn dump<F: SqlFamily>(
 pub struct UploadResult {
     /// Number of leases that were written to the table.
     pub leases: u64,
-    /// Number of leases that the table has no room for or whose values it does not allow.
+    /// Number of leases that the table refused: it has no room for them, or does not allow their
+    /// values.
     pub refused: u64,
     /// Errors for the first hundred leases that the table refused, each with the address of the
     /// lease.

@@ -1,4 +1,4 @@
-//! DHCPv4 leases and the table `lease4`.
+//! Conversion of DHCPv4 leases to rows of the table `lease4`, and back.
 
 use std::net::Ipv4Addr;
 
@@ -42,8 +42,8 @@ const COLUMNS: [Column; 14] = [
     column("pool_id", ColumnKind::Number),
 ];
 
-/// Returns the relay agent's identifier and its remote identifier, which `context` has from option
-/// 82, in the form that Kea's bulk leasequery looks for.
+/// Returns the identifiers of relay agent and remote end that `context` has from option 82, in the
+/// form that Kea's bulk leasequery looks for.
 fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {

@@ -1,4 +1,4 @@
-//! DHCPv6 leases and the table `lease6`.
+//! Conversion of DHCPv6 leases to rows of the table `lease6`, and back.
 
 use std::net::Ipv6Addr;
 

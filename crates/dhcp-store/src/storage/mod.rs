@@ -20,7 +20,8 @@ pub use power_cut::{DiskAfterCut, PowerCutStorage, StorageFaults};
 
 /// Storage of lease files: folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Creates an empty file and replaces an existing one, which an open descriptor keeps as it is.
+    /// Creates the empty file `path` and replaces an existing one, which an open descriptor keeps
+    /// as it is.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Makes creations, renames and removals in `folder` safe.
+    /// Makes creations, renames and removals of files in `folder` safe against a power cut.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ pub struct FileState {
     pub is_usable: bool,
 }
 
-/// Device and inode number of a file.
+/// Identity of a file: its device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     /// Number of the file's device.
@@ -156,14 +157,14 @@ pub trait LogFile: Send + Sync + fmt::Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Truncates the file to `len` bytes.
+    /// Truncates the file to a length of `len` bytes.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the bytes of the file and its length safe.
+    /// Makes the bytes of the file and its length safe against a power cut.
     ///
     /// # Errors
     ///
@@ -177,8 +178,8 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn state(&self) -> io::Result<FileState>;
 
-    /// Takes the exclusive lock of the file itself, under any name, until this value is dropped;
-    /// returns false if another open file of the same inode has it.
+    /// Takes the exclusive lock of the open file itself, whatever its name, until this value is
+    /// dropped; returns false if another open file of the same inode has it.
     ///
     /// # Errors
     ///

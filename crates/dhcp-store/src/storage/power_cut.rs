@@ -205,7 +205,7 @@ impl PowerCutStorage {
         }
     }
 
-    /// Makes `path` a mount point, which keeps its name from now on.
+    /// Makes `path` a mount point on the simulated disk, which keeps its name from now on.
     pub fn mount(&self, path: &Path) {
         locked(&self.disk).mounts.insert(path.to_owned());
     }
@@ -215,8 +215,8 @@ impl PowerCutStorage {
         Arc::new(SimulatedFile { disk, file, reported_syncs, has_lock: AtomicBool::new(false) })
     }
 
-    /// Returns the bytes that reading `path` yields; `None` if it does not exist. Works with the
-    /// power off.
+    /// Returns the bytes that reading `path` yields; `None` if the file does not exist. Works with
+    /// the power off.
     #[must_use]
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let disk = locked(&self.disk);

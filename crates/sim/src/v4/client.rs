@@ -50,7 +50,7 @@ pub struct SimulatedClient4 {
     pub index: usize,
     /// State of the client's lease.
     pub state: SimulatedClientState4,
-    /// Link that the client is on.
+    /// Link to which the simulated client is attached.
     pub link: SimulatedClientLink,
     has_client_id: bool,
     xid: u32,
@@ -121,7 +121,8 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Chooses a random action of a bound client: mostly a renewal.
+    /// Chooses a random action of a client that has a lease of `address` until `until_s`, mostly a
+    /// renewal; returns the message that the client sends, if any.
     fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
@@ -171,8 +172,8 @@ impl SimulatedClient4 {
         self.request(None, None, address)
     }
 
-    /// Passes a reply to the client, whose next timer may then come sooner; returns the message
-    /// that it sends at once, if any.
+    /// Passes a DHCPv4 reply to the client, whose next timer may then come sooner; returns the
+    /// message that the client sends at once, if any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,

@@ -49,7 +49,7 @@ pub struct ClientResource {
 pub struct SimulatedClient6 {
     /// Number of the simulated client.
     pub index: usize,
-    /// Number of relay agents between the client and the server.
+    /// Number of relay agents between the simulated client and the server.
     pub relays: usize,
     state: SimulatedClientState6,
     associations: Vec<(ResourceKind, u32)>,
@@ -87,7 +87,7 @@ impl SimulatedClient6 {
         [0, 3, 0, 1, 2, 0, 0, 0, a, b]
     }
 
-    /// Returns the address from which the client sends when there is no relay agent.
+    /// Returns the link-local address from which the client sends when there is no relay agent.
     #[must_use]
     pub const fn link_local(&self) -> Ipv6Addr {
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
@@ -138,7 +138,8 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Chooses a random action of a client with leases: mostly a renewal.
+    /// Chooses a random action of a client with leases, mostly a renewal; returns the message that
+    /// the client sends, if any.
     fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
@@ -165,8 +166,8 @@ impl SimulatedClient6 {
         self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind)
     }
 
-    /// Passes a reply to the client; returns the message with which it answers an offer at once, if
-    /// any.
+    /// Passes a DHCPv6 reply to the client; returns the message with which the client answers an
+    /// offer at once, if any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,

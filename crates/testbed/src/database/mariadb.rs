@@ -95,7 +95,7 @@ fn as_root(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
     command.args(["--no-defaults", "--user=root"]).arg(socket)
 }
 
-/// Makes the MariaDB user [`USER`](super::USER), for socket and TCP.
+/// Makes the MariaDB user [`USER`], for socket and TCP.
 pub(super) fn create_user(database: &PrivateDatabase) -> Result<(), TestbedError> {
     let mut statements = String::new();
     for host in ["localhost", "127.0.0.1"] {

@@ -36,7 +36,7 @@ pub const USER: &str = "kea";
 /// Password of the user [`USER`] of private database servers.
 pub const PASSWORD: &str = "a private password";
 
-/// Kind of database server.
+/// Kind of a private database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseEngine {
     /// MariaDB server, with MySQL's protocol.
@@ -242,7 +242,7 @@ impl PrivateDatabase {
         self.query(maintenance, &format!("DROP DATABASE {name}{how}")).map(drop)
     }
 
-    /// Makes the server's own client execute `statements` on the database `name`, and returns its
+    /// Executes `statements` on the database `name` by the server's own client, and returns its
     /// output: a row per line, values separated by tabs, without a header.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ fn template_name(program: &Path) -> Result<PathBuf, TestbedError> {
     Ok(format!("{stem}-{}-{}", metadata.mtime(), metadata.len()).into())
 }
 
-/// Copies a folder with owners and permissions.
+/// Copies the folder `from` to `to` with owners and permissions.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), TestbedError> {
     let [from, to] = [from, to].map(|path| path.display().to_string());
     CommandLine::new("cp").arg("-a").arg(from).arg(to).run().map(drop)

@@ -14,8 +14,9 @@ use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::DatabaseFault;
 
-/// TCP keepalive of connections: idle time before the first probe, time between probes, both in
-/// seconds, and number of probes. After these a silent connection counts as lost.
+/// Idle time of a database connection before the first TCP keepalive probe, in seconds; the
+/// constants that follow are the time between probes in seconds, and the number of probes. After
+/// these a silent connection counts as lost.
 pub(super) const KEEPALIVE_IDLE_S: u32 = 10;
 pub(super) const KEEPALIVE_INTERVAL_S: u32 = 5;
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
@@ -25,7 +26,8 @@ pub(super) struct ReachedHost {
     pub(super) database: Database,
     /// Number of the host among the configured ones, from 0.
     pub(super) number: usize,
-    /// Notes for the operator about the host's settings, and about the hosts that were passed over.
+    /// Notes for the operator about the database host's settings, and about the hosts that were
+    /// passed over.
     pub(super) notes: Vec<String>,
 }
 

@@ -41,7 +41,7 @@ pub struct HostTableRow {
     pub subnet_id: u32,
     /// Host name that is reserved for the client; empty for none, as are all texts of the row.
     pub hostname: String,
-    /// Names of the host's classes, separated by commas.
+    /// Names of the host's client classes, separated by commas.
     pub client_classes: String,
     /// User context of the host, a JSON object.
     pub user_context: String,

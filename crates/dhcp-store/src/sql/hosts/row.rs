@@ -126,7 +126,7 @@ pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<Sql
     values.into_iter().map(|octets| SqlValue::Octets(octets.to_vec())).collect()
 }
 
-/// Returns an IPv6 address as a value of its column.
+/// Returns an IPv6 address as a value of its column in `ipv6_reservations`.
 pub(super) fn address6(address: Ipv6Addr, layout: RowLayout) -> SqlValue {
     if has_octets(layout) {
         SqlValue::Octets(address.octets().to_vec())

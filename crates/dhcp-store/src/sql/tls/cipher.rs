@@ -2,7 +2,7 @@
 
 use rustls::{CipherSuite, SupportedCipherSuite};
 
-/// Ciphers of `rustls`, with OpenSSL's names.
+/// Ciphers that `rustls` has, with OpenSSL's names of them.
 const NAMES: [(&str, CipherSuite); 9] = [
     ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
