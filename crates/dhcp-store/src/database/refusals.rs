@@ -1,4 +1,5 @@
-//! Addresses that the database refused, for the outboxes with the replies that acknowledge them.
+//! Addresses that the database refused, for the outboxes with replies that acknowledge leases of
+//! these addresses.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

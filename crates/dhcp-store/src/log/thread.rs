@@ -319,7 +319,7 @@ impl LogThreadState {
     }
 
     /// Writes whole lease files from memory when another program has changed them, at any
-    /// `on-fail`: no acknowledged row is lost, so the log has not failed.
+    /// `on-fail`: no row whose lease a reply acknowledged is lost, so the log has not failed.
     fn repair_if_disturbed(
         &self,
         now: Now,

@@ -42,8 +42,8 @@ const COLUMNS: [Column; 14] = [
     column("pool_id", ColumnKind::Number),
 ];
 
-/// Returns the identifiers of relay agent and remote end that `context` has from option 82, in the
-/// form that Kea's bulk leasequery looks for.
+/// Returns the relay agent's identifier and its remote identifier from option 82, which `context`
+/// contains, in the form that Kea's bulk leasequery looks for.
 fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {
