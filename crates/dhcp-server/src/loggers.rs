@@ -1,6 +1,6 @@
 //! Names of loggers, below the root logger of the server.
 
-/// Name of the logger of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
+/// Target of the daemon's own log messages, whose logger is `kea-dhcp4.dhcp4` or `kea-dhcp6.dhcp6`.
 pub(crate) const DAEMON: &str = "daemon";
 /// Name of the logger of leases and their files.
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
