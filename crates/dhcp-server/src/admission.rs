@@ -28,8 +28,8 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
     admit::<V6>(config, accepted)
 }
 
-/// Refuses a configuration without interfaces, and dangerous features that are not among
-/// `accepted`.
+/// Refuses a server configuration without interfaces, and one with dangerous inactive features that
+/// are not among `accepted`.
 ///
 /// # Errors
 ///
@@ -44,7 +44,8 @@ pub(crate) fn admit<P: DaemonFamily>(
     refuse_dangerous(&P::global(config).inactive, accepted)
 }
 
-/// Refuses dangerous features that are not among `accepted`.
+/// Refuses inactive features of a configuration whose absence is dangerous and that are not among
+/// `accepted`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Errors that end the server or keep it from starting, one sentence each.
+//! Errors that end the DHCP server or keep it from starting, one sentence each.
 
 use std::fmt;
 use std::io;
@@ -7,63 +7,64 @@ use std::path::PathBuf;
 use dhcp_config::ConfigProblem;
 use netio::NetError;
 
-/// Error that ends the server.
+/// Error that ends the DHCP server or keeps it from starting.
 #[derive(Debug)]
 pub enum ServerError {
-    /// The configuration file cannot be read.
+    /// Configuration file that cannot be read.
     Unreadable {
-        /// The file.
+        /// Path of the configuration file.
         path: PathBuf,
-        /// The cause.
+        /// Reason why the configuration file cannot be read.
         cause: io::Error,
     },
-    /// The PID file is that of another server that lives.
+    /// PID file of another server that is alive.
     AlreadyRunning {
-        /// The file.
+        /// Path of the PID file.
         path: PathBuf,
-        /// The content of the file.
+        /// Content of the PID file: the number of the other server's process.
         pid: String,
     },
-    /// The configuration is invalid; all its problems.
+    /// Invalid configuration, with all its problems.
     Configuration(Vec<ConfigProblem>),
-    /// `interfaces` is empty.
+    /// Empty list `interfaces` in the configuration.
     NoInterfaces,
-    /// Names of configured features that this version lacks, and whose absence is dangerous.
+    /// Configured features that this version lacks and whose absence is dangerous, by name.
     Inactive(Vec<&'static str>),
-    /// A command requested this exit code.
+    /// Exit code that a control command requested.
     Commanded(u8),
-    /// All sockets are required and not all are open; the reasons.
+    /// Listener sockets of which all are required and not all are open, with the reasons.
     NotListening(String),
-    /// A socket cannot be opened.
+    /// Listener socket that cannot be opened.
     Socket(NetError),
-    /// Control sockets cannot be opened; one text for each.
+    /// Control sockets that cannot be opened; one text for each.
     Control(Vec<String>),
-    /// The lease file or the lease database cannot be opened or read.
+    /// Lease file or lease database that cannot be opened or read, with the reason.
     Leases(String),
-    /// A database of reservations cannot be opened.
+    /// Database of reservations that cannot be opened, with the reason.
     Hosts(String),
-    /// The file with the server's DUID cannot be read or written.
+    /// File with the server's DUID that cannot be read or written.
     ServerId {
-        /// The file.
+        /// Path of the file with the DUID.
         path: PathBuf,
-        /// The cause.
+        /// Reason why the file cannot be read or written.
         cause: io::Error,
     },
-    /// No interface has an address from which a DUID could be made.
+    /// Missing interface with an address from which a DUID could be made.
     NoLinkLayer,
-    /// The operating system refused another operation.
+    /// Other operation that the operating system refused.
     System {
-        /// The operation.
+        /// Operation that the server tried.
         tried: &'static str,
-        /// The cause.
+        /// Reason that the operating system gave.
         cause: io::Error,
     },
-    /// Leases can no longer be written while serving.
+    /// Loss of the ability to write leases while serving, with the reason.
     LeasesLost(String),
 }
 
 impl ServerError {
-    /// Returns the process's exit code: 2 for errors of the operator's input, 1 for the others.
+    /// Returns the exit code of the server's process: 2 for errors of the operator's input, 1 for
+    /// the others.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -1,5 +1,5 @@
-//! Parser of packets from packet sockets: accepts complete, valid packets for an address of ours,
-//! and broadcasts on an interface on which we have an address.
+//! Parser of packets from packet sockets: accepts complete, valid packets for an address of this
+//! server, and broadcasts on an interface on which this server has an address.
 
 use base::Counters;
 use dhcp_engine::v4::Ingress;
@@ -8,8 +8,8 @@ use packet_wire::{PacketDefect, frame};
 
 use crate::listeners::ListenerSet;
 
-/// Dropped packets, by defect, and packets that came through an interface without an address of our
-/// own.
+/// Counters of packets dropped by the parser, by defect, and of packets that came through an
+/// interface without an address of this server.
 #[derive(Debug, Default)]
 pub(crate) struct FrameCounters {
     malformed: Counters<{ PacketDefect::ALL.len() }>,
@@ -17,7 +17,7 @@ pub(crate) struct FrameCounters {
 }
 
 impl FrameCounters {
-    /// Returns every counter that is not zero, with its name.
+    /// Returns every packet counter that is not zero, with its name.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (String, u64)> {
         let malformed = PacketDefect::ALL.iter().map(|reason| format!("frame-{}", reason.name()));
         malformed
@@ -27,8 +27,8 @@ impl FrameCounters {
     }
 }
 
-/// Returns the DHCP message in `packet` and its ingress. Otherwise counts the packet and returns
-/// `None`.
+/// Returns the DHCP message in the packet `packet` and its ingress. Otherwise counts the packet and
+/// returns `None`.
 pub(crate) fn open<'p>(
     packet: &ReceivedPacket<'p>,
     listeners: &ListenerSet,

@@ -1,9 +1,9 @@
-//! Free ports for tests.
+//! Search for free ports for tests.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Returns a port that no socket of this network has, by TCP and by UDP. The kernel gives none of
+/// Returns a port that no TCP or UDP socket of this network namespace has. The kernel gives none of
 /// these to a socket that asks for any port, and each process begins with another one.
 ///
 /// The tables of the kernel tell which ports are taken. A socket that is opened to try would be
@@ -18,7 +18,7 @@ pub(crate) fn free_port() -> u16 {
     (0..20_000).map(port).find(|&port| !is_taken(port)).expect("one of so many is free")
 }
 
-/// Returns true if a socket of this network namespace has `port`.
+/// Returns true if a socket of this process's network namespace has `port`.
 fn is_taken(port: u16) -> bool {
     let end = format!(":{port:04X}");
     ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {

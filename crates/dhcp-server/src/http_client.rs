@@ -21,60 +21,60 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Bytes per read.
+/// Number of bytes per read from the server's connection.
 const READ_BYTES: usize = 8 << 10;
 
-/// Command to a server.
+/// Control command to a server, with its address and credentials.
 #[derive(Clone, Debug)]
 pub struct CommandRequest {
-    /// Host of the server.
+    /// Name or address of the server's host.
     pub host: String,
-    /// TCP port of the server.
+    /// TCP port of the server's control socket.
     pub port: u16,
-    /// Path of the URL, which begins with a slash.
+    /// Path of the request's URL, which begins with a slash.
     pub path: String,
-    /// Header `User-Agent`.
+    /// Value of the header `User-Agent`.
     pub user_agent: String,
-    /// User and password of basic authentication.
+    /// User and password of HTTP basic authentication.
     pub credentials: Option<(String, String)>,
-    /// Certificates for TLS; without them the connection is plain.
+    /// Certificates for TLS; without them the connection to the server is plain.
     pub tls: Option<ClientTls>,
-    /// The command as JSON.
+    /// Control command as JSON.
     pub body: String,
-    /// Timeout of the whole request.
+    /// Time limit of the whole request to the server.
     pub timeout: Duration,
 }
 
-/// Files with certificates.
+/// Files with certificates for TLS to a server's control socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
-    /// File or folder with the certificates of trusted authorities.
+    /// Path of the file or folder with the certificates of trusted authorities.
     pub authorities: PathBuf,
-    /// Client certificate and its key.
+    /// Paths of the client certificate and of its key.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// A server's answer to a [`CommandRequest`].
+/// Answer of a server to a [`CommandRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResponse {
-    /// HTTP status code.
+    /// HTTP status code of the answer.
     pub status: u16,
-    /// Name of the status.
+    /// Name of the HTTP status.
     pub reason: &'static str,
-    /// The answer.
+    /// Answer of the server to the command, as text.
     pub body: String,
 }
 
 /// Reason why a [`CommandRequest`] has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandFailure {
-    /// The server did not answer in time.
+    /// Failure of the server to answer within the time limit.
     Timeout,
-    /// Another failure, as text.
+    /// Other failure of the request, as text.
     Failed(String),
 }
 
-/// Sends `request` and waits for its answer.
+/// Sends the control command `request` to its server and waits for the answer.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, Command
     })
 }
 
-/// Connects to the server, sends `request` and returns the answer.
+/// Connects to the server of `request`, sends the command and returns the answer.
 async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     let authority = format!("{}:{}", request.host, request.port);
     let stream = TcpStream::connect((request.host.as_str(), request.port))
@@ -109,7 +109,7 @@ async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
     sent(stream, request).await
 }
 
-/// Returns the settings of TLS: trusted authorities, and the own certificate.
+/// Returns the TLS settings of the client: trusted authorities, and its own certificate.
 fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -123,7 +123,7 @@ fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     })
 }
 
-/// Converts a command to a request of HTTP, or returns why that is impossible.
+/// Converts a control command to an HTTP request, or returns why that is impossible.
 fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String> {
     let mut built = Request::post(&request.path)
         .header("Host", format!("{}:{}", request.host, request.port))
@@ -139,7 +139,7 @@ fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String
     built.body(body).map_err(|error| error.to_string())
 }
 
-/// Sends the request on `stream` and returns the answer.
+/// Sends the HTTP request on `stream` and returns the answer.
 async fn sent<S>(stream: S, request: &CommandRequest) -> Result<CommandResponse, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -168,7 +168,7 @@ where
     }
 }
 
-/// Adapter from a stream of tokio to the traits of hyper.
+/// Adapter from a stream of `tokio` to the traits of `hyper`.
 #[derive(Debug)]
 struct ClientStream<S>(S);
 

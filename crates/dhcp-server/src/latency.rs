@@ -1,5 +1,5 @@
-//! Response times by type of request: from the moment at which the kernel received the request to
-//! the moment at which it accepted the reply.
+//! Response times by type of DHCP request: from the moment at which the kernel received the request
+//! to the moment at which it accepted the reply.
 //!
 //! The shard reads no clock for this: a reply's time ends with the next reading, which follows the
 //! system call that sent it. Each shard writes counters of its own; the reader adds them up.
@@ -11,14 +11,17 @@ use base::{Counters, Now};
 use dhcp_control::Latency;
 use dhcp_engine::{MeasuredRequest, Protocol};
 
-/// Number of bounds: two steps for each doubling, from 1 microsecond to 16.8 seconds.
+/// Number of bounds of the response times' buckets: two steps for each doubling, from 1 microsecond
+/// to 16.8 seconds.
 const BOUNDS: usize = 49;
-/// Largest number of replies that wait for the next reading of the clock.
+/// Maximum number of replies that wait for the next reading of the clock.
 const WAITING_MAX: usize = 1_024;
-/// Longest plausible wait of a message in a socket. A longer one means that a clock was set.
+/// Maximum plausible wait of a message in a socket, in nanoseconds. A longer one means that a clock
+/// was set.
 const WAIT_MAX_NS: u64 = 60 * NS_PER_S;
 
-/// Returns the upper bound of bucket `index`, in microseconds: 1, 2, 3, 4, 6, 8, 12 and so on.
+/// Returns the upper bound of the response times in bucket `index`, in microseconds: 1, 2, 3, 4, 6,
+/// 8, 12 and so on.
 const fn bound_us(index: usize) -> u64 {
     match index {
         0 => 1,
@@ -30,8 +33,8 @@ const fn bound_us(index: usize) -> u64 {
     }
 }
 
-/// Returns the bucket of a reply that took `us` microseconds; [`BOUNDS`] for times beyond all
-/// bounds.
+/// Returns the index of the bucket of a reply with a response time of `us` microseconds; [`BOUNDS`]
+/// for times beyond all bounds.
 fn bucket_of(us: u64) -> usize {
     if us <= 2 {
         return usize::from(us == 2);
@@ -43,7 +46,7 @@ fn bucket_of(us: u64) -> usize {
     index.min(BOUNDS)
 }
 
-/// Response times of one shard, by type of message.
+/// Response times of one shard, by type of DHCP message.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     kinds: Vec<LatencyCounters>,
@@ -51,13 +54,14 @@ pub(crate) struct Latencies {
 
 #[derive(Debug, Default)]
 struct LatencyCounters {
-    /// Counts by bucket; the last one is for times beyond all bounds.
+    /// Number of replies by bucket of their response time; the last bucket is for times beyond all
+    /// bounds.
     buckets: Counters<{ BOUNDS + 1 }>,
     sum_us: Counters<1>,
 }
 
 impl Latencies {
-    /// Creates zero counters for the message types of `P`.
+    /// Creates zero counters of response times for the message types of `P`.
     pub(crate) fn new<P: Protocol>() -> Self {
         Self { kinds: P::RECEIVED_STATISTICS.iter().map(|_| LatencyCounters::default()).collect() }
     }
@@ -69,7 +73,7 @@ impl Latencies {
         }
     }
 
-    /// Returns the sum over `shards`, without types that have no reply.
+    /// Returns the response times summed over `shards`, without message types that have no reply.
     pub(crate) fn total<'l, P: Protocol>(
         shards: impl Iterator<Item = &'l Self> + Clone,
     ) -> Vec<Latency> {
@@ -91,8 +95,8 @@ impl Latencies {
     }
 }
 
-/// Returns the monotonic time at which the kernel received a message. `wall_ns` is the kernel's
-/// time of receipt since 1970, if it is known.
+/// Returns the monotonic time in nanoseconds at which the kernel received a message. `wall_ns` is
+/// the kernel's time of receipt since 1970, if it is known.
 pub(crate) fn since_ns(now: Now, wall_ns: Option<u64>) -> u64 {
     let waited_ns = wall_ns.map_or(0, |wall_ns| (now.wall_us * 1_000).saturating_sub(wall_ns));
     if waited_ns > WAIT_MAX_NS { now.mono_ns } else { now.mono_ns.saturating_sub(waited_ns) }
@@ -107,12 +111,12 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Creates a stopwatch that writes into `latencies`.
+    /// Creates a stopwatch that writes response times into `latencies`.
     pub(crate) fn new(latencies: Arc<Latencies>) -> Self {
         Self { waiting: Vec::with_capacity(WAITING_MAX), latencies, last_ns: 0 }
     }
 
-    /// Records that a reply to `request` has just been sent.
+    /// Records that a reply to the DHCP request `request` has just been sent.
     pub(crate) fn note(&mut self, request: MeasuredRequest) {
         if self.waiting.len() == WAITING_MAX {
             // The times are too short by less than a batch, which is better than growing.
@@ -121,7 +125,8 @@ impl Stopwatch {
         self.waiting.push(request);
     }
 
-    /// Uses the reading `now_ns` of the monotonic clock as the end of all recorded replies.
+    /// Uses the reading `now_ns` of the monotonic clock as the time at which the kernel accepted
+    /// all recorded replies.
     pub(crate) fn settle(&mut self, now_ns: u64) {
         self.last_ns = now_ns;
         for request in self.waiting.drain(..) {

@@ -1,5 +1,5 @@
-//! Leases that the shards serve from: opened from the lease file or from a database, or in memory
-//! only.
+//! Lease backends that the shards serve from: opened from the lease file or from a database, or in
+//! memory only.
 
 mod database;
 #[cfg(test)]
@@ -33,20 +33,21 @@ use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
 /// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
-/// least time between endless attempts to reconnect.
+/// minimum time between attempts without limit to reconnect to the lease database.
 const RETRY_MS: u32 = 1_000;
-/// Smallest step of the wall clock that is logged, in seconds.
+/// Minimum step of the wall clock that is logged, in seconds.
 const LOGGED_STEP_S: u64 = 60;
-/// Attempts to write a new lease file before the server ends, if `on-fail` demands that it ends.
+/// Maximum number of attempts to write a new lease file before the server ends, if `on-fail`
+/// demands that it ends.
 const TRIES_MAX: u32 = 30;
 
-/// Lease backend.
+/// Lease backend: the place that keeps the server's leases.
 pub(crate) enum LeaseBackend<P: DaemonFamily> {
-    /// Leases in memory only (`persist: false`).
+    /// Lease table in memory only (Kea's `persist: false`).
     Memory(Arc<LeaseTable<P>>),
-    /// Leases in a lease file, written by the log thread.
+    /// Lease table in memory, with a lease file that the log thread writes.
     File(Arc<LeaseTable<P>>, LogThread),
-    /// Leases in a database.
+    /// Database of leases, with the thread that writes it.
     Database(DatabaseThread<P>),
 }
 
@@ -116,7 +117,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         Ok(Self::File(Arc::clone(table), thread))
     }
 
-    /// Returns the store of shard number `shard`. The number after the last shard is the
+    /// Returns the lease store of shard number `shard`. The number after the last shard is the
     /// supervisor's.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
@@ -128,7 +129,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         }
     }
 
-    /// Logs the problems of the writer's thread; returns true if the thread has given up.
+    /// Logs the problems of the lease writer's thread; returns true if the thread has given up.
     pub(crate) fn report_problems(&self) -> bool {
         let (problems, has_given_up) = match self {
             Self::Memory(_) => return false,
@@ -141,8 +142,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         has_given_up
     }
 
-    /// Logs steps of the wall clock, and has the lease file rewritten if they have moved times of
-    /// leases.
+    /// Logs steps of the wall clock, and requests that the lease file is rewritten if the steps
+    /// have moved times of leases.
     pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
         for ClockStep { by_s, leases } in table.take_clock_steps() {
             if by_s.unsigned_abs() >= LOGGED_STEP_S {
@@ -164,7 +165,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         }
     }
 
-    /// Returns the live size of the lease file in bytes; `None` if there is no lease file.
+    /// Returns the counter with the present size of the lease file in bytes; `None` if there is no
+    /// lease file.
     pub(crate) fn file_size(&self) -> Option<Arc<AtomicU64>> {
         match self {
             Self::File(_, thread) => Some(thread.size()),
@@ -177,7 +179,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
         matches!(self, Self::Database(thread) if thread.is_disconnected())
     }
 
-    /// Writes and flushes all submitted rows. Shards must have ended.
+    /// Writes and flushes all submitted lease rows. Shards must have ended.
     pub(crate) fn close(self) -> Result<(), ServerError> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -191,7 +193,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     }
 }
 
-/// Logs problems of the lease files.
+/// Logs the problems of the lease files that `report` contains.
 fn log_report(report: &LoadReport, path: &Path) {
     for error in &report.errors {
         tracing::warn!(target: DHCPSRV, id = "DHCPSRV_MEMFILE_LEASE_LOAD_ROW_ERROR", "{error}");
@@ -215,7 +217,8 @@ fn log_report(report: &LoadReport, path: &Path) {
     }
 }
 
-/// Makes `table`, which is loaded, follow the clocks; returns true if that moved times of leases.
+/// Makes the loaded lease table `table` follow the clocks; returns true if that moved times of
+/// leases.
 fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
     let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
     if ahead_s >= LOGGED_STEP_S {
@@ -259,7 +262,7 @@ fn thread_options<P: DaemonFamily>(
     LogThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
-/// Store of a shard; one branch decides between the kinds.
+/// Lease store of a shard; one branch decides between the kinds.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
 pub(crate) enum ServerStore<F: LeaseFileFamily> {

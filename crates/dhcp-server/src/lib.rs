@@ -1,5 +1,5 @@
-//! The DHCP daemon: reads Kea's configuration, opens sockets and the lease file, runs one thread
-//! per shard and one for the log, reloads on SIGHUP and ends cleanly on SIGTERM.
+//! DHCP daemon for both families: reads Kea's configuration, opens sockets and the lease file, runs
+//! one thread per shard and one for the log, reloads on SIGHUP and ends cleanly on SIGTERM.
 //!
 //! `dhcp-engine` decides the outcome of a message, and `dhcp-store` makes leases durable. This
 //! crate only connects them to sockets, files and signals.

@@ -1,5 +1,5 @@
-//! Loading of leases into the table: several threads check and store them, and the log shows
-//! progress.
+//! Loading of leases into the lease table: several threads check and store the leases, and the log
+//! shows progress.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::vec::Drain;
@@ -16,10 +16,10 @@ use crate::log::counted;
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
-/// Time between two log lines about a load.
+/// Time between two log lines about the loading of leases, in nanoseconds.
 const INTERVAL_NS: u64 = 5 * NS_PER_S;
 
-/// Schedule of the log lines about a load.
+/// Schedule of the log lines about the loading of leases.
 #[derive(Debug)]
 struct LoadLogSchedule {
     began_ns: u64,
@@ -31,8 +31,8 @@ impl LoadLogSchedule {
         Self { began_ns: now.mono_ns, next_ns: AtomicU64::new(now.mono_ns + INTERVAL_NS) }
     }
 
-    /// Returns the line about the progress if it is due. Of several threads that call at once, one
-    /// gets it.
+    /// Returns the line about the progress of loading if it is due. Of several threads that call at
+    /// once, one gets it.
     fn line(&self, now: Now, progress: LeaseLoadProgress) -> Option<String> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let is_time = now.mono_ns >= next_ns
@@ -55,17 +55,18 @@ impl LoadLogSchedule {
     }
 }
 
-/// Intake that puts loaded leases into the table, with Kea's `sanity-checks` (reference §5.11).
+/// Intake that puts loaded leases into the lease table, with Kea's `sanity-checks` (section 5.11 of
+/// the Kea reference).
 pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     table: &'l LeaseTable<P>,
     snapshot: &'l P::Snapshot,
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
     log_schedule: LoadLogSchedule,
-    /// Number of leases in the table.
+    /// Number of loaded leases in the lease table.
     leases: AtomicI64,
-    /// Rows with a subnet that does not contain their address, rows dropped for that reason, and
-    /// rows with relay information in an older form.
+    /// Number of loaded rows with a subnet that does not contain their address; `dropped` counts
+    /// those dropped for that reason, `upgraded` those with relay information in an older form.
     wrong: AtomicU64,
     dropped: AtomicU64,
     upgraded: AtomicU64,
@@ -92,7 +93,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         }
     }
 
-    /// Returns true if `lease` stays; corrects its subnet if the configuration says so.
+    /// Returns true if the loaded lease `lease` stays; corrects its subnet if the configuration
+    /// says so.
     fn correct_subnet(&self, lease: &mut P::Lease) -> bool {
         let (subnet_id, fitting) = P::subnets_of_lease(self.snapshot, lease);
         if fitting == Some(*subnet_id) {
@@ -110,8 +112,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         true
     }
 
-    /// Puts `lease` into the table, or removes the lease of its address if it is dropped; returns
-    /// the change of the number of leases.
+    /// Puts the loaded lease `lease` into the lease table, or removes the lease of its address if
+    /// it is dropped; returns the change of the number of leases.
     fn put(&self, mut lease: P::Lease) -> i64 {
         if !self.correct_subnet(&mut lease) {
             return -i64::from(self.table.unload(<P as LeaseFileFamily>::address(&lease)));
@@ -122,12 +124,13 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         i64::from(self.table.load_row(lease))
     }
 
-    /// Puts one lease into the table.
+    /// Puts one loaded lease into the lease table.
     pub(crate) fn take_one(&self, lease: P::Lease) {
         self.leases.fetch_add(self.put(lease), Ordering::Relaxed);
     }
 
-    /// Logs the findings and returns the number of leases in the table.
+    /// Logs the findings about the loaded leases and returns the number of leases in the lease
+    /// table.
     pub(crate) fn finish(self) -> usize {
         let upgraded = self.upgraded.into_inner() as usize;
         if upgraded > 0 {
@@ -172,7 +175,8 @@ impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     }
 }
 
-/// Checks the relay information of `lease`; returns true if it was in an older form.
+/// Checks the relay information of the loaded lease `lease`; returns true if it was in an older
+/// form.
 fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {

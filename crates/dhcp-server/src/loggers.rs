@@ -1,26 +1,26 @@
 //! Names of loggers, below the root logger of the server.
 
-/// Target of the daemon's own messages: `kea-dhcp4.dhcp4`, `kea-dhcp6.dhcp6`.
+/// Target of the daemon's own log messages, whose logger is `kea-dhcp4.dhcp4` or `kea-dhcp6.dhcp6`.
 pub(crate) const DAEMON: &str = "daemon";
-/// Logger of leases and their files.
+/// Name of the logger of leases and their files.
 pub(crate) const DHCPSRV: &str = "dhcpsrv";
 
-/// Loggers of single messages.
+/// Topic of log lines about single DHCP messages, each with a logger of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogTopic {
-    /// `packets`
+    /// Topic of the logger `packets`.
     Packets,
-    /// `bad-packets`
+    /// Topic of the logger `bad-packets`.
     BadPackets,
-    /// `leases`
+    /// Topic of the logger `leases`.
     Leases,
 }
 
 impl LogTopic {
-    /// All topics.
+    /// All topics of log lines about single DHCP messages.
     pub(crate) const ALL: [Self; 3] = [Self::Packets, Self::BadPackets, Self::Leases];
 
-    /// Returns the logger's name below the root.
+    /// Returns the name of the topic's logger below the root.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Packets => "packets",

@@ -1,4 +1,4 @@
-//! The panic hook of a server: a panic is logged and ends the process, unless the work in which it
+//! Panic hook of a server: a panic is logged and ends the process, unless the work in which it
 //! happened can be given up alone ([`dhcp_engine::contain`]).
 
 use crate::loggers::DAEMON;
@@ -15,18 +15,18 @@ use dhcp_engine::contain;
 #[cfg(test)]
 mod tests;
 
-/// Text of the answer to a command whose execution panicked.
+/// Text of the answer to a control command whose execution panicked.
 pub(crate) const INTERNAL_ERROR: &str = "a mistake of the server; its log says where";
 
-/// Number of panics after which the process went on.
+/// Number of panics after which the server's process went on.
 static CONTAINED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of panics that ended only a piece of work.
+/// Returns the number of panics that ended only a piece of work, not the server's process.
 pub(crate) fn contained_count() -> u64 {
     CONTAINED.load(Ordering::Relaxed)
 }
 
-/// Installs the hook: every panic is logged, and a panic outside of contained work ends the
+/// Installs the panic hook: every panic is logged, and a panic outside of contained work ends the
 /// process.
 pub(crate) fn install() {
     contain::enable();
@@ -44,7 +44,7 @@ pub(crate) fn install() {
     }));
 }
 
-/// Runs a task whose panics end the task only.
+/// Runs the task `task`, whose panics end this task only.
 pub(crate) async fn contained_task(task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! The PID file, with Kea's name and in Kea's folder, so that programs that look for it (`keactrl`,
-//! scripts of distributions) find this server too.
+//! PID file of the server, with Kea's name and in Kea's folder, so that programs that look for it
+//! (`keactrl`, scripts of distributions) find this server too.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -10,16 +10,16 @@ use crate::ServerError;
 use crate::loggers::DAEMON;
 use crate::policy;
 
-/// Mode of the file: every user may read the server's number.
+/// Mode of the PID file: every user may read the number of the server's process.
 const MODE: u32 = 0o644;
-/// Bytes of the file that are read: a number and a line end.
+/// Maximum number of bytes that are read from a PID file: a number and a line end.
 const NUMBER_MAX_BYTES: u64 = 32;
 
 /// PID file of this process, removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
-    /// Locked for as long as this process lives.
+    /// PID file, locked for as long as this process lives.
     _file: File,
 }
 
@@ -81,8 +81,8 @@ impl PidFile {
     }
 }
 
-/// Returns the reason why `path` cannot be written, with the name of the folder if the folder is
-/// missing.
+/// Returns the reason why the PID file `path` cannot be written, with the name of the folder if the
+/// folder is missing.
 fn explained(path: &Path, cause: &io::Error) -> String {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         Some(folder) => format!("{} does not exist", folder.display()),
@@ -99,7 +99,7 @@ impl Drop for PidFile {
 }
 
 enum PidFileError {
-    /// The process with this number has the file.
+    /// Process number of another server that has the PID file.
     InUse(String),
     Io(io::Error),
 }
@@ -110,7 +110,8 @@ impl From<io::Error> for PidFileError {
     }
 }
 
-/// Returns the PID file of the server `name` with the configuration file `configuration`.
+/// Returns the path of the PID file of the server `name` with the configuration file
+/// `configuration`.
 pub(crate) fn path(name: &str, configuration: &Path) -> PathBuf {
     policy::PID_FILES.path().join(file_name(name, configuration))
 }
@@ -121,8 +122,8 @@ fn file_name(name: &str, configuration: &Path) -> String {
     format!("{stem}.kea-{name}.pid")
 }
 
-/// Returns true if a DHCP server other than this process has the number `pid`. After a crash
-/// another program may have it or, in a container, this process itself.
+/// Returns true if a DHCP server other than this process has the process number `pid`. After a
+/// crash another program may have it or, in a container, this process itself.
 fn is_server(pid: u32) -> bool {
     let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let own = std::process::id();

@@ -11,7 +11,7 @@ use dhcp_config::{Enforcement, Folders, SecurityPolicy};
 use crate::pid_file;
 use crate::server_id;
 
-/// A folder of Kea's, with the variable that names another one.
+/// Folder of Kea's, with the environment variable that names another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeaFolder {
     variable: &'static str,
@@ -21,25 +21,25 @@ pub(crate) struct KeaFolder {
 /// Folder of lease files and of the server's identifier.
 pub(crate) const DATA: KeaFolder =
     KeaFolder { variable: "KEA_DHCP_DATA_DIR", usual: "/var/lib/kea" };
-/// Folder of log files.
+/// Folder of the server's log files.
 pub(crate) const LOGS: KeaFolder =
     KeaFolder { variable: "KEA_LOG_FILE_DIR", usual: "/var/log/kea" };
-/// Folder of control sockets.
+/// Folder of the server's control sockets.
 pub(crate) const SOCKETS: KeaFolder =
     KeaFolder { variable: "KEA_CONTROL_SOCKET_DIR", usual: "/run/kea" };
-/// Folder of PID files.
+/// Folder of the server's PID files.
 pub(crate) const PID_FILES: KeaFolder =
     KeaFolder { variable: "KEA_PIDFILE_DIR", usual: "/run/kea" };
 const LEGAL_LOG: KeaFolder = KeaFolder { variable: "KEA_LEGAL_LOG_DIR", usual: "/var/lib/kea" };
 const SCRIPTS: KeaFolder =
     KeaFolder { variable: "KEA_HOOK_SCRIPTS_PATH", usual: "/usr/share/kea/scripts" };
-/// Variable of the folder of hook libraries, which has no default: packages have folders of their
-/// own.
+/// Environment variable of the folder of hook libraries, which has no default: packages have
+/// folders of their own.
 const HOOKS_VARIABLE: &str = "KEA_HOOKS_PATH";
 
-/// Older name of the usual folder of sockets, a link to the newer one.
+/// Older path of the usual folder of control sockets, a link to the newer one.
 const SOCKETS_BEFORE: &str = "/var/run/kea";
-/// Largest mode of the folder of control sockets.
+/// Mode with the most permissions that the folder of control sockets may have.
 const SOCKETS_MODE: u32 = 0o750;
 
 impl KeaFolder {
@@ -47,12 +47,13 @@ impl KeaFolder {
         std::env::var(self.variable).ok().filter(|folder| !folder.is_empty())
     }
 
-    /// Returns the folder for file names without one.
+    /// Returns the path of the folder for file names without one.
     pub(crate) fn path(self) -> PathBuf {
         self.configured().unwrap_or_else(|| self.usual.to_owned()).into()
     }
 
-    /// Returns the configured folder, or else the usual one and those `beside` it.
+    /// Returns the folders in which the security rules allow such files: the configured one, or
+    /// else the usual one and the folders `beside` it.
     fn folders(self, beside: impl IntoIterator<Item = String>) -> Folders {
         match self.configured() {
             Some(folder) => Folders::new([folder]),
@@ -61,7 +62,7 @@ impl KeaFolder {
     }
 }
 
-/// Returns the rules for a server with the configuration file `configuration`.
+/// Returns the security rules for a server with the configuration file `configuration`.
 pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
     // `config-write` may write in the folder of the configuration file, too.
     let own = std::path::absolute(configuration).ok();
@@ -81,8 +82,8 @@ pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> Se
     }
 }
 
-/// Returns the files that a server with the configuration file `configuration` has regardless of
-/// the file's content.
+/// Returns the files that a server has by its configuration file's name `configuration`, regardless
+/// of the content, each with its purpose.
 fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     let absolute = std::path::absolute(configuration).unwrap_or_default();
     let pid_files =
@@ -97,20 +98,20 @@ fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Creates the missing folders of Kea, as its packages do, and returns those that were created. If
-/// one cannot be created, the part of the server that needs it reports the error.
+/// Creates the missing folders of Kea, as its packages do, and returns the created ones. If one
+/// cannot be created, the part of the server that needs it reports the error.
 pub(crate) fn make_folders() -> Vec<PathBuf> {
     let folders = [DATA, LOGS, SOCKETS, PID_FILES].map(KeaFolder::path);
     folders.into_iter().filter(|folder| !folder.exists() && make(folder).is_ok()).collect()
 }
 
-/// Creates `folder` and its missing parents.
+/// Creates the folder `folder` and its missing parents.
 fn make(folder: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(SOCKETS_MODE).create(folder)
 }
 
 /// Returns the folders that a server with the configuration file `configuration` writes to by the
-/// rules.
+/// security rules.
 pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
     let policy = security_policy(configuration, false);
     let folders = [&policy.data, &policy.logs, &policy.sockets];

@@ -1,15 +1,15 @@
-//! Publication of new values to running shards.
+//! Publication of new values, such as configuration snapshots, to running shards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The value in force. Shards read the version, one load per batch, take the lock only when it has
-/// changed, and record when they have dropped the old value.
+/// Value that a thread publishes to the running shards. Shards read the version, one load per
+/// batch, take the lock only when it has changed, and record when they have dropped the old value.
 #[derive(Debug)]
 pub(crate) struct PublishedValue<T> {
     version: AtomicU64,
     value: Mutex<Arc<T>>,
-    /// Version that each shard uses.
+    /// Version of the published value that each shard uses.
     used: Box<[AtomicU64]>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct VersionedValue<T> {
 }
 
 impl<T> PublishedValue<T> {
-    /// Publishes `value`, in use by all of `shards` shards.
+    /// Publishes the first value `value`, in use by all of `shards` shards.
     pub(crate) fn new(value: Arc<T>, shards: usize) -> Self {
         Self {
             version: AtomicU64::new(1),
@@ -30,26 +30,27 @@ impl<T> PublishedValue<T> {
         }
     }
 
-    /// Returns the current value, which shard number `shard` uses from now on.
+    /// Returns the current published value, which shard number `shard` uses from now on.
     pub(crate) fn use_current(&self, shard: usize) -> VersionedValue<T> {
         let (value, version) = self.current();
         self.used[shard].store(version, Ordering::Release);
         VersionedValue { version, value }
     }
 
-    /// Returns true if a newer value than `used_value` is published.
+    /// Returns true if a newer value than the shard's `used_value` is published.
     pub(crate) fn has_changed(&self, used_value: &VersionedValue<T>) -> bool {
         self.version.load(Ordering::Acquire) != used_value.version
     }
 
-    /// Replaces the value that shard number `shard` uses by the current one.
+    /// Replaces the value that shard number `shard` uses by the current published one.
     pub(crate) fn catch_up(&self, shard: usize, used_value: &mut VersionedValue<T>) {
         (used_value.value, used_value.version) = self.current();
         // Only after the old value is dropped.
         self.used[shard].store(used_value.version, Ordering::Release);
     }
 
-    /// Returns true if every shard uses the newest version and has dropped all older ones.
+    /// Returns true if every shard uses the newest version of the published value and has dropped
+    /// all older ones.
     pub(crate) fn is_used(&self) -> bool {
         let version = self.version.load(Ordering::Acquire);
         self.used.iter().all(|used| used.load(Ordering::Acquire) == version)

@@ -1,4 +1,4 @@
-//! Reading of configurations.
+//! Reading of the server's configurations from files and commands.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver};
 use crate::ServerError;
 use crate::policy;
 
-/// Largest total size of the included files of a configuration, in bytes.
+/// Maximum total size of the included files of a configuration, in bytes.
 const MAX_INCLUDED_BYTES: u64 = 1 << 30;
 
-/// Resolver of includes, which are relative to the working directory, as in Kea. Only regular files
-/// are read: reading a device or a pipe need not end.
+/// Resolver of a configuration's includes, which are relative to the working directory, as in Kea.
+/// Only regular files are read: reading a device or a pipe need not end.
 #[derive(Debug, Default)]
 pub struct FileIncludeResolver {
-    /// Bytes read so far.
+    /// Number of bytes of included files read so far.
     octets: u64,
 }
 
@@ -49,22 +49,24 @@ impl FileIncludeResolver {
     }
 }
 
-/// Part of a configuration that must be valid.
+/// Part of a server's configuration that must be valid for the server to use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequiredValidity {
-    /// The whole configuration.
+    /// Validity of the whole configuration.
     #[default]
     Whole,
-    /// Everything but subnets and reservations: invalid ones are ignored, each with a warning.
+    /// Validity of everything but subnets and reservations: invalid ones are ignored, each with a
+    /// warning.
     WhatIsRight,
 }
 
-/// Terms on which a configuration is read.
+/// Options for reading a server's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConfigurationReadOptions {
-    /// Part of the configuration that must be valid.
+    /// Part of the configuration that must be valid, else it is refused.
     pub extent: RequiredValidity,
-    /// True with Kea's flag `-X`: violations of Kea 3's security rules are warnings.
+    /// True if the server was started with Kea's flag `-X`: violations of Kea 3's security rules
+    /// are warnings.
     pub is_unrestricted: bool,
 }
 
@@ -77,7 +79,7 @@ impl ConfigurationReadOptions {
     }
 }
 
-/// Reads and checks the configuration of a DHCPv4 server in `path`.
+/// Reads and checks the configuration file `path` of a DHCPv4 server.
 ///
 /// # Errors
 ///
@@ -89,7 +91,7 @@ pub fn read_dhcp4(
     read(path, |name, text| parse_dhcp4(name, text, path, terms))
 }
 
-/// Reads and checks the configuration of a DHCPv6 server in `path`.
+/// Reads and checks the configuration file `path` of a DHCPv6 server.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The daemon: the order in which its parts start, and its end.
+//! Daemon of either family: the order in which its parts start, and its end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,25 +38,25 @@ use crate::supervisor::{
 };
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
-/// Settings from the daemon's command line.
+/// Settings of the daemon from its command line.
 #[derive(Clone, Debug)]
 pub struct DaemonSettings {
-    /// Path of the configuration file.
+    /// Path of the server's configuration file.
     pub configuration: PathBuf,
-    /// UDP port to listen at (67, for DHCPv6 547).
+    /// UDP port that the server listens at (67, for DHCPv6 547).
     pub port: u16,
-    /// UDP port to answer to instead of 67 and 68, for DHCPv6 547 and 546; for tests.
+    /// UDP port that the server answers to instead of 67 and 68, for DHCPv6 547 and 546; for tests.
     pub client_port: Option<u16>,
-    /// True to send replies to the source of the request; for labs with many relays.
+    /// True if the server sends replies to the source of the request; for labs with many relays.
     pub to_source: bool,
-    /// True to log the counters every ten seconds.
+    /// True if the server logs its counters every ten seconds.
     pub is_verbose: bool,
-    /// Terms on which configurations are read.
+    /// Options with which the server reads configurations.
     pub terms: ConfigurationReadOptions,
     /// True in repair mode (Kea's `-R`): the server answers no client, ends no lease, and loads
     /// leases without checks.
     pub is_repairing: bool,
-    /// Names of inactive features whose absence is accepted although it is dangerous.
+    /// Names of inactive features whose absence the operator accepts although it is dangerous.
     pub accept_inactive: Vec<String>,
 }
 
@@ -72,13 +72,13 @@ impl DaemonSettings {
     }
 }
 
-/// Number of clients that may be in flight without the registry growing.
+/// Number of clients that may be in flight without their registry growing.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
-/// Largest number of threads that serve clients, however many processors there are.
+/// Maximum number of threads that serve clients (shards), independent of the number of processors.
 const SHARDS_MAX: u16 = 1_024;
 
-/// Serves DHCPv4 until SIGTERM or SIGINT.
+/// Runs the DHCPv4 server by `settings` until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn run_dhcp4(settings: &DaemonSettings) -> Result<(), ServerError> {
     run::<V4>(settings)
 }
 
-/// Serves DHCPv6 until SIGTERM or SIGINT.
+/// Runs the DHCPv6 server by `settings` until SIGTERM or SIGINT.
 ///
 /// # Errors
 ///
@@ -135,8 +135,8 @@ where
     ended
 }
 
-/// Gives up privileges that no command can need: capabilities, system calls and, unless `-X`
-/// permits files anywhere, writing outside the server's folders.
+/// Gives up privileges that no control command can need: capabilities, system calls and, unless
+/// `-X` permits files anywhere, writing outside the server's folders.
 fn restrict(settings: &DaemonSettings) -> [Result<(), String>; 3] {
     let files = if settings.terms.is_unrestricted {
         Ok(())
@@ -239,7 +239,7 @@ where
     }
 }
 
-/// Reads the configuration and logs its warnings.
+/// Reads and checks the server's configuration and logs its warnings.
 fn checked<P: DaemonFamily>(
     settings: &DaemonSettings,
 ) -> Result<CheckedConfig<P::Config>, ServerError> {
@@ -249,7 +249,7 @@ fn checked<P: DaemonFamily>(
     Ok(checked)
 }
 
-/// Starts a thread for every shard.
+/// Starts a thread for every shard of the server.
 fn spawn_shards<P: DaemonFamily>(
     supervisor: &mut Supervisor<P>,
 ) -> Result<Vec<thread::JoinHandle<()>>, ServerError>
@@ -322,8 +322,8 @@ where
         .map_err(system("start a shard's thread"))
 }
 
-/// Returns the number of threads that serve clients. `Processors` stands for the processors that
-/// this process may use.
+/// Returns the number of threads that serve clients (shards). `Processors` stands for the
+/// processors that this process may use.
 fn shard_count(shards: Shards) -> u16 {
     match shards {
         Shards::Fixed(count) => count.max(1),

@@ -1,5 +1,5 @@
-//! The server's own DUID (RFC 9915 §11): made once from `server-id` and the machine, and stored in
-//! Kea's file, so that Kea and Godwit have the same one.
+//! DUID of the DHCPv6 server itself (RFC 9915 §11): made once from `server-id` and the machine, and
+//! stored in Kea's file, so that Kea and Godwit have the same one.
 //!
 //! The parts that the configuration leaves open come from the stored DUID if that is of the
 //! configured type, else they are generated. As in Kea, the server starts even if the file holds no
@@ -19,23 +19,24 @@ use dhcp_store::regular_file;
 use crate::ServerError;
 use crate::loggers::DAEMON;
 
-/// Kea's name of the file.
+/// Name of the file with the server's DUID, as in Kea.
 pub(crate) const FILE: &str = "kea-dhcp6-serverid";
 /// Start of the time of a DUID-LLT, 2000-01-01 00:00 UTC, in Unix seconds.
 const EPOCH_2000_S: u64 = 946_684_800;
-/// Enterprise number that Kea uses when none is configured: that of its maker.
+/// Enterprise number that Kea uses in a DUID-EN when none is configured: that of its maker.
 const DEFAULT_ENTERPRISE: u32 = 2495;
-/// Shortest link-layer address that identifies a machine, in bytes.
+/// Minimum length of a link-layer address that identifies a machine, in bytes.
 const LINK_LAYER_MIN: usize = 6;
-/// Longest DUID with its type, in bytes (RFC 9915 §11.1).
+/// Maximum length of a DUID with its type, in bytes (RFC 9915 §11.1).
 const DUID_MAX: usize = 130;
 
-/// DUID types (RFC 9915 §11.1).
+/// Type number of a DUID-LLT; `EN` and `LL` are those of the other DUIDs (RFC 9915 §11.1).
 const LLT: u16 = 1;
 const EN: u16 = 2;
 const LL: u16 = 3;
 
-/// Returns the server's DUID; `folder` contains the file, `wall_s` is the time in Unix seconds.
+/// Returns the server's DUID; `folder` contains the file with it, `wall_s` is the time in Unix
+/// seconds.
 pub(crate) fn server_duid(
     config: &ServerIdConfig,
     folder: &Path,
@@ -50,7 +51,7 @@ pub(crate) fn server_duid(
     Ok(duid)
 }
 
-/// Type and address of a link that identifies the machine.
+/// Hardware type and link-layer address of a link that identifies the machine.
 type LinkLayer = (u16, Vec<u8>);
 
 fn make(
@@ -100,12 +101,13 @@ fn number(duid: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(duid.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Returns bytes that no other server has by chance.
+/// Returns random bytes for a DUID that no other server has by chance.
 fn random_octets() -> [u8; 8] {
     RandomState::new().build_hasher().finish().to_be_bytes()
 }
 
-/// Returns the stored DUID; `None` if the file is missing, or holds no DUID and is renamed.
+/// Returns the DUID stored in the file `path`; `None` if the file is missing, or holds no DUID and
+/// is renamed.
 fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, ServerError> {
     let failed = |cause| ServerError::ServerId { path: path.to_owned(), cause };
     let octets = match regular_file::read(path) {
@@ -148,8 +150,8 @@ fn parse(text: &str) -> Option<Vec<u8>> {
     (octets.len() > fixed).then_some(octets)
 }
 
-/// Replaces the file in one step and flushes it: the DUID that clients learn must survive a power
-/// cut.
+/// Replaces the file with the server's DUID in one step and flushes it: the DUID that clients learn
+/// must survive a power cut.
 fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     let mut scratch = path.as_os_str().to_owned();
     scratch.push(".tmp");
@@ -182,7 +184,7 @@ fn link_layer_address() -> Option<LinkLayer> {
     link_layers.into_iter().next().map(|(_, link_layer)| link_layer)
 }
 
-/// Parses an address that identifies a machine: long enough and not all zero.
+/// Parses a link-layer address that identifies a machine: long enough and not all zero.
 fn parse_link_layer(text: &str) -> Option<Vec<u8>> {
     let octets: Option<Vec<u8>> =
         text.split(':').map(|pair| u8::from_str_radix(pair, 16).ok()).collect();

@@ -1,4 +1,4 @@
-//! The loop of one shard: receive, handle, settle, send. This file is the whole packet path of the
+//! Loop of one shard: receive, handle, settle, send. This file is the whole packet path of the
 //! daemon; everything that it calls is testable without it.
 //!
 //! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
@@ -6,7 +6,7 @@
 //! A UDP listener has two sockets. The shard first reads the one with messages that continue an
 //! exchange: the kernel drops messages that begin one when more arrive than can be served for
 //! longer than a burst ([`SocketQueueState`]). A packet listener has one socket for broadcasts and
-//! one for messages to our addresses, which is read first.
+//! one for messages to the server's addresses, which is read first.
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per listener that has
 //! replies, one `write` of the rows when the durability lets the shard write them itself, one clock
@@ -34,48 +34,49 @@ use crate::published::{PublishedValue, VersionedValue};
 use crate::service::DaemonFamily;
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
-/// Bytes for one datagram: relay agents may send as much as UDP carries. Memory is used as far as
-/// it was ever filled; with a multiple of 4 KiB all slots would begin in the same lines of the
-/// cache.
+/// Size of the receive buffer for one datagram in bytes: relay agents may send as much as UDP
+/// carries. Memory is used as far as it was ever filled; with a multiple of 4 KiB all slots would
+/// begin in the same lines of the cache.
 const SLOT_BYTES: usize = 65_536 + 64;
-/// Interval between checks of expiry and deadlines.
+/// Interval between a shard's checks of expiry and deadlines, in nanoseconds.
 const HOUSEKEEPING_NS: u64 = 50 * NS_PER_MS;
-/// Slots that one housekeeping may reclaim: 20,000 per second and shard.
+/// Maximum number of lease slots that one check of a shard may reclaim: 20,000 per second and
+/// shard.
 const SWEEP_BUDGET: u32 = 1_000;
-/// Time that a stopping shard waits for replies whose rows are not durable yet.
+/// Time that a stopping shard waits for replies whose rows are not durable yet, in nanoseconds.
 const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 
 /// State that a shard shares with the rest of the daemon.
 pub(crate) struct SharedDaemonState<P: DaemonFamily> {
-    /// True when the daemon is to end.
+    /// True when the daemon, and so every shard, is to end.
     pub(crate) stop: AtomicBool,
-    /// True while a command has disabled the service: the shard reads messages and leaves them
-    /// unanswered.
+    /// True while a command has disabled the service: the shards read messages and do not answer
+    /// them.
     pub(crate) is_disabled: AtomicBool,
-    /// Configuration snapshot to serve.
+    /// Configuration snapshot that the shards serve by.
     pub(crate) snapshot: PublishedValue<P::Snapshot>,
-    /// Listeners to serve.
+    /// Listeners that the shards serve at.
     pub(crate) listeners: Arc<PublishedValue<ListenerSet>>,
-    /// Lease table.
+    /// Lease table that all shards share.
     pub(crate) table: Arc<LeaseTable<P>>,
 }
 
-/// A shard with all that its thread needs.
+/// Shard with all that its thread needs.
 pub(crate) struct ShardThread<P: DaemonFamily, S> {
-    /// Number of the shard.
+    /// Number of the shard, from 0.
     pub(crate) index: usize,
     pub(crate) shard: Shard<P, S>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
     pub(crate) batches: Batches,
-    /// True if the configuration sets the size of the sockets' queues.
+    /// True if the configuration sets the size of the sockets' receive queues.
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) recorder: NoticeRecorder,
 }
 
-/// Receive buffers and times of a shard's loop.
+/// State of a shard's loop: its receive buffers and the times of its tasks.
 struct ShardLoopState {
     datagrams: RecvBatch,
     packets: PacketRecvBatch,
@@ -84,7 +85,8 @@ struct ShardLoopState {
     drain_until_ns: Option<u64>,
 }
 
-/// Serves until the daemon is to end, then until the outbox is empty or [`DRAIN_NS`] have passed.
+/// Serves clients on the shard's thread until the daemon is to end, then until the outbox is empty
+/// or [`DRAIN_NS`] have passed.
 pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
     mut thread: ShardThread<P, S>,
     shared: &SharedDaemonState<P>,
@@ -117,7 +119,7 @@ pub(crate) fn serve<P: DaemonFamily, S: LeaseStore<P>>(
     }
 }
 
-/// Serves at `listeners` until they are replaced; returns false when it is time to end.
+/// Serves clients at `listeners` until they are replaced; returns false when it is time to end.
 fn serve_at<P: DaemonFamily, S: LeaseStore<P>>(
     listeners: &VersionedValue<ListenerSet>,
     thread: &mut ShardThread<P, S>,
@@ -182,7 +184,7 @@ where
     true
 }
 
-/// Returns what a shard waits for: datagrams at each of its sockets, and its waker.
+/// Returns the objects that a shard polls: each of its sockets, for datagrams, and its waker.
 fn poll_fds<'l>(listeners: &'l [Arc<ShardListener>], waker: &'l Waker) -> Vec<PollFd<'l>> {
     let express = listeners.iter().filter_map(|listener| listener.express.as_ref());
     let mut fds: Vec<PollFd<'l>> =
@@ -192,7 +194,8 @@ fn poll_fds<'l>(listeners: &'l [Arc<ShardListener>], waker: &'l Waker) -> Vec<Po
     fds
 }
 
-/// Returns the state of the queue at the socket that has room for bursts.
+/// Enlarges the receive queue at the listener's socket that has room for bursts, and returns the
+/// queue's state.
 fn enlarge_burst_queue(listener: &ShardListener) -> SocketQueueState {
     if let Some(socket) = listener.socket_of(listener.burst_socket_role()) {
         socket.set_receive_buffer(BURST_BYTES);
@@ -207,11 +210,11 @@ struct ListenerContext<'l> {
     frame_counters: &'l FrameCounters,
 }
 
-/// Socket that may have messages.
+/// Socket of a listener that may have messages.
 #[derive(Clone, Copy)]
 struct ReadableSocket<'l, S> {
     socket: &'l S,
-    /// Listener of the socket.
+    /// Listener to which the socket belongs.
     listener: &'l ShardListener,
     /// Role of the socket in the listener.
     role: ListenerSocketRole,
@@ -309,8 +312,8 @@ impl ShardLoopState {
         SocketReadResult { messages, is_more: self.datagrams.is_full() }
     }
 
-    /// Reads the time at which a batch was received. The shard will drop messages that arrived more
-    /// than `patience_ns` earlier.
+    /// Returns the time at which the shard received a batch, read from the clock. The shard will
+    /// drop messages that arrived more than `patience_ns` earlier.
     fn begin_batch<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
         patience_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! Transmission of replies through the batches of the listeners.
+//! Transmission of a shard's replies through the batches of its listeners.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
@@ -18,58 +18,65 @@ use crate::listeners::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::log;
 use crate::message_log::NoticeRecorder;
 
-/// Replies per system call, and room for one batch's releases before a flush is forced.
+/// Number of replies per system call, and room for one batch's releases before a flush is forced.
 const BATCH_SLOTS: usize = 256;
-/// Bytes of a slot: the largest UDP payload of a 1,500-byte frame fits.
+/// Size of the slot for a reply in bytes: the largest UDP payload of a 1,500-byte frame fits.
 const SLOT_BYTES: usize = 1_472;
-/// Bytes of the slot for longer replies: all that UDP carries, which the kernel sends in fragments.
+/// Size of the slot for longer replies in bytes: all that UDP carries, which the kernel sends in
+/// fragments.
 const LONG_SLOT_BYTES: usize = 65_535;
-/// Flushes that may stall before the rest is given up; each waits at most [`STALL_WAIT_NS`].
+/// Maximum number of flushes that may stall before the rest of the replies is given up; each waits
+/// at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
-/// Broadcast address of Ethernet.
+/// Hardware address of Ethernet broadcasts.
 const EVERYONE: [u8; 6] = [0xff; 6];
 
-/// Source of replies, and destinations other than the standard ones, for tests and labs.
+/// Addressing of replies: their source, and destinations other than the standard ones, for tests
+/// and labs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addressing {
-    /// The server's own port.
+    /// UDP port from which the server sends replies.
     pub(crate) server_port: u16,
-    /// Kea's `-P`: port of the destination instead of 67 or 68.
+    /// UDP port of the destination instead of 67 or 68 (Kea's `-P`).
     pub(crate) client_port: Option<u16>,
-    /// Kea's `KEA_TEST_SEND_RESPONSES_TO_SOURCE`: true to reply to the datagram's source.
+    /// True if the server replies to the datagram's source (Kea's
+    /// `KEA_TEST_SEND_RESPONSES_TO_SOURCE`).
     pub(crate) to_source: bool,
-    /// True if replies to relay agents go by the routing table.
+    /// True if replies to relay agents leave by the interface that the routing table chooses.
     pub(crate) is_routed: bool,
 }
 
-/// Replies that wait for one listener.
+/// Batch of replies that wait to be sent by one listener.
 enum Batch {
     Udp(SendBatch),
     Packet(PacketSendBatch),
 }
 
-/// Transmit batches of a shard's listeners; they stay when other listeners open and close.
+/// Batches of replies of a shard's listeners; a listener's batch stays when other listeners open
+/// and close.
 pub(crate) struct Batches {
-    /// Batches with the listeners' numbers, in the order of the listeners.
+    /// Batches of replies with the listeners' numbers, in the order of the listeners.
     batches: Vec<(u16, Batch)>,
-    /// One slot for a reply that is longer than the others; allocated for the first such reply.
+    /// Batch with one slot for a reply that is longer than the others; allocated for the first such
+    /// reply.
     long: Option<Batch>,
     segmentation: bool,
 }
 
 impl Batches {
-    /// Creates an empty set. `segmentation` joins equal replies to one relay.
+    /// Creates an empty set of batches; `segmentation` joins equal replies to one relay.
     pub(crate) const fn new(segmentation: bool) -> Self {
         Self { batches: Vec::new(), long: None, segmentation }
     }
 
-    /// Returns true if equal replies to one relay are joined.
+    /// Returns true if the batches join equal replies to one relay.
     pub(crate) const fn segmentation(&self) -> bool {
         self.segmentation
     }
 
-    /// Keeps one batch for each of `listeners`. Batches of closed listeners must have been flushed.
+    /// Keeps one batch of replies for each of `listeners`. Batches of closed listeners must have
+    /// been flushed.
     pub(crate) fn follow(&mut self, listeners: &[Arc<ShardListener>]) {
         let mut old = std::mem::take(&mut self.batches);
         for listener in listeners {
@@ -124,9 +131,9 @@ impl Batch {
         }
     }
 
-    /// Passes all replies to the kernel. Replies that it does not accept at once are tried again a
-    /// bounded number of times, then given up: a full send buffer means that the link is the
-    /// bottleneck, and clients send again. Returns the number of replies given up.
+    /// Passes all replies of the batch to the kernel. Replies that it does not accept at once are
+    /// tried again a bounded number of times, then given up: a full send buffer means that the link
+    /// is the bottleneck, and clients send again. Returns the number of replies given up.
     fn flush(&mut self, socket: &ListenerSocket) -> usize {
         let mut unsent = 0;
         for _ in 0..STALLS_MAX {
@@ -145,12 +152,13 @@ impl Batch {
     }
 }
 
-/// Parts of a message's ingress that choose the route of its reply.
+/// Route of a message, from its ingress, by which its reply leaves.
 #[derive(Clone, Copy)]
 struct ReplyRoute {
     listener_id: u16,
     interface: u32,
-    /// Address that the message was sent to; unspecified if it is not one of our addresses.
+    /// Address that the message was sent to; unspecified if it is not one of the server's
+    /// addresses.
     local: IpAddr,
     /// True if the reply goes to a link-local address.
     is_on_link: bool,
@@ -163,19 +171,19 @@ impl From<v4::Ingress> for ReplyRoute {
     }
 }
 
-/// Replies of one batch, sorted by their listener.
+/// Transmitter of a shard's replies of one batch, sorted by their listener.
 pub(crate) struct ReplyTransmitter<'d> {
     listeners: &'d [Arc<ShardListener>],
     batches: &'d mut Batches,
     addressing: Addressing,
     stopwatch: &'d mut Stopwatch,
-    /// Recorder of notices about single messages, as far as a logger takes them.
+    /// Recorder of notices about single DHCP messages, as far as loggers take notices.
     recorder: &'d mut NoticeRecorder,
     unsent: usize,
 }
 
 impl<'d> ReplyTransmitter<'d> {
-    /// Creates an empty set of replies through `listeners`, which `batches` follows.
+    /// Creates an empty transmitter of replies through `listeners`, which `batches` follows.
     pub(crate) const fn new(
         listeners: &'d [Arc<ShardListener>],
         batches: &'d mut Batches,
@@ -186,20 +194,20 @@ impl<'d> ReplyTransmitter<'d> {
         Self { listeners, batches, addressing, stopwatch, recorder, unsent: 0 }
     }
 
-    /// Reads which notices about messages of the next batch loggers take.
+    /// Reads which notices about messages of the next batch the loggers take.
     pub(crate) fn read_topic_levels(&mut self) {
         self.recorder.set_topic_levels(log::topic_levels());
     }
 
-    /// Uses the reading `now` of the clocks as the time at which the kernel accepted the flushed
-    /// replies.
+    /// Sets the time at which the kernel accepted the flushed replies to the reading `now` of the
+    /// clocks.
     pub(crate) fn settle(&mut self, now: Now) {
         self.stopwatch.settle(now.mono_ns);
         self.recorder.set_time(now.wall_us);
     }
 
-    /// Passes all replies to the kernel. Returns the number of replies given up since the last
-    /// call.
+    /// Passes all replies of the shard to the kernel. Returns the number of replies given up since
+    /// the last call.
     pub(crate) fn flush(&mut self) -> usize {
         for (listener, (_, batch)) in self.listeners.iter().zip(&mut self.batches.batches) {
             self.unsent += batch.flush(&listener.socket);
@@ -207,8 +215,9 @@ impl<'d> ReplyTransmitter<'d> {
         std::mem::take(&mut self.unsent)
     }
 
-    /// Returns the listener of `kind` for a reply to a message that came by `route`: the same if it
-    /// is of that kind, else one that reaches the same interface, preferably with the same address.
+    /// Returns the index of the listener of `kind` for a reply to a message that came by `route`:
+    /// the same if it is of that kind, else one that reaches the same interface, preferably with
+    /// the same address.
     fn listener_index(&self, kind: ListenerSocketKind, route: ReplyRoute) -> Option<usize> {
         let same = self.listeners.iter().position(|listener| listener.id == route.listener_id);
         if same.is_some_and(|at| self.listeners[at].endpoint.kind == kind) {
@@ -248,7 +257,7 @@ impl<'d> ReplyTransmitter<'d> {
         true
     }
 
-    /// Sends a reply that is longer than a frame, at once.
+    /// Sends a reply that is longer than a frame to `destination` at once, in fragments.
     fn transmit_udp_fragmented(
         &mut self,
         destination: SocketAddr,
@@ -305,15 +314,15 @@ impl<'d> ReplyTransmitter<'d> {
         Some(batch)
     }
 
-    /// Returns true if a packet socket reaches the interface of `ingress`; the one that received
-    /// the message may have been closed.
+    /// Returns true if an open packet socket reaches the interface of `ingress`; the socket that
+    /// received the message may have been closed.
     fn has_packet_listener(&self, ingress: v4::Ingress) -> bool {
         ingress.interface != 0
             && self.listener_index(ListenerSocketKind::Packet, ReplyRoute::from(ingress)).is_some()
     }
 
-    /// Sends to a station of the link, in a frame made here or, without a packet socket, by
-    /// broadcast.
+    /// Sends a reply to a station of the link, in a frame that the server makes or, without a
+    /// packet socket, by broadcast.
     fn on_link(
         &mut self,
         mac: [u8; 6],

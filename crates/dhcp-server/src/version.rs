@@ -1,15 +1,16 @@
-//! Version of the server. Programs that manage Kea depend on its version, so the version here is a
-//! level of Kea's (`docs/design/025-kea-level.md`), followed by this server's own number.
+//! Version of this DHCP server. Programs that manage Kea depend on its version, so the version here
+//! is a level of Kea's (`docs/design/025-kea-level.md`), followed by this server's own number.
 
 use dhcp_control::IpVersion;
 
-/// Version of this server.
+/// Version of this server, without the level of Kea.
 pub(crate) const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Version of Kea that programs may take this server for: the one that the tests run next to it.
 pub const KEA_LEVEL: &str = "3.0.3";
 
-/// Returns the level of Kea, this server's own version and its lease backends, in several lines.
+/// Returns the text of the server's extended version: the level of Kea, this server's own version
+/// and its lease backends, in several lines.
 #[must_use]
 pub fn extended_version(family: IpVersion) -> String {
     // Version of the columns of lease files, as Kea counts it.

@@ -1,4 +1,4 @@
-//! Reads certificates and keys from files, for TLS connections to databases and TLS at control
+//! Readers of certificates and keys from files, for TLS connections to databases and TLS at control
 //! sockets. An error message names the file that is unusable.
 
 use std::fmt;
@@ -38,7 +38,8 @@ pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Reads a certificate with its chain up to its authority, and its key.
+/// Reads a certificate with its chain up to its authority from the file `certificate`, and its
+/// private key from `key`.
 ///
 /// # Errors
 ///

@@ -2,13 +2,13 @@
 //! rows appended by group commit, and SQL databases that several servers may share.
 //!
 //! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
-//! - [`memfile`]: KeaFamily's CSV lease files: rows, loading, rotation, cleanup.
+//! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, cleanup.
 //! - [`log`]: rounds that write the rows of all shards at once, and their durability.
 //! - [`database`]: rounds that a database carries out, which decides who owns an address.
 //! - [`certificates`]: certificates and keys in files.
 //! - [`regular_file`]: small files that a configuration names.
 //! - [`hosts`]: lookups of reservations in databases without waiting for them.
-//! - [`sql`]: KeaFamily's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in
+//! - [`sql`]: Kea's tables in MariaDB, MySQL, PostgreSQL and SQLite: schema, rows, leases in
 //!   bulk.
 //! - [`store`]: the [`LeaseStore`](dhcp_lease::LeaseStore) made of the shared lease table and a
 //!   shard's part of the log.

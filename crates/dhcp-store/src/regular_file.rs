@@ -8,8 +8,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most bytes of a file, 4 MiB: more than all certificate authorities of an operating system
-/// together.
+/// Maximum size in bytes of a file that the configuration names, 4 MiB: more than all certificate
+/// authorities of an operating system together.
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// Returns the bytes of the regular file `path`.

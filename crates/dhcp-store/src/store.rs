@@ -20,30 +20,31 @@ pub type MemfileStore<F> = LoggedStore<F, FileJournal>;
 /// Handle of one shard on leases in a database.
 pub type DatabaseStore<F> = LoggedStore<F, SharedJournal>;
 
-/// Cause of a logged row.
+/// Cause of a lease change that is logged as a row.
 #[derive(Debug)]
 pub enum Cause<'c, 'i, F: LeaseFileFamily> {
-    /// Transaction of a client.
+    /// Transaction of a client that changes its lease.
     Change(&'c ChangeOf<'i, F>),
-    /// End of a lease.
+    /// End of a lease that has expired.
     Sweep,
-    /// Operator's command that writes a lease.
+    /// Command of an operator that writes a lease.
     Put,
-    /// Operator's command that deletes a lease.
+    /// Command of an operator that deletes a lease.
     Remove,
 }
 
-/// Journal that passes a store's changes to its writer.
+/// Journal that passes the changes of a shard's lease store to the store's writer.
 pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
-    /// Appends the row to write because of `cause`; `row` is the lease after the change.
+    /// Appends the row to write because of `cause` to `buffer`; `row` is the lease after the
+    /// change.
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
 
     /// Notes that a transaction for the message `_number` begins; see
     /// [`LeaseStore::begin_message`].
     fn begin_message(&mut self, _number: u64) {}
 
-    /// Has the writer read leases that `facts` may lack; returns the epoch that has them, 0 if
-    /// `facts` are complete.
+    /// Makes the writer read leases that `_facts` may lack; returns the epoch that has them, 0 if
+    /// `_facts` are complete.
     fn read_through(
         &mut self,
         _now: Now,
@@ -54,22 +55,22 @@ pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
         0
     }
 
-    /// Returns true if a reply must not leave; see [`LeaseStore::is_refused`].
+    /// Returns true if the reply `_reply` must not leave; see [`LeaseStore::is_refused`].
     fn is_refused(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// Returns true if a reply is refused because the store has no room for its lease; see
-    /// [`LeaseStore::is_refused_for_data`].
+    /// Returns true if the reply `_reply` is refused because the store has no room for its lease;
+    /// see [`LeaseStore::is_refused_for_data`].
     fn is_refused_for_data(&self, _epoch: u64, _reply: &[u8]) -> bool {
         false
     }
 
-    /// True if leases end in the table alone once logging has failed.
+    /// True if expired leases end in the lease table alone once logging has failed.
     const SWEEPS_UNLOGGED: bool;
 }
 
-/// Journal that writes rows of a lease file.
+/// Journal that writes changes of leases as rows of a lease file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileJournal;
 
@@ -82,7 +83,7 @@ impl<F: LeaseFileFamily> StoreJournal<F> for FileJournal {
     const SWEEPS_UNLOGGED: bool = true;
 }
 
-/// Handle of one shard on leases that outlive the process.
+/// Handle of one shard on leases that outlive the process, in a lease file or a database.
 #[derive(Debug)]
 pub struct LoggedStore<F: LeaseFileFamily, J> {
     shard: TableShard<F>,
@@ -91,7 +92,7 @@ pub struct LoggedStore<F: LeaseFileFamily, J> {
 }
 
 impl<F: LeaseFileFamily> MemfileStore<F> {
-    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`.
+    /// Creates the handle on the leases of `table` for the shard that `log` belongs to.
     #[must_use]
     pub fn new(table: Arc<LeaseTable<F>>, log: ShardLog) -> Self {
         Self::with_journal(table, log, FileJournal)
@@ -99,20 +100,20 @@ impl<F: LeaseFileFamily> MemfileStore<F> {
 }
 
 impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
-    /// Creates the handle of the shard that `log` belongs to, on the leases of `table`, with
-    /// `journal`.
+    /// Creates the handle on the leases of `table` for the shard that `log` belongs to, with the
+    /// journal `journal`.
     #[must_use]
     pub fn with_journal(table: Arc<LeaseTable<F>>, log: ShardLog, journal: J) -> Self {
         Self { shard: TableShard::new(table), log, journal }
     }
 
-    /// Submits the rows and look-ups so far, as [`LeaseStore::submit`], in the middle of a batch:
-    /// claims stay open.
+    /// Submits the rows and lookups so far, as [`LeaseStore::submit`] does, in the middle of a
+    /// batch: claims stay open.
     pub fn submit_rows(&mut self, now: Now) {
         self.log.submit(now);
     }
 
-    /// Has the shard woken when the rows that `facts` show as unsettled are settled.
+    /// Requests that the shard is woken when the rows that `facts` show as unsettled are settled.
     fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
         let slots = facts.client_slots().chain(facts.address_slots.iter().flatten());
         let newest = slots.map(|slot| slot.row_epoch).max().unwrap_or(0);
@@ -147,7 +148,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         swept
     }
 
-    /// Applies a change that an operator makes.
+    /// Applies a change of leases that an operator makes, and logs its rows.
     fn administer(
         &self,
         change: impl FnOnce(

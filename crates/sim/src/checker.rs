@@ -1,36 +1,37 @@
-//! Invariants, checked at every reply that leaves the server.
+//! Checker of the simulation: invariants of leases, checked at every reply that leaves the server.
 
 use std::collections::BTreeMap;
 
 use crate::durable::Disk;
 use crate::simulated_protocol::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
-/// Seconds by which a client's lease can end before the server's. Clients count a lease from their
-/// request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to 800 ms in
-/// any simulation, and seconds are truncated.
+/// Time in seconds by which a client's lease can end before the server's. Clients count a lease
+/// from their request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to
+/// 800 ms in any simulation, and seconds are truncated.
 const REQUEST_LEAD_S: u64 = 2;
 
-/// Violation of an invariant, with all data needed to understand it.
+/// Violation of an invariant of leases, with all data needed to understand it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// Lease that the server has acknowledged.
+/// Lease that the simulated server has acknowledged (DHCPACK, or DHCPv6 REPLY).
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     owner: LeaseOwner,
-    /// Wall-clock second at which the client must have stopped using the address.
+    /// End of the client's use of the address, as a wall-clock second.
     until_s: u64,
 }
 
-/// Owners of addresses, according to the acknowledgments alone.
+/// Checker of the leases' invariants: knows the owners of addresses by the server's acknowledgments
+/// alone.
 #[derive(Debug)]
 pub struct Checker<P: SimulatedProtocol> {
     owners: BTreeMap<P::Address, Acknowledged>,
-    /// Number of acknowledgments.
+    /// Number of leases that the simulated server has acknowledged.
     pub acknowledged: u64,
-    /// Number of acknowledged leases that were looked for after a crash.
+    /// Number of acknowledged leases that the checker looked for after a crash.
     pub survived: u64,
-    /// Number of commits of each client since its last reply.
+    /// Number of commits for each client since the client's last reply.
     commits: BTreeMap<usize, u32>,
     violations: Vec<Violation>,
 }
@@ -48,7 +49,7 @@ impl<P: SimulatedProtocol> Default for Checker<P> {
 }
 
 impl<P: SimulatedProtocol> Checker<P> {
-    /// Checks a lease that the server acknowledges at `now_s`.
+    /// Checks that a lease that the server acknowledges at `now_s` belongs to no other client.
     pub fn on_ack(&mut self, acknowledgment: Acknowledgment<P::Address>, now_s: u64) {
         self.acknowledged += 1;
         let Acknowledgment { owner, address, lifetime_s } = acknowledgment;
@@ -65,13 +66,13 @@ impl<P: SimulatedProtocol> Checker<P> {
         self.owners.insert(address, Acknowledged { owner, until_s });
     }
 
-    /// Records a commit of `client`.
+    /// Records a commit of a change of `client`'s leases.
     pub fn on_commit(&mut self, client: usize) {
         *self.commits.entry(client).or_default() += 1;
     }
 
-    /// Checks, when a reply to `client` leaves, that its message made one commit for all its
-    /// claims.
+    /// Checks, when a reply to `client` leaves, that the client's message made one commit for all
+    /// its claims.
     pub fn on_reply(&mut self, client: usize) {
         let commits = self.commits.remove(&client).unwrap_or(0);
         if commits > 1 {
@@ -80,7 +81,7 @@ impl<P: SimulatedProtocol> Checker<P> {
     }
 
     /// Checks, after the server has stopped and lost all state but `disk`, that the disk has every
-    /// lease that it acknowledged.
+    /// lease that the server acknowledged.
     pub(crate) fn on_crash(&mut self, disk: &Disk<P>, now_s: u64) {
         self.commits.clear();
         let mut missing = Vec::new();
@@ -99,17 +100,17 @@ impl<P: SimulatedProtocol> Checker<P> {
         self.violations.extend(missing.into_iter().map(Violation));
     }
 
-    /// Records that the server accepted a RELEASE or DECLINE: `address` has no owner.
+    /// Records that the server accepted a RELEASE or DECLINE of `address`, which has no owner then.
     pub fn on_lease_end(&mut self, address: P::Address) {
         self.owners.remove(&address);
     }
 
-    /// Records another violation.
+    /// Records another violation of an invariant, described by `what`.
     pub fn fail(&mut self, what: String) {
         self.violations.push(Violation(what));
     }
 
-    /// Returns the violations found.
+    /// Returns the violations of invariants found so far.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations

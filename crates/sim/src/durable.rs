@@ -1,4 +1,4 @@
-//! Disk of the simulation: durable rows, and rows that a crash may lose.
+//! Disk of the simulation: durable lease rows, and rows that a crash may lose.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,12 +7,12 @@ use dhcp_lease::LeaseTable;
 
 use crate::simulated_protocol::SimulatedProtocol;
 
-/// Rows in the order in which they were logged.
+/// Disk of the simulated server: lease rows in the order in which they were logged.
 #[derive(Debug)]
 pub(crate) struct Disk<P: SimulatedProtocol> {
-    /// Last durable row of every address.
+    /// Last durable lease row of every address.
     safe: BTreeMap<P::Address, P::Lease>,
-    /// Rows that are not durable yet, each with an epoch whose settling makes it so.
+    /// Lease rows that are not durable yet, each with an epoch whose settling makes it durable.
     pending: VecDeque<(u64, P::Lease)>,
 }
 
@@ -23,20 +23,20 @@ impl<P: SimulatedProtocol> Default for Disk<P> {
 }
 
 impl<P: SimulatedProtocol> Disk<P> {
-    /// Logs rows that belong to `epoch` at the latest.
+    /// Logs lease rows that belong to `epoch` at the latest.
     pub(crate) fn log(&mut self, epoch: u64, rows: Vec<P::Lease>) {
         self.pending.extend(rows.into_iter().map(|row| (epoch, row)));
     }
 
-    /// Makes all rows up to `epoch` durable.
+    /// Makes all lease rows up to `epoch` durable.
     pub(crate) fn settle(&mut self, epoch: u64) {
         while let Some((_, row)) = self.pending.pop_front_if(|(at, _)| *at <= epoch) {
             self.safe.insert(<P as SimulatedProtocol>::address(&row), row);
         }
     }
 
-    /// Stops the machine. A random number of the first rows that are not durable yet reach the
-    /// disk.
+    /// Stops the simulated machine. A random number of the first rows that are not durable yet
+    /// reach the disk.
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {
@@ -44,14 +44,14 @@ impl<P: SimulatedProtocol> Disk<P> {
         }
     }
 
-    /// Loads the durable rows into `table`, as a server does when it starts.
+    /// Loads the durable lease rows into `table`, as a server does when it starts.
     pub(crate) fn load(&self, table: &LeaseTable<P>) {
         for row in self.safe.values() {
             table.load(row.clone());
         }
     }
 
-    /// Returns the durable row of `address`.
+    /// Returns the durable lease row of `address`.
     pub(crate) fn row(&self, address: P::Address) -> Option<&P::Lease> {
         self.safe.get(&address)
     }

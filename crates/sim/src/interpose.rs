@@ -1,6 +1,6 @@
-//! Messages of other shards in the middle of a transaction: before a shard's commit, the simulation
-//! may run a whole message on the other shard. The facts that were fetched before are stale then,
-//! as with real threads.
+//! Interposition of other shards' messages in the middle of a transaction: before a shard's commit,
+//! the simulation may run a whole message on the other shard. The facts that were fetched before
+//! are stale then, as with real threads.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -16,36 +16,36 @@ use crate::simulation::{ShardAction, ShardActionLog};
 /// Shard that the simulation and the stores of other shards can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
 type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
-/// Shard with the message that it will run.
+/// Shard with the message that it will run next, and the list for its actions.
 type NextDue<P, S> = (SharedShard<P, S>, DueMessage<P>, ShardActionLog<P>);
 
-/// Message that is due for a shard.
+/// DHCP message that is due for a shard of the simulated server.
 #[derive(Clone, Debug)]
 pub struct DueMessage<P: SimulatedProtocol> {
-    /// Position of the shard.
+    /// Index of the shard in the simulated server.
     pub shard: usize,
-    /// Bytes of the message.
+    /// Bytes of the DHCP message.
     pub octets: Rc<[u8]>,
-    /// Ingress of the message.
+    /// Ingress of the DHCP message.
     pub ingress: P::Ingress,
 }
 
-/// State that all interposed stores share.
+/// State that all interposed stores of a simulation share.
 #[derive(Debug)]
 pub struct InterposerState<P: SimulatedProtocol, S> {
-    /// Shards; the one that runs is borrowed.
+    /// Shards of the simulated server; the one that runs is borrowed.
     pub shards: Vec<WeakShard<P, S>>,
-    /// Messages that may run early.
+    /// DHCP messages that may run early, in the middle of another message.
     pub due_messages: Vec<DueMessage<P>>,
-    /// Source of the random choice of these messages.
+    /// Source of the random choice of the messages that run early.
     pub random: Random,
-    /// List to which the shards' actions are added.
+    /// List to which the actions of the shards are added.
     pub actions: ShardActionLog<P>,
-    /// Number of messages that ran inside another one.
+    /// Number of DHCP messages that ran inside another one's transaction.
     pub interposed: u64,
 }
 
-/// Store that lets other shards run before each fetch and commit.
+/// Store of a shard that lets other shards run before each fetch and commit.
 #[derive(Debug)]
 pub struct Interposed<P: SimulatedProtocol, S> {
     inner: S,
@@ -53,7 +53,7 @@ pub struct Interposed<P: SimulatedProtocol, S> {
 }
 
 impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
-    /// Wraps `inner`.
+    /// Wraps the store `inner` of a shard.
     pub const fn new(inner: S, interposer: Rc<RefCell<InterposerState<P, S>>>) -> Self {
         Self { inner, interposer }
     }
@@ -65,7 +65,7 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
         }
     }
 
-    /// Returns, at random, a due message of a shard that is not running.
+    /// Returns, at random, a due DHCP message of a shard that is not running, with its shard.
     fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut interposer = self.interposer.borrow_mut();
         if interposer.due_messages.is_empty() || interposer.random.chance(1, 2) {

@@ -4,9 +4,9 @@
 //! it follows from one seed on a virtual clock.
 //!
 //! The shards are the server's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
-//! replaced. Checkers verify every acknowledgment. The simulation is written once; a
-//! [`SimulatedProtocol`] provides the behaviour of a protocol's clients. RFCs to have read: 2131,
-//! 9915.
+//! replaced. Checkers verify every acknowledged lease (DHCPACK, DHCPv6 REPLY). The simulation is
+//! written once; a [`SimulatedProtocol`] provides the behaviour of a protocol's clients. RFCs to
+//! have read: 2131, 9915.
 
 pub mod checker;
 mod durable;

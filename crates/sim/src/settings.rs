@@ -1,42 +1,42 @@
-//! Settings of a simulation, drawn from its seed so that a thousand seeds are a thousand
+//! Settings of a DHCP simulation, drawn from its seed so that a thousand seeds are a thousand
 //! simulations.
 
 use base::Random;
 
-/// Settings of one simulation.
+/// Settings of one DHCP simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DhcpSimulationSettings {
-    /// Seed of all random decisions.
+    /// Seed from which all random decisions of the simulation follow.
     pub seed: u64,
-    /// Number of shards.
+    /// Number of the simulated server's shards.
     pub shards: usize,
-    /// Number of clients that want addresses.
+    /// Number of simulated clients that want addresses.
     pub clients: usize,
-    /// Number of addresses in the pool, fewer or more than clients.
+    /// Number of addresses in the server's pool, fewer or more than clients.
     pub pool_size: u32,
-    /// Lifetime of a lease, in seconds.
+    /// Lifetime of the server's leases, in seconds.
     pub lifetime_s: u32,
-    /// Time for which an offer holds its address, in milliseconds.
+    /// Time for which an offer of the server holds its address, in milliseconds.
     pub hold_ms: u32,
-    /// Lost datagrams in a thousand, in each direction.
+    /// Number of lost datagrams in a thousand, in each direction.
     pub loss_permille: u64,
-    /// Repeated datagrams in a thousand.
+    /// Number of repeated datagrams in a thousand.
     pub repeat_permille: u64,
-    /// Longest time until a row settles, in milliseconds.
+    /// Maximum time until a lease row settles, in milliseconds.
     pub settle_ms: u64,
-    /// Virtual duration, in seconds.
+    /// Virtual duration of the simulation, in seconds.
     pub duration_s: u64,
-    /// Number of configuration reloads.
+    /// Number of configuration reloads in the simulation.
     pub reloads: u32,
-    /// DHCPv4: true if every second client sends a client identifier.
+    /// True if every second DHCPv4 client sends a client identifier.
     pub has_client_ids: bool,
-    /// Clients on the server's own link, in a thousand.
+    /// Number of clients on the server's own link, in a thousand.
     pub direct_permille: u64,
-    /// DHCPv4: true if the server is authoritative.
+    /// True if the DHCPv4 server is authoritative.
     pub is_authoritative: bool,
-    /// Number of crashes.
+    /// Number of the server's crashes in the simulation.
     pub crashes: u32,
-    /// DHCPv6: true if clients may get their lease in two messages.
+    /// True if DHCPv6 clients may get their lease in two messages (Rapid Commit).
     pub allows_rapid_commit: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Interface between the simulation and a protocol: its clients, and the content of replies for
-//! them.
+//! Interface between the simulation and a protocol (DHCPv4 or DHCPv6): the protocol's clients, and
+//! the content of replies for these clients.
 
 use core::fmt::Debug;
 
@@ -13,80 +13,82 @@ use crate::settings::DhcpSimulationSettings;
 /// Owner of a lease: a client, and in DHCPv6 one of its identity associations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseOwner {
-    /// Number of the client.
+    /// Number of the simulated client.
     pub client: usize,
-    /// Kind and number of the association; 0 where there are none.
+    /// Kind and number of the client's identity association; 0 for DHCPv4.
     pub association: u64,
 }
 
-/// One lease that a reply acknowledges.
+/// Lease that a reply acknowledges (DHCPACK, or DHCPv6 REPLY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgment<A> {
-    /// Owner of the lease.
+    /// Owner of the acknowledged lease.
     pub owner: LeaseOwner,
-    /// Leased address or prefix.
+    /// Acknowledged address or prefix.
     pub address: A,
-    /// Lifetime, in seconds.
+    /// Lifetime of the acknowledged lease, in seconds.
     pub lifetime_s: u32,
 }
 
-/// Result of sending a reply to a client.
+/// Result of sending a reply to a simulated client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyReception {
-    /// The client gets the reply.
+    /// Reply that the client gets.
     Received,
-    /// The client has left that address meanwhile.
+    /// Reply to an address that the client has left meanwhile.
     Missed,
-    /// No client could get the reply at that destination: the server is wrong.
+    /// Reply to a destination at which no client could get it: the server is wrong.
     Unreachable,
 }
 
 /// Index of the interface, `eth0`, over which clients on the server's own link send.
 pub const INTERFACE: u32 = 2;
 
-/// Protocol with clients.
+/// Protocol (DHCPv4 or DHCPv6) with its simulated clients.
 pub trait SimulatedProtocol: Protocol + TableFamily {
-    /// Client with its state.
+    /// Simulated client of the protocol, with its state.
     type Client: Debug;
 
-    /// True if the server answers every message that changes a lease.
+    /// True if the server of the protocol answers every message that changes a lease.
     const ANSWERS_ALL: bool;
 
-    /// Returns the server's configuration with pools of `pool_size`.
+    /// Returns the server's configuration snapshot with pools of `pool_size`.
     fn snapshot(
         settings: &DhcpSimulationSettings,
         pool_size: u32,
         table: &LeaseTable<Self>,
     ) -> Self::Snapshot;
 
-    /// Returns the client with this number, just switched on.
+    /// Returns the simulated client number `index`, just switched on.
     fn new_client(
         settings: &DhcpSimulationSettings,
         index: usize,
         random: &mut Random,
     ) -> Self::Client;
 
-    /// Returns the ingress of a client's datagram.
+    /// Returns the ingress of a datagram with the message `octets` of the simulated client
+    /// `client`.
     fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
 
-    /// Returns true if the client is on the server's own link.
+    /// Returns true if the simulated client is on the server's own link.
     fn is_direct(client: &Self::Client) -> bool;
 
-    /// Returns whether a reply that is sent to `destination` reaches its client.
+    /// Returns the reception of a reply that is sent to `destination` by its client.
     fn reception(
         client: &Self::Client,
         destination: Self::Destination,
         reply: &[u8],
     ) -> ReplyReception;
 
-    /// Runs the client's timer; returns the message that it sends, if any.
+    /// Runs the timer of the simulated client; returns the message that the client sends, if any.
     fn on_timer(client: &mut Self::Client, random: &mut Random, now_s: u64) -> Option<Vec<u8>>;
 
-    /// Makes the client believe that it has the address with this number, until `until_s`; returns
-    /// a message that requests to keep it, whichever client has it.
+    /// Makes the simulated client believe that it has the address number `number`, until `until_s`;
+    /// returns a message that requests to keep the address, whichever client has it.
     fn claim(client: &mut Self::Client, number: u32, until_s: u64) -> Vec<u8>;
 
-    /// Passes a reply to the client; returns the message that it sends at once, if any.
+    /// Passes a reply to the simulated client; returns the message that the client sends at once,
+    /// if any.
     fn on_reply(
         client: &mut Self::Client,
         random: &mut Random,
@@ -94,19 +96,19 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
         now_s: u64,
     ) -> Option<Vec<u8>>;
 
-    /// Returns the client that a reply is for; `None` when the reply is malformed.
+    /// Returns the number of the client that a reply is for; `None` when the reply is malformed.
     fn recipient(reply: &[u8]) -> Option<usize>;
 
     /// Returns the leases that a reply acknowledges.
     fn acknowledged(reply: &[u8]) -> Vec<Acknowledgment<Self::Address>>;
 
-    /// Returns the client that requests a change.
+    /// Returns the number of the client that requests a change of a lease.
     fn client_number(identity: &Self::Identity<'_>) -> usize;
 
     /// Returns owner, address and end (in seconds) of a stored lease; `None` when it has no owner.
     fn stored(lease: &Self::Lease) -> Option<(LeaseOwner, Self::Address, u64)>;
 
-    /// Returns the address of a stored lease.
+    /// Returns the address or prefix of a stored lease.
     fn address(lease: &Self::Lease) -> Self::Address;
 }
 

@@ -1,6 +1,6 @@
-//! Simulation of the server: one event queue on a virtual clock. A step takes the earliest event,
-//! moves the clock to its time and runs it. No thread sleeps and no threads race, so the same seed
-//! gives the same history.
+//! Simulation of the DHCP server: one event queue on a virtual clock. A step takes the earliest
+//! event, moves the clock to its time and runs it. No thread sleeps and no threads race, so the
+//! same seed gives the same history.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ use crate::interpose::{DueMessage, Interposed, InterposerState, SharedShard};
 use crate::settings::DhcpSimulationSettings;
 use crate::simulated_protocol::{INTERFACE, ReplyReception, SimulatedProtocol};
 
-/// Time within which a due message may run in the middle of another one, in nanoseconds.
+/// Time within which a due DHCP message may run in the middle of another one, in nanoseconds.
 const SOON_NS: u64 = 20 * NS_PER_MS;
-/// Largest number of messages that may run in the middle of another one.
+/// Maximum number of DHCP messages that may run in the middle of another one.
 const SOON_MAX: usize = 6;
-/// Period with which a shard handles expiry, in milliseconds.
+/// Period with which a simulated shard handles expiry, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 50;
 
-/// Actions of the shards, in order, that the simulation has not processed yet.
+/// Actions of the simulated server's shards, in order, that the simulation has not processed yet.
 #[derive(Debug)]
 pub struct ShardActionLog<P: SimulatedProtocol>(pub Rc<RefCell<Vec<ShardAction<P>>>>);
 
@@ -42,55 +42,55 @@ impl<P: SimulatedProtocol> Default for ShardActionLog<P> {
     }
 }
 
-/// Action of a shard.
+/// Action of a simulated shard.
 #[derive(Clone, Debug)]
 pub enum ShardAction<P: SimulatedProtocol> {
-    /// A shard committed a change of this client.
+    /// Commit of a lease change of the client with this number.
     Committed(usize),
-    /// A reply left.
+    /// Reply that left the server, with its destination.
     Replied(P::Destination, Vec<u8>),
-    /// A shard accepted a RELEASE or DECLINE of this address.
+    /// Accepted RELEASE or DECLINE of this address.
     Ended(P::Address),
 }
 
-/// Planned event.
+/// Planned event of the simulation.
 #[derive(Clone, Debug)]
 enum DhcpSimulationEvent<P: SimulatedProtocol> {
-    /// A client's timer expires.
+    /// Expiry of the timer of the client with this number.
     Timer(usize),
-    /// A message reaches a shard.
+    /// Arrival of a message at a shard.
     ToShard(DueMessage<P>),
-    /// A reply reaches a client.
+    /// Arrival of a reply at the client with this number.
     ToClient(usize, Vec<u8>),
-    /// Rows up to this epoch become durable, if the server has not crashed since.
+    /// Settling of the lease rows up to an epoch, if the server has not crashed since.
     Settle {
-        /// Number of crashes before the rows were logged.
+        /// Number of crashes before the rows of the epoch were logged.
         crash_count: u32,
-        /// Epoch up to which rows settle.
+        /// Epoch up to which lease rows settle.
         epoch: u64,
     },
-    /// A shard handles expiry and deadlines.
+    /// Handling of expiry and deadlines by the shard with this number.
     Housekeeping(usize),
-    /// The configuration changes.
+    /// Change of the server's configuration.
     Reload,
-    /// Several clients claim one address at the same time.
+    /// Claims of one address by several clients at the same time.
     ConcurrentClaims,
-    /// The server loses all state but its disk, and starts again.
+    /// Crash of the server, which loses all state but its disk, and starts again.
     Crash,
 }
 
-/// Result of a simulation.
+/// Result of a DHCP simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DhcpSimulationReport {
-    /// Violations of the invariants.
+    /// Violations of the leases' invariants.
     pub violations: Vec<Violation>,
-    /// Number of acknowledgments that left the server.
+    /// Number of acknowledged leases in replies that left the server.
     pub acknowledged: u64,
-    /// Number of messages that ran in the middle of another shard's transaction.
+    /// Number of DHCP messages that ran in the middle of another shard's transaction.
     pub interposed: u64,
-    /// Number of messages dropped for any reason.
+    /// Number of DHCP messages that the server dropped for any reason.
     pub dropped: u64,
-    /// Number of well-formed messages received.
+    /// Number of well-formed DHCP messages that the server received.
     pub received: u64,
     /// Number of replies to clients on the server's own link.
     pub direct_replies: u64,
@@ -98,11 +98,11 @@ pub struct DhcpSimulationReport {
     pub survived: u64,
 }
 
-/// State that a crash ends.
+/// State of the simulated server that a crash ends.
 struct SimulatedServer<P: SimulatedProtocol> {
     table: Arc<LeaseTable<P>>,
     log: Arc<ManualLog<P>>,
-    /// Highest epoch whose settling is planned.
+    /// Highest epoch of lease rows whose settling is planned.
     settling: u64,
     shards: Vec<SharedShard<P, ManualStore<P>>>,
     counters: Vec<Arc<ShardCounters<P>>>,
@@ -116,7 +116,7 @@ pub struct DhcpSimulation<P: SimulatedProtocol> {
     next_event: u64,
     events: BTreeMap<(u64, u64), DhcpSimulationEvent<P>>,
     server: SimulatedServer<P>,
-    /// Number of crashes so far.
+    /// Number of the server's crashes so far.
     crash_count: u32,
     disk: Disk<P>,
     interposer: Rc<RefCell<InterposerState<P, ManualStore<P>>>>,
@@ -129,7 +129,7 @@ pub struct DhcpSimulation<P: SimulatedProtocol> {
 }
 
 impl<P: SimulatedProtocol> SimulatedServer<P> {
-    /// Starts a server that loads the rows of `disk`.
+    /// Starts a simulated server that loads the lease rows of `disk`.
     fn start(
         settings: &DhcpSimulationSettings,
         random: &mut Random,
@@ -196,7 +196,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         simulation
     }
 
-    /// Runs the whole duration and the calm after it; returns the report.
+    /// Runs the simulation's whole duration and the calm after it; returns the report.
     #[must_use]
     pub fn run_to_end(mut self) -> DhcpSimulationReport {
         let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
@@ -222,7 +222,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
     }
 
-    /// Adds the counters of a server before it is dropped.
+    /// Adds the counters of a simulated server to the report's before it is dropped.
     fn add_server_counters(&mut self) {
         for counters in &self.server.counters {
             self.dropped += counters.dropped_total();
@@ -427,8 +427,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
     }
 
-    /// Checks that every message ended in a reply, in silence or in a counted drop, and that no
-    /// message waits.
+    /// Checks that every DHCP message ended in a reply, in silence or in a counted drop, and that
+    /// no message waits.
     fn check_counters(&mut self) {
         for (index, (shard, counters)) in
             self.server.shards.iter().zip(&self.server.counters).enumerate()

@@ -1,4 +1,5 @@
-//! Command lines as values: program, namespace and processor, in a form that a user can type.
+//! Command lines of the lab as values: program, namespace and processor, in a form that a user can
+//! type.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::TestbedError;
 
-/// Program with its arguments and additional environment.
+/// Program with its arguments and additional environment variables.
 ///
 /// Displays as one line for a shell, quoted where needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,44 +16,44 @@ pub struct CommandLine {
     environment: Vec<(String, String)>,
 }
 
-/// Maximum of lines of a program's error output that an error contains.
+/// Maximum number of lines of a program's error output that an error contains.
 const LAST_LINES: usize = 4;
 
 impl CommandLine {
-    /// Returns the command `program` without arguments.
+    /// Returns the command line of the program `program` without arguments.
     pub fn new(program: impl Into<String>) -> Self {
         Self { words: vec![program.into()], environment: Vec::new() }
     }
 
-    /// Adds one argument.
+    /// Adds one argument to the command.
     #[must_use]
     pub fn arg(mut self, word: impl Into<String>) -> Self {
         self.words.push(word.into());
         self
     }
 
-    /// Adds arguments unchanged.
+    /// Adds arguments to the command unchanged.
     #[must_use]
     pub fn args<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
         self.words.extend(words.into_iter().map(str::to_owned));
         self
     }
 
-    /// Adds one environment variable to the lab's own environment.
+    /// Adds one environment variable for the program to the lab's own environment.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Returns the program and its arguments.
+    /// Returns the words of the command: the program and its arguments.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Runs the command through `words`, which end where the program's own name begins
-    /// (`ip netns exec NAME`, `taskset -c 1`).
+    /// Runs the command through `words`, which end where the program's own name begins (such as `ip
+    /// netns exec NAME` or `taskset -c 1`).
     #[must_use]
     pub fn with_prefix(mut self, words: &[&str]) -> Self {
         let mut all: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
@@ -61,7 +62,7 @@ impl CommandLine {
         self
     }
 
-    /// Moves the environment into the words, for callers that take only words.
+    /// Moves the environment variables into the command's words, for callers that take only words.
     #[must_use]
     pub fn with_environment_as_words(mut self) -> Self {
         let environment = std::mem::take(&mut self.environment);
@@ -73,7 +74,8 @@ impl CommandLine {
         self
     }
 
-    /// Replaces every word and every value of the environment by the result of `change`.
+    /// Replaces every word of the command and every value of its environment variables by the
+    /// result of `change`.
     #[must_use]
     pub fn map_words(mut self, change: impl Fn(&str) -> String) -> Self {
         let values = self.environment.iter_mut().map(|(_, value)| value);
@@ -83,7 +85,8 @@ impl CommandLine {
         self
     }
 
-    /// Returns the command, ready for pipes and files, with an empty standard input.
+    /// Returns the command as a [`Command`], ready for pipes and files, with an empty standard
+    /// input.
     #[must_use]
     pub fn to_command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
@@ -94,7 +97,7 @@ impl CommandLine {
         command
     }
 
-    /// Runs the command to its end and returns the standard output.
+    /// Runs the command to its end and returns its standard output.
     ///
     /// # Errors
     /// The program cannot be started, or it fails; the last lines of its error output are in the
@@ -113,7 +116,7 @@ impl CommandLine {
         Err(TestbedError::new(self.to_string(), words))
     }
 
-    /// Returns the error for a program that could not be started.
+    /// Returns the error for a command whose program could not be started.
     pub(crate) fn not_started(&self, error: &std::io::Error) -> TestbedError {
         let program = &self.words[0];
         if error.kind() == std::io::ErrorKind::NotFound {
@@ -139,7 +142,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-/// Returns `word` quoted for a shell.
+/// Returns the argument `word` quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

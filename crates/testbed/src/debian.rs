@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use crate::CommandLine;
 
-/// Name of the root folder in the build folder.
+/// Name of Debian 13's root folder in the build folder.
 pub const FOLDER: &str = "debian-13";
 
-/// Variable that names the root folder, for tests and for the lab, instead of the one in the build
-/// folder.
+/// Name of the environment variable with the path of Debian 13's root folder, for tests and for the
+/// lab, instead of the one in the build folder.
 pub const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// File that a complete root folder has, with the packages that it was made of.
+/// Name of a file that a complete root folder of Debian 13 has, with the packages that it was made
+/// of.
 pub const PACKAGES_FILE: &str = "packages";
 
 /// Script that mounts the folder of a server over the folders of Kea and runs a program in the root
@@ -27,23 +28,26 @@ for place in var/lib/kea run/kea var/log/kea; do
 done
 exec chroot "$root" "$@""#;
 
-/// Folder of leases as a server sees it, which shows its starter's folder.
+/// Path of the folder of leases as a server in Debian 13 sees it; it shows the folder of the
+/// server's starter.
 pub const LEASES: &str = "/var/lib/kea";
-/// Folder of control sockets and PID files as a server sees it, which shows its starter's folder.
+/// Path of the folder of control sockets and PID files as a server in Debian 13 sees it; it shows
+/// the folder of the server's starter.
 pub const SOCKETS: &str = "/run/kea";
-/// Folder of logs as a server sees it, which shows its starter's folder.
+/// Path of the folder of logs as a server in Debian 13 sees it; it shows the folder of the server's
+/// starter.
 pub const LOGS: &str = "/var/log/kea";
 
-/// Root folder of Debian 13.
+/// Root folder of Debian 13, in which the lab and tests run its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debian13 {
     root: PathBuf,
 }
 
 impl Debian13 {
-    /// Finds the root folder: at [`VARIABLE`], in the folder that `CARGO_TARGET_DIR` names, or in
-    /// `target` of the working directory or of a folder above it. Returns `None` if none is
-    /// complete.
+    /// Finds the root folder of Debian 13: at [`VARIABLE`], in the folder that `CARGO_TARGET_DIR`
+    /// names, or in `target` of the working directory or of a folder above it. Returns `None` if
+    /// none is complete.
     #[must_use]
     pub fn find() -> Option<Self> {
         if let Some(path) = std::env::var_os(VARIABLE) {
@@ -55,27 +59,27 @@ impl Debian13 {
         build.into_iter().chain(above).find_map(|folder| Self::at(&folder.join(FOLDER)))
     }
 
-    /// Returns the root folder at `root` if it is complete.
+    /// Returns the root folder of Debian 13 at the path `root` if it is complete.
     #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })
     }
 
-    /// Returns the path of the root folder.
+    /// Returns the path of Debian 13's root folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the path of a program in the root folder, as the machine sees it; `None` if the
-    /// folder lacks the program.
+    /// Returns the path of a program in Debian 13's root folder, as the machine sees it; `None` if
+    /// the folder lacks the program.
     #[must_use]
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let folders = ["usr/sbin", "usr/bin"].map(|folder| self.root.join(folder).join(name));
         folders.into_iter().find(|path| path.exists())
     }
 
-    /// Returns the version that the program `name` prints; empty if it does not run.
+    /// Returns the version that the program `name` of Debian 13 prints; empty if it does not run.
     #[must_use]
     pub fn version(&self, name: &str) -> String {
         let root = self.root.to_string_lossy();
@@ -84,9 +88,9 @@ impl Debian13 {
         String::from_utf8_lossy(&printed).lines().next().unwrap_or("").trim().to_owned()
     }
 
-    /// Returns the command that runs the program `name` with this tree as its root folder, in which
-    /// the folder `own` is mounted at [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may run it.
-    /// The started process executes the program, which keeps its process ID.
+    /// Returns the command that runs the program `name` with Debian 13's folder as its root folder,
+    /// in which the folder `own` is mounted at [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may
+    /// run it. The started process executes the program, which keeps its process ID.
     #[must_use]
     pub fn command(&self, own: &Path, name: &str) -> CommandLine {
         let root = self.root.to_string_lossy();

@@ -1,8 +1,9 @@
-//! Error type of this crate: a failure of the environment.
+//! Error type of the crate `testbed`: a failure of a measurement's environment.
 
 use std::fmt;
 
-/// Failed action, its object, and the reason: one sentence for the user at the terminal.
+/// Failure of a measurement's environment: the action, its object, and the reason, as one sentence
+/// for the user at the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestbedError {
     action: String,

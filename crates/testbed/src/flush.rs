@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::TestbedError;
 
-/// Bytes that a lease takes in a log, approximately.
+/// Number of bytes that a lease takes in a log, approximately.
 const APPEND_BYTES: usize = 512;
 
 /// Measures the time of each of `count` appends to a new file in `folder` until it is flushed, and

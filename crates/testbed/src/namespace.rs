@@ -1,22 +1,24 @@
-//! Network namespaces by name. Names of the lab's own are `gwt`, the owner's process id in
-//! hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER_SIDES`]; the lab never
-//! touches any other.
+//! Network namespaces of the lab, by name. Names of the lab's own are `gwt`, the owner's process id
+//! in hexadecimal digits, `s` (server), `c` (client) or a letter of [`FURTHER_SIDES`]; the lab
+//! never touches any other.
 
 use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::ip;
 
-/// Letters of the namespaces of further servers, each of which has a namespace to itself.
+/// Letters of the lab's network namespaces for further servers, each of which has a namespace to
+/// itself.
 pub const FURTHER_SIDES: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
 
-/// Returns the name of the namespace of `side` (`'s'`, `'c'` or a letter of [`FURTHER_SIDES`]) of
-/// the run of process `pid`.
+/// Returns the name of the lab's network namespace of `side` (`'s'`, `'c'` or a letter of
+/// [`FURTHER_SIDES`]) of the run of process `pid`.
 #[must_use]
 pub fn namespace_name(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
 }
 
-/// Returns the process id in a name of the lab's own; `None` for any other name.
+/// Returns the process ID in the name of one of the lab's own network namespaces; `None` for any
+/// other name.
 #[must_use]
 pub fn owner(name: &str) -> Option<u32> {
     let side = name.chars().last()?;
@@ -26,15 +28,15 @@ pub fn owner(name: &str) -> Option<u32> {
     (is_side && name == namespace_name(pid, side)).then_some(pid)
 }
 
-/// Returns the names of all namespaces of the machine, the lab's and others'. Empty if `ip` is
-/// missing.
+/// Returns the names of all network namespaces of the machine, the lab's and others'; empty if `ip`
+/// is missing.
 #[must_use]
 pub fn list() -> Vec<String> {
     let listing = ip().args(["netns", "list"]).run().unwrap_or_default();
     listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Creates a namespace.
+/// Creates the network namespace `name`.
 ///
 /// # Errors
 /// `ip` is missing, or the kernel refuses.
@@ -42,8 +44,8 @@ pub fn create(name: &str) -> Result<(), TestbedError> {
     ip().args(["netns", "add", name]).run().map(drop)
 }
 
-/// Kills the processes in the namespace `name`, which must be one of the lab's own, and removes it
-/// with the interfaces inside.
+/// Kills the processes in the network namespace `name`, which must be one of the lab's own, and
+/// removes it with the interfaces inside.
 ///
 /// # Errors
 /// The kernel refuses.

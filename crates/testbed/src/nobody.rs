@@ -1,4 +1,4 @@
-//! Programs without privileges: they run as `nobody` if the caller is root.
+//! Programs without privileges, which run as the user `nobody` if the caller is root.
 //!
 //! To have read: setpriv(1).
 
@@ -10,11 +10,12 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::user_id;
 
-/// Number of Debian's `nobody` and `nogroup`.
+/// Number of Debian's user `nobody` and group `nogroup`.
 const NOBODY: u32 = 65_534;
 
-/// Returns `command` as `nobody` if the caller is root. The kernel ends it with its starter;
-/// `setpriv` requests that itself, because the change of the user resets an earlier request.
+/// Returns `command` as run by the user `nobody` if the caller is root. The kernel ends it with its
+/// starter; `setpriv` requests that itself, because the change of the user resets an earlier
+/// request.
 #[must_use]
 pub fn unprivileged(command: CommandLine) -> CommandLine {
     if user_id() != 0 {
@@ -24,8 +25,8 @@ pub fn unprivileged(command: CommandLine) -> CommandLine {
     command.with_prefix(&[&words[..], &["--pdeathsig", "KILL", "--"]].concat())
 }
 
-/// Returns true if `nobody` can reach the contents of `folder`, and always if the caller is not
-/// root, because programs then run as the caller.
+/// Returns true if the user `nobody` can reach the contents of `folder`, and always if the caller
+/// is not root, because programs then run as the caller.
 #[must_use]
 pub fn can_reach(folder: &Path) -> bool {
     let is_open = |folder: &Path| {
@@ -34,8 +35,8 @@ pub fn can_reach(folder: &Path) -> bool {
     user_id() != 0 || folder.ancestors().all(is_open)
 }
 
-/// Gives a file or folder to the servers, which run as another user if the caller is root: for
-/// example a key that only they may read.
+/// Gives the file or folder `path` to the servers, which run as another user if the caller is root:
+/// for example a key that only they may read.
 ///
 /// # Errors
 /// It does not exist, or is not the caller's.

@@ -1,4 +1,4 @@
-//! Thin functions that open files of `/proc`. The crate `counters` interprets the texts.
+//! Functions that read files of `/proc`. The crate `counters` interprets the texts.
 
 use std::path::Path;
 
@@ -6,20 +6,21 @@ use counters::{
     ProcessStat, TICKS_PER_S, parse_process_run_ns, parse_process_stat, parse_process_wait_ns,
 };
 
-/// Returns the text of a file of `/proc` or `/sys`; empty if it does not exist (a process that has
-/// ended).
+/// Returns the text of the file `path` of `/proc` or `/sys`; empty if the file does not exist (a
+/// process that has ended).
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Returns the kernel's data about process `pid`, or `None` if there is none.
+/// Returns the kernel's data about process `pid`; `None` if the process does not exist.
 #[must_use]
 pub fn process_stat(pid: u32) -> Option<ProcessStat> {
     parse_process_stat(&read(format!("/proc/{pid}/stat")))
 }
 
-/// Returns true while `group` has a process that is not just waiting to be reaped.
+/// Returns true while the process group `group` has a process that is not just waiting to be
+/// reaped.
 pub(crate) fn group_exists(group: u32) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc") else { return false };
     entries.flatten().any(|entry| {
@@ -40,21 +41,20 @@ pub fn is_port_taken(port: u16) -> bool {
     })
 }
 
-/// Returns the port of the local address in a row of the kernel's tables of sockets
-/// (proc_pid_net(5)).
+/// Returns the local port in a row of the kernel's tables of sockets (proc_pid_net(5)).
 #[must_use]
 pub fn local_port(row: &str) -> Option<u16> {
     let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
     u16::from_str_radix(port, 16).ok()
 }
 
-/// Returns the number of processes.
+/// Returns the number of the machine's processes.
 #[must_use]
 pub fn process_count() -> u64 {
     processes().len() as u64
 }
 
-/// Returns the numbers of all processes, ascending.
+/// Returns the numbers of all processes of the machine, ascending.
 #[must_use]
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -76,8 +76,8 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     threads.flatten().filter_map(wait).collect()
 }
 
-/// Returns the processor time that process `pid` has used so far, in nanoseconds; 0 if there is
-/// none.
+/// Returns the processor time that process `pid` has used so far, in nanoseconds; 0 if the process
+/// does not exist.
 ///
 /// The times of its threads are exact, but lack ended threads; the time of the process has all, in
 /// steps of the clock's ticks. The larger one is more accurate.
@@ -91,7 +91,7 @@ pub fn processor_ns(pid: u32) -> u64 {
     exact_ns.max(ticks * (1_000_000_000 / TICKS_PER_S))
 }
 
-/// Returns the numbers of the threads of process `pid`, also if the kernel does not count their
+/// Returns the numbers of the threads of process `pid`, even if the kernel does not count their
 /// times.
 #[must_use]
 pub fn threads(pid: u32) -> Vec<u32> {
@@ -100,7 +100,7 @@ pub fn threads(pid: u32) -> Vec<u32> {
     threads.flatten().filter_map(number).collect()
 }
 
-/// Returns process `pid` and all its descendants.
+/// Returns the numbers of process `pid` and of all its descendants.
 #[must_use]
 pub fn process_tree(pid: u32) -> Vec<u32> {
     let mut tree = vec![pid];

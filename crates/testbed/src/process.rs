@@ -1,4 +1,5 @@
-//! Child process with its output in files: started in its own group, ended by its group.
+//! Child processes of the lab with their output in files: started in a process group of their own,
+//! ended by this group.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +14,10 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::topology::allowed_cpus;
 
-/// Interval at which a waiting loop checks whether a child has ended.
+/// Interval at which a waiting loop checks if a child process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Running child process. Dropping it kills its whole process group.
+/// Running child process of the lab. Dropping it kills its whole process group.
 ///
 /// The child leads its own process group, so that Ctrl-C at the terminal reaches only the lab, and
 /// the kernel kills it when this process ends for any reason.
@@ -26,12 +27,13 @@ pub struct ChildProcess {
     name: String,
     stderr: PathBuf,
     status: Option<ExitStatus>,
-    /// True if the child runs for as long as its standard input is open.
+    /// True if the child process runs for as long as its standard input is open.
     ends_with_stdin: bool,
 }
 
 impl ChildProcess {
-    /// Starts `command`, with its outputs in `NAME.out` and `NAME.err` in `folder`.
+    /// Starts `command` as a child process, with its outputs in `NAME.out` and `NAME.err` in
+    /// `folder`.
     ///
     /// # Errors
     /// The files cannot be created, or the program cannot be started.
@@ -39,9 +41,9 @@ impl ChildProcess {
         Self::start_with(command, name, folder, Stdio::null())
     }
 
-    /// Starts a program that runs for as long as its standard input is open, and ends in order when
-    /// that is closed: for example one that runs a program on another machine, where no signal
-    /// reaches it.
+    /// Starts a child process that runs for as long as its standard input is open, and ends in
+    /// order when that is closed: for example one that runs a program on another machine, where no
+    /// signal reaches it.
     ///
     /// # Errors
     /// As for [`ChildProcess::start`].
@@ -76,19 +78,19 @@ impl ChildProcess {
         Ok(Self { child, name: name.to_owned(), stderr, status: None, ends_with_stdin: false })
     }
 
-    /// Returns the process id, which is also that of the process group.
+    /// Returns the process ID of the child, which is also that of its process group.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns the name given at the start.
+    /// Returns the name that the child got at its start.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the exit status of the child, or `None` while it runs.
+    /// Returns the exit status of the child process, or `None` while it runs.
     ///
     /// # Errors
     /// The kernel does not know the child; that is a defect of the lab.
@@ -104,8 +106,8 @@ impl ChildProcess {
         Ok(self.status)
     }
 
-    /// Waits until the child ends, or until `give_up`, called every few milliseconds, returns true;
-    /// returns `None` then.
+    /// Waits until the child process ends, or until `give_up`, called every few milliseconds,
+    /// returns true; returns `None` then.
     ///
     /// # Errors
     /// The kernel does not know the child; that is a defect of the lab.
@@ -121,8 +123,8 @@ impl ChildProcess {
         }
     }
 
-    /// Sends SIGTERM, or closes the standard input of a held child, then SIGKILL to the whole group
-    /// after `grace`. Returns the exit status of the child.
+    /// Sends SIGTERM to the child, or closes the standard input of a held child, then sends SIGKILL
+    /// to the whole group after `grace`. Returns the exit status of the child.
     pub fn stop(&mut self, grace: Duration) -> Option<ExitStatus> {
         if let Ok(None) = self.exit_status() {
             if self.ends_with_stdin {
@@ -137,7 +139,7 @@ impl ChildProcess {
         self.status
     }
 
-    /// Sends SIGKILL to the whole group, and waits for the child itself.
+    /// Sends SIGKILL to the child's whole process group, and waits for the child itself.
     pub fn kill(&mut self) {
         if let Ok(None) = self.exit_status() {
             signal_group(self.pid(), "KILL");
@@ -145,7 +147,7 @@ impl ChildProcess {
         }
     }
 
-    /// Returns the last lines of the child's standard error, for a message.
+    /// Returns the last `lines` lines of the child's standard error, for a message.
     #[must_use]
     pub fn last_error_lines(&self, lines: usize) -> String {
         let text = std::fs::read(&self.stderr).unwrap_or_default();
@@ -161,7 +163,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Command to start, and the channel for the child.
+/// Command to start as a child process, and the channel for the child.
 struct SpawnRequest {
     command: Command,
     reply: Sender<io::Result<Child>>,
@@ -188,7 +190,7 @@ fn spawn(command: Command) -> io::Result<Child> {
     child.recv().map_err(|_| ended())?
 }
 
-/// Describes a status as "exited with code 3" or "was killed by signal 9".
+/// Describes an exit status as "exited with code 3" or "was killed by signal 9".
 #[must_use]
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -198,7 +200,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Sends a signal to every existing process of a group.
+/// Sends the signal `signal` to every existing process of the process group `group`.
 pub(crate) fn signal_group(group: u32, signal: &str) {
     // `kill` of the shell always exists, and a missing group is not a failure.
     let script = format!("kill -s {signal} -- -{group}");

@@ -1,17 +1,17 @@
-//! Progress of a long test, for the program that started it: that sees the output of a test only at
-//! its end.
+//! Progress of a long test, for the program that started the test and sees the test's output only
+//! at its end.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Name of the environment variable with the file for the progress.
+/// Name of the environment variable with the path of the file for a test's progress.
 pub const PROGRESS_FILE: &str = "GODWIT_PROGRESS_FILE";
 
-/// Interval between two notes.
+/// Minimum interval between two writes of a test's progress.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Number of finished cases, of all cases of a test.
+/// Progress of a test: the number of finished cases, of all its cases.
 #[derive(Debug)]
 pub struct TestProgress {
     file: Option<PathBuf>,
@@ -27,7 +27,7 @@ impl TestProgress {
         Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, last_written: None }
     }
 
-    /// Writes that `done` cases are finished.
+    /// Writes the number `done` of the test's finished cases to the progress file.
     pub fn write(&mut self, done: u64) {
         let Some(file) = &self.file else { return };
         if self.last_written.is_some_and(|noted| noted.elapsed() < PERIOD) {

@@ -31,8 +31,8 @@ pub fn missing_reason(words: &[&str]) -> Result<Option<String>, TestbedError> {
     }))
 }
 
-/// Sets the queueing discipline `words` at the exit of `interface` in `namespace`, in place of the
-/// present one; without words the kernel's default.
+/// Sets the queueing discipline `words` for the outgoing packets of `interface` in `namespace`, in
+/// place of the present one; without words the kernel's default.
 ///
 /// # Errors
 /// `tc` is missing or refuses.
@@ -48,13 +48,15 @@ pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(
     set_command.args(words.iter().copied()).run().map(drop)
 }
 
-/// Returns true if `tc` reports that the interface has only the kernel's default.
+/// Returns true if `error`, from `tc`, says that the interface has only the kernel's default
+/// queueing discipline.
 fn is_default(error: &TestbedError) -> bool {
     let text = error.to_string();
     text.contains("handle of zero") || text.contains("No such file or directory")
 }
 
-/// Returns the queueing disciplines with their counters, in the format of `tc -s -j`.
+/// Returns the queueing disciplines of `interface` with their counters, in the format of `tc -s
+/// -j`.
 ///
 /// # Errors
 /// `tc` is missing or refuses.

@@ -1,5 +1,5 @@
-//! Shares of a processor: a control group of the kernel for a server, so that a generator on one
-//! processor can load the server far beyond its highest rate.
+//! Shares of a processor for servers: a control group of the kernel for a server, so that a
+//! generator on one processor can load the server far beyond its highest rate.
 //!
 //! The crate supports both kinds of control groups: `cpu.max` of the unified hierarchy
 //! (Documentation/admin-guide/cgroup-v2.rst) and `cpu.cfs_quota_us` of the older one
@@ -12,19 +12,20 @@ use std::path::{Path, PathBuf};
 use crate::error::TestbedError;
 use crate::registry::RegisteredRun;
 
-/// Mount point of the hierarchies.
+/// Mount point of the kernel's hierarchies of control groups.
 const MOUNT: &str = "/sys/fs/cgroup";
-/// Period after which the kernel renews a share, in microseconds: the longest wait of a server.
+/// Period after which the kernel renews a share of a processor, in microseconds: the longest wait
+/// of a server.
 const PERIOD_US: u32 = 10_000;
 
-/// Control group with less than one processor. It is removed with its run.
+/// Control group that has a share of one processor. It is removed with its run.
 #[derive(Clone, Debug)]
 pub struct Quota {
     folder: PathBuf,
 }
 
 impl Quota {
-    /// Makes a group whose processes together get `share` of a processor, 0 to 1. `number`
+    /// Makes a control group whose processes together get `share` of a processor, 0 to 1. `number`
     /// distinguishes the groups of a run.
     ///
     /// # Errors
@@ -59,7 +60,8 @@ impl Quota {
         Ok(Self { folder })
     }
 
-    /// Puts the process `pid`, and the processes that it starts from then on, into the group.
+    /// Puts the process `pid`, and the processes that it starts from then on, into the control
+    /// group.
     ///
     /// # Errors
     /// It has ended, or the kernel refuses.
@@ -70,13 +72,13 @@ impl Quota {
     }
 }
 
-/// Returns true if the unified hierarchy at `mount` controls processors.
+/// Returns true if the unified hierarchy of control groups at `mount` controls processors.
 fn has_processors(mount: &Path) -> bool {
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     controllers.split_whitespace().any(|name| name == "cpu")
 }
 
-/// Returns true for a folder that [`Quota::create`] makes.
+/// Returns true if `folder` has the name of a control group that [`Quota::create`] makes.
 pub(crate) fn is_quota_folder(folder: &Path) -> bool {
     let is_named = |name: &str| name.starts_with("godwit-");
     folder.starts_with(MOUNT)

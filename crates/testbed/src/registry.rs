@@ -1,5 +1,5 @@
-//! Register of the resources that runs have created, so that a later `godwit lab clean` can remove
-//! the leftovers of a killed run, and nothing else.
+//! Register of the resources that the lab's runs have created, so that a later `godwit lab clean`
+//! can remove the leftovers of a killed run, and nothing else.
 //!
 //! Each run keeps one file, named by its process id and locked as long as it lives (the kernel
 //! drops the lock with the process, so a reused process id cannot mislead). A run registers every
@@ -17,34 +17,34 @@ use crate::namespace;
 use crate::process::signal_group;
 use crate::quota;
 
-/// Maximum time that killed processes may take to leave their control group.
+/// Maximum time that killed processes of a run may take to leave their control group.
 const GROUP_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum time that the child of a killed run may take to execute its program.
 const FORK_PATIENCE: Duration = Duration::from_secs(60);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
-/// Folder in which runs register, one per user.
+/// Folder in which the lab's runs register, one per user.
 #[derive(Clone, Debug)]
 pub struct Registry {
     folder: PathBuf,
-    /// File of the kernel's setting of the backlog.
+    /// Path of the kernel's setting `netdev_max_backlog`.
     backlog_setting: PathBuf,
 }
 
-/// Resource that a run created.
+/// Resource that a run of the lab created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CreatedResource {
-    /// Network namespace, with the veth end inside.
+    /// Network namespace of a run, by name, with the veth end inside.
     Namespace(String),
-    /// Folder of temporary files.
+    /// Folder of a run's temporary files.
     Folder(PathBuf),
-    /// Control group.
+    /// Control group of a run, by its folder.
     Quota(PathBuf),
-    /// Process group, with the start time of its leader in clock ticks since boot.
+    /// Process group of a run, with the start time of its leader in clock ticks since boot.
     Group(u32, u64),
 }
 
-/// Registered, living run. Dropping it removes everything that is still registered.
+/// Registered, living run of the lab. Dropping it removes every resource that is still registered.
 #[derive(Debug)]
 pub struct RegisteredRun {
     registry: Registry,
@@ -53,14 +53,14 @@ pub struct RegisteredRun {
     resources: Vec<CreatedResource>,
 }
 
-/// Result of [`Registry::clean`].
+/// Result of [`Registry::clean`]: the leftovers of dead runs, and the living runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleaningResult {
-    /// Lines about removed resources, one each.
+    /// Lines about the resources of dead runs that were removed, one each.
     pub removed: Vec<String>,
-    /// Sentences about resources that could not be removed, one each.
+    /// Sentences about the resources of dead runs that could not be removed, one each.
     pub failed: Vec<String>,
-    /// Process ids of living runs, which were left alone.
+    /// Process IDs of the living runs, whose resources were left alone.
     pub alive: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ impl Registry {
         }
     }
 
-    /// Opens a register in `folder`.
+    /// Opens the register of runs in `folder`.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -98,14 +98,14 @@ impl Registry {
         Ok(Self { folder, backlog_setting: PathBuf::from(BACKLOG) })
     }
 
-    /// Returns the register with another file instead of the kernel's setting of the backlog, so
-    /// that a test changes nothing that the whole machine shares.
+    /// Returns the register with the file `path` instead of the kernel's setting
+    /// `netdev_max_backlog`, so that a test changes nothing that the whole machine shares.
     #[must_use]
     pub fn with_backlog_setting(self, path: PathBuf) -> Self {
         Self { backlog_setting: path, ..self }
     }
 
-    /// Registers the calling process as a run.
+    /// Registers the calling process as a run of the lab.
     ///
     /// # Errors
     /// The file cannot be written, or this process has registered already.
@@ -119,8 +119,8 @@ impl Registry {
         Ok(RegisteredRun { registry: self.clone(), path, file, resources: Vec::new() })
     }
 
-    /// Removes the leftovers of dead runs: namespaces, process groups, control groups, temporary
-    /// folders, a raised `netdev_max_backlog`.
+    /// Removes the leftovers of the lab's dead runs: namespaces, process groups, control groups,
+    /// temporary folders, a raised `netdev_max_backlog`.
     ///
     /// # Errors
     /// The register itself cannot be read. The result names resources that cannot be removed.
@@ -153,8 +153,8 @@ impl Registry {
         Ok(cleaned)
     }
 
-    /// Removes namespaces with the lab's names whose owner is gone and that no register contains
-    /// (it is in memory, like the namespaces, but an administrator may have emptied it).
+    /// Removes network namespaces with the lab's names whose owner is gone and that no register
+    /// contains (it is in memory, like the namespaces, but an administrator may have emptied it).
     fn clean_unregistered(&self, cleaned: &mut CleaningResult) {
         for name in namespace::list() {
             let Some(pid) = namespace::owner(&name) else { continue };
@@ -224,7 +224,7 @@ impl Registry {
         self.folder.join("netdev_max_backlog")
     }
 
-    /// Returns the files of runs with their process ids, in order.
+    /// Returns the register's files of runs with the runs' process IDs, in order.
     fn run_files(&self) -> Result<Vec<(u32, PathBuf)>, TestbedError> {
         let entries = fs::read_dir(&self.folder)
             .map_err(|e| TestbedError::new(format!("cannot read {}", self.folder.display()), e))?;
@@ -238,7 +238,8 @@ impl Registry {
         Ok(files)
     }
 
-    /// Takes the lock under which runs begin and end, so that two of them see each other.
+    /// Takes the register's lock, which a run holds while it begins or ends, so that two runs see
+    /// each other.
     fn lock(&self) -> Result<File, TestbedError> {
         let path = self.folder.join("lock");
         let file = open_file(&path)?;
@@ -247,9 +248,9 @@ impl Registry {
     }
 }
 
-/// Returns true if the run `pid` with the file `file` is alive; if not, takes the lock of the file.
-/// A child that a killed run has just forked holds the lock until it executes its program, so that
-/// the lock of a process that no longer exists is waited for.
+/// Returns true if the run of process `pid` with the register's file `file` is alive; if not, takes
+/// the lock of the file. A child that a killed run has just forked holds the lock until it executes
+/// its program, so that the lock of a process that no longer exists is waited for.
 fn is_run_alive(pid: u32, file: &File, mut pause: impl FnMut()) -> bool {
     let until = Instant::now() + FORK_PATIENCE;
     while file.try_lock().is_err() {
@@ -262,7 +263,7 @@ fn is_run_alive(pid: u32, file: &File, mut pause: impl FnMut()) -> bool {
 }
 
 impl RegisteredRun {
-    /// Registers a namespace before its creation.
+    /// Registers the network namespace `name` of this run before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -270,7 +271,7 @@ impl RegisteredRun {
         self.register(CreatedResource::Namespace(name.to_owned()))
     }
 
-    /// Registers a folder before its creation.
+    /// Registers the folder `path` of this run before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -278,7 +279,7 @@ impl RegisteredRun {
         self.register(CreatedResource::Folder(path.to_owned()))
     }
 
-    /// Registers a control group before its creation.
+    /// Registers the control group `folder` of this run before its creation.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -286,7 +287,7 @@ impl RegisteredRun {
         self.register(CreatedResource::Quota(folder.to_owned()))
     }
 
-    /// Registers a process group, named by its leader.
+    /// Registers a process group of this run, named by its leader.
     ///
     /// # Errors
     /// The register cannot be written.
@@ -295,13 +296,14 @@ impl RegisteredRun {
         self.register(CreatedResource::Group(leader, started))
     }
 
-    /// Removes a folder from the register: it is no longer temporary and stays when the run ends.
+    /// Removes the folder `path` from the register: it is no longer temporary and stays when the
+    /// run ends.
     pub fn unregister_folder(&mut self, path: &Path) {
         self.resources.retain(|thing| *thing != CreatedResource::Folder(path.to_owned()));
         self.write_again();
     }
 
-    /// Returns the register that this run is in.
+    /// Returns the register that contains this run.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
@@ -321,7 +323,7 @@ impl RegisteredRun {
         let _ = self.file.write_all(text.as_bytes());
     }
 
-    /// Removes all resources, newest first, and removes the run from the register.
+    /// Removes all resources of this run, newest first, and removes the run from the register.
     ///
     /// # Errors
     /// One sentence per resource that could not be removed; those stay in the register.
@@ -436,7 +438,7 @@ impl CreatedResource {
     }
 }
 
-/// Removes a control group, whose processes may have just been killed.
+/// Removes the control group `folder`, whose processes may have just been killed.
 fn remove_group(folder: &Path) -> std::io::Result<()> {
     let until = Instant::now() + GROUP_PATIENCE;
     loop {
@@ -449,7 +451,7 @@ fn remove_group(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Returns the number of the calling user.
+/// Returns the number of the user that runs this process.
 #[must_use]
 pub fn user_id() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
@@ -471,7 +473,7 @@ fn open_file(path: &Path) -> Result<File, TestbedError> {
 
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 
-/// Returns the command `ip`. It is here so that the register works without a topology.
+/// Returns the command `ip` of iproute2. It is here so that the register works without a topology.
 pub(crate) fn ip() -> CommandLine {
     CommandLine::new("ip")
 }

@@ -15,55 +15,56 @@ use counters::{
 
 use crate::proc;
 
-/// Target to watch on one side.
+/// Process that the sampler watches on one side of a measurement: a server or a generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerTarget {
-    /// Process whose tree is watched.
+    /// Process ID of the root of the watched process tree.
     pub pid: u32,
-    /// Address at which it receives datagrams.
+    /// Address at which the watched process receives datagrams.
     pub address: SocketAddr,
-    /// Interface that carries the datagrams, in the network of that process.
+    /// Name of the interface that carries the datagrams, in the network namespace of the watched
+    /// process.
     pub interface: String,
-    /// Further processes that work for it, with their trees: a database, a second server. Their
-    /// processor time counts as its own, their memory does not.
+    /// Further processes that work for the watched one, with their trees: a database, a second
+    /// server. Their processor time counts as its own, their memory does not.
     pub helpers: Vec<u32>,
 }
 
-/// Reading of one side.
+/// Reading of one side's counters: of a watched process, its address and its interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SideReading {
     /// Resident memory of the process tree in bytes; 0 if the process does not exist.
     pub resident_bytes: u64,
-    /// Processor time of the process tree in its programs so far, in clock ticks.
+    /// Processor time of the process tree in user mode so far, in clock ticks.
     pub user_ticks: u64,
-    /// Processor time of the kernel on its behalf so far, in clock ticks.
+    /// Processor time of the kernel for the process tree so far, in clock ticks.
     pub system_ticks: u64,
-    /// Processor time of the process tree and of its helpers so far, in nanoseconds. It includes
-    /// the kernel's work for them, but not time stolen by the hypervisor.
+    /// Processor time of the watched process tree and of its helpers so far, in nanoseconds. It
+    /// includes the kernel's work for them, but not time stolen by the hypervisor.
     pub processor_ns: u64,
-    /// Number of datagrams dropped at the sockets of the address so far.
+    /// Number of datagrams dropped at the sockets of the watched address so far.
     pub socket_drops: u64,
-    /// Counters of the interface.
+    /// Counters of the watched interface.
     pub interface: InterfaceCounters,
-    /// Counters of UDP in the network of the process.
+    /// Counters of UDP in the network namespace of the watched process.
     pub udp: UdpCounters,
 }
 
-/// Reading of the whole machine. All counters count since boot, or since the creation of their
+/// Reading of the whole machine's counters. All count since boot, or since the creation of their
 /// object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineReading {
-    /// Time since the origin given to [`Sampler::start`].
+    /// Time of the reading since the origin given to [`Sampler::start`].
     pub at: Duration,
-    /// Watched processors.
+    /// Times of the watched processors.
     pub cpus: Vec<CpuTimes>,
-    /// Receive backlog of all processors.
+    /// Counters of the receive backlog of all processors.
     pub softnet: Softnet,
-    /// Readings of the targets, in their order.
+    /// Readings of the watched processes, in the order of the targets.
     pub sides: Vec<SideReading>,
 }
 
-/// Running sampler. [`Sampler::finish`] ends it, and so does dropping it.
+/// Running sampler of the machine's counters. [`Sampler::finish`] ends it, and so does dropping it.
 #[derive(Debug)]
 pub struct Sampler {
     messages: Option<Sender<SamplerTarget>>,
@@ -71,8 +72,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts to read every `interval`, the first time before it returns. Times count from
-    /// `origin`. It keeps only processors in `cpus`; an empty list keeps all.
+    /// Starts to read the machine's counters every `interval`, the first time before it returns.
+    /// Times count from `origin`. It keeps only processors in `cpus`; an empty list keeps all.
     #[must_use]
     pub fn start(
         origin: Instant,
@@ -104,7 +105,8 @@ impl Sampler {
         Self { messages: Some(messages), thread: Some(thread) }
     }
 
-    /// Watches one more target from now on: the generator, which starts after the sampler.
+    /// Adds `target` to the watched processes from now on: the generator, which starts after the
+    /// sampler.
     pub fn watch(&self, target: SamplerTarget) {
         if let Some(messages) = &self.messages {
             // The thread ends only after this end of the channel is closed.
@@ -112,7 +114,8 @@ impl Sampler {
         }
     }
 
-    /// Reads a last time, ends the thread and returns all readings in order of time.
+    /// Reads the machine's counters a last time, ends the sampler's thread and returns all readings
+    /// in order of time.
     #[must_use]
     pub fn finish(mut self) -> Vec<MachineReading> {
         self.messages = None;
@@ -129,8 +132,8 @@ impl Drop for Sampler {
     }
 }
 
-/// Reads the machine at this moment, with `targets`, and those of its processors in `cpus`, or all
-/// if it is empty. The time counts from `origin`.
+/// Reads the machine's counters at this moment: those of `targets`, and the times of the processors
+/// in `cpus`, or of all if `cpus` is empty. The time counts from `origin`.
 #[must_use]
 pub fn read(origin: Instant, cpus: &[usize], targets: &[SamplerTarget]) -> MachineReading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;

@@ -1,4 +1,5 @@
-//! Connection of server and generator: two namespaces joined by a veth pair, or loopback.
+//! Network between the measured server and the generator: two namespaces joined by a veth pair, or
+//! loopback.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -11,74 +12,74 @@ use crate::namespace;
 use crate::proc;
 use crate::registry::{RegisteredRun, ip};
 
-/// Side of a topology.
+/// Side of a measurement's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TopologySide {
-    /// Side of the measured services.
+    /// Side of the measured services (servers).
     Server,
-    /// Side of the generator.
+    /// Side of the load generator.
     Client,
 }
 
-/// Name of the veth end in each namespace. In the generator's, the ends towards further servers
-/// have this name with a number.
+/// Name of the veth end in each namespace. In the generator's namespace, the ends towards further
+/// servers have this name with a number.
 pub const INTERFACE: &str = "gw0";
 
-/// Hardware address of the servers' end of the first pair.
+/// Hardware address of the server's end of the first veth pair.
 const FIRST_SERVER_MAC: &str = "02:67:77:00:00:01";
 
-/// Number of packets that a processor's backlog takes before the kernel drops
+/// Number of packets that a processor's receive backlog takes before the kernel drops further ones
 /// (`netdev_max_backlog`).
 const BACKLOG_PACKETS: u32 = 65_536;
 
-/// Niceness of both servers and generators.
+/// Niceness of the processes of both servers and generators in namespaces.
 const NICENESS: &str = "-15";
-/// Ports that nobody is given who asks for just any, so that they are still free when a server
-/// binds them, and after a crash.
+/// Range of the ports that the lab gives to servers. The kernel gives none of them to a socket that
+/// requests any port, so that they are still free when a server binds them, and after a crash.
 const PORTS: Range<u16> = 12_000..30_000;
 
-/// Settings of the namespaces to build.
+/// Settings of the two network namespaces to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceSettings {
-    /// Addresses of the server's end, one per measured service.
+    /// Addresses of the server's veth end, one per measured service.
     pub server_addresses: Vec<IpAddr>,
-    /// Addresses of the generator's end, of the same family; at least one.
+    /// Addresses of the generator's veth end, of the same family; at least one.
     pub client_addresses: Vec<IpAddr>,
-    /// Length of the prefix that both ends share.
+    /// Length of the prefix that both veth ends share, in bits.
     pub prefix_length: u8,
-    /// Processor that handles the server's received packets.
+    /// Processor that handles the packets received by the server.
     pub server_cpu: usize,
-    /// Processor that handles the generator's received packets.
+    /// Processor that handles the packets received by the generator.
     pub client_cpu: usize,
 }
 
-/// Topology of a measurement. The register of the run that built it removes it.
+/// Network of a measurement. The register of the run that built it removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasurementTopology {
-    /// Everything on 127.0.0.1 or ::1, distinguished by ports.
+    /// Loopback: server and generator on 127.0.0.1 or ::1, distinguished by ports.
     Loopback,
-    /// Two namespaces by name.
+    /// Network namespaces of the server and of the generator, joined by a veth pair.
     Namespaces {
-        /// Namespace of the server.
+        /// Name of the server's namespace.
         server: String,
-        /// Namespace of the generator.
+        /// Name of the generator's namespace.
         client: String,
-        /// Veth end in the generator's namespace.
+        /// Name of the veth end in the generator's namespace.
         client_interface: String,
-        /// Hardware address of the other end.
+        /// Hardware address of the server's veth end.
         server_mac: String,
     },
-    /// Network of this machine, unchanged, with a server somewhere on it that the lab did not
-    /// start.
+    /// Network of this machine, unchanged, with a server somewhere on the network that the lab did
+    /// not start.
     Network {
-        /// Interface that has the generator's address.
+        /// Name of the interface that has the generator's address.
         interface: String,
     },
 }
 
 impl MeasurementTopology {
-    /// Builds two namespaces and the veth pair between them, with receive steering and raised
-    /// backlog, and registers them in `run` beforehand.
+    /// Builds the server's and the generator's network namespaces and the veth pair between them,
+    /// with receive steering and raised backlog, and registers the namespaces in `run` beforehand.
     ///
     /// # Errors
     /// `ip` is missing or refuses (usually: no permission).
@@ -200,7 +201,8 @@ impl MeasurementTopology {
         }
     }
 
-    /// Returns the namespace of `side`; `None` on loopback and on the machine's own network.
+    /// Returns the name of the network namespace of `side`; `None` on loopback and on the machine's
+    /// own network.
     #[must_use]
     pub fn namespace(&self, side: TopologySide) -> Option<&str> {
         match (self, side) {
@@ -210,7 +212,7 @@ impl MeasurementTopology {
         }
     }
 
-    /// Returns the interface that carries the packets on `side`.
+    /// Returns the name of the interface that carries the packets on `side`.
     #[must_use]
     pub fn interface(&self, side: TopologySide) -> &str {
         match (self, side) {
@@ -221,14 +223,14 @@ impl MeasurementTopology {
         }
     }
 
-    /// Returns the folder below `/proc` that shows the network of a process of this topology.
+    /// Returns the folder below `/proc` that shows the network namespace of process `pid`.
     #[must_use]
     pub fn network_folder(pid: u32) -> PathBuf {
         PathBuf::from(format!("/proc/{pid}/net"))
     }
 }
 
-/// End of the veth pair.
+/// End of a veth pair, in its namespace.
 struct VethEnd<'a> {
     name: &'a str,
     interface: &'a str,
@@ -282,7 +284,7 @@ fn cpu_mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
-/// Returns the length of a prefix that contains only `address`.
+/// Returns the length in bits of a prefix that contains only `address`.
 const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
@@ -311,7 +313,7 @@ pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
     }
 }
 
-/// Returns the processors that this process may run on, from `/proc/self/status`.
+/// Returns the numbers of the processors that this process may run on, from `/proc/self/status`.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -319,7 +321,7 @@ pub fn allowed_cpus() -> Vec<usize> {
     parse_cpu_list(list.unwrap_or("0"))
 }
 
-/// Parses `0-2,5` into numbers (cpuset(7), list format).
+/// Parses a list of processors such as `0-2,5` into their numbers (cpuset(7), list format).
 fn parse_cpu_list(text: &str) -> Vec<usize> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {

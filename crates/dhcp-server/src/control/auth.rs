@@ -8,19 +8,19 @@ use dhcp_config::{BasicAuthentication, SecretSource};
 use dhcp_store::regular_file;
 use subtle::{Choice, ConstantTimeEq};
 
-/// Longest `user:password` that the server compares, in bytes.
+/// Maximum length of a `user:password` that the server compares, in bytes.
 const CREDENTIALS_MAX_BYTES: usize = 1_024;
 
-/// Clients that may send commands, with secrets read from their files.
+/// Credentials of the clients that may send commands over HTTP, with secrets read from their files.
 #[derive(PartialEq, Eq)]
 pub(super) struct HttpCredentials {
     realm: String,
-    /// `user:password` of each client.
+    /// Credentials of each client, as `user:password`.
     credentials: Vec<Vec<u8>>,
 }
 
 impl HttpCredentials {
-    /// Reads the files that `config` names.
+    /// Reads the credentials from the files that `config` names.
     ///
     /// # Errors
     ///
@@ -44,14 +44,15 @@ impl HttpCredentials {
         })
     }
 
-    /// Returns the value of the `WWW-Authenticate` header.
+    /// Returns the value of the `WWW-Authenticate` header, which requests credentials from an HTTP
+    /// client.
     pub(super) fn challenge(&self) -> String {
         let escaped = self.realm.replace('\\', "\\\\").replace('"', "\\\"");
         format!("Basic realm=\"{escaped}\"")
     }
 
-    /// Returns true if the value of an `Authorization` header is that of a known client. As in Kea,
-    /// every request is admitted if no clients are configured.
+    /// Returns true if the value of an `Authorization` header has the credentials of a known
+    /// client. As in Kea, every request is admitted if no clients are configured.
     pub(super) fn admits(&self, authorization: Option<&[u8]>) -> bool {
         if self.credentials.is_empty() {
             return true;
@@ -68,7 +69,7 @@ impl HttpCredentials {
     }
 }
 
-/// Decodes `user:password` from a header's value.
+/// Decodes `user:password` from the value of an `Authorization` header.
 fn decode_pair(value: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let (scheme, rest) = text.split_once(' ')?;

@@ -1,34 +1,34 @@
-//! Memory limits for incoming commands and outgoing answers: one for each command and one for all
-//! together.
+//! Memory limits for incoming control commands and outgoing answers: one for each command and one
+//! for all together.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest command, in bytes.
+/// Maximum size of a control command, in bytes.
 const COMMAND_MAX_BYTES: usize = 64 << 20;
-/// Largest total of all commands under way, in bytes.
+/// Maximum total size of all control commands under way, in bytes.
 const TOTAL_MAX_BYTES: usize = 128 << 20;
 
-/// Largest command at a socket without authentication, in bytes.
+/// Maximum size of a command at a control socket without authentication, in bytes.
 pub(super) const UNAUTHENTICATED_MAX_BYTES: usize = 1 << 20;
-/// Largest total of all answers that clients have not received yet, in bytes, unless there is only
-/// one.
+/// Maximum total size of all answers that control clients have not received yet, in bytes; a single
+/// answer may be larger.
 const ANSWERS_MAX_BYTES: usize = 128 << 20;
-/// Size in bytes from which on freed memory goes back to the system at once.
+/// Size of freed memory, in bytes, from which on it goes back to the system at once.
 const LARGE_BYTES: usize = 4 << 20;
 
-/// Memory that is left for all sockets.
+/// Memory that is left for the commands and answers of all control sockets.
 #[derive(Debug)]
 pub(super) struct Budget {
     remaining_bytes: Cell<usize>,
     command_max_bytes: usize,
-    /// Bytes of answers that are being sent.
+    /// Size of the answers that are being sent, in bytes.
     answers: Arc<AtomicUsize>,
 }
 
-/// A command as far as it has arrived. Dropping it returns its share of the budget.
+/// Control command as far as it has arrived. Dropping it returns its share of the budget.
 #[derive(Debug)]
 pub(super) struct IncomingCommand {
     octets: Vec<u8>,
@@ -36,7 +36,7 @@ pub(super) struct IncomingCommand {
     max_bytes: usize,
 }
 
-/// Error: the budget has no room for the rest of a command.
+/// Error: the memory budget has no room for the rest of a control command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
@@ -53,25 +53,25 @@ impl Budget {
         })
     }
 
-    /// Returns true if a command of `len` bytes fits into the budget.
+    /// Returns true if a control command of `len` bytes fits into the budget.
     pub(super) fn has_room_for(&self, len: u64) -> bool {
         len <= self.command_max_bytes.min(self.remaining_bytes.get()) as u64
     }
 }
 
 impl IncomingCommand {
-    /// Creates an empty command with the budget's limit.
+    /// Creates an empty control command with the budget's limit.
     pub(super) fn new(budget: &Rc<Budget>) -> Self {
         Self::within(budget, budget.command_max_bytes)
     }
 
-    /// Creates an empty command with a limit of `max_bytes`.
+    /// Creates an empty control command with a limit of `max_bytes`.
     pub(super) fn within(budget: &Rc<Budget>, max_bytes: usize) -> Self {
         let max_bytes = max_bytes.min(budget.command_max_bytes);
         Self { octets: Vec::new(), budget: Rc::clone(budget), max_bytes }
     }
 
-    /// Appends `octets`.
+    /// Appends `octets` to the control command.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl IncomingCommand {
         Ok(())
     }
 
-    /// Returns the bytes that have arrived.
+    /// Returns the bytes of the control command that have arrived.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
@@ -102,7 +102,7 @@ impl Drop for IncomingCommand {
     }
 }
 
-/// An answer to be sent to a client. Dropping it returns its share of the budget.
+/// Answer to be sent to a control client. Dropping it returns its share of the budget.
 #[derive(Debug)]
 pub(super) struct OutgoingAnswer {
     text: String,
@@ -111,8 +111,8 @@ pub(super) struct OutgoingAnswer {
 }
 
 impl OutgoingAnswer {
-    /// Creates the answer `text`. If other answers that clients have not received yet leave no
-    /// room, the answer is instead `refusal` of the length of `text`.
+    /// Creates the answer `text` to a control command. If other answers that clients have not
+    /// received yet leave no room, the answer is instead `refusal` of the length of `text`.
     pub(super) fn new(
         budget: &Budget,
         text: String,
@@ -127,7 +127,7 @@ impl OutgoingAnswer {
         Self { text, counted_bytes, answers }
     }
 
-    /// Puts the answer into the list that HTTP has around it.
+    /// Puts the answer into the JSON list that HTTP clients get around it.
     pub(super) fn in_list(mut self) -> Self {
         self.text.insert_str(0, "[ ");
         self.text.push_str(" ]");

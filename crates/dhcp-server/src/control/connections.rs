@@ -1,4 +1,4 @@
-//! Connections of one socket: their limit, and the choice of the connection that a new one
+//! Connections of one control socket: their limit, and the choice of the connection that a new one
 //! replaces.
 
 use std::cell::RefCell;
@@ -6,14 +6,15 @@ use std::rc::Rc;
 
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 
-/// Open connections of one socket.
+/// Open connections of one control socket.
 #[derive(Debug)]
 pub(super) struct ControlConnections {
     limit: usize,
     open: RefCell<Vec<Rc<ControlConnectionProgress>>>,
 }
 
-/// Registration of one connection. Dropping it makes room for another connection.
+/// Registration of one connection of a control socket. Dropping it makes room for another
+/// connection.
 #[derive(Debug)]
 pub(super) struct ConnectionRegistration {
     pub(super) progress: Rc<ControlConnectionProgress>,
@@ -21,14 +22,14 @@ pub(super) struct ConnectionRegistration {
 }
 
 impl ControlConnections {
-    /// Creates an empty set of at most `limit` connections.
+    /// Creates an empty set of at most `limit` connections of a control socket.
     pub(super) fn new(limit: usize) -> Rc<Self> {
         Rc::new(Self { limit, open: RefCell::new(Vec::with_capacity(limit)) })
     }
 
-    /// Registers another connection. If the limit is reached, the connection that has been silent
-    /// longest is evicted, or else the one that has been sending its command longest. Returns
-    /// `None` if all connections have commands under way.
+    /// Registers another connection of the control socket. If the limit is reached, the connection
+    /// that has been silent longest is evicted, or else the one that has been sending its command
+    /// longest. Returns `None` if all connections have commands under way.
     pub(super) fn register(self: &Rc<Self>) -> Option<ConnectionRegistration> {
         let mut open = self.open.borrow_mut();
         if open.len() >= self.limit {
@@ -50,7 +51,7 @@ impl ControlConnections {
         Some(ConnectionRegistration { progress, connections: Rc::clone(self) })
     }
 
-    /// Evicts all connections that wait for a command.
+    /// Evicts all connections of the control socket that wait for a command.
     pub(super) fn clear(&self) {
         let is_waiting = |progress: &&Rc<ControlConnectionProgress>| {
             matches!(
@@ -61,7 +62,8 @@ impl ControlConnections {
         self.open.borrow().iter().filter(is_waiting).for_each(|progress| progress.evict());
     }
 
-    /// Returns true if a connection has a command under way or an answer to be sent.
+    /// Returns true if a connection of the control socket has a command under way or an answer to
+    /// be sent.
     pub(super) fn is_busy(&self) -> bool {
         let is_busy = |progress: &Rc<ControlConnectionProgress>| {
             matches!(
@@ -72,7 +74,7 @@ impl ControlConnections {
         self.open.borrow().iter().any(is_busy)
     }
 
-    /// Returns the number of open connections.
+    /// Returns the number of the control socket's open connections.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.open.borrow().len()

@@ -28,29 +28,29 @@ use super::requests::{ControlRequest, ControlRequestSender};
 use super::tls;
 use super::unix::{failure, no_room};
 
-/// Path of the counters for Prometheus.
+/// Path of the URL at which HTTP control sockets return the counters for Prometheus.
 const METRICS_PATH: &str = "/metrics";
-/// Size of a connection's read buffer in bytes, and so of the largest head of a request.
+/// Size of an HTTP connection's read buffer in bytes, and so of the largest head of a request.
 const HEAD_MAX_BYTES: usize = 16 << 10;
-/// Largest number of headers that a configuration adds to each response: a header map of `hyper`
-/// has a limit.
+/// Maximum number of headers that a configuration adds to each HTTP response: a header map of
+/// `hyper` has a limit.
 const HEADERS_MAX: usize = 1_000;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
-/// Settings of an HTTP socket other than its address.
+/// Settings of an HTTP control socket other than its address.
 #[derive(Default)]
 pub(super) struct HttpSocketSettings {
     credentials: Option<HttpCredentials>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
-    /// True if the socket needs neither credentials nor a client certificate.
+    /// True if the control socket needs neither credentials nor a client certificate.
     is_open_to_all: bool,
 }
 
 impl HttpSocketSettings {
-    /// Reads the files that `config` names.
+    /// Reads the settings of an HTTP control socket, with the files that `config` names.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl HttpSocketSettings {
     }
 }
 
-/// Returns true if a socket needs neither credentials nor client certificates.
+/// Returns true if an HTTP control socket needs neither credentials nor client certificates.
 pub(super) fn is_open_to_all(config: &HttpSocket) -> bool {
     let has_certificates =
         config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
@@ -103,16 +103,16 @@ fn is_own(host: &str) -> bool {
     address.parse::<IpAddr>().is_ok() || is_local || is_hostname()
 }
 
-/// State that the connections of one socket share.
+/// State that the connections of one HTTP control socket share.
 #[derive(Clone)]
 pub(super) struct HttpControl {
-    /// Replaced when the socket's configuration changes.
+    /// Settings of the socket; replaced when its configuration changes.
     pub(super) settings: Rc<RefCell<Rc<HttpSocketSettings>>>,
     pub(super) budget: Rc<Budget>,
     pub(super) request_sender: ControlRequestSender,
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection of an HTTP control socket until it ends.
 pub(super) async fn serve(
     stream: TcpStream,
     registration: ConnectionRegistration,
@@ -139,8 +139,8 @@ pub(super) async fn serve(
     }
 }
 
-/// Serves HTTP on `stream` until the connection ends; `ahead` has been read from the stream
-/// already.
+/// Serves HTTP on `stream` until the connection ends; the bytes of `ahead` have been read from the
+/// stream already.
 pub(super) async fn serve_http(
     stream: Box<dyn ControlStream>,
     ahead: Vec<u8>,
@@ -184,7 +184,7 @@ pub(super) async fn serve_http(
     }
 }
 
-/// Returns the response for a client whose request did not end in time.
+/// Returns the HTTP response for a client whose request did not end in time.
 fn too_slow() -> String {
     let body = status_map(StatusCode::REQUEST_TIMEOUT, None);
     format!(
@@ -203,7 +203,7 @@ fn status_map(status: StatusCode, why: Option<&str>) -> String {
     json!({ "result": status.as_u16(), "text": text }).to_string()
 }
 
-/// Status of a refused request, with the reason if it helps the client.
+/// Status of a refused HTTP request, with the reason if it helps the client.
 struct HttpRefusal {
     status: StatusCode,
     why: Option<&'static str>,
@@ -239,15 +239,15 @@ fn page(host: Option<&HeaderValue>, is_tls: bool) -> String {
     )
 }
 
-/// Content of a response.
+/// Content of an HTTP response.
 enum HttpResponseContent {
-    /// The answer to a command.
+    /// Response with the answer to a control command, as JSON.
     Answer(String),
-    /// The counters.
+    /// Response with the counters in the format of Prometheus.
     Metrics(String),
-    /// The page for `GET /`.
+    /// Response with the page for `GET /`.
     Page(String),
-    /// A refusal.
+    /// Response that refuses the HTTP request.
     Refusal(HttpRefusal),
 }
 
@@ -295,8 +295,8 @@ async fn serve_request(
     Ok(response)
 }
 
-/// Returns the refusal of a request that this server and a proxy in front of it could interpret
-/// differently: its destination (RFC 9112 §3.2) or its end (§6.1).
+/// Returns the refusal of an HTTP request that this server and a proxy in front of it could
+/// interpret differently: its destination (RFC 9112 §3.2) or its end (RFC 9112 §6.1).
 fn ambiguity(request: &Request<Incoming>) -> Option<HttpRefusal> {
     let headers = request.headers();
     let codings: Vec<_> = headers.get_all(header::TRANSFER_ENCODING).iter().collect();
@@ -383,7 +383,7 @@ async fn command(
     parse(command.octets()).map_err(|_| HttpRefusal::bad_request("the body is not JSON"))
 }
 
-/// Returns true if a `Content-Type` is `application/json`, with any parameters.
+/// Returns true if the value of a `Content-Type` header is `application/json`, with any parameters.
 fn is_json(value: Option<&HeaderValue>) -> bool {
     let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = text.split_once(';').map_or(text, |(kind, _)| kind);

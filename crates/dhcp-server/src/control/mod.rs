@@ -1,4 +1,4 @@
-//! The control thread: sockets at which operators and their tools command the server, with an
+//! Control thread: sockets at which operators and their tools command the server, with an
 //! asynchronous runtime of its own. The supervisor carries out commands; the control thread only
 //! communicates with clients. Therefore neither a slow client nor a long command delays the other,
 //! and neither touches the packet path. Where processors are scarce the thread yields to threads
@@ -41,14 +41,14 @@ use crate::panics::INTERNAL_ERROR;
 use requests::ControlRequestSender;
 use sockets::ControlSocketSet;
 
-/// Time in which answers may still be sent when the server ends.
+/// Time in which the control thread may still send answers when the server ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Order of the supervisor to the control thread.
 enum ControlOrder {
-    /// Sockets to open, and the channel for the outcome.
+    /// Control sockets to open, and the channel for the outcome.
     Configure(Vec<ControlSocket>, mpsc::Sender<Result<(), Vec<String>>>),
-    /// Request to end.
+    /// Request to end the control thread.
     Stop,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct ControlThread {
 }
 
 impl ControlThread {
-    /// Starts the thread with no socket open. Commands arrive in the inbox.
+    /// Starts the control thread with no socket open. Commands arrive in the inbox.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl ControlThread {
         Ok((Self { orders, thread }, inbox))
     }
 
-    /// Opens and closes sockets until exactly `sockets` are open.
+    /// Opens and closes control sockets until exactly `sockets` are open.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl ControlThread {
         outcome.recv().expect("the control thread runs until it is told to stop")
     }
 
-    /// Sends the answers that are under way, closes all sockets and ends the thread.
+    /// Sends the answers that are under way, closes all control sockets and ends the thread.
     pub(crate) fn stop(self) {
         self.orders.send(ControlOrder::Stop).ok();
         self.thread.join().expect("the control thread does not panic");

@@ -1,5 +1,5 @@
-//! Parser of commands within a memory budget: `{"":0}` has seven bytes as text and takes about
-//! seven hundred as a value.
+//! Parser of control commands within a memory budget: `{"":0}` has seven bytes as text and takes
+//! about seven hundred as a value.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,24 +7,24 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Memory in bytes that the values of any command may take, however short its text.
+/// Memory in bytes that the values of any control command may take, however short its text.
 const LEAST_BYTES: usize = 64 << 20;
-/// Memory in bytes that the values of a command may take for each byte of its text.
+/// Memory in bytes that the values of a control command may take for each byte of its text.
 const PER_OCTET: usize = 4;
 
-/// Memory in bytes of a value in a list, whose capacity grows by doubling.
+/// Memory in bytes of a JSON value in a list, whose capacity grows by doubling.
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
-/// Memory in bytes that the allocator adds to a string.
+/// Memory in bytes that the allocator adds to a JSON string.
 const STRING_BYTES: usize = 24;
-/// Memory in bytes of a map's first node, and of each further entry.
+/// Memory in bytes of a JSON map's first node, and of each further entry.
 const MAP_BYTES: usize = 640;
 const ENTRY_BYTES: usize = 112;
 
-/// Text of the error for a command that takes too much memory.
+/// Text of the error for a control command that takes too much memory.
 const TOO_LARGE: &str = "the command takes too much memory: put a large configuration into the \
                          configuration file and use config-reload";
 
-/// Parses the command `text`.
+/// Parses the control command `text` to a JSON value.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ fn parse_within(text: &[u8], budget_bytes: usize) -> Result<Value, serde_json::E
     Ok(value)
 }
 
-/// Seed of the next value, with the bytes that it and all later ones may take.
+/// Seed of the next JSON value, with the bytes that it and all later ones may take.
 #[derive(Clone, Copy)]
 struct BudgetedValueSeed<'b> {
     remaining_bytes: &'b Cell<usize>,

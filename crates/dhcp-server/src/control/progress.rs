@@ -1,5 +1,5 @@
-//! Progress of a connection and its time limits. Only the client's own actions are timed: slow
-//! senders and slow readers are disconnected, a command that takes long is not.
+//! Progress of a control connection and its time limits. Only the client's own actions are timed:
+//! slow senders and slow readers are disconnected, a command that takes long is not.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,29 +8,30 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Time for a command to arrive (Kea's), and its extension per mebibyte.
+/// Time limit for a client to send a control command (Kea's); [`RECEIVE_PER_MEBIBYTE`] extends it.
 const RECEIVE: Duration = Duration::from_secs(10);
 const RECEIVE_PER_MEBIBYTE: Duration = Duration::from_secs(1);
-/// Time between a reply and the next command of the same connection (Kea's).
+/// Time limit between an answer and the next command of the same control connection (Kea's).
 const IDLE: Duration = Duration::from_secs(30);
-/// Time in which a client must receive at least a part of a reply.
+/// Time limit for a client to receive at least a part of an answer.
 const TAKE: Duration = Duration::from_secs(10);
 
-/// Phase of a connection.
+/// Phase of a control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ControlConnectionPhase {
-    /// The connection waits for a command or for the rest of one.
+    /// Phase in which the connection waits for a command or for the rest of one.
     Receiving,
-    /// The server carries out the connection's command. This phase has no time limit, and the
-    /// connection cannot be evicted.
+    /// Phase in which the server carries out the connection's command. It has no time limit, and
+    /// the connection cannot be evicted.
     Working,
-    /// The server sends a reply.
+    /// Phase in which the server sends an answer.
     Answering,
-    /// The connection is between a reply and the next command.
+    /// Phase of the connection between an answer and the next command.
     Idle,
 }
 
-/// Phase and progress of one connection, shared by its parts and by the list of all connections.
+/// Phase and progress of one control connection, shared by its parts and by the list of all
+/// connections.
 #[derive(Debug)]
 pub(super) struct ControlConnectionProgress {
     phase: Cell<ControlConnectionPhase>,
@@ -41,7 +42,7 @@ pub(super) struct ControlConnectionProgress {
 }
 
 impl ControlConnectionProgress {
-    /// Creates the state of a connection that has just been accepted.
+    /// Creates the progress of a control connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self {
             phase: Cell::new(ControlConnectionPhase::Receiving),
@@ -56,17 +57,17 @@ impl ControlConnectionProgress {
         self.phase.get()
     }
 
-    /// Returns the time when the present phase began or last made progress.
+    /// Returns the time when the connection's present phase began or last made progress.
     pub(super) fn since(&self) -> Instant {
         self.since.get()
     }
 
-    /// Returns the number of bytes of the present command so far.
+    /// Returns the number of bytes of the connection's present command so far.
     pub(super) fn octets(&self) -> u64 {
         self.octets.get()
     }
 
-    /// Enters `phase`.
+    /// Changes the phase of the connection to `phase`.
     pub(super) fn enter(&self, phase: ControlConnectionPhase) {
         self.phase.set(phase);
         self.since.set(Instant::now());
@@ -74,7 +75,8 @@ impl ControlConnectionProgress {
         self.changed.notify_one();
     }
 
-    /// Records `count` received bytes. The first bytes after a reply begin another command.
+    /// Records `count` bytes received from the client. The first bytes after an answer begin
+    /// another command.
     pub(super) fn received(&self, count: usize) {
         if count > 0 && self.phase.get() == ControlConnectionPhase::Idle {
             self.enter(ControlConnectionPhase::Receiving);
@@ -82,14 +84,14 @@ impl ControlConnectionProgress {
         self.octets.set(self.octets.get() + count as u64);
     }
 
-    /// Records `count` bytes that the client received.
+    /// Records that the client received `count` bytes of an answer.
     pub(super) fn sent(&self, count: usize) {
         if count > 0 && self.phase.get() == ControlConnectionPhase::Answering {
             self.since.set(Instant::now());
         }
     }
 
-    /// Records that the whole reply is sent.
+    /// Records that the whole answer is sent.
     pub(super) fn flushed(&self) {
         if self.phase.get() == ControlConnectionPhase::Answering {
             self.enter(ControlConnectionPhase::Idle);
@@ -109,7 +111,7 @@ impl ControlConnectionProgress {
         Some(self.since.get() + time)
     }
 
-    /// Waits until the connection has used up the time of a phase.
+    /// Waits until the connection has used up the time limit of a phase.
     pub(super) async fn wait_until_overdue(&self) {
         loop {
             match self.due() {
@@ -125,12 +127,12 @@ impl ControlConnectionProgress {
         }
     }
 
-    /// Asks this connection to close, to make room for another one.
+    /// Requests that this connection closes, to make room for another one.
     pub(super) fn evict(&self) {
         self.evicted.notify_one();
     }
 
-    /// Waits until [`ControlConnectionProgress::evict`] has been called.
+    /// Waits until [`ControlConnectionProgress::evict`] requests that this connection closes.
     pub(super) async fn wait_for_eviction(&self) {
         self.evicted.notified().await;
     }

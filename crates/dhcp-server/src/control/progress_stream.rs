@@ -1,4 +1,5 @@
-//! Adapter from a stream to the traits of `hyper` that records the stream's progress.
+//! Adapter from a control connection's stream to the traits of `hyper` that records the stream's
+//! progress.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::progress::ControlConnectionProgress;
 
-/// Bytes per read.
+/// Number of bytes per read from a control connection.
 const READ_BYTES: usize = 8 << 10;
 
 /// Stream of a control connection: TCP, TLS or a Unix socket.
@@ -18,10 +19,10 @@ pub(super) trait ControlStream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ControlStream for S {}
 
-/// Stream that reports its progress to a [`ControlConnectionProgress`].
+/// Stream of a control connection that reports its progress to a [`ControlConnectionProgress`].
 pub(super) struct ProgressStream {
     pub(super) stream: Box<dyn ControlStream>,
-    /// Bytes already read from the stream.
+    /// Bytes that were read from the control connection before this value existed.
     pub(super) ahead: Vec<u8>,
     pub(super) progress: Rc<ControlConnectionProgress>,
 }

@@ -8,19 +8,19 @@ use netio::Waker;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// Largest number of waiting requests. A connection has one under way.
+/// Maximum number of control requests that wait for the supervisor. A connection has one under way.
 const WAITING_MAX: usize = 1_024;
 
-/// Request of a client.
+/// Request of a client of a control socket.
 #[derive(Debug)]
 pub(crate) enum ControlRequest {
-    /// A command; the answer is a map as JSON.
+    /// Control command; the answer is a map as JSON.
     Command(Value),
-    /// The counters in the format of Prometheus.
+    /// Request for the counters in the format of Prometheus.
     Metrics,
 }
 
-/// A request with the channel for its answer.
+/// Request of a control client, with the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct PendingControlRequest {
     pub(crate) request: ControlRequest,
@@ -28,27 +28,28 @@ pub(crate) struct PendingControlRequest {
 }
 
 impl PendingControlRequest {
-    /// Sends the answer. A client that has gone meanwhile is not an error.
+    /// Sends the answer `text` to the control client. A client that has gone meanwhile is not an
+    /// error.
     pub(crate) fn answer(self, text: String) {
         self.answer.send(text).ok();
     }
 }
 
-/// Sending end of the channel, for the control thread.
+/// Sending end of the channel of control requests, for the control thread.
 #[derive(Clone, Debug)]
 pub(super) struct ControlRequestSender {
     requests: SyncSender<PendingControlRequest>,
     waker: Arc<Waker>,
 }
 
-/// Receiving end of the channel, for the supervisor.
+/// Receiving end of the channel of control requests, for the supervisor.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     requests: Receiver<PendingControlRequest>,
     waker: Arc<Waker>,
 }
 
-/// Creates both ends of the channel. Every request wakes `waker`.
+/// Creates both ends of the channel of control requests. Every request wakes `waker`.
 pub(super) fn channel(waker: Arc<Waker>) -> (ControlRequestSender, Inbox) {
     let (sender, requests) = sync_channel(WAITING_MAX);
     (
@@ -58,8 +59,8 @@ pub(super) fn channel(waker: Arc<Waker>) -> (ControlRequestSender, Inbox) {
 }
 
 impl ControlRequestSender {
-    /// Sends `request` and returns its answer; `None` if too many requests wait already or the
-    /// receiving end is gone.
+    /// Sends `request` to the supervisor and returns its answer; `None` if too many requests wait
+    /// already or the receiving end is gone.
     pub(super) async fn send_request(&self, request: ControlRequest) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         self.requests.try_send(PendingControlRequest { request, answer }).ok()?;
@@ -69,12 +70,12 @@ impl ControlRequestSender {
 }
 
 impl Inbox {
-    /// Returns the object to poll, which is readable when a request waits.
+    /// Returns the object to poll, which is readable when a control request waits.
     pub(crate) fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Returns the next request, if there is one.
+    /// Returns the next control request; `None` if none waits.
     pub(crate) fn next(&self) -> Option<PendingControlRequest> {
         self.requests.try_recv().ok()
     }

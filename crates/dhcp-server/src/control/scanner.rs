@@ -2,7 +2,7 @@
 //! socket keeps its side open and waits for the answer, so that the end of the stream does not end
 //! the command.
 
-/// Scanner that reads each byte of a command once.
+/// Scanner for the end of a control command, which reads each byte once.
 #[derive(Debug, Default)]
 pub(super) struct CommandScanner {
     depth: u32,
@@ -11,19 +11,19 @@ pub(super) struct CommandScanner {
     has_begun: bool,
 }
 
-/// Progress of a value.
+/// Progress of a scanned JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueProgress {
-    /// More bytes are needed.
+    /// Incomplete JSON value: more bytes are needed.
     Open,
-    /// The value is complete with this many bytes of the last input.
+    /// Complete JSON value, with the number of its bytes in the last input.
     Complete(usize),
-    /// The input begins neither a map nor a list.
+    /// Invalid input, which begins neither a map nor a list.
     Wrong,
 }
 
 impl CommandScanner {
-    /// Scans the next bytes of the value.
+    /// Scans the next bytes of the JSON value and returns its progress.
     pub(super) fn take(&mut self, octets: &[u8]) -> ValueProgress {
         for (at, &octet) in octets.iter().enumerate() {
             if self.is_in_string {

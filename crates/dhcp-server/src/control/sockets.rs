@@ -1,4 +1,4 @@
-//! Open control sockets, and their adaptation to changes of the configuration.
+//! Set of open control sockets, and its adaptation to changes of the configuration.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -18,14 +18,14 @@ use super::unix::{self, SocketFile};
 use crate::panics::contained_task;
 use crate::policy;
 
-/// Connections per socket.
+/// Maximum number of connections per control socket.
 const CONNECTIONS_MAX: usize = 128;
-/// Connections that wait to be accepted.
+/// Maximum number of connections to a control socket that wait to be accepted.
 const BACKLOG: u32 = 128;
-/// Wait after an accept that failed for lack of a resource.
+/// Wait after an accept at a control socket that failed for lack of a resource.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Address of a control socket.
+/// Address of a control socket: the path of a Unix socket, or an IP address and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ControlSocketAddress {
     Unix(PathBuf),
@@ -41,7 +41,7 @@ impl std::fmt::Display for ControlSocketAddress {
     }
 }
 
-/// A socket that accepts connections.
+/// Control socket that accepts connections.
 struct OpenControlSocket {
     address: ControlSocketAddress,
     settings: Rc<RefCell<Rc<HttpSocketSettings>>>,
@@ -57,26 +57,27 @@ impl Drop for OpenControlSocket {
     }
 }
 
-/// All control sockets.
+/// Set of all open control sockets.
 pub(super) struct ControlSocketSet {
     open: Vec<OpenControlSocket>,
     budget: Rc<Budget>,
     request_sender: ControlRequestSender,
 }
 
-/// A configured socket that is not open yet, or is open with other settings.
+/// Configured control socket that is not open yet, or is open with other settings.
 enum ConfiguredControlSocket {
     Unix(PathBuf),
     Http(SocketAddr, Rc<HttpSocketSettings>),
 }
 
 impl ControlSocketSet {
-    /// Creates the set without an open socket.
+    /// Creates the set without an open control socket.
     pub(super) fn new(request_sender: ControlRequestSender) -> Self {
         Self { open: Vec::new(), budget: Budget::new(), request_sender }
     }
 
-    /// Opens and closes sockets as `config` requires. A socket that stays has no interruption.
+    /// Opens and closes control sockets as `config` requires. A socket that stays has no
+    /// interruption.
     ///
     /// # Errors
     ///
@@ -125,12 +126,14 @@ impl ControlSocketSet {
         Ok(())
     }
 
-    /// Returns true if a connection has a command under way or an answer to be sent.
+    /// Returns true if a connection of any control socket has a command under way or an answer to
+    /// be sent.
     pub(super) fn is_busy(&self) -> bool {
         self.open.iter().any(|open| open.connections.is_busy())
     }
 
-    /// Accepts no more connections and closes those that wait for a command; the others go on.
+    /// Stops accepting connections at all control sockets and closes those that wait for a command;
+    /// the others go on.
     pub(super) fn refuse(&self) {
         for open in &self.open {
             open.accepting.abort();

@@ -1,4 +1,4 @@
-//! TLS of an HTTPS socket: its certificate, and the authorities of client certificates.
+//! TLS of an HTTPS control socket: its certificate, and the authorities of client certificates.
 
 use std::path::Path;
 use std::sync::Arc;

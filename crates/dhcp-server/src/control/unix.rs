@@ -23,17 +23,17 @@ use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 use super::requests::ControlRequest;
 use super::scanner::{CommandScanner, ValueProgress};
 
-/// Mode of the socket's file: owner and group may send commands.
+/// Mode of a Unix control socket's file: owner and group may send commands.
 const MODE: u32 = 0o660;
-/// Bytes per read.
+/// Number of bytes per read from a Unix control socket.
 const READ_BYTES: usize = 16 << 10;
 
-/// File of a socket, removed when the value is dropped.
+/// File of a Unix control socket, removed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
     lock_path: PathBuf,
-    /// Held as long as the socket is ours.
+    /// Lock file, locked for as long as this server has the socket.
     _lock: File,
 }
 
@@ -45,7 +45,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Opens the socket `path` and replaces a socket that a dead server has left there.
+/// Opens the Unix control socket `path` and replaces a socket that a dead server has left at this
+/// path.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ fn lock(path: &Path) -> Result<File, String> {
     Err("other servers create and remove it".to_owned())
 }
 
-/// Removes a socket that has no listener, and nothing else.
+/// Removes the socket `path` if it has no listener, and nothing else.
 fn remove_stale(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
@@ -123,7 +124,7 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection of a Unix control socket until it ends.
 pub(super) async fn serve(
     stream: UnixStream,
     registration: ConnectionRegistration,
@@ -151,11 +152,11 @@ pub(super) async fn serve(
     }
 }
 
-/// Outcome of a conversation.
+/// Outcome of a conversation at a Unix control socket.
 enum ConversationEnd {
-    /// The conversation is over.
+    /// Conversation that is over, after which the connection closes.
     ToTheEnd,
-    /// The client uses HTTP, and has sent these bytes.
+    /// Conversation that continues with HTTP, with the bytes that the client has sent.
     Http(Vec<u8>),
 }
 
@@ -167,7 +168,7 @@ fn timed_out(octets: u64) -> String {
     failure(&format!("Connection over control channel timed out{discarded}"))
 }
 
-/// Returns the error for a client whose answer has no room in the budget.
+/// Returns the error for a control client whose answer of `len` bytes has no room in the budget.
 pub(super) fn no_room(len: usize) -> String {
     format!(
         "answers that clients have not read yet leave no room for this one of {len} bytes; request \
@@ -219,7 +220,7 @@ async fn converse(
     Ok(ConversationEnd::ToTheEnd)
 }
 
-/// Receives the next bytes and returns their number.
+/// Receives the next bytes from a control client and returns their number.
 async fn receive(
     stream: &UnixStream,
     progress: &ControlConnectionProgress,
@@ -239,8 +240,8 @@ async fn receive(
     }
 }
 
-/// Receives the command, whose first `count` bytes have arrived in `read` already. Returns the
-/// command, or the text of the error for the client.
+/// Receives a control command, whose first `count` bytes have arrived in `read` already. Returns
+/// the command, or the text of the error for the client.
 async fn command(
     stream: &UnixStream,
     progress: &ControlConnectionProgress,

@@ -29,7 +29,7 @@ use crate::service::DaemonFamily;
 pub(crate) use row_reports::HostRowCounts;
 use row_reports::RowReports;
 
-/// Lookups by host key, with the hosts found.
+/// Lookups of reservations by host key, with the hosts found.
 type LookupsOf<P> = Lookups<HostKey<<P as dhcp_lease::Family>::Address>, FoundHost<P>>;
 
 /// Databases of reservations, with the thread that queries them.
@@ -41,7 +41,7 @@ pub(crate) struct HostsDatabases<P: DaemonFamily> {
     row_counts: Arc<HostRowCounts>,
 }
 
-/// Options that the configuration in force defines, as a JSON list, by which options of hosts are
+/// Option definitions of the configuration in force, as a JSON list, by which options of hosts are
 /// parsed.
 #[derive(Clone, Debug, Default)]
 struct OptionDefinitionList(Arc<Mutex<String>>);
@@ -59,8 +59,9 @@ impl OptionDefinitionList {
 }
 
 impl<P: DaemonFamily> HostsDatabases<P> {
-    /// Connects to the databases of `config` and starts the thread; returns `None` if there are
-    /// none. The thread calls `wake` with the number of a shard that has an answer.
+    /// Connects to the databases of `config` and starts the lookup thread; returns `None` if
+    /// `config` has no such databases. The thread calls `wake` with the number of a shard that has
+    /// an answer.
     pub(crate) fn open(
         config: &GlobalSettings,
         document: &Value,
@@ -94,23 +95,23 @@ impl<P: DaemonFamily> HostsDatabases<P> {
         Ok(Some(Self { lookups, thread, definitions, limits, row_counts }))
     }
 
-    /// Returns the live counts of rows that are not complete reservations.
+    /// Returns the live counts of database rows that are not complete reservations.
     pub(crate) fn row_counts(&self) -> Arc<HostRowCounts> {
         Arc::clone(&self.row_counts)
     }
 
-    /// Creates the host cache of shard number `shard`, with a `seed` of its own.
+    /// Creates the cache of database hosts for shard number `shard`, with the seed `seed`.
     pub(crate) fn cache(&self, shard: usize, seed: u64) -> HostCache<P> {
         let source = ShardHosts(ShardLookups::new(Arc::clone(&self.lookups), shard));
         HostCache::new(Box::new(source), self.limits, seed)
     }
 
-    /// Parses options by the definitions of `document` from now on.
+    /// Parses options of hosts by the definitions of the configuration `document` from now on.
     pub(crate) fn follow(&self, document: &Value) {
         self.definitions.follow(document);
     }
 
-    /// Logs the problems of the thread.
+    /// Logs the problems of the lookup thread.
     pub(crate) fn report_problems(&self) {
         if let Some(problem) = self.thread.take_problem() {
             tracing::error!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_FAILED", "{problem}");
@@ -118,7 +119,7 @@ impl<P: DaemonFamily> HostsDatabases<P> {
     }
 }
 
-/// Connects to all databases.
+/// Connects to all databases of reservations that `config` names.
 fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerError> {
     let mut databases = Vec::new();
     for database in &config.hosts_databases {
@@ -149,7 +150,7 @@ fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerE
     }
 }
 
-/// Host source of one shard.
+/// Host source of one shard: its lookups in the databases of reservations.
 #[derive(Debug)]
 struct ShardHosts<P: DaemonFamily>(ShardLookups<HostKey<P::Address>, FoundHost<P>>);
 
@@ -169,7 +170,7 @@ impl<P: DaemonFamily> HostSource<P> for ShardHosts<P> {
     }
 }
 
-/// Databases as the directory of the lookup thread.
+/// Directory of the lookup thread: the databases of reservations.
 struct Catalog<P: DaemonFamily> {
     hosts: SqlHosts,
     definitions: OptionDefinitionList,

@@ -1,20 +1,20 @@
-//! Conversion of a database's host to a reservation of a configuration.
+//! Conversion of a host's database rows to a reservation of a configuration.
 
 use base::Hex;
 use dhcp_control::IpVersion;
 use dhcp_store::sql::{HostOption, HostResource, HostTableRow};
 use serde_json::{Map, Value, json};
 
-/// Keys of identifiers, in the order of Kea's numbers.
+/// Configuration keys of host identifiers, in the order of Kea's numbers.
 const IDENTIFIERS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
-/// Returns the name of `host` for messages: its number and its identifier.
+/// Returns the name of the database host `host` for messages: its number and its identifier.
 pub(super) fn identity(host: &HostTableRow) -> String {
     let kind = IDENTIFIERS.get(usize::from(host.identifier_type)).unwrap_or(&"identifier");
     format!("host {} of a hosts database ({kind} {})", host.host_id, Hex(&host.identifier))
 }
 
-/// Returns the reservation of `host` as JSON text.
+/// Returns the reservation of the database host `host` as JSON text.
 pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> String {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Largest number of remembered reports. Beyond that rows are only counted, so that a damaged table
-/// does not fill the log.
+/// Maximum number of remembered reports about rows. Beyond that rows are only counted, so that a
+/// damaged table does not fill the log.
 const REPORTS_MAX: usize = 1_000;
 
 /// Counts of reads of rows in hosts databases that are not complete reservations.
@@ -18,7 +18,7 @@ pub(crate) struct HostRowCounts {
 }
 
 impl HostRowCounts {
-    /// Returns the counts, each with its name.
+    /// Returns the counts of ignored rows, each with its name.
     pub(crate) fn entries(&self) -> [(&'static str, u64); 2] {
         [
             ("left-out", self.left_out.load(Ordering::Relaxed)),
@@ -27,7 +27,7 @@ impl HostRowCounts {
     }
 }
 
-/// Reports in the log, each once.
+/// Reports of ignored rows in the log, each logged once.
 #[derive(Debug, Default)]
 pub(super) struct RowReports {
     counts: Arc<HostRowCounts>,
@@ -35,12 +35,12 @@ pub(super) struct RowReports {
 }
 
 impl RowReports {
-    /// Creates an empty set of reports that counts in `counts`.
+    /// Creates an empty set of reports about ignored rows, which counts in `counts`.
     pub(super) fn new(counts: Arc<HostRowCounts>) -> Self {
         Self { counts, reported: BTreeSet::new() }
     }
 
-    /// Counts a row that is ignored, and logs an error.
+    /// Counts a row `row` of a hosts database that is ignored, and logs an error.
     pub(super) fn report_ignored(&mut self, row: &str, why: &str) {
         self.counts.left_out.fetch_add(1, Ordering::Relaxed);
         let text = format!("{row} is left out: {why}");
@@ -49,7 +49,7 @@ impl RowReports {
         }
     }
 
-    /// Counts a row that is ignored in part, and logs a warning.
+    /// Counts a row `row` of a hosts database that is ignored in part, and logs a warning.
     pub(super) fn report_partial(&mut self, row: &str, why: &str) {
         self.counts.in_part.fetch_add(1, Ordering::Relaxed);
         let text = format!("{row}: {why}");

@@ -1,4 +1,4 @@
-//! Leases in an SQL database: connecting, loading, and the thread that writes.
+//! Lease backend in an SQL database: connecting, loading, and the thread that writes leases.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::service::DaemonFamily;
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 const LOCALHOST: &str = "localhost";
 
-/// Connects to `database` and loads its leases.
+/// Connects to the lease database `database` and loads its leases.
 pub(super) fn open<P: DaemonFamily>(
     config: &GlobalSettings,
     database: &SqlDatabase,
@@ -77,7 +77,7 @@ fn failed(error: &DatabaseError) -> ServerError {
     ServerError::Leases(error.to_string())
 }
 
-/// Starts the writer's thread.
+/// Starts the thread that writes leases to the database.
 pub(super) fn start<P: DaemonFamily>(
     config: &GlobalSettings,
     database: &SqlDatabase,
@@ -100,7 +100,7 @@ pub(super) fn start<P: DaemonFamily>(
     })
 }
 
-/// Converts `database` to connection settings.
+/// Converts the configuration of a lease database to connection settings.
 pub(crate) fn settings(
     config: &GlobalSettings,
     database: &SqlDatabase,
@@ -147,7 +147,7 @@ const fn ssl_mode(mode: dhcp_config::SslMode) -> DatabaseSslMode {
     }
 }
 
-/// Returns the socket that a MySQL client would use for `database`, if `path` exists.
+/// Returns the path of the socket that a MySQL client would use for `database`, if `path` exists.
 fn socket(database: &SqlDatabase, path: &Path) -> Option<PathBuf> {
     let is_meant =
         database.kind == SqlKind::Mysql && database.host == LOCALHOST && database.port.is_none();

@@ -1,5 +1,6 @@
-//! Times of checks of the machine's interfaces: after the kernel reports a change of interfaces or
-//! addresses, after a reload of the configuration, and while failed sockets have tries left.
+//! Schedule of the checks of the machine's interfaces for listeners: after the kernel reports a
+//! change of interfaces or addresses, after a reload of the configuration, and while failed sockets
+//! have tries left.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::ServerError;
 use crate::loggers::DAEMON;
 use crate::published::PublishedValue;
 
-/// Least time between two checks after a change.
+/// Minimum time between two checks of the interfaces after a change, in nanoseconds.
 const LOOK_EVERY_NS: u64 = 100 * NS_PER_MS;
 
 /// Manager of the listeners that the configuration requires while the machine changes.
@@ -24,22 +25,23 @@ pub(crate) struct ListenerManager {
     settings: ListenerSettings,
     registry: ListenerRegistry,
     machine: Vec<Interface>,
-    /// Watch of the interfaces; `None` if the server checks them only once, or cannot watch them.
+    /// Watch of the machine's interfaces; `None` if the server checks them only once, or cannot
+    /// watch them.
     watch: Option<InterfaceWatch>,
     published: Arc<PublishedValue<ListenerSet>>,
-    /// Problems that the log has reported.
+    /// Problems of listeners that the log has reported.
     reported_problems: Vec<String>,
     retries_left: u32,
-    /// Time of the next check, if it is scheduled.
+    /// Time of the next check of the interfaces in monotonic nanoseconds, if one is scheduled.
     due_ns: Option<u64>,
     looked_ns: u64,
 }
 
-/// Result of a check.
+/// Result of a check of the machine's interfaces.
 struct ListenerCheckResult {
-    /// Problems that only the operator can solve.
+    /// Problems of listeners that only the operator can solve.
     wrong: Vec<String>,
-    /// Missing addresses that become available by themselves.
+    /// Missing addresses of listeners that become available by themselves.
     awaited: Vec<String>,
 }
 
@@ -102,7 +104,7 @@ impl ListenerManager {
         Ok(listener_manager)
     }
 
-    /// Returns the published listeners, for the shards to follow.
+    /// Returns the published set of listeners, which the shards follow.
     pub(crate) fn published(&self) -> Arc<PublishedValue<ListenerSet>> {
         Arc::clone(&self.published)
     }
@@ -113,22 +115,22 @@ impl ListenerManager {
         &self.reported_problems
     }
 
-    /// Returns true if listeners that are not open will be tried again.
+    /// Returns true if the server will try again to open listeners that are not open.
     pub(crate) const fn is_retrying(&self) -> bool {
         self.due_ns.is_some()
     }
 
-    /// Returns the machine's interfaces as of the last check.
+    /// Returns the machine's interfaces as of the last check of them.
     pub(crate) fn machine(&self) -> &[Interface] {
         &self.machine
     }
 
-    /// Returns true if a listener reaches interface `index`.
+    /// Returns true if an open listener reaches interface `index`.
     pub(crate) fn serves(&self, index: u32) -> bool {
         self.registry.reaches(index)
     }
 
-    /// Checks the machine again, regardless of the configuration.
+    /// Checks the machine's interfaces again, regardless of the configuration.
     ///
     /// # Errors
     ///
@@ -137,8 +139,8 @@ impl ListenerManager {
         self.check(now_ns, true, wake)
     }
 
-    /// Returns the object to wait for in addition to signals; `None` until the least time between
-    /// two checks has passed.
+    /// Returns the watch of the interfaces to poll in addition to signals; `None` until the least
+    /// time between two checks has passed.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine must not make the server check all the time.
         if now_ns < self.looked_ns + LOOK_EVERY_NS {
@@ -147,8 +149,8 @@ impl ListenerManager {
         self.watch.as_ref().map(PollFd::readable)
     }
 
-    /// Checks the machine again if something has changed or another try is due. `wake` makes the
-    /// shards read the published listeners.
+    /// Checks the machine's interfaces again if something has changed or another try is due. `wake`
+    /// makes the shards read the published listeners.
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ impl ListenerManager {
         self.check(now_ns, self.settings.re_detect, wake)
     }
 
-    /// Follows another configuration.
+    /// Adapts the listeners to another configuration.
     ///
     /// # Errors
     ///
@@ -232,7 +234,7 @@ impl ListenerManager {
         }
     }
 
-    /// Logs new problems, and decides whether to try again.
+    /// Logs new problems of listeners, and decides whether to try again.
     fn settle(&mut self, findings: ListenerCheckResult, now_ns: u64) -> Result<(), ServerError> {
         let all: Vec<String> = findings.wrong.iter().chain(&findings.awaited).cloned().collect();
         let may_retry = !all.is_empty() && self.retries_left > 0;

@@ -1,7 +1,7 @@
-//! Listeners, which receive messages and send replies. A listener has the sockets of one shard at
-//! one endpoint. `plan` decides which listeners are needed, `registry` opens and closes them while
-//! shards run, `manager` decides when to check again, and `receive_queue` limits the queue of one
-//! socket.
+//! Listeners of the shards, which receive messages and send replies. A listener has the sockets of
+//! one shard at one endpoint. `plan` decides which listeners are needed, `registry` opens and
+//! closes them while shards run, `manager` decides when to check again, and `receive_queue` limits
+//! the queue of one socket.
 
 mod manager;
 mod plan;
@@ -59,18 +59,18 @@ fn list() -> Result<Vec<interface::Interface>, ServerError> {
     interface::list().map_err(|cause| ServerError::System { tried: "list interfaces", cause })
 }
 
-/// Socket of a listener.
+/// Socket of a shard's listener.
 #[derive(Debug)]
 pub(crate) enum ListenerSocket {
-    /// Socket for clients that have an address, and for relay agents.
+    /// UDP socket, for clients that have an address, and for relay agents.
     Udp(UdpSocket),
-    /// Socket for clients on the link.
+    /// Packet socket, for clients on the link.
     Packet(PacketSocket),
 }
 
 impl ListenerSocket {
-    /// Sets the size of the receive queue in bytes of kernel memory. If the kernel allows less, it
-    /// sets the most that it allows.
+    /// Sets the size of the socket's receive queue in bytes of kernel memory. If the kernel allows
+    /// less, it sets the most that it allows.
     pub(crate) fn set_receive_buffer(&self, bytes: usize) {
         match self {
             Self::Udp(socket) => socket.set_receive_buffer(bytes).ok(),
@@ -78,8 +78,8 @@ impl ListenerSocket {
         };
     }
 
-    /// Returns the bytes of kernel memory that waiting messages use, and the number of messages
-    /// that found no room since the socket was opened.
+    /// Returns the bytes of kernel memory that messages waiting at the socket use, and the number
+    /// of messages that found no room since the socket was opened.
     pub(crate) fn queue(&self) -> Option<(usize, u32)> {
         match self {
             Self::Udp(socket) => Some((socket.receive_queued_bytes().ok()?, socket.drops().ok()?)),
@@ -102,34 +102,36 @@ impl AsFd for ListenerSocket {
 /// Kinds of [`ListenerSocket`], in the order in which they are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerSocketKind {
-    /// [`ListenerSocket::Packet`].
+    /// Packet socket, [`ListenerSocket::Packet`].
     Packet,
-    /// [`ListenerSocket::Udp`] at one of our addresses, or at all.
+    /// UDP socket ([`ListenerSocket::Udp`]) at one of the server's addresses, or at all.
     Udp,
-    /// [`ListenerSocket::Udp`] at a group's address, which its first shard has joined.
+    /// UDP socket ([`ListenerSocket::Udp`]) at a multicast group's address, which its first shard
+    /// has joined.
     Group,
 }
 
-/// One interface during its existence: another one of the same name has another index.
+/// Identity of one interface during its existence: another interface of the same name has another
+/// index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InterfaceIdentity {
     pub(crate) name: String,
     pub(crate) index: u32,
 }
 
-/// Interface and address of a listener. Each shard has one listener there.
+/// Endpoint of listeners: their interface and address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerEndpoint {
     pub(crate) kind: ListenerSocketKind,
-    /// Interface; `None` for all interfaces.
+    /// Interface of the listener; `None` for all interfaces.
     pub(crate) device: Option<InterfaceIdentity>,
-    /// Address; unspecified for all addresses.
+    /// Address of the listener; unspecified for all addresses.
     pub(crate) address: IpAddr,
 }
 
 impl ListenerEndpoint {
-    /// Returns the address to bind a socket to, with `port`. A link-local address belongs to the
-    /// device.
+    /// Returns the address to bind the listener's socket to, with `port`. A link-local address
+    /// belongs to the device.
     pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
         match self.address {
             IpAddr::V4(address) => (address, port).into(),
@@ -141,7 +143,7 @@ impl ListenerEndpoint {
         }
     }
 
-    /// Returns true if messages from here can leave through interface `index`.
+    /// Returns true if messages from this listener can leave through interface `index`.
     pub(crate) fn reaches(&self, index: u32) -> bool {
         self.device.as_ref().is_none_or(|device| device.index == index)
     }
@@ -161,7 +163,7 @@ impl fmt::Display for ListenerEndpoint {
     }
 }
 
-/// Listener of one shard.
+/// Listener of one shard: its sockets at one endpoint.
 #[derive(Debug)]
 pub(crate) struct ShardListener {
     /// Number of the listener, unlike that of any other open listener and of any listener that a
@@ -169,25 +171,25 @@ pub(crate) struct ShardListener {
     pub(crate) id: u16,
     pub(crate) endpoint: ListenerEndpoint,
     pub(crate) socket: ListenerSocket,
-    /// Socket for messages that continue an exchange or, at a packet listener, for messages to our
-    /// addresses, most of which are renewals. The shard reads it first, so that under overload it
-    /// ends exchanges before it begins others. It sends nothing.
+    /// Socket for messages that continue an exchange or, at a packet listener, for messages to the
+    /// server's addresses, most of which are renewals. The shard reads it first, so that under
+    /// overload it ends exchanges before it begins others. It sends nothing.
     pub(crate) express: Option<ListenerSocket>,
-    /// Number of the shard, and the count of shards.
+    /// Number of the listener's shard, and the count of shards.
     pub(crate) shard: (u32, u32),
 }
 
-/// Sockets of a listener.
+/// Role of a socket in its listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerSocketRole {
-    /// [`ShardListener::socket`].
+    /// First socket of the listener, [`ShardListener::socket`].
     First,
-    /// [`ShardListener::express`].
+    /// Express socket of the listener, [`ShardListener::express`].
     Express,
 }
 
 impl ShardListener {
-    /// Returns the socket of `role`.
+    /// Returns the listener's socket of `role`.
     pub(crate) const fn socket_of(&self, role: ListenerSocketRole) -> Option<&ListenerSocket> {
         match role {
             ListenerSocketRole::First => Some(&self.socket),
@@ -195,8 +197,9 @@ impl ShardListener {
         }
     }
 
-    /// Returns the role of the socket that has room for bursts: the UDP socket for messages that
-    /// begin an exchange, or the packet socket for messages that a UDP socket would else get.
+    /// Returns the role of the listener's socket that has room for bursts: the UDP socket for
+    /// messages that begin an exchange, or the packet socket for messages that a UDP socket would
+    /// else get.
     pub(crate) const fn burst_socket_role(&self) -> ListenerSocketRole {
         match self.socket {
             ListenerSocket::Udp(_) => ListenerSocketRole::First,
@@ -204,8 +207,8 @@ impl ShardListener {
         }
     }
 
-    /// Returns true if this socket serves the datagram from `source`, of which the kernel gave
-    /// every socket of the port a copy: one datagram is served once.
+    /// Returns true if the socket of `role` serves the datagram from `source`, of which the kernel
+    /// gave every socket of the port a copy: one datagram is served once.
     pub(crate) fn takes_copy(&self, role: ListenerSocketRole, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());
@@ -213,16 +216,16 @@ impl ShardListener {
     }
 }
 
-/// All listeners of all shards, with data about their interfaces.
+/// Set of all listeners of all shards, with data about their interfaces.
 #[derive(Debug, Default)]
 pub(crate) struct ListenerSet {
-    /// Listeners of each shard.
+    /// Listeners by the number of their shard.
     shards: Vec<Vec<Arc<ShardListener>>>,
     pub(crate) names: Arc<InterfaceNames>,
-    /// Address to answer from, by interface index, ascending.
+    /// Addresses that the server answers from, by interface index, ascending.
     addresses: Vec<(u32, Ipv4Addr)>,
     /// True if replies to relay agents leave by the interface that the routing table chooses, not
-    /// by that of the request (Kea's `outbound-interface`).
+    /// by the interface of the request (Kea's `outbound-interface`).
     pub(crate) is_routed: bool,
 }
 
@@ -232,14 +235,14 @@ impl ListenerSet {
         &self.shards[shard]
     }
 
-    /// Returns our own address on interface `index`, by which clients without an address know the
-    /// server.
+    /// Returns the server's own address on interface `index`, by which clients without an address
+    /// know the server.
     pub(crate) fn address(&self, index: u32) -> Option<Ipv4Addr> {
         let at = self.addresses.binary_search_by_key(&index, |&(index, _)| index).ok()?;
         Some(self.addresses[at].1)
     }
 
-    /// Creates a set without listeners, and with one interface that has an address.
+    /// Creates a listener set without listeners, and with one interface that has an address.
     #[cfg(test)]
     pub(crate) fn with_address(index: u32, address: Ipv4Addr) -> Self {
         Self { addresses: vec![(index, address)], ..Self::default() }

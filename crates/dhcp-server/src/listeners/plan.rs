@@ -1,4 +1,5 @@
-//! Listeners that `interfaces-config` requires on the machine as it is (Kea reference §1.5).
+//! Plan of the listeners that `interfaces-config` requires on the machine as it is (section 1.5 of
+//! the Kea reference).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,30 +9,31 @@ use super::settings::{ListenerMode, ListenerSettings};
 use super::{InterfaceIdentity, ListenerEndpoint, ListenerSocketKind};
 
 const ANYWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-/// All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 9915 §7.1).
+/// Multicast groups that a DHCPv6 server joins: All_DHCP_Relay_Agents_and_Servers and
+/// All_DHCP_Servers (RFC 9915 §7.1).
 const GROUPS: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2)),
     IpAddr::V6(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3)),
 ];
 
-/// Listeners that are to be open.
+/// Plan of the listeners that are to be open.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListenerPlan {
-    /// Places in the order in which they are opened.
+    /// Endpoints of the listeners, in the order in which they are opened.
     pub(super) endpoints: Vec<ListenerEndpoint>,
     /// Interfaces and addresses that the configuration names and the machine lacks, one sentence
     /// each.
     pub(super) missing: Vec<String>,
-    /// Address to answer from, by interface index, ascending.
+    /// Addresses that the server answers from, by interface index, ascending.
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
-    /// All IPv4 addresses of the machine, in the order of its interfaces.
+    /// Addresses (IPv4) of the whole machine, in the order of its interfaces.
     pub(super) own: Vec<Ipv4Addr>,
     /// True if replies to relay agents leave by the interface that the routing table chooses.
     pub(super) is_routed: bool,
 }
 
-/// Returns the listeners of `settings` on a machine with the interfaces `machine`, ascending by
-/// index.
+/// Returns the plan of listeners by `settings` on a machine with the interfaces `machine`,
+/// ascending by index.
 pub(super) fn plan(settings: &ListenerSettings, machine: &[Interface]) -> ListenerPlan {
     let mut plan = ListenerPlan {
         addresses: answer_from(settings, machine),
@@ -89,7 +91,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds the listeners of a link that has an IPv6 address of its own.
+    /// Adds the listeners of the interface `interface`, whose link has an IPv6 address, to the
+    /// plan.
     fn add_link(&mut self, interface: &Interface) {
         let device = InterfaceIdentity { name: interface.name.clone(), index: interface.index };
         if let Some(link_local) = interface.link_local() {
@@ -100,8 +103,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds the listeners of an interface. A named address is added to the listeners of the link;
-    /// it does not replace them.
+    /// Adds the listeners of an interface to a DHCPv6 server's plan. A named address is added to
+    /// the listeners of the link; it does not replace them.
     fn add_named_v6(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         if let Some(address) = address {
@@ -121,8 +124,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds listeners that belong to no interface: a socket that belongs to one sends through that
-    /// one only.
+    /// Adds listeners that belong to no interface to the plan: a socket that belongs to one sends
+    /// through that one only.
     fn add_addresses(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         match address {
@@ -167,7 +170,7 @@ impl ListenerPlan {
     }
 }
 
-/// Returns all IPv4 addresses to which other stations can send.
+/// Returns all IPv4 addresses of `machine` to which other stations can send.
 fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
     let v4 = |address: &IpAddr| match address {
         IpAddr::V4(address) => Some(*address).filter(|address| !address.is_loopback()),
@@ -177,8 +180,8 @@ fn own_addresses(machine: &[Interface]) -> Vec<Ipv4Addr> {
 }
 
 impl ListenerPlan {
-    /// Returns the addresses at which messages of stations on the link of the packet listener
-    /// `endpoint` may arrive: those at which a UDP listener of the same device listens.
+    /// Returns the addresses to which stations on the link of the packet listener `endpoint` may
+    /// send messages: the addresses of the UDP listeners of the same device.
     pub(super) fn udp_addresses(&self, endpoint: &ListenerEndpoint) -> Vec<Ipv4Addr> {
         let is_same_device = |other: &&ListenerEndpoint| {
             other.kind == ListenerSocketKind::Udp && other.device == endpoint.device
@@ -197,8 +200,8 @@ impl ListenerPlan {
     }
 }
 
-/// Returns for each interface with an IPv4 address the one by which clients know the server: the
-/// first that the configuration names, else the interface's first.
+/// Returns for each interface with an IPv4 address the address by which clients know the server:
+/// the first that the configuration names, else the interface's first.
 fn answer_from(settings: &ListenerSettings, machine: &[Interface]) -> Vec<(u32, Ipv4Addr)> {
     let chosen = |interface: &Interface| {
         settings.entries.iter().find_map(|(name, address)| match address {

@@ -1,5 +1,5 @@
-//! Limits of the queue at a socket that receives new exchanges, in bytes and in time: a burst may
-//! fill a large queue, sustained overload gets a small one.
+//! Limits of the receive queue at a socket that receives new exchanges, in bytes and in time: a
+//! burst may fill a large queue, sustained overload gets a small one.
 //!
 //! Clients that all start at once, after a power cut for instance, get their leases soonest when
 //! their messages may wait: clients that find no room come again after seconds, in waves with
@@ -13,75 +13,80 @@
 
 use base::time::NS_PER_MS;
 
-/// Kernel memory in bytes for a burst: 100,000 messages of [`MESSAGE_BYTES`]. The kernel takes the
-/// memory only when messages wait.
+/// Size of a burst's receive queue in bytes of kernel memory: 100,000 messages of
+/// [`MESSAGE_BYTES`]. The kernel takes the memory only when messages wait.
 pub(crate) const BURST_BYTES: usize = 128 << 20;
-/// Upper limit of a standing queue, in bytes.
+/// Upper limit of a standing receive queue, in bytes.
 pub(crate) const STANDING_BYTES: usize = 8 << 20;
-/// Lower limit of a standing queue, in bytes, for a reader that comes late once.
+/// Lower limit of a standing receive queue, in bytes, for a reader that comes late once.
 const STANDING_LEAST_BYTES: usize = 256 << 10;
-/// Time for which more messages must arrive than are read until the queue is a standing one: longer
-/// than it takes the clients of a burst to come again for the first time, two seconds and their own
-/// length (RFC 2131 section 4.1). The queue stops being a standing one when it was emptied and no
-/// message found it full for [`CALM_NS`].
+/// Time in nanoseconds for which more messages must arrive than are read until the receive queue is
+/// a standing one: longer than it takes the clients of a burst to come again for the first time,
+/// two seconds and their own length (RFC 2131 section 4.1). The queue stops being a standing one
+/// when it was emptied and no message found it full for [`CALM_NS`].
 const STANDING_NS: u64 = 2_500 * NS_PER_MS;
 const CALM_NS: u64 = 200 * NS_PER_MS;
-/// Longest wait in a standing queue: its size is the number of messages read in this time.
+/// Maximum wait of messages in a standing receive queue, in nanoseconds: the queue's size is the
+/// number of messages read in this time.
 const STANDING_WAIT_NS: u64 = 250 * NS_PER_MS;
-/// Age from which on messages of a standing queue are dropped: they arrived before the queue was
-/// known to be a standing one.
+/// Age in nanoseconds from which on messages of a standing receive queue are dropped: they arrived
+/// before the queue was known to be a standing one.
 const PATIENCE_STANDING_NS: u64 = 2 * STANDING_WAIT_NS;
-/// Age from which on messages are dropped from a queue that is not emptied: clients come again
-/// after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915 section 7.6).
+/// Age in nanoseconds from which on messages are dropped from a receive queue that is not emptied:
+/// clients come again after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915
+/// section 7.6).
 const PATIENCE_NS: u64 = 3_000 * NS_PER_MS;
-/// Kernel memory in bytes for a message of 200 to 600 bytes that came over a veth pair. Interfaces
-/// whose drivers receive into pages take more.
+/// Kernel memory in bytes that a waiting message takes, for one of 200 to 600 bytes that came over
+/// a veth pair. Interfaces whose drivers receive into pages take more.
 const MESSAGE_BYTES: u64 = 1_280;
-/// Interval between checks of a queue that no read empties.
+/// Interval in nanoseconds between checks of a receive queue that no read empties.
 const LOOK_NS: u64 = 100 * NS_PER_MS;
-/// Number of consecutive checks without growth that end a growth. A single one may come from the
-/// kernel, which gives memory back in lumps of a quarter of the room.
+/// Number of consecutive checks without growth that end the growth of a receive queue. A single one
+/// may come from the kernel, which gives memory back in lumps of a quarter of the room.
 const LULLS: u32 = 2;
 
-/// Result of a read.
+/// Result of a read from a listener's socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketReadResult {
-    /// Messages that were read.
+    /// Number of messages that the read returned.
     pub(crate) messages: usize,
-    /// True if the read did not empty the queue.
+    /// True if the read did not empty the receive queue.
     pub(crate) is_more: bool,
 }
 
-/// A queue that no read has emptied, or a standing queue.
+/// Backlog of a receive queue that no read has emptied, or of a standing queue.
 #[derive(Clone, Copy, Debug)]
 struct QueueBacklog {
     looked_ns: u64,
-    /// Kernel memory in use, and count of messages that found no room, at the last check.
+    /// Kernel memory of the queue in use in bytes, and count of messages that found no room, at the
+    /// last check.
     queue: (usize, u32),
-    /// Time since which more messages arrived than were read.
+    /// Time since which more messages arrived at the queue than were read, in monotonic
+    /// nanoseconds.
     growing_since_ns: u64,
-    /// Messages read since then.
+    /// Number of messages read from the queue since `growing_since_ns`.
     read: u64,
-    /// Consecutive checks that found no growth.
+    /// Number of consecutive checks that found no growth of the queue.
     lulls: u32,
-    /// Time when a message last found no room.
+    /// Time when a message last found no room in the queue, in monotonic nanoseconds.
     refused_ns: u64,
     is_standing: bool,
 }
 
-/// The queue at one socket, as reads show it.
+/// State of the receive queue at one socket, as reads show it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketQueueState {
     waiting: Option<QueueBacklog>,
-    /// True if the operator has set the size.
+    /// True if the operator has set the size of the queue.
     is_fixed: bool,
 }
 
 impl SocketQueueState {
-    /// Room that stays as it is.
+    /// State of a receive queue whose size stays as it is.
     pub(crate) const FIXED: Self = Self { waiting: None, is_fixed: true };
 
-    /// Returns the longest time that messages may have waited to be served; `None` for any time.
+    /// Returns the maximum time in nanoseconds that messages may have waited in the queue to be
+    /// served; `None` for any time.
     pub(crate) fn max_age_ns(&self) -> Option<u64> {
         let patience_of = |waiting: &QueueBacklog| {
             if waiting.is_standing { PATIENCE_STANDING_NS } else { PATIENCE_NS }
@@ -89,9 +94,9 @@ impl SocketQueueState {
         self.waiting.as_ref().map(patience_of)
     }
 
-    /// Records a read at `mono_ns`. `queue` returns the bytes that wait now, and the count of
-    /// messages that found no room since the socket was opened. Returns the new size of the queue
-    /// when that changes.
+    /// Records a read from the socket at `mono_ns`. `queue` returns the bytes that wait now, and
+    /// the count of messages that found no room since the socket was opened. Returns the new size
+    /// of the queue in bytes when that changes.
     pub(crate) fn after_read(
         &mut self,
         read: SocketReadResult,
@@ -137,7 +142,8 @@ impl QueueBacklog {
         }
     }
 
-    /// Records the state of the queue. Returns its new size when it becomes a standing one.
+    /// Records the state of the receive queue at `mono_ns`. Returns its new size in bytes when it
+    /// becomes a standing one.
     fn look(&mut self, mono_ns: u64, queue: (usize, u32)) -> Option<usize> {
         let (before, refused_before) = std::mem::replace(&mut self.queue, queue);
         self.looked_ns = mono_ns;
@@ -166,14 +172,15 @@ impl QueueBacklog {
 mod tests {
     use super::*;
 
-    /// Model of a socket's queue in steps of 10 ms, each of which reads 160 messages.
+    /// Model of a socket's receive queue in steps of 10 ms, each of which reads 160 messages.
     struct SocketQueueModel {
         room: SocketQueueState,
         room_bytes: usize,
         now_ms: u64,
         messages: u64,
         refused: u32,
-        /// All changes of the size, with their times.
+        /// Changes of the queue's size, each as the time in milliseconds since the model's start
+        /// and the new size in bytes.
         changes: Vec<(u64, usize)>,
     }
 
@@ -185,7 +192,7 @@ mod tests {
             Self { room, room_bytes, now_ms: 0, messages: 0, refused: 0, changes }
         }
 
-        /// Adds `arrivals` messages in each step until `end_ms`.
+        /// Adds `arrivals` messages to the queue in each step until `end_ms`.
         fn run(&mut self, end_ms: u64, arrivals: u64) -> &mut Self {
             while self.now_ms < end_ms {
                 self.now_ms += 10;

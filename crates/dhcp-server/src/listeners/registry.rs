@@ -1,4 +1,4 @@
-//! Opening and closing of listeners to match a plan, whichever are open already.
+//! Registry that opens and closes listeners to match a plan, whichever are open already.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,47 +17,49 @@ use super::{
 };
 use crate::service::v4::{CLIENT_OFFSET, RELAY_OFFSET};
 
-/// Kernel memory in bytes for replies to be sent.
+/// Size of a listener socket's send buffer for replies, in bytes of kernel memory.
 const SEND_BUFFER_BYTES: usize = 4 << 20;
 
-/// Key that spreads clients over the sockets of a port, and the test for messages that begin an
+/// Key that spreads clients over the sockets of a UDP port, and the test for messages that begin an
 /// exchange.
 pub(crate) type Steering = (SteeringKey<'static>, ExchangeStartTest);
 
-/// A socket that also sends replies, and its express socket, which is read first.
+/// Socket of a listener that also sends replies, and its express socket, which the shard reads
+/// first.
 type Pair = (ListenerSocket, Option<ListenerSocket>);
 
-/// Options of the sockets of all listeners.
+/// Options of the sockets of all listeners of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenerSocketOptions {
-    /// The server's own port.
+    /// UDP port at which the server listens.
     pub(crate) port: u16,
-    /// Number of shards.
+    /// Number of the server's shards.
     pub(crate) shards: u16,
-    /// Rule that spreads clients over the shards.
+    /// Rule that spreads the messages of clients over the shards.
     pub(crate) steering: Steering,
-    /// True to accept datagrams that the kernel has joined (`UDP_GRO`).
+    /// True if UDP sockets accept datagrams that the kernel has joined (`UDP_GRO`).
     pub(crate) coalesce: bool,
-    /// Kernel memory in bytes for messages that wait at each socket.
+    /// Size of each socket's receive queue in bytes of kernel memory.
     pub(crate) receive_buffer_bytes: usize,
 }
 
-/// Result of opening listeners.
+/// Result of opening the listeners of a plan.
 #[derive(Debug, Default)]
 pub(super) struct ListenerOpeningResult {
-    /// Endpoints that were closed before and are open now.
+    /// Endpoints of listeners that were closed before and are open now.
     pub(super) opened: Vec<ListenerEndpoint>,
-    /// Endpoints whose address the kernel does not let any socket use yet.
+    /// Endpoints whose address the kernel does not let any socket use yet (duplicate address
+    /// detection).
     pub(super) tentative: Vec<ListenerEndpoint>,
-    /// Errors of endpoints that could not be opened.
+    /// Errors of the endpoints that could not be opened.
     pub(super) problems: Vec<NetError>,
 }
 
-/// Registry of all open listeners.
+/// Registry of the server's open listeners.
 #[derive(Debug)]
 pub(super) struct ListenerRegistry {
     sockets: ListenerSocketOptions,
-    /// For each open endpoint, the listeners of all shards.
+    /// Open endpoints, each with the listeners of all shards.
     open: Vec<(ListenerEndpoint, Vec<Arc<ShardListener>>)>,
     next_id: u16,
 }
@@ -73,7 +75,7 @@ impl ListenerRegistry {
     }
 
     /// Gives up the listeners that `plan` does not have and returns their endpoints. A listener
-    /// closes when its shard lets go of it too.
+    /// closes when its shard drops its reference as well.
     pub(super) fn give_up(&mut self, plan: &ListenerPlan) -> Vec<ListenerEndpoint> {
         let (remaining, closed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
             .into_iter()
@@ -82,7 +84,7 @@ impl ListenerRegistry {
         closed.into_iter().map(|(endpoint, _)| endpoint).collect()
     }
 
-    /// Opens the listeners that `plan` has and that are not open.
+    /// Opens the listeners of `plan` that are not open yet.
     pub(super) fn open(&mut self, plan: &ListenerPlan) -> ListenerOpeningResult {
         let mut opening = ListenerOpeningResult::default();
         for endpoint in &plan.endpoints {
@@ -139,7 +141,7 @@ impl ListenerRegistry {
         })
     }
 
-    /// Opens `count` sockets at `endpoint`. With two per shard, the express sockets follow the
+    /// Opens `count` UDP sockets at `endpoint`. With two per shard, the express sockets follow the
     /// others.
     fn open_udp(
         &self,
@@ -170,8 +172,8 @@ impl ListenerRegistry {
         Ok(sockets)
     }
 
-    /// Opens the sockets of a group's endpoint. One socket reads for all shards: every socket that
-    /// joined would get a copy.
+    /// Opens the UDP sockets of a multicast group's endpoint. One socket reads for all shards:
+    /// every socket that joined would get a copy.
     fn open_group(&self, endpoint: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
         let sockets = self.open_udp(endpoint, self.sockets.shards.into())?;
         if let (IpAddr::V6(group), Some(device)) = (endpoint.address, &endpoint.device) {
@@ -197,7 +199,8 @@ impl ListenerRegistry {
             .collect()
     }
 
-    /// Returns the next free number. After 65,536 listeners numbers repeat, without those in use.
+    /// Returns the next free number of a listener. After 65,536 listeners numbers repeat, without
+    /// those in use.
     fn free_id(&mut self) -> u16 {
         loop {
             let id = self.next_id;
@@ -213,11 +216,11 @@ impl ListenerRegistry {
         }
     }
 
-    /// Divides messages between packet sockets and UDP sockets. Where there are packet sockets,
-    /// they get broadcasts and unicast messages that a client, not a relay agent, sent to an own
-    /// address. Of the other broadcasts, one shard gets each. On a device where the kernel refuses
-    /// a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep all unicast messages. Returns
-    /// the errors.
+    /// Divides messages between the listeners' packet sockets and UDP sockets by filters. Where
+    /// there are packet sockets, they get broadcasts and unicast messages that a client, not a
+    /// relay agent, sent to an own address. Of the other broadcasts, one shard gets each. On a
+    /// device where the kernel refuses a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep
+    /// all unicast messages. Returns the errors.
     fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
         let mut problems = Vec::new();
         let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();
@@ -250,7 +253,7 @@ impl ListenerRegistry {
         problems
     }
 
-    /// Makes the packet sockets of `device` accept unicast messages of clients for `addresses`.
+    /// Makes the packet sockets of `device` accept unicast messages of clients to `addresses`.
     /// Returns the first error, after all sockets.
     fn take_unicast(
         &self,
@@ -272,9 +275,9 @@ impl ListenerRegistry {
         result
     }
 
-    /// Makes the UDP sockets of `device` leave messages to the packet sockets if `addresses` is
-    /// present, even if empty: broadcasts, and unicast messages of clients for these addresses.
-    /// Returns the first error, after all sockets.
+    /// Filters the UDP sockets of `device` for messages that its packet sockets get: with
+    /// `addresses`, even empty ones, the UDP sockets leave broadcasts and clients' unicast messages
+    /// to these addresses to the packet sockets. Returns the first error, after all sockets.
     fn filter_udp_sockets(
         &self,
         device: &Option<InterfaceIdentity>,
@@ -308,12 +311,12 @@ impl ListenerRegistry {
         result
     }
 
-    /// Returns true if a listener reaches interface `index`.
+    /// Returns true if an open listener reaches interface `index`.
     pub(super) fn reaches(&self, index: u32) -> bool {
         self.open.iter().any(|(endpoint, _)| endpoint.reaches(index))
     }
 
-    /// Returns the listeners of all shards, with the data about interfaces that shards need.
+    /// Returns the set of all shards' listeners, with the data about interfaces that shards need.
     pub(super) fn listener_set(&self, plan: &ListenerPlan, machine: &[Interface]) -> ListenerSet {
         let of_shard = |shard: usize| {
             self.open.iter().map(|(_, listeners)| Arc::clone(&listeners[shard])).collect::<Vec<_>>()

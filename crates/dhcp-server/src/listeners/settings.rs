@@ -1,4 +1,4 @@
-//! Listeners that `interfaces-config` of either family requires.
+//! Settings of the listeners that `interfaces-config` of either family requires.
 
 use std::net::IpAddr;
 
@@ -6,40 +6,42 @@ use dhcp_config::{
     InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
 };
 
-/// Addresses to listen at, and the handling of sockets that cannot be opened.
+/// Settings of a server's listeners: addresses to listen at, and the handling of sockets that
+/// cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerSettings {
-    /// Kinds of sockets at each interface.
+    /// Kinds of sockets that the server opens at each interface.
     pub(super) mode: ListenerMode,
-    /// True if `"*"` is among the entries.
+    /// True if the configuration's `interfaces` contain `"*"`.
     pub(super) everywhere: bool,
-    /// The other entries: a name, and an address when one is given.
+    /// Other entries of `interfaces`: the name of an interface, and an address when one is given.
     pub(super) entries: Vec<(String, Option<IpAddr>)>,
-    /// True if the server follows changes of the interfaces.
+    /// True if the server follows changes of the machine's interfaces.
     pub(super) re_detect: bool,
-    /// True if the server does not start without all sockets.
+    /// True if the server does not start without all listener sockets.
     pub(super) require_all: bool,
-    /// Further tries to open sockets, and the milliseconds between them.
+    /// Number of further tries to open sockets, `retry_wait_ms` milliseconds apart.
     pub(super) max_retries: u32,
     pub(super) retry_wait_ms: u32,
 }
 
-/// Kinds of listening.
+/// Kind of sockets at which a server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListenerMode {
     /// IPv4 with packet sockets, for clients on the link.
     Raw4,
-    /// IPv4 without packet sockets.
+    /// IPv4 without packet sockets, with UDP sockets at interfaces.
     Udp4,
     /// IPv4 without packet sockets, at addresses instead of interfaces, so that the routing table
     /// can choose another interface for replies to relay agents.
     Routed4,
-    /// IPv6: the link-local address, the groups, and the addresses that are named.
+    /// IPv6 with UDP sockets at the link-local address, the multicast groups, and the addresses
+    /// that are named.
     Udp6,
 }
 
 impl ListenerSettings {
-    /// Returns the listeners that a DHCPv4 server's configuration requires.
+    /// Returns the listener settings that a DHCPv4 server's configuration requires.
     pub(crate) fn v4(config: &InterfacesConfig) -> Self {
         let (everywhere, entries) = split(&config.interfaces);
         Self {
@@ -58,7 +60,7 @@ impl ListenerSettings {
         }
     }
 
-    /// Returns the listeners that a DHCPv6 server's configuration requires.
+    /// Returns the listener settings that a DHCPv6 server's configuration requires.
     pub(crate) fn v6(config: &InterfacesConfig6) -> Self {
         let (everywhere, entries) = split(&config.interfaces);
         Self {
@@ -72,7 +74,7 @@ impl ListenerSettings {
         }
     }
 
-    /// Returns true if there is no interface to listen at.
+    /// Returns true if the settings have no interface to listen at.
     pub(crate) const fn is_empty(&self) -> bool {
         !self.everywhere && self.entries.is_empty()
     }

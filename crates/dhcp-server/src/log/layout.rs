@@ -5,21 +5,21 @@ use dhcp_config::LogSeverity;
 
 use super::severity_name;
 
-/// One log message.
+/// Message of the server's log, with its time, logger and thread.
 #[derive(Clone, Debug)]
 pub(super) struct LogRecord {
-    /// Time of the message, in microseconds since 1970.
+    /// Time of the log message, in microseconds since 1970.
     pub(super) wall_us: u64,
     pub(super) severity: LogSeverity,
-    /// Full name of the logger.
+    /// Full name of the message's logger, such as `kea-dhcp4.leases`.
     pub(super) logger: String,
     /// Name of the thread that logged the message.
     pub(super) thread: String,
-    /// Identifier and message.
+    /// Identifier and text of the message.
     pub(super) text: String,
 }
 
-/// A compiled pattern.
+/// Compiled pattern of a log line.
 #[derive(Clone, Debug)]
 pub(super) struct LogPattern {
     pieces: Vec<LogPatternPart>,
@@ -33,7 +33,7 @@ enum LogPatternPart {
 
 #[derive(Clone, Debug)]
 enum LogFieldKind {
-    /// A time, local or UTC, in the notation of strftime with `%q` for milliseconds.
+    /// Field for a time, local or UTC, in the notation of strftime with `%q` for milliseconds.
     Time {
         format: String,
         is_local: bool,
@@ -43,19 +43,19 @@ enum LogFieldKind {
     Process,
     Thread,
     Message,
-    /// A field without a value here: file, line, method.
+    /// Field that has no value in this server: file, line, method.
     Nothing,
 }
 
-/// Kea's pattern for consoles and files.
+/// Pattern of Kea's log lines on consoles and in files.
 const LINE: &str = "%D{%Y-%m-%d %H:%M:%S.%q} %-5p [%c/%i.%t] %m\n";
-/// Kea's pattern for the system log.
+/// Pattern of Kea's log lines in the system log.
 const SYSTEM_LOG: &str = "%-5p [%c.%t] %m\n";
-/// Format of log4cplus for a time without a format.
+/// Format that log4cplus has for a time without a format.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 impl LogPattern {
-    /// Compiles `pattern`; an empty one stands for the default.
+    /// Compiles the log line pattern `pattern`; an empty one stands for the default.
     pub(super) fn new(pattern: &str, is_system_log: bool) -> Self {
         let pattern = match pattern {
             "" if is_system_log => SYSTEM_LOG,
@@ -87,7 +87,7 @@ impl LogPattern {
         Self { pieces }
     }
 
-    /// Returns the line of `record` with `text`, without a line end.
+    /// Returns the log line of `record` with the text `text`, without a line end.
     pub(super) fn line(&self, record: &LogRecord, text: &str, utc_offset_s: i64) -> String {
         let mut line = String::with_capacity(text.len() + 80);
         for piece in &self.pieces {
@@ -117,7 +117,7 @@ fn push_fitted(line: &mut String, value: &str, is_left_aligned: bool, min: usize
     }
 }
 
-/// Parses the field after a `%`, and returns it with the rest; `None` for `%%`.
+/// Parses the pattern's field after a `%`, and returns it with the rest; `None` for `%%`.
 fn field(text: &str) -> (Option<LogPatternPart>, &str) {
     if let Some(rest) = text.strip_prefix('%') {
         return (None, rest);
@@ -183,7 +183,7 @@ impl LogFieldKind {
     }
 }
 
-/// Calendar date and time of day of a record.
+/// Calendar date and time of day of a log record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordTime {
     local: CivilTime,
@@ -207,8 +207,8 @@ impl RecordTime {
         }
     }
 
-    /// Formats the time in the notation of strftime, with `%q` for milliseconds and `%Q` for
-    /// milliseconds with microseconds after a point. Unknown letters stay as they are.
+    /// Formats the record's time in the notation of strftime, with `%q` for milliseconds and `%Q`
+    /// for milliseconds with microseconds after a point. Unknown letters stay as they are.
     pub(super) fn format(&self, format: &str) -> String {
         let CivilTime { year, month, day, hour, minute, second } = self.local;
         // Months count from 1.

@@ -1,35 +1,35 @@
-//! Levels of detail that loggers want about single messages, small enough to be read with every
-//! batch.
+//! Levels of detail that loggers want about single DHCP messages, small enough to be read with
+//! every batch.
 
 use crate::loggers::LogTopic;
 
-/// Levels of detail: for each [`LogTopic`] a byte, which is one more than the highest `debuglevel`
-/// that a logger takes, or 0 for none.
+/// Levels of detail about single DHCP messages: for each [`LogTopic`] a byte, which is one more
+/// than the highest `debuglevel` that a logger takes, or 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogTopicLevels(u32);
 
 impl LogTopicLevels {
-    /// Value without any topic.
+    /// Levels at which no logger takes any topic.
     pub(crate) const NONE: Self = Self(0);
 
-    /// Returns the value as an integer for atomics.
+    /// Returns the levels as an integer for atomics.
     pub(crate) const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// Converts an integer of [`LogTopicLevels::to_bits`] back.
+    /// Converts an integer of [`LogTopicLevels::to_bits`] back to levels.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Returns a copy that takes `topic` up to `debug_level`.
+    /// Returns a copy of the levels that takes `topic` up to `debug_level`.
     pub(crate) const fn with(self, topic: LogTopic, debug_level: u8) -> Self {
         let shift = 8 * topic as u32;
         let octet = debug_level.saturating_add(1) as u32;
         Self(self.0 & !(0xff << shift) | octet << shift)
     }
 
-    /// Returns true if a logger takes any topic.
+    /// Returns true if a logger takes any topic of lines about single DHCP messages.
     pub(crate) const fn is_any(self) -> bool {
         self.0 != 0
     }

@@ -39,7 +39,7 @@ use routes::Routes;
 use text::EventFields;
 use writer::LogWriterItem;
 
-/// Largest number of messages that wait for the writer.
+/// Maximum number of log messages that wait for the writer's thread.
 const QUEUE_CAPACITY: usize = 4_096;
 
 /// Formats a count with its noun, as in "1 subnet" or "2 subnets".
@@ -55,38 +55,38 @@ pub fn identifier(id: &str, version: IpVersion) -> String {
     text::identifier(id, &format!("dhcp{}", version.number()))
 }
 
-/// The log of this process.
+/// Log of this process, once it is started.
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
 thread_local! {
-    /// True for a thread that waits while the queue is full, and loses no message.
+    /// True for a thread that waits while the log's queue is full, and loses no message.
     static WAITS_FOR_ROOM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the calling thread wait while the queue is full.
+/// Makes the calling thread wait while the log's queue is full, so that it loses no message.
 pub(crate) fn wait_for_room_in_this_thread() {
     WAITS_FOR_ROOM.set(true);
 }
 
-/// Levels of detail about single messages, for shards to read.
+/// Levels of detail about single DHCP messages, for shards to read.
 static TOPIC_LEVELS: AtomicU32 = AtomicU32::new(LogTopicLevels::NONE.to_bits());
 
-/// State of the log, up to the queue of the writer.
+/// State of the server's log, up to the queue of the writer's thread.
 #[derive(Debug)]
 struct Log {
-    /// `dhcp4` or `dhcp6`.
+    /// Name of the server's family, `dhcp4` or `dhcp6`.
     family: &'static str,
     routes: RwLock<Arc<Routes>>,
-    /// True if `routes` come from configured loggers.
+    /// True if `routes` come from loggers of the server's configuration.
     is_configured: AtomicBool,
     queue: SyncSender<LogWriterItem>,
-    /// Messages from before the loggers were configured; `None` after that.
+    /// Log messages from before the loggers were configured; `None` after that.
     early: Mutex<Option<Vec<EarlyMessage>>>,
-    /// Messages that found the queue full since the last report.
+    /// Number of log messages that found the queue full since the last report.
     dropped: Arc<AtomicU64>,
 }
 
-/// A message from before the loggers were configured.
+/// Log message from before the loggers were configured.
 #[derive(Debug)]
 struct EarlyMessage {
     target: &'static str,
@@ -105,7 +105,7 @@ pub(crate) fn start(family: &'static str) {
     });
 }
 
-/// Uses `loggers` from now on.
+/// Configures the log to use `loggers` from now on.
 pub(crate) fn configure(loggers: &[Logger]) {
     if let Some(log) = LOG.get() {
         log.configure(loggers);
@@ -113,17 +113,18 @@ pub(crate) fn configure(loggers: &[Logger]) {
     }
 }
 
-/// Returns true if the configuration has loggers.
+/// Returns true if the server's configuration has loggers.
 pub(crate) fn is_configured() -> bool {
     LOG.get().is_some_and(|log| log.is_configured.load(Ordering::Relaxed))
 }
 
-/// Returns the levels of detail about single messages that loggers take. It costs one atomic load.
+/// Returns the levels of detail about single DHCP messages that loggers take. It costs one atomic
+/// load.
 pub(crate) fn topic_levels() -> LogTopicLevels {
     LogTopicLevels::from_bits(TOPIC_LEVELS.load(Ordering::Relaxed))
 }
 
-/// Logs a problem of a configuration, in one record.
+/// Logs a problem of a configuration, in one log message.
 pub(crate) fn problem(problem: &ConfigProblem) {
     let (id, line) = (problem.identifier(), problem.line());
     match problem.severity {
@@ -132,8 +133,8 @@ pub(crate) fn problem(problem: &ConfigProblem) {
     }
 }
 
-/// Lowers the priority of the calling thread below that of threads for packets; `what` describes
-/// the thread in the warning.
+/// Lowers the priority of the calling thread below that of threads that serve clients; `what`
+/// describes the thread in the warning.
 pub(crate) fn give_way(what: &str) {
     if let Err(cause) = netio::thread::give_way() {
         tracing::warn!(
@@ -144,7 +145,7 @@ pub(crate) fn give_way(what: &str) {
     }
 }
 
-/// Waits until all messages so far are written.
+/// Waits until all log messages so far are written.
 pub(crate) fn flush() {
     if let Some(log) = LOG.get() {
         log.flush();
@@ -152,7 +153,7 @@ pub(crate) fn flush() {
 }
 
 impl Log {
-    /// Creates a log and its writer's thread, which ends with the log.
+    /// Creates a log for `family` and the thread that writes it, which ends with the log.
     fn new(family: &'static str, capacity: usize) -> (Self, thread::JoinHandle<()>) {
         let (queue, messages) = sync_channel(capacity);
         let dropped = Arc::<AtomicU64>::default();
@@ -182,7 +183,7 @@ impl Log {
         }
     }
 
-    /// Keeps `record` for loggers that are not configured yet.
+    /// Keeps the log message `record` for loggers that are not configured yet.
     fn keep_early(&self, target: &'static str, level: Level, record: &LogRecord) {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(records) = early.as_mut().filter(|records| records.len() < QUEUE_CAPACITY / 2) {
@@ -238,7 +239,7 @@ impl Log {
     }
 }
 
-/// Subscriber of `tracing` that feeds the log. Spans are ignored.
+/// Subscriber of `tracing` that feeds the server's log. Spans are ignored.
 struct Tap(Arc<Log>);
 
 impl Subscriber for Tap {
@@ -271,7 +272,7 @@ impl Subscriber for Tap {
     fn exit(&self, _span: &Id) {}
 }
 
-/// Returns Kea's name of a severity.
+/// Returns Kea's name of a log severity.
 const fn severity_name(severity: LogSeverity) -> &'static str {
     match severity {
         LogSeverity::None => "NONE",

@@ -1,4 +1,4 @@
-//! Routing of messages: the configured loggers, and the settings that loggers inherit.
+//! Routing of log messages: the configured loggers, and the settings that loggers inherit.
 
 use crate::loggers::{DAEMON, LogTopic};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tracing::level_filters::LevelFilter;
 use super::LogTopicLevels;
 use super::sink::LogSink;
 
-/// `debuglevel` from which on the finest messages are written too.
+/// Value of `debuglevel` from which on a logger also writes messages of level TRACE.
 const TRACE_FROM: u8 = 50;
 
-/// Loggers in force.
+/// Loggers in force, with the sinks of their messages.
 #[derive(Debug)]
 pub(super) struct Routes {
     family: &'static str,
-    /// Loggers by name; longer names first, the root logger last.
+    /// Routes of the loggers by name; longer names first, the root logger last.
     routes: Vec<LoggerRoute>,
 }
 
@@ -35,7 +35,7 @@ impl LoggerRoute {
     }
 }
 
-/// Returns the severity that Kea gives messages of `level`.
+/// Returns the severity that Kea gives log messages of `level`.
 pub(super) fn severity(level: Level) -> LogSeverity {
     match level {
         Level::ERROR => LogSeverity::Error,
@@ -58,8 +58,8 @@ fn filter(severity: LogSeverity, debug_level: u8) -> LevelFilter {
 }
 
 impl Routes {
-    /// Creates the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A logger without
-    /// outputs has those of the root logger, whose default is standard error.
+    /// Creates the routes of the loggers `loggers` of a server of `family` (`dhcp4`, `dhcp6`). A
+    /// logger without outputs has those of the root logger, whose default is standard error.
     pub(super) fn new(family: &'static str, loggers: &[Logger]) -> Self {
         let mut sinks: Vec<Arc<LogSink>> = Vec::new();
         let mut shared = |output: &LogOutput| {
@@ -98,27 +98,27 @@ impl Routes {
         Self { family, routes }
     }
 
-    /// Returns the full name of the logger for `target`.
+    /// Returns the full name of the logger for the `tracing` target `target`.
     pub(super) fn name(&self, target: &str) -> String {
         let child = if target == DAEMON { self.family } else { target };
         format!("{}.{child}", root_name(self.family))
     }
 
-    /// Returns the sinks of a message; `None` if no logger takes it.
+    /// Returns the sinks of a log message; `None` if no logger takes it.
     pub(super) fn sinks(&self, target: &str, level: Level) -> Option<Arc<[Arc<LogSink>]>> {
         let route = self.route(target)?;
         (level <= route.most_detailed()).then(|| Arc::clone(&route.sinks))
     }
 
-    /// Returns the sinks of a message except standard error.
+    /// Returns the sinks of a log message except standard error.
     pub(super) fn sinks_elsewhere(&self, target: &str, level: Level) -> Arc<[Arc<LogSink>]> {
         let sinks = self.sinks(target, level);
         let sinks = sinks.iter().flat_map(|sinks| sinks.iter().cloned());
         sinks.filter(|sink| sink.output().destination != LogDestination::Stderr).collect()
     }
 
-    /// Returns true if the logger takes a message that has sinks, judged by severity and debug
-    /// level from its fields.
+    /// Returns true if the logger of `target` takes a message that has sinks, judged by severity
+    /// and debug level from its fields.
     pub(super) fn wants(&self, target: &str, severity: LogSeverity, debug_level: u8) -> bool {
         let Some(route) = self.route(target) else { return false };
         match severity {
@@ -128,8 +128,8 @@ impl Routes {
         }
     }
 
-    /// Returns the extent of the lines about single messages: at DEBUG all up to the level, and at
-    /// INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
+    /// Returns the levels of detail about single DHCP messages: at DEBUG all up to the level, and
+    /// at INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
     /// does not suffice: lines about leases must not slow down a server without a logger for
     /// leases.
     pub(super) fn topic_levels(&self) -> LogTopicLevels {
@@ -157,12 +157,12 @@ impl Routes {
         self.routes.iter().find(holds)
     }
 
-    /// Returns all sinks, possibly with duplicates.
+    /// Returns the sinks of all loggers, possibly with duplicates.
     pub(super) fn all(&self) -> Vec<Arc<LogSink>> {
         self.routes.iter().flat_map(|route| route.sinks.iter().cloned()).collect()
     }
 
-    /// Returns the finest level that any logger takes.
+    /// Returns the finest `tracing` level that any logger takes.
     pub(super) fn most_detailed(&self) -> LevelFilter {
         self.routes.iter().map(LoggerRoute::most_detailed).max().unwrap_or(LevelFilter::OFF)
     }

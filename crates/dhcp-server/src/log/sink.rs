@@ -1,4 +1,4 @@
-//! Outputs of log lines: a stream, the system log, or a file that is rotated.
+//! Sinks of log lines: a stream, the system log, or a file that is rotated.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -13,24 +13,24 @@ use super::layout::{LogPattern, LogRecord, RecordTime};
 use super::text::lines;
 use crate::policy;
 
-/// Smallest size at which a file is rotated, that of log4cplus.
+/// Minimum size in bytes at which a log file is rotated, that of log4cplus.
 const ROTATION_MIN_BYTES: u64 = 200 << 10;
 /// Mode of a log file, as with Kea's umask.
 const MODE: u32 = 0o640;
-/// Socket of the system log.
+/// Path of the system log's socket.
 const SYSTEM_LOG: &str = "/dev/log";
 
-/// One output. Only the writer's thread writes to it.
+/// Output of the server's log lines. Only the writer's thread writes to it.
 #[derive(Debug)]
 pub(super) struct LogSink {
     output: LogOutput,
-    /// Program name in the system log.
+    /// Name of the program in the system log.
     ident: String,
     layout: LogPattern,
     state: Mutex<LogSinkState>,
 }
 
-/// State of an output, which is opened when there is something to be written.
+/// State of a log output, which is opened when there is something to be written.
 #[derive(Debug)]
 enum LogSinkState {
     Closed,
@@ -39,24 +39,24 @@ enum LogSinkState {
         len: u64,
     },
     SystemLog(UnixDatagram),
-    /// The output cannot be opened, which has been reported.
+    /// State of an output that cannot be opened, which has been reported.
     Broken,
 }
 
 impl LogSink {
-    /// Creates the sink of `output` for the root logger `ident`.
+    /// Creates the sink of the log output `output` for the root logger `ident`.
     pub(super) fn new(output: LogOutput, ident: String) -> Self {
         let is_system_log = matches!(output.destination, LogDestination::Syslog(_));
         let layout = LogPattern::new(&output.pattern, is_system_log);
         Self { output, ident, layout, state: Mutex::new(LogSinkState::Closed) }
     }
 
-    /// Returns the configured output.
+    /// Returns the configured log output of the sink.
     pub(super) const fn output(&self) -> &LogOutput {
         &self.output
     }
 
-    /// Writes `record`. If the output fails, the line goes to standard error.
+    /// Writes the log message `record`. If the output fails, the line goes to standard error.
     pub(super) fn write(&self, record: &LogRecord, utc_offset_s: i64) {
         for text in lines(&record.text) {
             let line = self.layout.line(record, &text, utc_offset_s);
@@ -79,7 +79,7 @@ impl LogSink {
         }
     }
 
-    /// Writes buffered lines to the file.
+    /// Writes buffered log lines to the file.
     pub(super) fn flush(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let LogSinkState::File { file, .. } = &mut *state
@@ -89,8 +89,8 @@ impl LogSink {
         }
     }
 
-    /// Reports on standard error that the output cannot be written, and writes the lines that it
-    /// still buffers there.
+    /// Reports on standard error that the log output cannot be written, and writes the sink's
+    /// buffered lines to standard error.
     fn give_up(&self, state: &mut LogSinkState, cause: &io::Error) {
         let what = match &self.output.destination {
             LogDestination::File(name) => policy::LOGS.path().join(name).display().to_string(),
@@ -143,8 +143,8 @@ impl LogSink {
     }
 }
 
-/// Writes a line to a standard stream. If the stream is broken, there is no one to report the error
-/// to.
+/// Writes a log line to a standard stream. If the stream is broken, there is no one to report the
+/// error to.
 fn put(stream: &mut impl Write, line: &str) {
     writeln!(stream, "{line}").and_then(|()| stream.flush()).ok();
 }
@@ -164,8 +164,8 @@ fn send(state: &mut LogSinkState, datagram: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames `log` to `log.1`, that to `log.2` and so on up to the first number that is free,
-/// `log.VERSIONS` at most.
+/// Renames the log file `log` to `log.1`, that to `log.2` and so on up to the first number that is
+/// free, `log.VERSIONS` at most.
 fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     let numbered = |number: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -180,8 +180,8 @@ fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     fs::rename(path, numbered(1))
 }
 
-/// Returns the code of a facility (RFC 5424 §6.2.1); an unknown name stands for `local0`, Kea's
-/// default.
+/// Returns the code of a system log facility (RFC 5424 §6.2.1); an unknown name stands for
+/// `local0`, Kea's default.
 fn facility_code(name: &str) -> u8 {
     const NAMES: [&str; 24] = [
         "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron",

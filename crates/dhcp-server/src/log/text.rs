@@ -1,29 +1,30 @@
-//! Text of a message: the content of an event, made safe for one or more lines.
+//! Text of a log message: the content of a `tracing` event, made safe for one or more lines.
 
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
 
-/// Longest text of a message, in bytes.
+/// Maximum length of a log message's text, in bytes.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 
-/// Fields of an event.
+/// Fields of a `tracing` event, from which a log message is made.
 #[derive(Debug, Default)]
 pub(super) struct EventFields {
     id: String,
     message: String,
-    /// Other fields, ` name=value` each.
+    /// Other fields of the event, as ` name=value` each.
     rest: String,
-    /// Kea's debug level from which on a message of DEBUG is written.
+    /// Debug level of Kea from which on the message, one of DEBUG, is written.
     pub(super) debug_level: u8,
     /// Time of the event in microseconds since 1970, if it is earlier than the log call.
     pub(super) at_us: Option<u64>,
-    /// True if the message is about the end of the server.
+    /// True if the log message is about the end of the server.
     pub(super) is_fatal: bool,
 }
 
 impl EventFields {
-    /// Joins identifier, message and further fields, and cuts them to the longest text.
+    /// Joins identifier, message and further fields of the event to the log message's text, and
+    /// cuts it to the maximum length.
     pub(super) fn into_text(self, family: &str) -> String {
         let id = identifier(&self.id, family);
         let space = if id.is_empty() || self.message.is_empty() { "" } else { " " };
@@ -36,8 +37,8 @@ impl EventFields {
     }
 }
 
-/// Returns the identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and `_VX_`
-/// stand for those of either.
+/// Returns the message identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and
+/// `_VX_` stand for those of either.
 pub(super) fn identifier(id: &str, family: &str) -> String {
     match id.strip_prefix("DHCPX_") {
         Some(rest) => format!("{}_{rest}", family.to_uppercase()),
@@ -74,8 +75,8 @@ impl Visit for EventFields {
     }
 }
 
-/// Returns the lines of `text`. Characters that would confuse a terminal or a parser of lines are
-/// written as `\xNN`.
+/// Returns the lines of a log message's `text`. Characters that would confuse a terminal or a
+/// parser of lines are written as `\xNN`.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     text.lines().map(|line| {
         let mut safe = String::with_capacity(line.len());

@@ -1,4 +1,4 @@
-//! The thread that writes log messages.
+//! Thread that writes log messages to their sinks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,18 @@ use netio::Clock;
 use super::layout::LogRecord;
 use super::sink::LogSink;
 
-/// Item of the writer's queue.
+/// Item of the queue of the log writer's thread.
 #[derive(Debug)]
 pub(super) enum LogWriterItem {
-    /// A message and its sinks.
+    /// Log message and the sinks that it goes to.
     Record(LogRecord, Arc<[Arc<LogSink>]>),
-    /// Request to flush these sinks, and to signal when all earlier messages are written.
+    /// Request to flush these log sinks, and to signal when all earlier messages are written.
     Flush(Vec<Arc<LogSink>>, SyncSender<()>),
 }
 
-/// Writes `messages` until all senders are gone, and reports the number of `dropped` messages at
-/// the sinks of the next one. Sinks are flushed only when no further message waits.
+/// Writes log messages from `messages` until all senders are gone, and reports the number of
+/// `dropped` messages at the sinks of the next one. Sinks are flushed only when no further message
+/// waits.
 pub(super) fn write(messages: &Receiver<LogWriterItem>, dropped: &AtomicU64) {
     let mut unflushed_sinks: Vec<Arc<LogSink>> = Vec::new();
     while let Ok(first) = messages.recv() {

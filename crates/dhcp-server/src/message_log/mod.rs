@@ -1,6 +1,6 @@
-//! Log lines about single messages, under Kea's loggers, identifiers and debug levels. While no
-//! logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies the
-//! message for the thread of [`MessageLog`], which makes the text.
+//! Log lines about single DHCP messages, under Kea's loggers, identifiers and debug levels. While
+//! no logger takes them, a message costs one test of [`LogTopicLevels`]; otherwise a shard copies
+//! the message for the thread of [`MessageLog`], which makes the text.
 //!
 //! Kea logs every message at INFO. Here a logger has to be configured for that, by DEBUG or by the
 //! name of the logger of single messages: the log must not slow a server down unless its operator
@@ -29,13 +29,14 @@ pub(crate) use thread::MessageLog;
 pub(crate) use v4::log_notice as log_notice_v4;
 pub(crate) use v6::log_notice as log_notice_v6;
 
-/// `decline-probation-period` of the configuration in force in seconds, which lines about declined
-/// leases contain.
+/// Value of `decline-probation-period` of the configuration in force in seconds, which log lines
+/// about declined leases contain.
 static PROBATION_S: AtomicU32 = AtomicU32::new(0);
-/// True if released leases stay with their clients for a while, which lines in Kea's style mention.
+/// True if released leases stay with their clients for a while, which log lines in Kea's style
+/// mention.
 static KEEPS_RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Sets the terms for lines about declined and released leases.
+/// Sets the values that log lines about declined and released leases contain.
 pub(crate) fn set_terms(probation_s: u32, expired: &ExpiredLeases) {
     let keeps_released = expired.flush_reclaimed_timer_wait_s > 0 && expired.hold_reclaimed_s > 0;
     PROBATION_S.store(probation_s, Ordering::Relaxed);
@@ -51,17 +52,18 @@ fn keeps_released() -> bool {
     KEEPS_RELEASED.load(Ordering::Relaxed)
 }
 
-/// A log message of Kea.
+/// Log message of Kea about a single DHCP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct KeaLogMessage {
     topic: LogTopic,
-    /// Kea's `debuglevel` from which on the message is written; 0 for Kea's messages at INFO.
+    /// Value of Kea's `debuglevel` from which on the log message is written; 0 for Kea's messages
+    /// at INFO.
     level: u8,
-    /// Kea's identifier, with `DHCPX` for `DHCP4` or `DHCP6`.
+    /// Identifier that Kea has for the log message, with `DHCPX` for `DHCP4` or `DHCP6`.
     id: &'static str,
 }
 
-/// Kea's debug levels.
+/// Debug level of the messages that Kea logs at INFO; the levels of Kea's DEBUG messages follow.
 const ALWAYS: u8 = 0;
 const PACKET_HANDLING: u8 = 15;
 const BASIC: u8 = 40;
@@ -78,25 +80,26 @@ const PACKET_SEND_FAIL: KeaLogMessage = line(LogTopic::Packets, ALWAYS, "DHCPX_P
 const QUEUE_FULL: KeaLogMessage = line(LogTopic::Packets, BASIC, "DHCPX_PACKET_QUEUE_FULL");
 const LEASE_ALLOC: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCPX_LEASE_ALLOC");
 
-/// Writer of lines with the data that they need.
+/// Writer of log lines about a single DHCP message, with the data that they need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageLogWriter<'d> {
     pub(crate) topic_levels: LogTopicLevels,
-    /// Names of the interfaces.
+    /// Names of the machine's interfaces, by index.
     pub(crate) names: &'d InterfaceNames,
-    /// Time of the event on the wall clock, in microseconds since 1970.
+    /// Time at which the DHCP message was handled, on the wall clock, in microseconds since 1970.
     pub(crate) at_us: u64,
 }
 
 impl MessageLogWriter<'_> {
-    /// Writes `line` with the text of `text`, if a logger takes it.
+    /// Writes the log line `line` with the text of `text`, if a logger takes it.
     fn write_line(self, line: KeaLogMessage, text: impl FnOnce() -> String) {
         if self.topic_levels.takes(line.topic, line.level) {
             self.write_text(line, &text());
         }
     }
 
-    /// Writes `line` with `text`. It exists once, not for each caller of [`Self::write_line`].
+    /// Writes the log line `line` with `text`. It exists once, not for each caller of
+    /// [`Self::write_line`].
     fn write_text(self, line: KeaLogMessage, text: &str) {
         let KeaLogMessage { topic, level, id } = line;
         let (debuglevel, at_us) = (u64::from(level), self.at_us);
@@ -119,14 +122,14 @@ impl MessageLogWriter<'_> {
         }
     }
 
-    /// Returns the name of the interface with `index`, or else the number.
+    /// Returns the name of the interface with the index `index`, or else the index as text.
     fn interface(self, index: u32) -> String {
         self.names.name(index).map_or_else(|| format!("number {index}"), str::to_owned)
     }
 }
 
-/// Writes the line of both families about a message's arrival: size in bytes, source, destination
-/// and interface.
+/// Writes the log line of both families about a DHCP message's arrival: size in bytes, source,
+/// destination and interface.
 fn log_datagram(writer: MessageLogWriter<'_>, len: usize, path: (IpAddr, u16, IpAddr, u32)) {
     let (source, port, local, interface) = path;
     writer.write_line(BUFFER_RECEIVED, || {
@@ -135,12 +138,12 @@ fn log_datagram(writer: MessageLogWriter<'_>, len: usize, path: (IpAddr, u16, Ip
     });
 }
 
-/// Returns the type of the message that a reply answers.
+/// Returns the type of the DHCP message that a reply answers.
 fn request_type<P: Protocol>(request: dhcp_engine::MeasuredRequest) -> &'static str {
     P::RECEIVED.get(request.kind).copied().unwrap_or_default()
 }
 
-/// Returns true if `topic_levels` takes any line that `notice` may lead to. `is_request_needed`
+/// Returns true if `topic_levels` takes any log line that `notice` may lead to. `is_request_needed`
 /// returns true if a received message has to be remembered for the lines about its reply.
 fn wants<D>(
     topic_levels: LogTopicLevels,
@@ -167,15 +170,16 @@ fn wants<D>(
     }
 }
 
-/// Returns [`wants`] for a message of DHCPv4.
+/// Returns true if `topic_levels` takes any log line about a DHCPv4 message, as [`wants`].
 fn wants_v4(topic_levels: LogTopicLevels, notice: NoticeOf<V4>) -> bool {
     wants(topic_levels, &notice, || false)
 }
 
-/// Returns [`wants`] for the message `octets` of DHCPv6.
+/// Returns true if `topic_levels` takes any log line about the DHCPv6 message `octets`, as
+/// [`wants`].
 fn wants_v6(topic_levels: LogTopicLevels, notice: NoticeOf<V6>, octets: &[u8]) -> bool {
     wants(topic_levels, &notice, || pending_requests::is_needed(octets))
 }
 
-/// Outcome of a message of `P`.
+/// Outcome of a DHCP message of the family `P`.
 type NoticeOf<P> = Notice<<P as Protocol>::Destination>;

@@ -1,18 +1,18 @@
-//! Requests of DHCPv6 whose replies do not contain the leases concerned: RELEASE and DECLINE.
+//! DHCPv6 requests whose replies do not contain the leases concerned: RELEASE and DECLINE.
 
 use std::collections::VecDeque;
 
 use dhcp_wire::v6::{Message, MessageType, Packet};
 
-/// Largest number of remembered requests. A reply comes within the batch or the flush of its
-/// request.
+/// Maximum number of DHCPv6 requests that are remembered for log lines. A reply comes within the
+/// batch or the flush of its request.
 const REMEMBERED: usize = 4_096;
 
-/// Requests without their replies, oldest first.
+/// DHCPv6 requests without their replies, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests(VecDeque<Box<[u8]>>);
 
-/// Returns true if the lines about the reply to `octets` need the request.
+/// Returns true if the log lines about the reply to the DHCPv6 message `octets` need the request.
 pub(super) fn is_needed(octets: &[u8]) -> bool {
     Packet::parse(octets).is_ok_and(|packet| {
         let kind = packet.message().message_type();
@@ -21,7 +21,7 @@ pub(super) fn is_needed(octets: &[u8]) -> bool {
 }
 
 impl PendingRequests {
-    /// Remembers the request `octets`, if the lines about its reply need it.
+    /// Remembers the DHCPv6 request `octets`, if the log lines about its reply need it.
     pub(super) fn remember(&mut self, octets: &[u8]) {
         if is_needed(octets) {
             if self.0.len() == REMEMBERED {
@@ -31,7 +31,7 @@ impl PendingRequests {
         }
     }
 
-    /// Removes and returns the request that `reply` answers.
+    /// Removes and returns the remembered request that `reply` answers.
     pub(super) fn take(&mut self, reply: &Message<'_>) -> Option<Box<[u8]>> {
         let is_answered = |octets: &[u8]| {
             Packet::parse(octets).is_ok_and(|packet| {

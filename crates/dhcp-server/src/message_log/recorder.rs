@@ -1,6 +1,6 @@
-//! Queue of notices from a shard to the thread that logs them. A shard copies only the outcome and
-//! the message. It allocates nothing once its buffers exist, and never waits for a reader: notices
-//! without room are counted and lost.
+//! Queue of notices about single DHCP messages from a shard to the thread that logs them. A shard
+//! copies only the outcome and the message. It allocates nothing once its buffers exist, and never
+//! waits for a reader: notices without room are counted and lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,19 +13,19 @@ use dhcp_lease::v6::V6;
 use super::{NoticeOf, wants_v4, wants_v6};
 use crate::log::LogTopicLevels;
 
-/// Size of the buffer for messages of one shard, in bytes.
+/// Size of the buffer for the DHCP messages of one shard's notices, in bytes.
 const OCTETS_MAX: usize = 8 << 20;
-/// Largest number of waiting notices of one shard.
+/// Maximum number of waiting notices of one shard.
 const NOTICES_MAX: usize = 32_768;
 
-/// Outcome of a message of either family, with the message's ingress.
+/// Outcome of a DHCP message of either family, with the message's ingress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FamilyMessageOutcome {
     V4(NoticeOf<V4>, v4::Ingress),
     V6(NoticeOf<V6>, v6::Ingress),
 }
 
-/// One notice; its message is the next `len` bytes of the buffer.
+/// Notice about one DHCP message, which is the next `len` bytes of the buffer.
 #[derive(Clone, Copy, Debug)]
 struct RecordedNotice {
     outcome: FamilyMessageOutcome,
@@ -33,7 +33,7 @@ struct RecordedNotice {
     len: usize,
 }
 
-/// Notices in their order.
+/// Notices about DHCP messages, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     notices: Vec<RecordedNotice>,
@@ -42,8 +42,8 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Allocates buffers of full size; the kernel provides memory only as far as they were ever
-    /// filled.
+    /// Allocates buffers of full size for notices; the kernel provides memory only as far as they
+    /// were ever filled.
     pub(super) fn with_room() -> Self {
         Self {
             notices: Vec::with_capacity(NOTICES_MAX),
@@ -52,7 +52,8 @@ impl Notes {
         }
     }
 
-    /// Adds a notice if there is room for it; returns true if there was.
+    /// Adds a notice about the DHCP message `octets` if there is room for it; returns true if there
+    /// was.
     fn push(&mut self, outcome: FamilyMessageOutcome, wall_us: u64, octets: &[u8]) -> bool {
         let has_room = self.notices.len() < self.notices.capacity()
             && self.octets.len() + octets.len() <= self.octets.capacity();
@@ -68,7 +69,8 @@ impl Notes {
         self.octets.clear();
     }
 
-    /// Returns the events with their times and their messages.
+    /// Returns the outcomes of the noticed DHCP messages, with their times in microseconds since
+    /// 1970 and the messages.
     pub(super) fn iter(&self) -> impl Iterator<Item = (FamilyMessageOutcome, u64, &[u8])> {
         let mut rest = &self.octets[..];
         self.notices.iter().map(move |&RecordedNotice { outcome, wall_us, len }| {
@@ -78,13 +80,13 @@ impl Notes {
         })
     }
 
-    /// Returns the names of the interfaces.
+    /// Returns the names of the machine's interfaces.
     pub(super) fn names(&self) -> &InterfaceNames {
         &self.names
     }
 }
 
-/// Signal that wakes the thread for notices.
+/// Signal that wakes the thread that logs notices.
 #[derive(Debug, Default)]
 pub(super) struct NoticeSignal {
     state: Mutex<NoticeSignalState>,
@@ -107,13 +109,14 @@ impl NoticeSignal {
         self.condition.notify_one();
     }
 
-    /// Makes the thread end after the remaining notices.
+    /// Makes the thread that logs notices end after the remaining ones.
     pub(super) fn notify_end(&self) {
         *self.lock() = NoticeSignalState { is_set: true, is_last: true };
         self.condition.notify_one();
     }
 
-    /// Waits for the signal, at most for `at_most`; returns true if the thread is to end.
+    /// Waits for the signal, at most for `at_most`; returns true if the thread that logs notices is
+    /// to end.
     pub(super) fn wait(&self, at_most: Duration) -> bool {
         let state = self.lock();
         let waited = self.condition.wait_timeout_while(state, at_most, |state| !state.is_set);
@@ -123,7 +126,7 @@ impl NoticeSignal {
     }
 }
 
-/// Waiting notices of one shard.
+/// Mailbox with the notices of one shard that wait to be logged.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Mutex<Notes>,
@@ -167,12 +170,12 @@ impl Mailbox {
     }
 }
 
-/// Sending end of a [`Mailbox`], for a shard.
+/// Sending end of a [`Mailbox`], with which a shard records notices.
 #[derive(Debug)]
 pub(crate) struct NoticeRecorder {
     mailbox: Arc<Mailbox>,
     topic_levels: LogTopicLevels,
-    /// Time of the next notices, in microseconds since 1970.
+    /// Time of the next notices on the wall clock, in microseconds since 1970.
     wall_us: u64,
 }
 
@@ -181,34 +184,34 @@ impl NoticeRecorder {
         Self { mailbox, topic_levels: LogTopicLevels::NONE, wall_us: 0 }
     }
 
-    /// Sets the names of the interfaces.
+    /// Sets the names of the machine's interfaces for the notices' log lines.
     pub(crate) fn set_names(&self, names: Arc<InterfaceNames>) {
         self.mailbox.lock().names = names;
     }
 
-    /// Records notices that `topic_levels` takes from now on.
+    /// Sets the topics of which the shard records notices from now on.
     pub(crate) const fn set_topic_levels(&mut self, topic_levels: LogTopicLevels) {
         self.topic_levels = topic_levels;
     }
 
-    /// Sets the time of the next notices to `wall_us`.
+    /// Sets the time of the next notices to `wall_us`, in microseconds since 1970.
     pub(crate) const fn set_time(&mut self, wall_us: u64) {
         self.wall_us = wall_us;
     }
 
-    /// Returns true if a logger takes any notice.
+    /// Returns true if a logger takes any notice of this shard.
     pub(crate) const fn is_enabled(&self) -> bool {
         self.topic_levels.is_any()
     }
 
-    /// Records a notice about a message of DHCPv4, if a logger takes it.
+    /// Records a notice about the DHCPv4 message `octets`, if a logger takes it.
     pub(crate) fn note_v4(&self, notice: NoticeOf<V4>, octets: &[u8], ingress: v4::Ingress) {
         if wants_v4(self.topic_levels, notice) {
             self.mailbox.put(FamilyMessageOutcome::V4(notice, ingress), self.wall_us, octets);
         }
     }
 
-    /// Records a notice about a message of DHCPv6, if a logger takes it.
+    /// Records a notice about the DHCPv6 message `octets`, if a logger takes it.
     pub(crate) fn note_v6(&self, notice: NoticeOf<V6>, octets: &[u8], ingress: v6::Ingress) {
         if wants_v6(self.topic_levels, notice, octets) {
             self.mailbox.put(FamilyMessageOutcome::V6(notice, ingress), self.wall_us, octets);

@@ -1,4 +1,4 @@
-//! Thread that logs lines about single messages.
+//! Thread that logs lines about single DHCP messages.
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, sleep};
@@ -10,12 +10,12 @@ use crate::ServerError;
 use crate::log;
 use crate::loggers::DAEMON;
 
-/// Time in which notices gather, so that a shard seldom has to wake the thread.
+/// Time in which notices about DHCP messages gather, so that a shard seldom has to wake the thread.
 const GATHERING: Duration = Duration::from_millis(5);
-/// Longest sleep of the thread, after which it checks for lost notices.
+/// Maximum sleep of the thread, after which it checks for lost notices.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Mailboxes of all shards, with the thread once it was needed.
+/// Mailboxes of all shards, with the thread that logs their notices once it was needed.
 #[derive(Debug)]
 pub(crate) struct MessageLog {
     mailboxes: Vec<Arc<Mailbox>>,
@@ -24,19 +24,20 @@ pub(crate) struct MessageLog {
 }
 
 impl MessageLog {
-    /// Creates mailboxes for `shards` shards.
+    /// Creates mailboxes of notices for `shards` shards.
     pub(crate) fn new(shards: usize) -> Self {
         let signal = Arc::<NoticeSignal>::default();
         let mailboxes = (0..shards).map(|_| Arc::new(Mailbox::new(Arc::clone(&signal)))).collect();
         Self { mailboxes, signal, thread: None }
     }
 
-    /// Returns the mailbox of shard number `shard`.
+    /// Returns the mailbox of notices of shard number `shard`.
     pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
         Arc::clone(&self.mailboxes[shard])
     }
 
-    /// Starts the thread if a logger takes lines about single messages and it does not run yet.
+    /// Starts the thread if a logger takes lines about single DHCP messages and it does not run
+    /// yet.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl MessageLog {
         Ok(())
     }
 
-    /// Ends the thread after it has logged all notices. Shards must have ended.
+    /// Ends the thread of the message log after it has logged all notices. Shards must have ended.
     pub(crate) fn stop(self) {
         if let Some(thread) = self.thread {
             self.signal.notify_end();
@@ -91,7 +92,8 @@ fn log_until_end(mailboxes: &[Arc<Mailbox>], signal: &NoticeSignal) {
     }
 }
 
-/// Logs all of `notes`; `pending_requests` keeps their requests as long as they are needed.
+/// Logs all of `notes`; `pending_requests` keeps DHCPv6 requests as long as their log lines need
+/// them.
 pub(super) fn log_notices(notes: &Notes, pending_requests: &mut PendingRequests) {
     let topic_levels = log::topic_levels();
     for (outcome, at_us, octets) in notes.iter() {

@@ -1,4 +1,4 @@
-//! Lines about messages of DHCPv4.
+//! Log lines about DHCPv4 messages.
 
 use crate::loggers::LogTopic;
 use base::ColonHex;
@@ -18,15 +18,15 @@ const PARSE_FAILED: KeaLogMessage =
 const LEASE_OFFER: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
 const REFUSED: KeaLogMessage = line(LogTopic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE");
-/// Second line of a release, and its end, for leases that stay with their clients and for others,
-/// in Kea's words.
+/// Second log line of a DHCPv4 release whose lease stays with its client, and the line's end, in
+/// Kea's words.
 const EXPIRED_ON_RELEASE: (KeaLogMessage, &str) =
     (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
 const DELETED: (KeaLogMessage, &str) =
     (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_DELETED"), "was deleted on release");
 const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_DECLINE_LEASE");
 
-/// Logs the outcome of the message `octets`, or of the reply if that is the notice.
+/// Logs the outcome of the DHCPv4 message `octets`, or of the reply if that is the notice.
 pub(crate) fn log_notice(
     writer: MessageLogWriter<'_>,
     notice: NoticeOf<V4>,
@@ -125,7 +125,7 @@ fn log_reply(writer: MessageLogWriter<'_>, destination: Destination, reply: &Mes
     });
 }
 
-/// Returns the client and its transaction, in Kea's notation.
+/// Returns the client of a DHCPv4 message and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
     let client = message.client_id().map(|id| id.octets().collect::<Vec<u8>>());
     let client = client.map_or_else(|| "no info".to_owned(), |id| ColonHex(&id).to_string());
@@ -141,7 +141,7 @@ fn kind(message: &Message<'_>) -> String {
     }
 }
 
-/// Returns Kea's message for a drop reason.
+/// Returns Kea's log message for the drop reason of a DHCPv4 message.
 fn dropped(reason: DropReason, message: Option<&Message<'_>>, ingress: Ingress) -> KeaLogMessage {
     let bad = |id| line(LogTopic::BadPackets, PACKET_HANDLING, id);
     let kind = message.and_then(Message::message_type);

@@ -1,4 +1,4 @@
-//! Lines about messages of DHCPv6.
+//! Log lines about DHCPv6 messages.
 
 use crate::loggers::LogTopic;
 use std::net::SocketAddrV6;
@@ -17,8 +17,8 @@ use super::{
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
 const PREFIX_RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
-/// Second lines of a release, of an address and of a prefix, and their end, for leases that stay
-/// with their clients and for others, in Kea's words.
+/// Second log lines of a DHCPv6 release, of an address and of a prefix, whose lease stays with its
+/// client, and the lines' end, in Kea's words.
 const EXPIRED_ON_RELEASE: (KeaLogMessage, KeaLogMessage, &str) = (
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),
@@ -33,7 +33,7 @@ const DECLINED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_DECLINE_LE
 const PARSE_FAILED: KeaLogMessage =
     line(LogTopic::BadPackets, PACKET_HANDLING, "DHCP6_PACKET_DROP_PARSE_FAIL");
 
-/// Logs the outcome of the message `octets`, or of the reply if that is the notice.
+/// Logs the outcome of the DHCPv6 message `octets`, or of the reply if that is the notice.
 ///
 /// `pending_requests` keeps requests that the lines about their replies need.
 pub(crate) fn log_notice(
@@ -150,7 +150,7 @@ fn log_ended_leases(
     }
 }
 
-/// Logs the content of a reply's identity association.
+/// Logs the content of a DHCPv6 reply's identity association.
 fn log_association(
     writer: MessageLogWriter<'_>,
     request: MeasuredRequest,
@@ -206,7 +206,7 @@ fn log_association(
     }
 }
 
-/// Returns the client and its transaction, in Kea's notation.
+/// Returns the client of a DHCPv6 message and its transaction, in Kea's notation.
 fn label(message: &Message<'_>) -> String {
     let client =
         message.client_id().map_or_else(|| "no info".to_owned(), |id| ColonHex(id).to_string());
@@ -218,7 +218,7 @@ fn kind(message: &Message<'_>) -> String {
     format!("{} (type {})", kind.name(), kind.code())
 }
 
-/// Returns Kea's message for a drop reason.
+/// Returns Kea's log message for the drop reason of a DHCPv6 message.
 const fn dropped(reason: DropReason) -> KeaLogMessage {
     let id = match reason {
         DropReason::ServiceDisabled => "DHCP6_PACKET_DROP_DHCP_DISABLED",

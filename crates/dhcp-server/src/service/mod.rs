@@ -1,4 +1,5 @@
-//! Differences between the two daemons; the rest of the crate is written once for both.
+//! Differences between the DHCPv4 and the DHCPv6 daemon; the rest of the crate is written once for
+//! both.
 
 pub(crate) mod v4;
 mod v6;
@@ -25,38 +26,38 @@ use crate::listeners::{
 use crate::policy;
 use crate::reload::ConfigurationReadOptions;
 
-/// A reservation of a family as configured.
+/// Reservation of a family as configured.
 pub(crate) type HostOf<P> =
     Reservation<<P as ReservationProtocol>::Code, <P as ReservationProtocol>::Configured>;
 
-/// A family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
+/// Family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait DaemonFamily:
     Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
     + ReservationProtocol<Place: Into<IpAddr>>
     + SharedRows
     + CommandFamily
 {
-    /// Name of the daemon, for log lines and its threads.
+    /// Name of the family's daemon, for log lines and its threads.
     const NAME: &'static str;
-    /// Kea's name of a lease file that the configuration does not name.
+    /// File name that Kea gives to a lease file that the configuration does not name.
     const LEASE_FILE: &'static str;
-    /// Rule that spreads the datagrams of a port over the shards' sockets, by client where the
-    /// message shows it.
+    /// Rule that spreads the datagrams of a UDP port over the shards' sockets, by client where the
+    /// message shows the client.
     const STEERING: Steering;
-    /// The checked configuration.
+    /// Checked configuration of the family's server.
     type Config;
-    /// Values that stay as they were when the server started, through all changes of the
-    /// configuration.
+    /// Values of the family's server that stay as they were when it started, through all changes of
+    /// the configuration.
     type Constants;
 
-    /// Reads and checks the configuration in `path`.
+    /// Reads and checks the configuration file `path` of the family's server.
     fn read(
         path: &Path,
         terms: ConfigurationReadOptions,
     ) -> Result<CheckedConfig<Self::Config>, ServerError>;
 
-    /// Checks the configuration `text` for a server whose configuration file is `configuration`.
-    /// Problems name the text `name`.
+    /// Checks the configuration `text` of the family's server, whose configuration file is
+    /// `configuration`. Problems name the text `name`.
     fn parse_text(
         name: &str,
         text: &str,
@@ -64,71 +65,73 @@ pub(crate) trait DaemonFamily:
         terms: ConfigurationReadOptions,
     ) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
 
-    /// Returns the settings that both families have.
+    /// Returns the settings of `config` that both families have.
     fn global(config: &Self::Config) -> &GlobalSettings;
 
-    /// Returns the listeners that `config` requires.
+    /// Returns the settings of the listeners that `config` requires.
     fn listening(config: &Self::Config) -> ListenerSettings;
 
-    /// Returns the data folder: that of `config`, else of the environment, else Kea's.
+    /// Returns the server's data folder: that of `_config`, else of the environment, else Kea's.
     fn data_folder(_config: &Self::Config) -> PathBuf {
         policy::DATA.path()
     }
 
-    /// Makes the values that stay.
+    /// Makes the values that stay as they are while the server runs.
     fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
 
-    /// Compiles the snapshot of `config`, and opens its pools in `table`.
+    /// Compiles the configuration snapshot of `config`, and opens its pools in `table`.
     fn compile(
         config: &Self::Config,
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
 
-    /// Family whose columns of hosts in databases count.
+    /// Family whose columns of hosts in databases the server reads.
     const HOST_FAMILY: HostFamily;
 
-    /// Reads a reservation outside of a configuration, a JSON map; `definitions` is the list
-    /// `option-def`. Returns it with the warnings about it.
+    /// Reads the reservation `host`, a JSON map outside of a configuration; `definitions` is the
+    /// list `option-def`. Returns it with the warnings about it.
     fn read_host(
         definitions: &str,
         host: &str,
     ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>>;
 
-    /// Returns the reservations of a subnet, or with 0 the global ones; `None` without such a
-    /// subnet.
+    /// Returns the reservations of the subnet `subnet_id`, or with 0 the global ones; `None`
+    /// without such a subnet.
     fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
 
-    /// Returns the subnets of `config`, in its order.
+    /// Returns summaries of the subnets of `config`, in its order.
     fn outlines(config: &Self::Config) -> Vec<SubnetSummary>;
 
-    /// Returns the `id` of the subnet for a message with the origin `selector`.
+    /// Returns the `id` of the subnet that serves a message with the origin `selector`; `None` if
+    /// no subnet does.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
-    /// Returns the lease of `ip` of `kind`, with any length of a prefix.
+    /// Returns the lease of `kind` at `ip` in `table`, with any length of a prefix.
     fn lease_at(
         table: &LeaseTable<Self>,
         ip: Self::Ip,
         kind: <Self as CommandFamily>::Kind,
     ) -> Option<Self::Lease>;
 
-    /// Returns the last resource at `ip` in the order of lists.
+    /// Returns the last resource (address or prefix) at `ip` in the order of lists.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
-    /// Returns true if leases of `kind` are of prefixes.
+    /// Returns true if leases of `kind` are of delegated prefixes.
     fn counts_prefixes(kind: <Self as TableFamily>::Kind) -> bool;
 
     /// Returns the number of subnets that `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
 
-    /// Returns the `id` of the subnet that a lease names, and of the one that contains it.
+    /// Returns the `id` of the subnet that `lease` names, and of the subnet that contains its
+    /// address.
     fn subnets_of_lease<'l>(
         snapshot: &Self::Snapshot,
         lease: &'l mut Self::Lease,
     ) -> (&'l mut u32, Option<u32>);
 
     /// Returns the ingress of a datagram that came in at socket `lane` of listener `door` of
-    /// `doors`; `None` if it is not for us, or if another socket serves its copy.
+    /// `doors`; `None` if it is not for this server, or if another socket serves its copy.
     fn ingress(
         datagram: &InboundDatagram<'_>,
         doors: &ListenerSet,
@@ -136,8 +139,8 @@ pub(crate) trait DaemonFamily:
         lane: ListenerSocketRole,
     ) -> Option<Self::Ingress>;
 
-    /// Returns the message in a packet from a packet socket and its ingress. Otherwise counts the
-    /// packet and returns `None`.
+    /// Returns the message in a packet from a packet socket and the message's ingress. Otherwise
+    /// counts the packet and returns `None`.
     fn open<'p>(
         packet: &ReceivedPacket<'p>,
         doors: &ListenerSet,
@@ -146,14 +149,14 @@ pub(crate) trait DaemonFamily:
     ) -> Option<(&'p [u8], Self::Ingress)>;
 }
 
-/// A subnet as commands and statistics show it.
+/// Summary of a subnet for commands and statistics.
 #[derive(Clone, Debug)]
 pub(crate) struct SubnetSummary {
     pub(crate) facts: SubnetFacts,
-    /// Shared network of the subnet.
+    /// Name of the subnet's shared network, if it has one.
     pub(crate) network: Option<String>,
-    /// `pool-id` and size of each address pool.
+    /// Pools of addresses of the subnet, by `pool-id` and size in addresses.
     pub(crate) pools: Vec<(u32, u128)>,
-    /// `pool-id` and size of each prefix pool.
+    /// Pools of prefixes of the subnet, by `pool-id` and size in prefixes.
     pub(crate) prefix_pools: Vec<(u32, u128)>,
 }

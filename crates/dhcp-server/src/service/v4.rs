@@ -1,4 +1,4 @@
-//! The DHCPv4 daemon.
+//! DHCPv4 daemon: the parts of the server that differ from DHCPv6.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -22,13 +22,13 @@ use crate::listeners::{
 };
 use crate::reload::{ConfigurationReadOptions, parse_dhcp4, read_dhcp4};
 
-/// Number of bytes of a DHCPv4 message before the last four of an Ethernet `chaddr`.
+/// Offset of the last four bytes of an Ethernet `chaddr` in a DHCPv4 message, in bytes.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
 
-/// Offset of `giaddr`, in bytes.
+/// Offset of `giaddr` in a DHCPv4 message, in bytes.
 pub(crate) const RELAY_OFFSET: u32 = 24;
 
-/// Offset of the first option's code, in bytes.
+/// Offset of the first option's code in a DHCPv4 message, in bytes.
 const FIRST_OPTION: u32 = HEADER_LEN as u32;
 
 /// Test for DHCPDISCOVER in the option after the magic cookie, where clients put the message's type
@@ -197,7 +197,7 @@ impl DaemonFamily for V4 {
     }
 }
 
-/// Returns true if the filters of the sockets give a message to `destination` to one of them only
+/// Returns true if the filters of the sockets give a message to `destination` to one socket only
 /// ([`netio::filter::BroadcastShare`]).
 const fn is_shared_by_filter(destination: IpAddr) -> bool {
     match destination {

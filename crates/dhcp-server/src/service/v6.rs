@@ -1,4 +1,4 @@
-//! The DHCPv6 daemon.
+//! DHCPv6 daemon: the parts of the server that differ from DHCPv4.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -24,15 +24,15 @@ use crate::policy;
 use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
-/// Offsets in a RELAY-FORW of the four words of `peer-address` (RFC 9915 §9), which distinguishes
-/// clients.
+/// Offsets in bytes of the four words of `peer-address` in a RELAY-FORW (RFC 9915 §9); the address
+/// distinguishes clients.
 const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
-/// Key that spreads messages by that address.
+/// Key that spreads DHCPv6 messages over sockets by the `peer-address` of a RELAY-FORW.
 const KEY: SteeringKey<'static> =
     SteeringKey::After { first: MessageType::RelayForw.code(), words: &PEER_ADDRESS };
 
-/// Test for SOLICIT, also inside a message of a relay agent.
+/// Test for a DHCPv6 SOLICIT, also inside a message of a relay agent.
 const BEGINNING: ExchangeStartTest = ExchangeStartTest::Wrapped {
     wrapper: MessageType::RelayForw.code(),
     head_bytes: PEER_ADDRESS[3] + 4,
@@ -45,7 +45,7 @@ impl DaemonFamily for V6 {
     const LEASE_FILE: &'static str = dhcp_config::v6::LEASE_FILE;
     const STEERING: Steering = (KEY, BEGINNING);
     type Config = Dhcp6;
-    /// The server's DUID.
+    /// DUID of the DHCPv6 server.
     type Constants = Vec<u8>;
 
     fn read(

@@ -1,4 +1,5 @@
-//! Activation of a configuration. If a step fails, the configuration in force stays as it was.
+//! Activation of the server's configurations. If a step fails, the configuration in force stays as
+//! it was.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,11 +25,11 @@ use crate::loggers::DAEMON;
 use crate::message_log;
 use crate::service::DaemonFamily;
 
-/// Name of a configuration from a command in its problems.
+/// Name that problems give to a configuration from a command.
 pub(super) const COMMAND_SOURCE: &str = "<command>";
 
 impl<P: DaemonFamily> ActiveConfiguration<P> {
-    /// Puts `checked` together with the data derived from it.
+    /// Combines the configuration `checked` with the data derived from it.
     pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
@@ -38,15 +39,16 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
         Self { config, warnings, document, snapshot, outlines, since: Clock::now() }
     }
 
-    /// Returns the labels for the names of kea-exporter, if its metrics are configured.
+    /// Returns the labels for the metric names of kea-exporter, if the configuration has such
+    /// labels.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
         let is_enabled = P::global(&self.config).godwit.kea_exporter_metrics;
         is_enabled.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
 
-/// Returns the problems among `new` that are not among `reported`, regardless of their positions in
-/// the file.
+/// Returns the configuration problems among `new` that are not among `reported`, regardless of
+/// their positions in the file.
 pub(super) fn new_problems<'n>(
     new: &'n [ConfigProblem],
     reported: &[ConfigProblem],
@@ -68,7 +70,7 @@ pub(super) fn new_problems<'n>(
 }
 
 impl<P: DaemonFamily> Supervisor<P> {
-    /// Reads the configuration file again after a signal; on any problem the old configuration
+    /// Reads the configuration file again after a signal; on any problem the configuration in force
     /// stays.
     pub(super) fn reload_after_signal(&mut self) {
         let Err(failure) = self.read_again() else { return };
@@ -115,7 +117,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.use_checked(checked)
     }
 
-    /// Checks a configuration from a command.
+    /// Checks the configuration `document` from a command.
     pub(super) fn parse(
         &self,
         document: &Value,
@@ -196,8 +198,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         Ok(())
     }
 
-    /// Publishes `snapshot`, and waits until no shard answers from an older one; a batch takes far
-    /// less than a millisecond.
+    /// Publishes the configuration snapshot `snapshot`, and waits until no shard answers from an
+    /// older one; a batch takes far less than a millisecond.
     pub(super) fn publish(&self, snapshot: Arc<P::Snapshot>) {
         self.shared.snapshot.store(snapshot);
         wake(&self.parts.wakers);
@@ -206,15 +208,16 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Records the files that are in use now. The lease file stays that of the start.
+    /// Records the files that the configuration in force uses. The lease file stays that of the
+    /// start.
     fn note_files(&mut self) {
         let config = &self.parts.in_force.config;
         let files = FilesInUse::from_config::<P>(config, &self.settings.configuration);
         self.administration.in_use.follow(files);
     }
 
-    /// Writes the configuration in force to `name`, or to the file that the server was started
-    /// with. As in Kea, other files must be in the same folder.
+    /// Writes the configuration in force to the file `name`, or to the one that the server was
+    /// started with. As in Kea, other files must be in the same folder.
     pub(super) fn write_configuration(&self, name: Option<&str>) -> Result<WrittenFile, String> {
         let own = &self.settings.configuration;
         let path = match name {

@@ -1,4 +1,4 @@
-//! The daemon's functions for control commands.
+//! Functions of the daemon for control commands.
 
 use std::net::IpAddr;
 
@@ -20,9 +20,9 @@ use crate::leases::LeaseBackend;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::version;
 
-/// Kea's number of the Ethernet hardware type.
+/// Number that Kea has for the Ethernet hardware type.
 const ETHERNET: u16 = 1;
-/// The kernel's number of the hardware type of the loopback interface.
+/// Number that the kernel has for the hardware type of the loopback interface.
 const LOOPBACK: u16 = 772;
 
 impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
@@ -189,11 +189,12 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 }
 
-/// Number of messages that a shard receives at once: there is no queue other than the kernel's.
+/// Number of messages that a shard receives at once, shown as the queue's size: there is no queue
+/// other than the kernel's.
 const QUEUE_SIZE: u32 = 64;
 
 impl<P: DaemonFamily> Supervisor<P> {
-    /// Returns the path of the lease file, if leases are in one.
+    /// Returns the path of the lease file, if the server keeps leases in one.
     fn lease_file(&self) -> Option<String> {
         if !matches!(self.parts.leases, LeaseBackend::File(..)) {
             return None;

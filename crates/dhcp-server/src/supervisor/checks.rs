@@ -18,16 +18,16 @@ use crate::panics::INTERNAL_ERROR;
 use crate::server::DaemonSettings;
 use crate::service::DaemonFamily;
 
-/// Name of the command.
+/// Name of the control command that the thread carries out.
 pub(super) const COMMAND: &str = "config-test";
 
-/// Handle of the thread. The server does not wait for its end: a check has no effect that could be
-/// lost.
+/// Handle of the thread for `config-test`. The server does not wait for its end: a check has no
+/// effect that could be lost.
 #[derive(Debug)]
 pub(super) struct ChecksThread(Sender<PendingControlRequest>);
 
 impl ChecksThread {
-    /// Starts the thread for a server with `settings`.
+    /// Starts the thread for `config-test` in a server with `settings`.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl ChecksThread {
         Ok(Self(sender))
     }
 
-    /// Passes the command of `request` to the thread.
+    /// Passes the command of `request` to the thread for `config-test`.
     pub(super) fn give(&self, request: PendingControlRequest) {
         self.0.send(request).expect("the thread runs as long as it is told of checks");
     }
@@ -68,7 +68,7 @@ fn check<P: DaemonFamily>(command: &Value, settings: &DaemonSettings) -> Command
     test_configuration::<P>(command, |document| check_document::<P>(document, settings))
 }
 
-/// Checks a complete configuration from a command.
+/// Checks the complete configuration `document` from a control command.
 ///
 /// # Errors
 ///

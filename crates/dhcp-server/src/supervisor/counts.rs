@@ -1,4 +1,4 @@
-//! Sums of the counters of the shards and the lease table.
+//! Sums of the server's counters over the shards and the lease table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,20 +15,21 @@ use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
 use crate::service::{DaemonFamily, SubnetSummary};
 
-/// Sources of all counters, with the data that they are shown with.
+/// Sources of all counters of the server, with the data that they are shown with.
 #[derive(Debug)]
 pub(super) struct CounterSources<P: DaemonFamily> {
     pub(super) table: Arc<LeaseTable<P>>,
     pub(super) shards: Vec<ShardCounterSources<P>>,
-    /// Subnets, by `id`.
+    /// Summaries of the subnets, sorted by `id`.
     pub(super) outlines: Arc<[SubnetSummary]>,
     /// Size of the lease file, in bytes.
     pub(super) lease_file: Option<Arc<AtomicU64>>,
-    /// Rows of hosts databases that are not complete reservations; `None` without such databases.
+    /// Counts of rows of hosts databases that are not complete reservations; `None` without such
+    /// databases.
     pub(super) host_rows: Option<Arc<HostRowCounts>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
-    /// Labels for the names of kea-exporter, if its metrics are configured.
+    /// Labels for the metric names of kea-exporter, if the configuration has such labels.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
 }
 
@@ -48,12 +49,12 @@ impl<P: DaemonFamily> Clone for CounterSources<P> {
 }
 
 impl<P: DaemonFamily> CounterSources<P> {
-    /// Returns the size of the lease file in bytes; `None` without one.
+    /// Returns the size of the lease file in bytes; `None` if the server has no lease file.
     pub(super) fn lease_file_bytes(&self) -> Option<u64> {
         self.lease_file.as_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns the present values of all counters.
+    /// Returns the present values of all counters of the server.
     pub(super) fn counts(&self) -> ServerCounts {
         let mut subnets: Vec<SubnetCounts> = self.outlines.iter().map(empty).collect();
         let mut add = |id: u32, is_prefix: bool, pool: Option<u32>, statistics: PoolStatistics| {
@@ -81,7 +82,7 @@ impl<P: DaemonFamily> CounterSources<P> {
         ServerCounts { server: self.server_counts(), subnets }
     }
 
-    /// Adds the counters that shards have by subnet.
+    /// Adds the counters that shards have by subnet to `subnets`.
     fn add_events(&self, subnets: &mut [SubnetCounts]) {
         for counted in &self.shards {
             for (id, name, count) in counted.messages.subnet_statistics() {
@@ -112,7 +113,7 @@ impl<P: DaemonFamily> CounterSources<P> {
         sums
     }
 
-    /// Returns all counters and measurements in the format of Prometheus.
+    /// Returns all counters and measurements of the server in the format of Prometheus.
     pub(super) fn exposition(&self) -> String {
         let counts = self.counts();
         let shards = self.shards.iter().map(|counted| &*counted.latencies);
@@ -131,13 +132,13 @@ impl<P: DaemonFamily> CounterSources<P> {
         })
     }
 
-    /// Returns the counts of unanswered messages by reason, summed over the shards, which all have
-    /// the same reasons.
+    /// Returns the counts of messages that the server did not answer, by drop reason, summed over
+    /// the shards, which all have the same reasons.
     fn drops(&self) -> Vec<(&'static str, u64)> {
         summed(self.shards.iter().map(|counted| counted.messages.drops()))
     }
 
-    /// Returns the number of replies that lack options which did not fit.
+    /// Returns the number of the server's replies that lack options which did not fit.
     pub(super) fn shortened_replies(&self) -> u64 {
         let name = Omission::Options.name();
         self.omissions()
@@ -152,7 +153,7 @@ impl<P: DaemonFamily> CounterSources<P> {
     }
 }
 
-/// Sums the counters of shards that all have the same ones.
+/// Sums the counters of shards that all have counters of the same names.
 fn summed<C>(shards: impl Iterator<Item = C>) -> Vec<(&'static str, u64)>
 where
     C: Iterator<Item = (&'static str, u64)>,
@@ -169,7 +170,7 @@ where
     sums
 }
 
-/// Returns the counters of a subnet with its pools, without leases.
+/// Returns zero counters of the subnet `outline` with its pools.
 fn empty(outline: &SubnetSummary) -> SubnetCounts {
     let pool =
         |&(id, total): &(u32, u128)| PoolCounts { id, total, leases: LeaseCounts::default() };

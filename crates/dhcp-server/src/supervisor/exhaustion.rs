@@ -11,21 +11,20 @@ use dhcp_control::statistics::SubnetCounts;
 
 use crate::service::SubnetSummary;
 
-/// Largest number of subnets that are named per second; of further ones the log has only the
-/// number.
+/// Maximum number of subnets that the log names per second; of further ones it has only the number.
 const NAMED_MAX: usize = 10;
 
-/// Messages that led to no lease, of one subnet.
+/// Numbers of messages that led to no lease, of one subnet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Failures {
-    /// Messages for which all pools were exhausted.
+    /// Number of messages for which all pools of the subnet were exhausted.
     searched: u64,
-    /// Messages of clients that may use no pool.
+    /// Number of messages of clients that may use no pool of the subnet.
     no_pools: u64,
 }
 
 impl Failures {
-    /// Reads the failures from the counts of a subnet.
+    /// Reads the failures to get a lease from the counts of a subnet.
     fn from_counts(subnet: &SubnetCounts) -> Self {
         let count = |end: &str| {
             let mut counts = subnet.events.iter().filter(|(name, _)| {
@@ -37,7 +36,8 @@ impl Failures {
         Self { searched: count("-allocation-fail"), no_pools: count("-allocation-fail-no-pools") }
     }
 
-    /// Returns the failures since `earlier`. If a count restarted at zero, all of it is new.
+    /// Returns the failures of the subnet since `earlier`. If a count restarted at zero, all of it
+    /// is new.
     fn since(self, earlier: Self) -> Self {
         let new = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
         Self {
@@ -47,13 +47,13 @@ impl Failures {
     }
 }
 
-/// Failures that were logged already, by the `id` of the subnet.
+/// Failures to get a lease that were logged already, by the `id` of the subnet.
 #[derive(Debug, Default)]
 pub(super) struct ExhaustionLog {
     logged: HashMap<u32, Failures>,
 }
 
-/// New failures of a subnet.
+/// Subnet with new failures to get a lease.
 #[derive(Debug)]
 pub(super) struct ExhaustedSubnet<'o> {
     outline: &'o SubnetSummary,
@@ -61,8 +61,8 @@ pub(super) struct ExhaustedSubnet<'o> {
 }
 
 impl ExhaustionLog {
-    /// Returns the subnets with failed messages since the last call, with their counts. `outlines`
-    /// are the subnets by `id`.
+    /// Returns the subnets whose clients failed to get a lease since the last call, with the
+    /// numbers of such messages. `outlines` are the subnets by `id`.
     pub(super) fn new_failures<'o>(
         &mut self,
         subnets: &[SubnetCounts],
@@ -87,7 +87,7 @@ impl ExhaustionLog {
     }
 }
 
-/// Logs a line for each kind of failure in each of `subnets`.
+/// Logs a warning for each kind of failure in each of `subnets`.
 pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
     let family = version.number();
     for ExhaustedSubnet { outline, failures } in subnets.iter().take(NAMED_MAX) {

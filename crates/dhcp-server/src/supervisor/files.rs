@@ -1,14 +1,14 @@
-//! Files that commands write.
+//! Files that control commands write.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Mode of a file that a command writes: it may hold passwords.
+/// Mode of a file that a control command writes: it may hold passwords.
 const MODE: u32 = 0o640;
 
-/// Returns the path of the file `name` in the folder of `own`.
+/// Returns the path of the file `name` in the folder of the server's file `own`.
 ///
 /// # Errors
 ///
@@ -27,8 +27,8 @@ pub(super) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Replaces the file `path` by the output of `write` in one step: a reader finds the old or the new
-/// file, also after a crash.
+/// Replaces the file `path` by the bytes that `write` writes in one step: a reader finds the old or
+/// the new file, also after a crash.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -55,8 +55,8 @@ pub(super) fn replace(
     renamed
 }
 
-/// Keeps the content of `path` under its name with `.bak` and the process identifier, as Kea does.
-/// Nothing depends on the copy: [`replace`] leaves the old file or the new one.
+/// Keeps the content of the file `path` under its name with `.bak` and the process identifier, as
+/// Kea does. Nothing depends on the copy: [`replace`] leaves the old file or the new one.
 pub(super) fn keep_backup(path: &Path) {
     let mut backup = path.as_os_str().to_owned();
     backup.push(format!(".bak{}", std::process::id()));

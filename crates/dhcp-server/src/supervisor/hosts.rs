@@ -1,5 +1,5 @@
-//! Commands that change one reservation. Only the new reservation is parsed and checked; the tables
-//! of hosts are rebuilt from the known ones.
+//! Control commands that change one reservation. Only the new reservation is parsed and checked;
+//! the tables of hosts are rebuilt from the known ones.
 //!
 //! Among 100,000 reservations that takes a tenth of the time of the whole configuration. If a
 //! reservation is or may be invalid, the whole configuration is checked, which reports the problem.
@@ -17,11 +17,11 @@ use crate::admission::admit;
 use crate::log;
 use crate::service::{DaemonFamily, HostOf};
 
-/// A change in the types of the configuration, and as commands show it.
+/// Change of a reservation in the types of the configuration, and as commands show it.
 type Prepared<P> = (HostChange<HostOf<P>>, HostChange<Value>);
 
 impl<P: DaemonFamily> Supervisor<P> {
-    /// Changes one reservation of a subnet, or with 0 a global one.
+    /// Changes one reservation of the subnet `subnet_id`, or with 0 a global one.
     pub(super) fn change_one_host(
         &mut self,
         subnet_id: u32,
@@ -48,7 +48,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         Ok(())
     }
 
-    /// Returns the change if it is certainly valid.
+    /// Returns the change of a reservation if it is certainly valid.
     fn prepared(&mut self, subnet_id: u32, change: &HostChange<Value>) -> Option<Prepared<P>> {
         let in_force = &mut self.parts.in_force;
         let listed_count = reservations_of::<P>(&mut in_force.document, subnet_id)?.len();
@@ -74,7 +74,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         })
     }
 
-    /// Reads a reservation in a configuration without any other.
+    /// Reads the reservation `host_document` in a configuration without any other reservation.
     fn read_alone(&self, subnet_id: u32, host_document: &Value) -> Option<(HostOf<P>, Value)> {
         let mut document = without_hosts(&self.parts.in_force.document);
         reservations_of::<P>(&mut document, subnet_id)?.push(host_document.clone());
@@ -88,7 +88,7 @@ impl<P: DaemonFamily> Supervisor<P> {
     }
 }
 
-/// Returns true if two hosts must not be in one scope, or only when addresses may be shared.
+/// Returns true if two reservations must not be in one scope, or only when addresses may be shared.
 fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
     one.identifier == other.identifier
         || reserved_resources::<P>(one).any(|resource| {
@@ -96,7 +96,8 @@ fn excludes<P: DaemonFamily>(one: &HostOf<P>, other: &HostOf<P>) -> bool {
         })
 }
 
-/// Returns the resources that a host reserves, in the form in which no other host may have them.
+/// Returns the resources that a host reserves (addresses and prefixes), in the form in which two
+/// hosts must not both have one.
 fn reserved_resources<P: DaemonFamily>(
     host: &HostOf<P>,
 ) -> impl Iterator<Item = <P as ReservationProtocol>::Place> {
@@ -104,7 +105,7 @@ fn reserved_resources<P: DaemonFamily>(
         .map(|reserved| P::address_key(<P as ReservationProtocol>::address(reserved)))
 }
 
-/// Returns a configuration without its reservations.
+/// Returns the configuration `document` without its reservations.
 fn without_hosts(document: &Value) -> Value {
     match document {
         Value::Object(map) => {

@@ -1,5 +1,4 @@
-//! Files that a command must not replace: those that this server uses, and those that another one
-//! may use.
+//! Files that a control command must not replace, because this server or another one may use them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,15 +12,16 @@ use crate::policy;
 use crate::server_id;
 use crate::service::DaemonFamily;
 
-/// Files in use. A file that has the name of one of them and a suffix is in use, too: lease files
-/// have `.1`, `.2`, `.completed`, `.output`, `.pid` and `.lock` next to them, sockets `.lock`, logs
-/// `.1` and more.
+/// Files that the server uses. A file that has the name of one of them and a suffix is in use, too:
+/// lease files have `.1`, `.2`, `.completed`, `.output`, `.pid` and `.lock` next to them, sockets
+/// `.lock`, logs `.1` and more.
 #[derive(Debug, Default)]
 pub(super) struct FilesInUse {
-    /// Lease file; `None` if leases are in memory only and the server does not use the file.
+    /// Path of the lease file; `None` if leases are in memory only and the server does not use the
+    /// file.
     lease_file: Option<PathBuf>,
     files: Vec<PathBuf>,
-    /// Configuration file, which only `config-write` may replace.
+    /// Path of the configuration file, which only `config-write` may replace.
     configuration: PathBuf,
 }
 
@@ -47,24 +47,24 @@ impl FilesInUse {
         Self { lease_file, files, configuration: configuration.to_owned() }
     }
 
-    /// Replaces the set by `files`. The lease file stays that of the start, which the server
-    /// continues to use.
+    /// Replaces the set of files in use by `files`. The lease file stays that of the start, which
+    /// the server continues to use.
     pub(super) fn follow(&mut self, files: Self) {
         let lease_file = self.lease_file.take();
         *self = Self { lease_file, ..files };
     }
 
-    /// Returns all files in use.
+    /// Returns the paths of all files in use.
     fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.lease_file.iter().chain(&self.files)
     }
 
-    /// Returns the lease file that the server was started with; `None` if it has none.
+    /// Returns the path of the lease file that the server was started with; `None` if it has none.
     pub(super) fn lease_file(&self) -> Option<&Path> {
         self.lease_file.as_deref()
     }
 
-    /// Checks that leases may be written to `path`; the error is the reason as text.
+    /// Checks that a control command may write leases to `path`; the error is the reason as text.
     pub(super) fn check_lease_output(&self, path: &Path) -> Result<(), String> {
         if is_or_belongs_to(path, &self.configuration) {
             return Err(format!("{} is the configuration file", path.display()));
@@ -72,7 +72,7 @@ impl FilesInUse {
         self.check_replaceable(path)
     }
 
-    /// Checks that a command may replace `path`; the error is the reason as text.
+    /// Checks that a control command may replace `path`; the error is the reason as text.
     pub(super) fn check_replaceable(&self, path: &Path) -> Result<(), String> {
         let path_text = path.display();
         if path.to_string_lossy().chars().any(char::is_control) {
@@ -108,7 +108,7 @@ impl FilesInUse {
     }
 }
 
-/// Returns true if `path` is `used` or has its name with a suffix.
+/// Returns true if `path` is the file `used` or has its name with a suffix.
 fn is_or_belongs_to(path: &Path, used: &Path) -> bool {
     let folder = |path: &Path| {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));

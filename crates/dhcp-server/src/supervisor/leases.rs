@@ -1,4 +1,4 @@
-//! Changes of leases by commands.
+//! Changes of leases by control commands.
 //!
 //! Changes use a store handle of the supervisor and become durable like any change of a client's
 //! lease; the answer to a command waits until they are.
@@ -20,26 +20,27 @@ use super::in_use::FilesInUse;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::DaemonFamily;
 
-/// Time that a command may wait for changes to be durable, and the interval between checks.
+/// Maximum time that a control command waits for its lease changes to be durable.
 const SETTLE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Slots reclaimed, and leases copied, in one step.
+/// Number of slots reclaimed, and of leases copied, in one step of a control command.
 const AT_ONCE: usize = 10_000;
 
-/// The supervisor's handle of the leases.
+/// Handle of the supervisor on the leases.
 pub(super) struct Administration<P: DaemonFamily> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
-    /// Epochs and addresses of changes whose durability was not awaited yet.
+    /// Epochs and addresses of lease changes whose durability was not awaited yet.
     unsettled: Vec<(u64, KeyOctets)>,
-    /// Lease file; commands write leases to files next to it.
+    /// Path of the lease file; commands write leases to files next to it.
     file: PathBuf,
-    /// Files that no command may replace.
+    /// Files that no control command may replace.
     pub(super) in_use: FilesInUse,
 }
 
 impl<P: DaemonFamily> Administration<P> {
-    /// Creates the handle, whose shard number follows those of `shards` shards.
+    /// Creates the supervisor's handle on `leases`; its shard number follows those of `shards`
+    /// shards.
     pub(super) fn new(
         leases: &leases::LeaseBackend<P>,
         table: &Arc<LeaseTable<P>>,
@@ -55,7 +56,7 @@ impl<P: DaemonFamily> Administration<P> {
         }
     }
 
-    /// Reclaims every expired lease; deletes the reclaimed ones if `and_removes`.
+    /// Reclaims every expired lease of the server; deletes the reclaimed ones if `and_removes`.
     pub(super) fn reclaim(&mut self, and_removes: bool) {
         loop {
             let now = Clock::now();
@@ -67,7 +68,7 @@ impl<P: DaemonFamily> Administration<P> {
         }
     }
 
-    /// Waits until every change is as durable as the store promises.
+    /// Waits until every lease change of a command is as durable as the store promises.
     ///
     /// # Errors
     ///
@@ -99,7 +100,8 @@ impl<P: DaemonFamily> Administration<P> {
         !self.store.has_failed()
     }
 
-    /// Tries a change, again while a client's row of the address is not durable yet.
+    /// Tries a change of the lease of `address`, again while a client's row of the address is not
+    /// durable yet.
     fn change(
         &mut self,
         address: P::Address,

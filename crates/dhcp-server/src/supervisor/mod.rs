@@ -1,5 +1,5 @@
-//! The supervisor: the thread that waits for signals, maintains the listeners, and carries out
-//! commands.
+//! Supervisor of the server: the thread that waits for signals, maintains the listeners, and
+//! carries out commands.
 //!
 //! It owns everything that commands change. Shards read the values that it publishes between two
 //! batches, so a command never stops the packet path, however long it takes.
@@ -50,14 +50,14 @@ use leases::Administration;
 use process::ReloadRecord;
 use statistics::{StatisticsTask, StatisticsThread};
 
-/// Interval between checks of the lease file's health.
+/// Interval between the supervisor's checks of the lease file's health, in nanoseconds.
 const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
-/// Interval between checks of slower conditions.
+/// Interval between the supervisor's checks of slower conditions, in nanoseconds.
 const LOOK_NS: u64 = NS_PER_S;
-/// Interval between reports of a verbose daemon's counters.
+/// Interval between reports of a verbose daemon's counters, in nanoseconds.
 const REPORT_NS: u64 = 10 * NS_PER_S;
 
-/// Counters of one shard.
+/// Sources of the counters of one shard.
 #[derive(Debug)]
 pub(crate) struct ShardCounterSources<P> {
     pub(crate) messages: Arc<ShardCounters<P>>,
@@ -75,15 +75,15 @@ impl<P> Clone for ShardCounterSources<P> {
     }
 }
 
-/// A configuration in force, in all its forms.
+/// Configuration in force, in all its forms.
 pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
     pub(crate) config: P::Config,
-    /// Warnings about the configuration, which have been logged.
+    /// Warnings about the configuration in force, which have been logged.
     pub(crate) warnings: Vec<ConfigProblem>,
-    /// The configuration as commands show it.
+    /// Configuration in force as commands show it, as JSON.
     pub(crate) document: Value,
     pub(crate) snapshot: Arc<P::Snapshot>,
-    /// Subnets, by `id`.
+    /// Summaries of the configuration's subnets, sorted by `id`.
     pub(crate) outlines: Arc<[SubnetSummary]>,
     /// Time at which the configuration came into force.
     pub(crate) since: Now,
@@ -94,7 +94,7 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) listener_manager: ListenerManager,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: LeaseBackend<P>,
-    /// Reservations in databases, if there are any.
+    /// Databases of reservations, if the configuration has any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
     pub(crate) in_force: ActiveConfiguration<P>,
@@ -103,26 +103,26 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) message_log: MessageLog,
 }
 
-/// State that commands and signals work on.
+/// State of the supervisor that commands and signals work on.
 pub(crate) struct Supervisor<P: DaemonFamily> {
     settings: DaemonSettings,
     shared: Arc<SharedDaemonState<P>>,
     parts: SupervisedParts<P>,
     counters: CounterSources<P>,
-    /// Thread of the statistics, from the start of the shards on.
+    /// Thread of the statistics; exists from the start of the shards on.
     statistics: Option<StatisticsThread>,
     checks: Option<ChecksThread>,
     administration: Administration<P>,
     service: ServiceState,
     started: Now,
-    /// Exit code that a command requested.
+    /// Exit code that a control command requested.
     exit: Option<i32>,
-    /// Error that ends the server.
+    /// Error that ends the server, once it has happened.
     failure: Option<ServerError>,
 }
 
 impl<P: DaemonFamily> Supervisor<P> {
-    /// Creates a supervisor of the running parts.
+    /// Creates a supervisor of the server's running parts `parts`.
     pub(crate) fn new(
         settings: DaemonSettings,
         shared: Arc<SharedDaemonState<P>>,
@@ -160,7 +160,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         supervisor
     }
 
-    /// Disables the service in repair mode, as Kea does with each configuration.
+    /// Disables the service (answering clients) in repair mode, as Kea does with each
+    /// configuration.
     fn disable_for_repair(&mut self) {
         if self.settings.is_repairing {
             self.service.disable_for_user(Clock::now());
@@ -187,7 +188,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.parts.hosts.as_ref()
     }
 
-    /// Returns the mailbox of shard number `shard`.
+    /// Returns the mailbox of log notices of shard number `shard`.
     pub(crate) fn mailbox(&self, shard: usize) -> Arc<Mailbox> {
         self.parts.message_log.mailbox(shard)
     }
@@ -196,7 +197,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         &self.parts.wakers
     }
 
-    /// Adds the counters of one more shard to the sums.
+    /// Adds the counters of one more shard to the server's sums.
     pub(crate) fn count(&mut self, counted: ShardCounterSources<P>) {
         self.counters.shards.push(counted);
     }
@@ -287,7 +288,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Reads the configuration file again; a panic while it is checked leaves the server serving.
+    /// Reads the configuration file again; a panic during the check leaves the server serving.
     fn reload_contained(&mut self) {
         if run_contained(|| self.reload_after_signal()).is_none() {
             self.abort_unless_sound();
@@ -295,7 +296,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Aborts if a panic has left a change of leases incomplete.
+    /// Aborts the process if a panic has left a change of leases incomplete.
     fn abort_unless_sound(&self) {
         let is_sound = self.parts.table.is_sound();
         assert!(
@@ -305,7 +306,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         );
     }
 
-    /// Answers a command that is done, once its changes are durable.
+    /// Answers a control command that is done, once its changes are durable.
     fn answer(&mut self, request: PendingControlRequest, answer: CommandAnswer) {
         let text = match self.administration.wait_until_durable() {
             Ok(()) => answer.into_text(),
@@ -321,7 +322,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Ends states of the service whose period is over, and tells the shards whether to answer.
+    /// Ends states of the service whose period is over, and tells the shards if they answer
+    /// clients.
     fn follow_service(&mut self) {
         self.service.pass_time(Clock::now());
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
@@ -355,7 +357,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Logs the counters of every shard.
+    /// Logs the counters of every shard, for a verbose daemon.
     pub(crate) fn report(&self) {
         for (index, counted) in self.counters.shards.iter().enumerate() {
             let messages = counted.messages.entries().map(|(name, value)| (name.to_owned(), value));
@@ -368,7 +370,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Ends the control thread and the store. Shards must have ended.
+    /// Ends the control thread and the lease store. Shards must have ended.
     ///
     /// # Errors
     ///
@@ -383,7 +385,7 @@ impl<P: DaemonFamily> Supervisor<P> {
     }
 }
 
-/// Wakes every shard.
+/// Wakes the shards of all `wakers`.
 pub(crate) fn wake(wakers: &[Arc<Waker>]) {
     wakers.iter().for_each(|waker| waker.wake());
 }

@@ -1,4 +1,5 @@
-//! Facts of the process for Prometheus: its age, its last reload, and its use of the machine.
+//! Facts of the server's process for Prometheus: its age, its last reload, and its use of the
+//! machine.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,34 +11,34 @@ use netio::Clock;
 use crate::panics;
 use crate::version;
 
-/// Outcome of the configurations that the server was to use.
+/// Record of the configurations that the server was to use: accepted or refused.
 #[derive(Debug)]
 pub(super) struct ReloadRecord {
-    /// Time at which one last came into force, in microseconds since 1970.
+    /// Time at which a configuration last came into force, in microseconds since 1970.
     applied_us: AtomicU64,
     is_last_applied: AtomicBool,
 }
 
 impl ReloadRecord {
-    /// Creates the record of a server that has just activated its first configuration.
+    /// Creates the record of reloads for a server that has just activated its first configuration.
     pub(super) fn new(now: Now) -> Self {
         Self { applied_us: AtomicU64::new(now.wall_us), is_last_applied: AtomicBool::new(true) }
     }
 
-    /// Records that a configuration came into force at `now`.
+    /// Records that a configuration came into force at the time `now`.
     pub(super) fn record_applied(&self, now: Now) {
         self.applied_us.store(now.wall_us, Ordering::Relaxed);
         self.is_last_applied.store(true, Ordering::Relaxed);
     }
 
-    /// Records that a reload was refused.
+    /// Records that a reload of the configuration was refused.
     pub(super) fn record_refused(&self) {
         self.is_last_applied.store(false, Ordering::Relaxed);
     }
 }
 
-/// Returns the facts of this process, which `started` with `threads` that serve clients. Facts that
-/// `/proc` lacks are 0.
+/// Returns the facts of the server's process, which `started` with `threads` that serve clients.
+/// Facts that `/proc` lacks are 0.
 pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> ProcessFacts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -60,13 +61,13 @@ pub(super) fn facts(started: Now, reloads: &ReloadRecord, threads: usize) -> Pro
     }
 }
 
-/// Returns the number after `name` in a status of `/proc`.
+/// Returns the number after `name` in a status file of `/proc`, in kilobytes.
 fn kilobytes(status: &str, name: &str) -> u64 {
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the soft limit `name`; `None` if there is none.
+/// Returns the soft limit `name` from the text of `/proc/self/limits`; `None` if there is none.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let value = limits.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,5 @@
-//! Thread of the statistics: it takes samples once a second and answers commands about them.
+//! Thread of the statistics: it takes samples of the counters once a second and answers commands
+//! about the samples.
 //!
 //! With ten thousand subnets such an answer has twenty million bytes. It is therefore composed
 //! here, where it delays no other command, and by a thread that yields to those that serve clients:
@@ -25,36 +26,36 @@ use crate::loggers::DAEMON;
 use crate::panics::INTERNAL_ERROR;
 use crate::service::{DaemonFamily, SubnetSummary};
 
-/// Interval between samples.
+/// Interval between samples of the statistics, in nanoseconds.
 const SAMPLE_NS: u64 = NS_PER_S;
 
-/// Warning when the first reply lacks options.
+/// Text of the warning when the first reply lacks options.
 const SHORTENED: &str = "a reply lacks options: with all of them it would exceed the client's \
                          maximum message size (option 57) or an Ethernet frame. Shorten the \
                          configured options, long lists first; `options-left-out` counts such \
                          replies";
 
-/// Work of the thread.
+/// Task of the thread of the statistics.
 pub(super) enum StatisticsTask {
-    /// A command to answer.
+    /// Control command about statistics to answer.
     Command(StatisticCommand, PendingControlRequest),
-    /// A request for the counters in the format of Prometheus.
+    /// Request for the counters in the format of Prometheus.
     Metrics(PendingControlRequest),
-    /// A configuration that is in force now.
+    /// Configuration that is in force from now on.
     Follow(StatisticsConfiguration),
-    /// A configuration has replaced the previous one: the history of subnets ends.
+    /// Notice that a configuration has replaced the previous one: the history of subnets ends.
     Restart,
 }
 
 /// Parts of a configuration that statistics depend on.
 pub(super) struct StatisticsConfiguration {
     pub(super) subnets: Arc<[SubnetSummary]>,
-    /// Labels for the names of kea-exporter, if its metrics are configured.
+    /// Labels for the metric names of kea-exporter, if the configuration has such labels.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
     pub(super) samples: SampleLimits,
 }
 
-/// Handle of the running thread.
+/// Handle of the running thread of the statistics.
 #[derive(Debug)]
 pub(super) struct StatisticsThread {
     work: Sender<StatisticsTask>,
@@ -62,7 +63,7 @@ pub(super) struct StatisticsThread {
 }
 
 impl StatisticsThread {
-    /// Starts the thread.
+    /// Starts the thread of the statistics.
     ///
     /// # Errors
     ///
@@ -81,12 +82,12 @@ impl StatisticsThread {
         Ok(Self { work, thread })
     }
 
-    /// Passes `work` to the thread.
+    /// Passes the task `work` to the thread of the statistics.
     pub(super) fn give(&self, work: StatisticsTask) {
         self.work.send(work).expect("the thread runs until it is told to stop");
     }
 
-    /// Ends the thread after the work that it was given.
+    /// Ends the thread of the statistics after the tasks that it was given.
     pub(super) fn stop(self) {
         drop(self.work);
         self.thread.join().expect("a thread that panics ends the process");

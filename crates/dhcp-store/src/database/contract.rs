@@ -1,4 +1,4 @@
-//! Contract that a database fulfils to keep leases.
+//! Contract that a lease database fulfils for the rounds of [`DatabaseCore`](super::DatabaseCore).
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,28 +6,29 @@ use std::sync::Arc;
 use super::family::{KeyOctets, SharedLeaseFamily};
 use super::flushes::Flush;
 
-/// Kind of a failure, by what the caller can do about it.
+/// Kind of a failed database operation, by what the caller can do about the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseFault {
-    /// Connection lost: connect again and do the round again.
+    /// Database connection lost: connect again and do the round again.
     ConnectionLost,
-    /// Conflict with other writers (a deadlock, a serialization failure): do the round again.
+    /// Conflict of the transaction with other writers (a deadlock, a serialization failure): do the
+    /// round again.
     Conflict,
-    /// Data that has no room in the database, or breaks one of its rules: the rest of the
-    /// transaction may be written without it.
+    /// Row that has no room in the database, or breaks one of its rules: the rest of the
+    /// transaction may be written without this row.
     Data,
-    /// Failure that will occur again on the next attempt.
+    /// Database failure that will occur again on the next attempt.
     Permanent,
 }
 
-/// Failure of a database operation.
+/// Failure of a database operation: its kind, the operation and the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseError {
-    /// Kind of the failure, by what the caller can do about it.
+    /// Kind of the failure, by what the caller can do about the failure.
     pub fault: DatabaseFault,
-    /// Operation that failed, such as "add leases".
+    /// Database operation that failed, such as "add leases".
     pub operation: &'static str,
-    /// Message of the database or the operating system.
+    /// Message of the database or the operating system about the failure.
     pub cause: String,
 }
 
@@ -39,17 +40,17 @@ impl fmt::Display for DatabaseError {
 
 impl std::error::Error for DatabaseError {}
 
-/// Changes that a round writes.
+/// Leases that one round inserts, replaces and deletes in the database.
 #[derive(Clone, Debug)]
 pub struct RoundChanges<F: SharedLeaseFamily> {
-    /// Leases of addresses that have none.
+    /// Leases to insert at addresses that have none in the database.
     pub inserts: Vec<F::Lease>,
-    /// Leases that replace ones that were locked.
+    /// Leases that replace locked leases of the same addresses.
     pub updates: Vec<F::Lease>,
-    /// Leases that replace locked ones and change only the time that the client was heard, and with
-    /// it the end of the lease.
+    /// Leases that replace locked leases of the same addresses and change only the time at which
+    /// the server last heard the client, and with it the end of the lease.
     pub renewals: Vec<F::Lease>,
-    /// Addresses whose leases were locked and are to be deleted.
+    /// Addresses whose locked leases the round deletes.
     pub deletions: Vec<F::Address>,
 }
 
@@ -65,7 +66,7 @@ impl<F: SharedLeaseFamily> Default for RoundChanges<F> {
 }
 
 impl<F: SharedLeaseFamily> RoundChanges<F> {
-    /// Returns true if nothing changes.
+    /// Returns true if the round changes no lease.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.inserts.is_empty()
@@ -76,11 +77,11 @@ impl<F: SharedLeaseFamily> RoundChanges<F> {
 }
 
 /// Connection to a database with the leases of family `F`. Everything between
-/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happens at once or
-/// not at all, also as other connections see it.
+/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happen at once or not
+/// at all, also as other connections see it.
 pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
-    /// Connects, or connects again if there was a connection. Returns notes for the operator about
-    /// the database's settings, one line each.
+    /// Connects to the database, or again after a lost connection. Returns notes for the operator
+    /// about the database's settings, one line each.
     ///
     /// # Errors
     ///
@@ -94,24 +95,25 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         None
     }
 
-    /// Passes every lease to `visit`, in any order, and for each unreadable row a lease that blocks
-    /// the address for all clients. Returns notes for the operator about such rows.
+    /// Passes every lease of the database to `visit`, in any order, and for each unreadable row a
+    /// lease that blocks the address for all clients. Returns notes for the operator about such
+    /// rows.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`]; leases may have been visited.
     fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError>;
 
-    /// Begins a transaction.
+    /// Begins a database transaction.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
     fn begin(&mut self) -> Result<(), DatabaseError>;
 
-    /// Locks the leases of `addresses` and appends them to `address_leases`; no other connection
-    /// changes them until the end of the transaction. Other connections may add leases to addresses
-    /// without one.
+    /// Locks the leases of `addresses` in the database and appends the leases to `address_leases`;
+    /// no other connection changes these leases until the end of the transaction. Other connections
+    /// may add leases to addresses without one.
     ///
     /// # Errors
     ///
@@ -122,7 +124,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         address_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError>;
 
-    /// Appends the leases of any of `clients` to `client_leases`.
+    /// Appends the leases in the database of any of `clients` to `client_leases`.
     ///
     /// # Errors
     ///
@@ -133,29 +135,30 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         client_leases: &mut Vec<F::Lease>,
     ) -> Result<(), DatabaseError>;
 
-    /// Adds leases to addresses that had none, and returns how many it added; addresses that have a
-    /// lease by now keep it.
+    /// Adds `leases` to addresses without a lease in the database, and returns how many it added;
+    /// an address that has a lease by now keeps it.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
     fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError>;
 
-    /// Replaces leases that were locked.
+    /// Replaces the locked leases at the addresses of `leases`.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
     fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError>;
 
-    /// Deletes leases that were locked.
+    /// Deletes the locked leases of `addresses` from the database.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
     fn delete(&mut self, addresses: &[F::Address]) -> Result<(), DatabaseError>;
 
-    /// Commits the transaction; from here on it is as safe as the database keeps its data.
+    /// Commits the transaction; from then on its changes are as safe as the database keeps its
+    /// data.
     ///
     /// # Errors
     ///
@@ -163,12 +166,12 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// happened.
     fn commit(&mut self) -> Result<(), DatabaseError>;
 
-    /// Rolls the transaction back, if there is one.
+    /// Rolls the open transaction back; does nothing without one.
     fn roll_back(&mut self);
 
-    /// Begins a transaction, appends the leases of `clients` to `client_leases`, and locks the
-    /// leases of `addresses` and appends them to `address_leases`, in as few queries as the
-    /// database needs.
+    /// Begins a transaction, appends the leases of `clients` to `client_leases`, locks the leases
+    /// of `addresses` and appends these to `address_leases`, in as few queries as the database
+    /// needs.
     ///
     /// # Errors
     ///
@@ -190,13 +193,13 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         Ok(())
     }
 
-    /// Takes the addresses, in the form of [`SharedLeaseFamily::octets_of`], whose rows the last
-    /// [`LeaseDatabaseConnection::begin_and_lock`] has locked and could not read.
+    /// Takes the addresses whose rows the last [`LeaseDatabaseConnection::begin_and_lock`] has
+    /// locked and could not read, in the form of [`SharedLeaseFamily::octets_of`].
     fn take_unreadable(&mut self) -> Vec<KeyOctets> {
         Vec::new()
     }
 
-    /// Reads the same leases as [`LeaseDatabaseConnection::begin_and_lock`], and leaves no
+    /// Reads the leases that [`LeaseDatabaseConnection::begin_and_lock`] would read, and leaves no
     /// transaction and no lock.
     ///
     /// # Errors
@@ -213,7 +216,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         self.commit()
     }
 
-    /// Writes `changes` and ends the transaction, as [`LeaseDatabaseConnection::commit`] does.
+    /// Writes the round's changes `changes` and ends the transaction, as
+    /// [`LeaseDatabaseConnection::commit`] does.
     ///
     /// # Errors
     ///

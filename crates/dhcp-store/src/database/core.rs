@@ -1,4 +1,4 @@
-//! Rounds over a database, without a thread and without a clock.
+//! Rounds over a lease database, without a thread and without a clock: [`DatabaseCore`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,35 +15,36 @@ use super::round::{RoundRequests, RoundResults, unreadable_row_message};
 use crate::log::{PARTS_MAX, SharedLogState, UNPARTED};
 use crate::memfile::newest;
 
-/// Conflicts that one round may meet before the connection is considered useless.
+/// Maximum number of conflicts that one round may meet before the connection is considered useless.
 const CONFLICTS_MAX: u32 = 50;
 
-/// Conflicts that a lease may meet when it is then written alone, before the round leaves it out.
+/// Maximum number of conflicts of a lease that is written alone, before the round leaves it out.
 const LONE_CONFLICTS_MAX: u32 = 5;
 
-/// Problems kept for the operator; further ones are only counted.
+/// Maximum number of messages kept for the operator; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
 
-/// End of a round.
+/// Result of a round over the lease database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// Every request is written or refused, and published.
+    /// Round complete: every request is written or refused, and published.
     Done,
-    /// Connection lost or useless: call [`DatabaseCore::reconnect`] before the next round.
+    /// Database connection lost or useless: call [`DatabaseCore::reconnect`] before the next round.
     ConnectionLost(DatabaseError),
-    /// Connection missing since an earlier round.
+    /// Database connection missing since an earlier round: nothing was done.
     StillDisconnected,
 }
 
-/// Part of the rows taken from the shards at once: one transaction.
+/// Part of the rows that a round takes from the shards; the database writes it in one transaction.
 #[derive(Debug)]
 struct RoundTransaction<F: SharedLeaseFamily> {
-    /// Epoch of its rows.
+    /// Epoch of the rows in this part.
     epoch: u64,
     round: RoundRequests<F>,
 }
 
-/// Sole writer of one server.
+/// Sole writer of one server's leases to a database: takes the shards' requests and carries them
+/// out in rounds.
 #[derive(Debug)]
 pub struct DatabaseCore<F: SharedLeaseFamily, D> {
     shards: Arc<SharedLogState>,
@@ -51,31 +52,34 @@ pub struct DatabaseCore<F: SharedLeaseFamily, D> {
     refusals: Arc<Refusals>,
     database: D,
     flushes: Arc<Flushes>,
-    /// Rows that the shards wrote, by part; the buffers are kept to reuse their memory.
+    /// Rows that the shards wrote, by part of the round; the buffers are kept to reuse their
+    /// memory.
     batches: [Vec<u8>; PARTS_MAX],
-    /// First epoch that the shards' buffers are open for.
+    /// First epoch that the shards' row buffers are open for.
     epoch: u64,
-    /// Number of changes of each shard in the first part of a round.
+    /// Maximum number of changes that each shard puts into the first part of a round.
     changes_max: u32,
-    /// Parts that wait for their transaction, in order.
+    /// Parts of the round that wait for their transaction, in order.
     waiting_parts: VecDeque<RoundTransaction<F>>,
-    /// Parts that were done before those in `taken` and may have to be done again.
+    /// Parts that were done before those in `waiting_parts`, are not flushed yet, and may have to
+    /// be done again.
     unflushed: VecDeque<RoundTransaction<F>>,
     is_disconnected: bool,
-    /// True if a connection that ends is replaced before the loss is reported.
+    /// True if a lost connection is replaced before its loss is reported.
     reconnects_at_once: bool,
-    /// Number of parts that were done again after a conflict with other writers.
+    /// Number of round parts that were done again after a conflict with other writers.
     conflicts: Arc<AtomicU64>,
-    /// Number of parts that were done and wrote something.
+    /// Number of round parts that were done and wrote something to the database.
     transactions: Arc<AtomicU64>,
-    /// Number of leases that were not written; `problems` has the messages about them.
+    /// Number of leases that were not written to the database; `problems` has the messages about
+    /// them.
     rejections: Arc<AtomicU64>,
     problems: Vec<String>,
 }
 
 impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
-    /// Creates the core for rounds over a connected `database` for `shards`, whose leases are in
-    /// `table`.
+    /// Creates the core for rounds over the connected database `database`, for the shards of
+    /// `shards`, whose leases are in `table`.
     #[must_use]
     pub fn new(
         shards: Arc<SharedLogState>,
@@ -104,44 +108,46 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Returns the counter of parts that were done again at once after a conflict with other
+    /// Returns the counter of round parts that were done again at once after a conflict with other
     /// writers.
     #[must_use]
     pub fn conflicts(&self) -> Arc<AtomicU64> {
         self.conflicts.clone()
     }
 
-    /// Returns the counter of transactions that wrote something.
+    /// Returns the counter of database transactions that wrote something.
     #[must_use]
     pub fn transactions(&self) -> Arc<AtomicU64> {
         self.transactions.clone()
     }
 
-    /// Returns the flushes, which make finished parts safe and publish them.
+    /// Returns the state of the flushes, which make finished round parts safe and publish them.
     #[must_use]
     pub fn flushes(&self) -> Arc<Flushes> {
         self.flushes.clone()
     }
 
-    /// Returns the connection.
+    /// Returns the database connection.
     pub const fn database(&mut self) -> &mut D {
         &mut self.database
     }
 
-    /// Splits changes into parts from the next [`DatabaseCore::take_requests`] on: the first part
-    /// has about `changes_max` changes of all shards together. `None` takes all changes at once.
+    /// Splits the shards' changes into parts from the next [`DatabaseCore::take_requests`] on: the
+    /// first part has about `changes_max` changes of all shards together. `None` takes all changes
+    /// at once.
     pub fn set_changes_max(&mut self, changes_max: Option<u32>) {
         let of_each = |changes_max: u32| changes_max.div_ceil(self.shards.count() as u32);
         self.changes_max = changes_max.map_or(UNPARTED, of_each);
     }
 
-    /// Replaces a connection that ends at once, without a report to the shards: databases, proxies
-    /// and administrators end idle sessions.
+    /// Makes the core replace a lost connection at once, without a report to the shards: databases,
+    /// proxies and administrators end idle sessions.
     pub const fn reconnect_at_once(&mut self) {
         self.reconnects_at_once = true;
     }
 
-    /// Carries out the requests of the shards, flushes them if necessary, and publishes them.
+    /// Runs a round: carries out the requests of the shards, flushes the changes if necessary, and
+    /// publishes the result.
     pub fn round(&mut self, now: Now) -> RoundEnd {
         self.take_requests();
         while let Some(end) = self.run_next_part(now) {
@@ -156,7 +162,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     }
 
     /// Takes the requests of the shards for [`DatabaseCore::run_next_part`]. Does nothing without a
-    /// connection.
+    /// database connection.
     pub fn take_requests(&mut self) {
         if self.is_disconnected {
             return;
@@ -177,14 +183,14 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         problems.into_iter().for_each(|problem| self.reject(problem));
     }
 
-    /// Returns the number of leases that the next part writes; `None` if no part waits.
+    /// Returns the number of leases that the next waiting part writes; `None` if no part waits.
     #[must_use]
     pub fn next_writes(&self) -> Option<usize> {
         self.waiting_parts.front().map(|part| part.round.writes())
     }
 
-    /// Carries out the next part that was taken; returns `None` if there is none. Rows that are
-    /// safe on return are published then, the others after their flush.
+    /// Carries out the next waiting part of the round; returns `None` if no part waits. Rows that
+    /// are safe on return are published then, the others after their flush.
     pub fn run_next_part(&mut self, now: Now) -> Option<RoundEnd> {
         if self.is_disconnected {
             return Some(RoundEnd::StillDisconnected);
@@ -208,8 +214,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Continues over another connection after `error`, or reports the loss. No change is lost:
-    /// parts that were not published are done again.
+    /// Continues over another database connection after `error`, or reports the loss. No change is
+    /// lost: parts that were not published are done again.
     fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
         if !self.reconnects_at_once || error.fault != DatabaseFault::ConnectionLost {
             return self.lose(error);
@@ -225,7 +231,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Connects again, and does again the parts that were lost.
+    /// Connects to the database again, and does again the parts that were lost.
     ///
     /// # Errors
     ///
@@ -271,7 +277,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         while self.unflushed.pop_front_if(|part| part.epoch <= settled_epoch).is_some() {}
     }
 
-    /// Runs a part, without the leases that have no room in the database, if there are any.
+    /// Runs a round part, without the leases that have no room in the database.
     fn run(
         &mut self,
         round: &RoundRequests<F>,
@@ -283,9 +289,10 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Runs a part that contains something that the database refuses: first its lookups, then its
-    /// leases, halved again and again until each refused lease is alone. After a lost connection
-    /// the part is done again, and finds the leases that were committed before as written.
+    /// Runs a round part that contains something that the database refuses: first its lookups, then
+    /// its leases, halved again and again until each refused lease is alone. After a lost
+    /// connection the part is done again, and finds the leases that were committed before as
+    /// written.
     fn isolate(
         &mut self,
         round: &RoundRequests<F>,
@@ -336,32 +343,33 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         Ok(address_leases.into_iter().find(|lease| F::address(lease) == address))
     }
 
-    /// Counts a request that was not carried out, and keeps the message for the operator.
+    /// Counts a request that was not carried out, and keeps the message `problem` for the operator.
     fn reject(&mut self, problem: String) {
         self.rejections.fetch_add(1, Ordering::Relaxed);
         self.note(problem);
     }
 
-    /// Keeps a message for the operator.
+    /// Keeps the message `problem` for the operator.
     fn note(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem);
         }
     }
 
-    /// Takes the messages for the operator.
+    /// Takes the messages for the operator, and leaves none.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Returns the counter of leases that were not written because the database has no room for
-    /// their contents.
+    /// Returns the counter of leases that were not written to the database because it has no room
+    /// for their contents.
     #[must_use]
     pub fn rejections(&self) -> Arc<AtomicU64> {
         self.rejections.clone()
     }
 
-    /// Runs a whole part, again after each conflict with other writers, up to the limit.
+    /// Runs a whole round part, again after each conflict with other writers, up to
+    /// [`CONFLICTS_MAX`].
     fn run_whole(
         &mut self,
         round: &RoundRequests<F>,
@@ -370,7 +378,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.run_up_to(CONFLICTS_MAX, round, now)
     }
 
-    /// Runs a round with at most `conflicts_max` conflicts.
+    /// Runs a round part with at most `conflicts_max` conflicts.
     fn run_up_to(
         &mut self,
         conflicts_max: u32,
@@ -401,7 +409,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Corrects the table, before any shard sees that the part is done.
+    /// Corrects the lease table by the results of a part, before any shard sees that the part is
+    /// done.
     fn apply_results(&self, part: &RoundTransaction<F>, outcome: RoundResults<F>) {
         let epoch = part.epoch;
         for &(_, octets) in part.round.unreadable() {

@@ -1,4 +1,4 @@
-//! Properties of a family's leases that sharing them needs.
+//! Properties of a family's leases that a database shared by several servers needs.
 
 use std::fmt::Debug;
 use std::hash::BuildHasher;
@@ -12,28 +12,29 @@ use foldhash::fast::FixedState;
 
 use crate::memfile::{LeaseFileFamily, RowFault, RowLineWriter, Values};
 
-/// Family whose leases can be shared.
+/// Family (DHCPv4 or DHCPv6) whose leases several servers can share in a database.
 pub trait SharedLeaseFamily: LeaseFileFamily {
-    /// Client that sends a request, as an owned value.
+    /// Client of this family that sends a request, as an owned value.
     type Client: Clone + Eq + Ord + Debug + Send;
 
-    /// Returns the most bytes that [`SharedLeaseFamily::fill_client`] writes.
+    /// Returns the maximum number of bytes that [`SharedLeaseFamily::fill_client`] writes for
+    /// `identity`.
     fn most_of_client(identity: &Self::Identity<'_>) -> usize;
 
-    /// Writes the client as values of a row.
+    /// Writes the client `identity` as values of a row to `line`.
     fn fill_client(identity: &Self::Identity<'_>, line: &mut RowLineWriter<'_>);
 
-    /// Reads what [`SharedLeaseFamily::fill_client`] wrote.
+    /// Reads the client that [`SharedLeaseFamily::fill_client`] wrote.
     ///
     /// # Errors
     ///
     /// Returns the first fault.
     fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
 
-    /// Returns the client of a lease, as its requests would identify it.
+    /// Returns the client of the lease `lease`, as the client's requests would identify it.
     fn client_of(lease: &Self::Lease) -> Self::Client;
 
-    /// Returns a hash of the client's key for lookups in a database.
+    /// Returns a hash of the key of `identity` for lookups in a database.
     fn hash_of(identity: &Self::Identity<'_>) -> u64;
 
     /// Returns true if `lease` belongs to `client`.
@@ -42,58 +43,59 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] bytes.
     fn fill_address(address: Self::Address, line: &mut RowLineWriter<'_>);
 
-    /// Reads what [`SharedLeaseFamily::fill_address`] wrote.
+    /// Reads the address that [`SharedLeaseFamily::fill_address`] wrote.
     ///
     /// # Errors
     ///
     /// Returns the first fault.
     fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
 
-    /// Returns the bytes that a reply with `address` contains.
+    /// Returns the bytes that represent `address` in a DHCP reply.
     fn octets_of(address: Self::Address) -> KeyOctets;
 
-    /// Returns the address of these bytes; for a prefix, they are the number of its address.
+    /// Returns the address that `octets` contain; for a prefix, they are the number of its address.
     fn address_from(octets: &KeyOctets) -> Self::Address;
 
-    /// Returns a lease that blocks `address` for all clients for good: its row in the database is
-    /// unreadable.
+    /// Returns a lease that blocks `address` for all clients for good, because the address's row in
+    /// the database is unreadable.
     fn blocked(address: Self::Address) -> Self::Lease;
 
-    /// Returns the state of a lease, the time its client was last heard, and its end, wall-clock
-    /// seconds.
+    /// Returns the state of a lease, the time its client was last heard, and the lease's end, in
+    /// wall-clock seconds.
     fn times(lease: &Self::Lease) -> LeaseTimes;
 
-    /// Returns true if `lease` differs from `stored` only in the time that the client was heard.
+    /// Returns true if `lease` differs from `stored` only in the time at which the server last
+    /// heard the client.
     fn is_renewal(lease: &Self::Lease, stored: &Self::Lease) -> bool;
 }
 
-/// Bytes of an address, and the number of them that count.
+/// Bytes of an address or prefix number, with the number of bytes that count.
 pub type KeyOctets = ([u8; 16], usize);
 
-/// Most bytes of an address as a value.
+/// Maximum number of bytes of an address as a value of a row.
 pub const ADDRESS_MAX: usize = 56;
 
-/// State and times of a lease.
+/// State and times of a lease in a shared database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimes {
-    /// Kea's state of the lease.
+    /// State of the lease, as Kea has it.
     pub state: LeaseState,
-    /// Client's last transaction time, wall-clock seconds.
+    /// Client's last transaction time (Kea's `cltt`), in wall-clock seconds.
     pub cltt_s: u64,
-    /// End of the lease, wall-clock seconds; `u64::MAX` for an infinite one.
+    /// End of the lease in wall-clock seconds; `u64::MAX` for an infinite lease.
     pub expires_s: u64,
-    /// Valid lifetime, seconds; 0 if the lease has ended at `cltt_s`.
+    /// Valid lifetime of the lease in seconds; 0 if the lease has ended at `cltt_s`.
     pub valid_lifetime_s: u32,
 }
 
-/// DHCPv4 client that sends a request.
+/// DHCPv4 client that sends a request, with its identifiers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client4 {
-    /// Bytes of the client's hardware address, possibly none.
+    /// Bytes of the client's hardware address; empty for none.
     pub hardware: Vec<u8>,
-    /// Client identifier, if the client has one.
+    /// Client identifier (option 61), if the client has one.
     pub client_id: Option<Vec<u8>>,
-    /// Kea's `match-client-id`.
+    /// Value of Kea's `match-client-id` for the client's subnet.
     pub match_client_id: bool,
 }
 
@@ -195,11 +197,11 @@ impl SharedLeaseFamily for V4 {
 /// Identity association (IA) of a DHCPv6 request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client6 {
-    /// DUID of the client.
+    /// DUID of the DHCPv6 client.
     pub duid: Vec<u8>,
-    /// Kind of the association: addresses or prefixes.
+    /// Kind of the identity association: addresses or prefixes.
     pub kind: ResourceKind,
-    /// IAID of the association.
+    /// IAID of the identity association.
     pub iaid: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Thread that flushes next to the rounds, and the decision when to leave a flush to it.
+//! Thread that flushes a lease database next to the rounds, and the decision when to leave a flush
+//! to it.
 //!
 //! A round takes the requests of all 64 clients that wait for their replies, and while it is
 //! flushed there is nothing to do. Done in two parts, the first part is flushed while the second is
@@ -14,20 +15,20 @@ use super::contract::DatabaseError;
 use super::flushes::Flushes;
 use crate::log::{Clock, ThreadWakeup, WriterWakeup};
 
-/// Number of changes that are worth a transaction of their own.
+/// Minimum number of lease changes that are worth a transaction of their own.
 const CHANGES_MIN: u64 = 32;
-/// Least duration of a part, in thirds of the duration of a flush.
+/// Minimum duration of a round part, in thirds of the duration of a flush.
 const PART_THIRDS: u64 = 2;
 
-/// Flushing thread: its wake-up and the durations that it has measured.
+/// State of the flushing thread: its wake-up and the durations that it has measured.
 #[derive(Debug)]
 pub(super) struct Flusher {
     flushes: Arc<Flushes>,
     wakeup: ThreadWakeup,
     stops: AtomicBool,
-    /// Average duration of a flush, in nanoseconds.
+    /// Average duration of a flush of the database, in nanoseconds.
     flush_ns: Average,
-    /// Average duration of a change, in nanoseconds.
+    /// Average duration of a lease change in a transaction, in nanoseconds.
     change_ns: Average,
 }
 
@@ -42,8 +43,8 @@ impl Flusher {
         }
     }
 
-    /// Flushes whenever the thread is woken, until it is stopped, and wakes `writer` when a flush
-    /// fails.
+    /// Runs the flushing thread: flushes the database whenever the thread is woken, until it is
+    /// stopped, and wakes `writer` when a flush fails.
     pub(super) fn run(&self, writer: &ThreadWakeup, clock: &Clock) {
         self.wakeup.register_thread();
         while !self.stops.load(Ordering::SeqCst) {
@@ -61,7 +62,7 @@ impl Flusher {
         self.wakeup.wake();
     }
 
-    /// Flushes at once.
+    /// Flushes the database's commits at once on the calling thread, and records the duration.
     pub(super) fn flush(&self, clock: &Clock) -> Result<(), DatabaseError> {
         let begin_ns = clock().mono_ns;
         // A commit that an earlier flush has made safe takes no time.
@@ -71,8 +72,8 @@ impl Flusher {
         Ok(())
     }
 
-    /// Has a part of `changes` changes flushed that was done in `time_ns`: by the caller, or by the
-    /// flushing thread while others follow.
+    /// Flushes a round part of `changes` changes that was done in `time_ns`: on the calling thread,
+    /// or on the flushing thread if `others_wait`.
     pub(super) fn flush_part(
         &self,
         changes: usize,
@@ -95,8 +96,8 @@ impl Flusher {
         }
     }
 
-    /// Returns the number of changes of the first part of a round; `None` while durations are
-    /// unknown.
+    /// Returns the number of changes of the first part of a round; `None` while the durations of
+    /// flushes and changes are unknown.
     pub(super) fn changes_max(&self) -> Option<u32> {
         let (flush_ns, change_ns) = (self.flush_ns.get(), self.change_ns.get());
         if flush_ns == 0 || change_ns == 0 {
@@ -107,7 +108,7 @@ impl Flusher {
     }
 }
 
-/// Moving average that a single value hardly changes.
+/// Moving average of durations that a single value hardly changes.
 #[derive(Debug, Default)]
 struct Average(AtomicU64);
 

@@ -15,7 +15,7 @@ use crate::log::SharedLogState;
 
 /// Flush that makes the commits of a connection safe while the connection continues.
 pub trait Flush: Send + Sync + fmt::Debug {
-    /// Makes all commits safe that happened before this call.
+    /// Makes all commits of the connection safe that happened before this call.
     ///
     /// # Errors
     ///
@@ -23,12 +23,12 @@ pub trait Flush: Send + Sync + fmt::Debug {
     fn flush(&self) -> Result<(), DatabaseError>;
 }
 
-/// Commits, and the part of them that is published. The committing and the flushing thread share
-/// it.
+/// Commits of a database connection: which are made, which are safe and published. The committing
+/// and the flushing thread share this value.
 #[derive(Debug)]
 pub struct Flushes {
     shards: Arc<SharedLogState>,
-    /// Lock held during a flush: only one runs at a time.
+    /// Lock held during a flush: only one flush runs at a time.
     turn: Mutex<()>,
     state: Mutex<FlushState>,
 }
@@ -36,8 +36,8 @@ pub struct Flushes {
 #[derive(Debug, Default)]
 struct FlushState {
     flush: Option<Arc<dyn Flush>>,
-    /// Epochs: the newest committed one, the newest one that wrote something, and the newest one
-    /// that is safe and published.
+    /// Newest committed epoch; `written` is the newest epoch that wrote something, `flushed` the
+    /// newest one that is safe and published.
     committed: u64,
     written: u64,
     flushed: u64,
@@ -45,7 +45,7 @@ struct FlushState {
 }
 
 impl Flushes {
-    /// Creates the state for `shards`, without any commit.
+    /// Creates the state of flushes for `shards`, without any commit.
     pub(super) fn new(shards: Arc<SharedLogState>, flush: Option<Arc<dyn Flush>>) -> Self {
         Self {
             shards,
@@ -62,26 +62,27 @@ impl Flushes {
         *self.state() = FlushState { flush, committed, written, flushed, failure: None };
     }
 
-    /// Returns true if commits are safe only after a flush.
+    /// Returns true if the database's commits are safe only after a flush.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.state().flush.is_some()
     }
 
-    /// Returns true if a commit waits for a flush that may succeed.
+    /// Returns true if a commit of the database waits for a flush that may succeed.
     #[must_use]
     pub fn is_flush_pending(&self) -> bool {
         let state = self.state();
         state.committed > state.flushed && state.failure.is_none()
     }
 
-    /// Returns true if a flush is running.
+    /// Returns true if a flush of the database is running.
     #[must_use]
     pub fn is_flushing(&self) -> bool {
         self.turn.try_lock().is_err()
     }
 
-    /// Returns the failure after which nothing is published until there is a new connection.
+    /// Returns the error of the flush that failed: nothing is published until the store has a new
+    /// connection.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state().failure.clone()
@@ -100,8 +101,8 @@ impl Flushes {
         }
     }
 
-    /// Flushes all commits and publishes them; does nothing after a failure. Returns true if there
-    /// was anything to flush.
+    /// Flushes all commits of the connection and publishes their epochs; does nothing after a
+    /// failure. Returns true if there was anything to flush.
     ///
     /// # Errors
     ///
@@ -126,7 +127,8 @@ impl Flushes {
         result
     }
 
-    /// Publishes `epoch`. The caller holds the lock, so that the published epoch never decreases.
+    /// Publishes `epoch` to the shards. The caller holds the lock, so that the published epoch
+    /// never decreases.
     fn publish(&self, state: &mut FlushState, epoch: u64) {
         state.flushed = epoch;
         self.shards.publish(epoch, None);

@@ -1,4 +1,5 @@
-//! A shard's part: its requests to the writer, and its lookups of clients.
+//! Journal of a shard whose leases are in a database: its requests to the writer, and its lookups
+//! of clients.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use super::refusals::{AddressRefusalReason, Refusals};
 use crate::log::{RowBuffer, ShardLog};
 use crate::store::{Cause, StoreJournal};
 
-/// Time for which the result of a lookup is valid, nanoseconds.
+/// Time for which the result of a client lookup is valid, in nanoseconds.
 const LOOKUP_VALID_NS: u64 = NS_PER_S;
-/// Number of sets of remembered lookups; each set has [`WAYS`] lookups.
+/// Number of sets of remembered client lookups; each set has [`WAYS`] lookups.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 
-/// Lookup of a client.
+/// Lookup of a client in the database that a shard remembers.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClientLookup {
     hash: u64,
-    /// Epoch with which the result is in the table; 0 for an empty entry.
+    /// Epoch with which the lookup's result is in the lease table; 0 for an empty entry.
     epoch: u64,
     since_ns: u64,
-    /// Number of the message that needed the lookup.
+    /// Number of the DHCP message that needed the lookup.
     message: u64,
 }
 
@@ -35,15 +36,15 @@ struct ClientLookup {
 #[derive(Debug)]
 pub struct SharedJournal {
     refusals: Arc<Refusals>,
-    /// Remembered lookups; empty if no other server writes to the database.
+    /// Remembered client lookups; empty if no other server writes to the database.
     lookups: Box<[[ClientLookup; WAYS]]>,
-    /// Number of the message that is served; 0 before the first.
+    /// Number of the DHCP message that the shard serves; 0 before the first.
     message: u64,
 }
 
 impl SharedJournal {
-    /// Creates a journal; `is_shared`: other servers write to the database too, so clients that the
-    /// table does not know have to be looked up there.
+    /// Creates a journal; with `is_shared`, other servers write to the database as well, and the
+    /// journal looks up in the database the clients that the lease table does not know.
     #[must_use]
     pub fn new(refusals: Arc<Refusals>, is_shared: bool) -> Self {
         let sets = if is_shared { SETS } else { 0 };

@@ -5,7 +5,7 @@
 //! the requests of all shards and reads the rows of those addresses under a lock. It keeps to the
 //! rule ([`write_decision`]) that an address is given only if no other client has it *in the
 //! database*, writes what the rule allows in the same transaction, and corrects the table. Only
-//! then is the round's epoch published, so every acknowledgment waits for the database, and a
+//! then is the round's epoch published, so every DHCPACK or REPLY waits for the database, and a
 //! refused one never leaves ([`Refusals`]). After a refusal the table has the database's lease, so
 //! the reply to the client's next message is correct.
 //!

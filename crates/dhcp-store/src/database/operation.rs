@@ -1,5 +1,6 @@
-//! Requests to the writer, as lines of text: the shards write them without allocation, and the
-//! writer thread parses them. A line is a letter, the client, and the row as in a lease file.
+//! Requests of the shards to the database writer, as lines of text: the shards write them without
+//! allocation, and the writer thread parses them. A line is a letter, the client, and the row as in
+//! a lease file.
 
 use std::net::IpAddr;
 
@@ -10,20 +11,20 @@ use super::family::{ADDRESS_MAX, KeyOctets, SharedLeaseFamily};
 use crate::memfile::{RowFault, Values, append_line, newest};
 use crate::store::Cause;
 
-/// Request about a lease.
+/// Kind of a request to the database writer about a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseRequestKind {
-    /// Give the lease to the client.
+    /// Give the lease to the requesting client.
     Give,
     /// Release the lease, which the client gave back.
     Release,
     /// Decline the lease: the client found its address in use.
     Decline,
-    /// End the lease, which has expired.
+    /// End the lease, because it has expired.
     End,
-    /// Write the lease for an operator.
+    /// Write the lease for an operator, who sent a control command.
     Put,
-    /// Delete the lease for an operator.
+    /// Delete the lease for an operator, who sent a control command.
     Remove,
 }
 
@@ -45,7 +46,7 @@ impl LeaseRequestKind {
             .find(|kind| kind.letter() == letter)
     }
 
-    /// Returns the request that follows from `cause`.
+    /// Returns the kind of request that follows from `cause`.
     pub fn from_cause<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>) -> Self {
         match cause {
             Cause::Change(change) => match change.action {
@@ -60,28 +61,28 @@ impl LeaseRequestKind {
     }
 }
 
-/// One parsed line.
+/// Request of a shard to the database writer, parsed from one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation<F: SharedLeaseFamily> {
-    /// Request to write a lease.
+    /// Request to write a lease to the database.
     Write(Write<F>),
-    /// Lookup of a client, and of these addresses.
+    /// Lookup of the leases of a client in the database, and of the leases of these addresses.
     Lookup(F::Client, Vec<F::Address>),
 }
 
-/// Request to write a lease.
+/// Request to write a lease to the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write<F: SharedLeaseFamily> {
-    /// Kind of the request.
+    /// Kind of the write request.
     pub kind: LeaseRequestKind,
-    /// Client that sent the message; `None` if the request is not a client's.
+    /// Client that sent the DHCP message; `None` if no client caused the request.
     pub client: Option<F::Client>,
-    /// Lease after the change.
+    /// Lease after the requested change.
     pub lease: F::Lease,
 }
 
 impl<F: SharedLeaseFamily> Write<F> {
-    /// Returns true if no lease remains afterwards.
+    /// Returns true if the request leaves no lease at the address.
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
         match self.kind {
@@ -93,7 +94,7 @@ impl<F: SharedLeaseFamily> Write<F> {
     }
 }
 
-/// Appends the line for `row`, the lease after the change that `cause` makes.
+/// Appends the request line for `row`, the lease after the change that `cause` makes, to `out`.
 pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Vec<u8>) {
     let identity = match cause {
         Cause::Change(change) => Some(&change.identity),
@@ -113,7 +114,7 @@ pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, o
     });
 }
 
-/// Appends the line that looks up the client and addresses of `keys`.
+/// Appends the line that requests a lookup of the client and addresses of `keys` to `out`.
 pub fn write_lookup<F: SharedLeaseFamily>(keys: &FetchKeys<'_, F>, out: &mut Vec<u8>) {
     let most = 4 + F::most_of_client(&keys.identity) + FETCHED_ADDRESSES_MAX * ADDRESS_MAX;
     append_line(out, most, |line| {
@@ -125,7 +126,7 @@ pub fn write_lookup<F: SharedLeaseFamily>(keys: &FetchKeys<'_, F>, out: &mut Vec
     });
 }
 
-/// Parses a line, passed without its line end.
+/// Parses a request line, passed without its line end.
 ///
 /// # Errors
 ///
@@ -148,10 +149,10 @@ pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault>
     Ok(Operation::Write(Write { kind, client, lease }))
 }
 
-/// Returns the address in a line that [`read`] refuses to parse, if the address itself can be
-/// parsed.
+/// Returns the address in a request line that [`read`] refuses to parse, if the address itself can
+/// be parsed.
 pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
-    /// Number of values of a client in a line.
+    /// Number of values of a client in a request line.
     const CLIENT_VALUES: usize = 3;
     let mut values = Values::new(line);
     LeaseRequestKind::from_letter(values.next("operation").octet().ok()?)?;

@@ -1,4 +1,5 @@
-//! Addresses that the database refused, for the replies that wait to acknowledge them.
+//! Addresses that the database refused, for the outboxes with replies that acknowledge leases of
+//! these addresses.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +11,11 @@ use super::family::KeyOctets;
 /// of these does not leave.
 const REFUSALS_MAX: usize = 16_384;
 
-/// Refused addresses, by epoch. Replies are checked only in epochs with refusals, and there are few
-/// of those.
+/// Addresses that the database refused, by epoch. Replies are checked only in epochs with refusals,
+/// and there are few of those.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// Newest epoch with a refusal.
+    /// Newest epoch with a refused address.
     newest: AtomicU64,
     recent: Mutex<RecentRefusals>,
 }
@@ -22,25 +23,25 @@ pub struct Refusals {
 #[derive(Debug, Default)]
 struct RecentRefusals {
     refused: VecDeque<RefusedAddress>,
-    /// Newest epoch with a refusal that was forgotten.
+    /// Newest epoch with a refused address that was forgotten.
     forgotten: u64,
 }
 
-/// Refused address.
+/// Address that the database refused, with its reason.
 #[derive(Clone, Copy, Debug)]
 struct RefusedAddress {
     epoch: u64,
-    /// Bytes of the address as in a reply; none: every reply of the epoch is refused.
+    /// Bytes of the address as in a DHCP reply; none: every reply of the epoch is refused.
     octets: KeyOctets,
     reason: AddressRefusalReason,
 }
 
-/// Reason why an address was refused.
+/// Reason why the database refused an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressRefusalReason {
-    /// Another server has given the address to another client.
+    /// Lease of the address that another server has given to another client.
     LeasedElsewhere,
-    /// The row has no room in the database.
+    /// Row of the lease has no room in the database.
     Data,
 }
 
@@ -56,7 +57,8 @@ impl Refusals {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an address that was refused in `epoch`, which is not published yet.
+    /// Records the address `octets` that another server's client has, refused in `epoch`, which is
+    /// not published yet.
     pub fn add(&self, epoch: u64, octets: KeyOctets) {
         self.note(RefusedAddress { epoch, octets, reason: AddressRefusalReason::LeasedElsewhere });
     }

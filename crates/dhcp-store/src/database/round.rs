@@ -1,4 +1,4 @@
-//! One round: the requests of all shards, in one transaction.
+//! Round over the lease database: the requests of all shards, in one transaction.
 
 use dhcp_lease::Family;
 use foldhash::fast::FixedState;
@@ -10,27 +10,27 @@ use super::operation::{self, LeaseRequestKind, Operation, Write};
 use super::write_decision::{WriteDecision, decide_write};
 use crate::memfile::RowFault;
 
-/// Requests of one round.
+/// Requests of all shards that one round carries out.
 #[derive(Debug)]
 pub(super) struct RoundRequests<F: SharedLeaseFamily> {
     writes: Vec<Write<F>>,
     clients: Vec<F::Client>,
     lookup_addresses: Vec<F::Address>,
-    /// Faults of unreadable lines, with their addresses if these are readable.
+    /// Faults of unreadable request lines, each with its address if the address is readable.
     unreadable: Vec<(RowFault, Option<KeyOctets>)>,
 }
 
-/// Addresses, each with the lease that the database has of it.
+/// Addresses, each with its lease in the database; `None` without a lease.
 type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
 
-/// Results of a round.
+/// Results of a round, by which the lease table is corrected.
 #[derive(Debug)]
 pub(super) struct RoundResults<F: SharedLeaseFamily> {
     /// Addresses whose requests were refused, with the leases in the database.
     pub(super) refused: Rows<F>,
-    /// Addresses that other servers wrote later, with the leases in the database.
+    /// Addresses that other servers wrote later than the request, with the leases in the database.
     pub(super) superseded: Rows<F>,
-    /// Results of the lookups.
+    /// Addresses that the lookups found, with the leases in the database.
     pub(super) answers: Rows<F>,
     /// Addresses whose rows have no room in the database, with the leases in the database.
     pub(super) rejected: Rows<F>,
@@ -48,7 +48,7 @@ impl<F: SharedLeaseFamily> Default for RoundResults<F> {
 }
 
 impl<F: SharedLeaseFamily> RoundResults<F> {
-    /// Adds the results of another part of the round.
+    /// Adds the results of another part of the same round.
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
         self.superseded.extend(other.superseded);
@@ -63,8 +63,8 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         Self { writes, clients, lookup_addresses, unreadable: Vec::new() }
     }
 
-    /// Parses the lines that the shards wrote. An unreadable line, which should never occur, counts
-    /// in [`RoundRequests::unreadable`] only.
+    /// Parses the request lines that the shards wrote. An unreadable line, which should never
+    /// occur, counts in [`RoundRequests::unreadable`] only.
     pub(super) fn read(batch: &[u8]) -> Self {
         let mut round = Self::new();
         for line in batch.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
@@ -82,12 +82,13 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         round
     }
 
-    /// Returns the faults of unreadable lines, with their addresses if these are readable.
+    /// Returns the faults of unreadable request lines, each with its address if the address is
+    /// readable.
     pub(super) fn unreadable(&self) -> &[(RowFault, Option<KeyOctets>)] {
         &self.unreadable
     }
 
-    /// Returns the lookups alone, as a round of its own.
+    /// Returns a round of this round's lookups alone.
     pub(super) fn lookups(&self) -> Self {
         Self {
             clients: self.clients.clone(),
@@ -96,7 +97,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         }
     }
 
-    /// Returns the requests to write leases.
+    /// Returns the round's requests to write leases.
     pub(super) fn leases(&self) -> &[Write<F>] {
         &self.writes
     }
@@ -115,7 +116,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         self.writes.is_empty() && self.clients.is_empty()
     }
 
-    /// Runs the round in one transaction.
+    /// Runs the round in one database transaction.
     ///
     /// # Errors
     ///
@@ -188,9 +189,9 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         Ok(outcome)
     }
 
-    /// Decides which requests are written, which are refused, and which yield to later rows of
-    /// other servers. An unreadable row, whose number is in `unreadable`, can only be replaced by
-    /// an operator.
+    /// Decides which of the round's requests are written, which are refused, and which yield to
+    /// later rows of other servers. An unreadable row, whose number is in `unreadable`, can only be
+    /// replaced by an operator.
     fn decide<'f>(
         &self,
         find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
@@ -242,7 +243,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     }
 }
 
-/// Returns the message to the operator about a row that cannot be read.
+/// Returns the message to the operator about the database row of `address`, which cannot be read.
 pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String {
     format!(
         "the row of {address} in the lease database is not a valid lease; the server does not \
@@ -250,8 +251,8 @@ pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String
     )
 }
 
-/// Returns the lease that the table must have of `address` when the database has `stored` under its
-/// number.
+/// Returns the lease that the lease table must have of `address` when the database has `stored`
+/// under its number.
 fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
     stored: Option<&F::Lease>,

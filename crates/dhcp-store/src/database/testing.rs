@@ -1,4 +1,4 @@
-//! Database in memory for tests, with several connections and with faults on demand.
+//! Lease database in memory for tests, with several connections and with faults on demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
 use super::family::SharedLeaseFamily;
 use super::flushes::Flush;
 
-/// Leases that several [`FakeConnection`]s share.
+/// Simulated database in memory: leases that several [`FakeConnection`]s share.
 #[derive(Debug)]
 pub struct FakeDatabase<F: SharedLeaseFamily> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
-    /// Addresses whose leases have no room.
+    /// Addresses whose leases have no room in the database.
     without_room: Mutex<BTreeSet<F::Address>>,
-    /// Addresses whose rows exist but are not found.
+    /// Addresses whose rows exist but are not found by lookups.
     hidden: Mutex<BTreeSet<F::Address>>,
-    /// Addresses whose rows cannot be read.
+    /// Addresses whose rows the database cannot read.
     unreadable: Mutex<BTreeSet<F::Address>>,
 }
 
@@ -33,7 +33,7 @@ impl<F: SharedLeaseFamily> Default for FakeDatabase<F> {
 }
 
 impl<F: SharedLeaseFamily> FakeDatabase<F> {
-    /// Returns the leases; while the caller holds them, no connection commits.
+    /// Returns the leases of the database; while the caller holds them, no connection commits.
     pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,7 +43,7 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
         self.without_room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the addresses whose rows prevent an insert, and are not found.
+    /// Returns the addresses whose rows prevent an insert, and are not found by lookups.
     pub fn hidden(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.hidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,20 +67,22 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
     }
 }
 
-/// Frequencies of faults, per 1000 transactions.
+/// Frequencies of the simulated database's faults, per 1000 transactions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FakeFaults {
-    /// Connection losses before the commit.
+    /// Connection losses before the commit, per 1000 transactions.
     pub lost_before: u32,
-    /// Connection losses after the commit, so that the caller does not learn of the commit.
+    /// Connection losses after the commit, so that the caller does not learn of the commit, per
+    /// 1000 transactions.
     pub lost_after: u32,
-    /// Conflicts with other writers.
+    /// Conflicts with other writers, per 1000 transactions.
     pub conflicts: u32,
-    /// Failed attempts to connect again.
+    /// Failed attempts to connect again, per 1000 attempts.
     pub refused_connections: u32,
 }
 
-/// Connection to a [`FakeDatabase`]. Its transactions are not isolated: tests run them in turn.
+/// Connection to a simulated database, [`FakeDatabase`]. Its transactions are not isolated: tests
+/// run them in turn.
 #[derive(Debug)]
 pub struct FakeConnection<F: SharedLeaseFamily> {
     database: Arc<FakeDatabase<F>>,
@@ -92,7 +94,7 @@ pub struct FakeConnection<F: SharedLeaseFamily> {
     flush: Option<Arc<dyn Flush>>,
 }
 
-/// Flush that does nothing, or fails.
+/// Flush of a [`FakeConnection`] that does nothing, or fails.
 #[derive(Debug)]
 pub struct FakeFlush {
     failing: u32,
@@ -128,12 +130,13 @@ impl<F: SharedLeaseFamily> FakeConnection<F> {
         Self { database, faults, random, changes, is_connected, has_ended, flush: None }
     }
 
-    /// Ends the session, as a database does after a long idle time: the next transaction is lost.
+    /// Ends the database session, as a database does after a long idle time: the next transaction
+    /// is lost.
     pub const fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// Returns the connection with commits that are flushed by `flush`.
+    /// Returns the connection with commits that `flush` makes safe.
     #[must_use]
     pub fn flushed_by(self, flush: Arc<dyn Flush>) -> Self {
         Self { flush: Some(flush), ..self }

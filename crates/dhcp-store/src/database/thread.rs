@@ -1,5 +1,6 @@
-//! Thread that runs rounds when shards request them, and connects again after a lost connection.
-//! With a database that can be flushed next to the rounds, a second thread flushes.
+//! Thread that runs rounds over a lease database when shards request them, and connects to the
+//! database again after a lost connection. With a database that can be flushed next to the rounds,
+//! a second thread flushes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,25 +20,27 @@ use super::refusals::Refusals;
 use crate::log::{Clock, ShardLog, SharedLogState, ThreadWakeup};
 use crate::store::DatabaseStore;
 
-/// Reaction of the store to a lost connection (Kea's `max-reconnect-tries`, `reconnect-wait-time`).
+/// Reaction of the store to a lost database connection (Kea's `max-reconnect-tries`,
+/// `reconnect-wait-time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnLoss {
-    /// Attempts to connect again before the store gives up; `u32::MAX` for no limit.
+    /// Maximum number of attempts to connect again before the store gives up; `u32::MAX` for no
+    /// limit.
     pub tries_max: u32,
-    /// Time between attempts, milliseconds.
+    /// Time between attempts to connect again, in milliseconds.
     pub wait_ms: u32,
 }
 
-/// Options of the thread.
+/// Options of the database thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseThreadOptions {
-    /// Reaction to a lost connection.
+    /// Reaction to a lost database connection.
     pub on_loss: OnLoss,
-    /// True if other servers write to the database too.
+    /// True if other servers write to the database as well.
     pub is_shared: bool,
 }
 
-/// Running thread. It stops when the value is dropped.
+/// Running database thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct DatabaseThread<F: SharedLeaseFamily> {
     state: Arc<DatabaseThreadState>,
@@ -61,18 +64,19 @@ struct DatabaseThreadState {
     flusher: Flusher,
 }
 
-/// Messages for the operator.
+/// Messages of the database thread for the operator, kept until the server takes them.
 #[derive(Debug, Default)]
 struct OperatorMessages {
     problems: Vec<String>,
     failure: Option<DatabaseError>,
 }
 
-/// Problems that are kept until they are taken.
+/// Maximum number of messages that are kept until the server takes them.
 const PROBLEMS_MAX: usize = 64;
 
 impl<F: SharedLeaseFamily> DatabaseThread<F> {
-    /// Starts the thread over a connected `database` for `shards`, whose leases are in `table`.
+    /// Starts the database thread over a connected `database` for `shards`, whose leases are in
+    /// `table`.
     ///
     /// # Errors
     ///
@@ -126,7 +130,7 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         Ok(started)
     }
 
-    /// Returns the store of shard number `shard`.
+    /// Returns the lease store of shard number `shard`.
     #[must_use]
     pub fn store(&self, shard: usize) -> DatabaseStore<F> {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
@@ -146,38 +150,38 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         self.conflicts.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of transactions that wrote something.
+    /// Returns the number of database transactions that wrote something.
     #[must_use]
     pub fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of leases that were not written because the database has no room for
-    /// their contents.
+    /// Returns the number of leases that were not written to the database because it has no room
+    /// for their contents.
     #[must_use]
     pub fn rejections(&self) -> u64 {
         self.rejections.load(Ordering::Relaxed)
     }
 
-    /// Returns the error after which the store gave up.
+    /// Returns the database error after which the store gave up.
     #[must_use]
     pub fn failure(&self) -> Option<DatabaseError> {
         self.state.messages().failure.clone()
     }
 
-    /// Returns true if there is no connection at present.
+    /// Returns true if the store has no database connection at present.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         self.state.is_disconnected.load(Ordering::Relaxed)
     }
 
-    /// Takes the messages for the operator since the last call.
+    /// Takes the database thread's messages for the operator since the last call.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.state.messages().problems)
     }
 
-    /// Writes all submitted rows and ends the thread. Shards must have ended.
+    /// Writes all submitted rows to the database and ends the thread. Shards must have ended.
     ///
     /// # Errors
     ///
@@ -294,7 +298,7 @@ impl DatabaseThreadState {
         }
     }
 
-    /// Tries once to connect; returns false if that failed.
+    /// Tries once to connect to the database; returns false if that failed.
     fn reconnect<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
@@ -323,7 +327,7 @@ impl DatabaseThreadState {
         }
     }
 
-    /// Parks until a shard wakes the thread or it is time to connect again.
+    /// Parks the thread until a shard wakes it or it is time to connect to the database again.
     fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
         if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.wakeup.is_pending()) {
             return;
@@ -338,7 +342,7 @@ impl DatabaseThreadState {
     }
 }
 
-/// Lost connection, with its attempts to connect again.
+/// Lost database connection, with its attempts to connect again.
 struct Retry {
     remaining_tries: u32,
     at_ns: u64,

@@ -1,20 +1,21 @@
-//! Rule for writing: an address is given only if no other client has it in the database.
+//! Rule for writing leases to a shared database: an address is given only if no other client has it
+//! in the database.
 
 use dhcp_lease::LeaseState;
 
 use super::family::SharedLeaseFamily;
 use super::operation::{LeaseRequestKind, Write};
 
-/// Decision on a request.
+/// Decision of a round about one request to write a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteDecision {
-    /// Insert: the database has no lease of the address.
+    /// Insert the lease: the database has none of the address.
     Insert,
-    /// Replace the lease in the database.
+    /// Replace the lease in the database by that of the request.
     Update,
-    /// Delete the lease in the database.
+    /// Delete the lease of the address in the database.
     Delete,
-    /// Write nothing: the database already agrees.
+    /// Write nothing: the database already agrees with the request.
     Nothing,
     /// Keep the lease in the database: another server has heard the client later, and the table has
     /// to learn its lease. The reply to the client may leave as it is.
@@ -24,7 +25,8 @@ pub enum WriteDecision {
     Refuse,
 }
 
-/// Decides on `write` when the database has `stored`, at wall-clock second `now_s`.
+/// Decides on the request `write` when the database has the lease `stored`, at wall-clock second
+/// `now_s`.
 pub fn decide_write<F: SharedLeaseFamily>(
     write: &Write<F>,
     stored: Option<&F::Lease>,
@@ -87,7 +89,7 @@ fn is_current<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool
     is_mine(write, stored) && F::times(stored).cltt_s <= F::times(&write.lease).cltt_s
 }
 
-/// Returns true if the client has been heard again since and still has the lease.
+/// Returns true if the client of `stored` has been heard since the request and still has the lease.
 fn is_older<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease, now_s: u64) -> bool {
     F::times(&write.lease).cltt_s < F::times(stored).cltt_s && !is_over::<F>(stored, now_s)
 }

@@ -1,4 +1,4 @@
-//! Lookups of all shards, combined into one query, with the results for each shard.
+//! Lookups of all shards in a directory, combined into one query, with the results for each shard.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -9,10 +9,10 @@ use base::Now;
 use crate::database::DatabaseError;
 use crate::log::{ThreadWakeup, Wake, WriterWakeup};
 
-/// Directory that returns values for keys.
+/// Directory that returns the values of keys, such as a database of reservations.
 pub trait Directory<K, V>: Send {
-    /// Calls `visit` for each value of `keys`, with the position of the key and the value, most
-    /// important first.
+    /// Calls `visit` for each value of `keys` in the directory, with the position of the key and
+    /// the value, most important first.
     ///
     /// # Errors
     ///
@@ -25,28 +25,28 @@ pub trait Directory<K, V>: Send {
     ) -> Result<(), DatabaseError>;
 }
 
-/// Answer to one batch of a shard.
+/// Result of one batch of a shard's lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookupBatchResult<K, V> {
-    /// Number of the batch.
+    /// Number of the batch, as [`ShardLookups::request`] returned it.
     pub batch: u64,
-    /// All keys of the batch with their values, the keys in no particular order; `None` if the
-    /// directory failed.
+    /// Keys of the batch, in no particular order, each with its values; `None` if the directory
+    /// failed.
     pub results: Option<Vec<(K, Vec<V>)>>,
 }
 
-/// Result of a turn.
+/// Result of one turn of the lookup thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupTurnResult {
-    /// No shard had a request.
+    /// Turn without a request of any shard.
     Idle,
-    /// The turn looked up this many keys.
+    /// Number of keys that the turn looked up.
     Answered(usize),
-    /// The directory failed.
+    /// Error with which the directory failed.
     Failed(DatabaseError),
 }
 
-/// Requests of one shard, and the answers to it.
+/// Lookup requests of one shard, and their results.
 struct ShardRequests<K, V> {
     requests: Vec<(u64, Vec<K>)>,
     answers: VecDeque<LookupBatchResult<K, V>>,
@@ -59,7 +59,7 @@ impl<K, V> Default for ShardRequests<K, V> {
     }
 }
 
-/// Lookups that shards and the looking-up thread share. See the module.
+/// Lookups that the shards and the lookup thread share; see the module `hosts`.
 pub struct Lookups<K, V> {
     shard_queues: Vec<Mutex<ShardRequests<K, V>>>,
     wake: Wake,
@@ -73,8 +73,8 @@ impl<K, V> fmt::Debug for Lookups<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
-    /// Creates the lookups for `shards` shards; `wake` is called with the number of a shard that
-    /// has an answer.
+    /// Creates the lookups for `shards` shards; the lookups call `wake` with the number of a shard
+    /// that has a result.
     pub fn new(shards: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let boxes = (0..shards).map(|_| Mutex::default()).collect();
         Arc::new(Self {
@@ -84,7 +84,8 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
         })
     }
 
-    /// Looks up the keys of all shards in `directory`, each key once, and answers the shards.
+    /// Looks up the keys of all shards in `directory`, each key once, and passes the results to the
+    /// shards.
     pub fn look_up_all(&self, now: Now, directory: &mut dyn Directory<K, V>) -> LookupTurnResult {
         let requests_by_shard: Vec<_> =
             self.shard_queues.iter().map(|one| std::mem::take(&mut lock(one).requests)).collect();
@@ -120,7 +121,7 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
     }
 }
 
-/// Shard's end of the lookups.
+/// Shard's end of the lookups: sends requests and takes results.
 #[derive(Debug)]
 pub struct ShardLookups<K, V> {
     lookups: Arc<Lookups<K, V>>,
@@ -128,7 +129,7 @@ pub struct ShardLookups<K, V> {
 }
 
 impl<K, V> ShardLookups<K, V> {
-    /// Creates the end of shard number `shard`.
+    /// Creates the lookups' end for shard number `shard`.
     ///
     /// # Panics
     ///
@@ -139,8 +140,8 @@ impl<K, V> ShardLookups<K, V> {
         Self { lookups, shard }
     }
 
-    /// Requests `keys`, and returns the number of the batch, one more than that of the previous
-    /// one.
+    /// Requests a lookup of `keys`, and returns the number of the batch, one more than that of the
+    /// previous one.
     pub fn request(&mut self, keys: Vec<K>) -> u64 {
         let mut queue = lock(&self.lookups.shard_queues[self.shard]);
         queue.last_batch += 1;
@@ -151,7 +152,7 @@ impl<K, V> ShardLookups<K, V> {
         batch
     }
 
-    /// Takes the next answer, if there is one.
+    /// Takes the result of the shard's next batch; `None` if no result is ready.
     pub fn take_result(&mut self) -> Option<LookupBatchResult<K, V>> {
         lock(&self.lookups.shard_queues[self.shard]).answers.pop_front()
     }

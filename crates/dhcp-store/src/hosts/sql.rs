@@ -9,14 +9,15 @@ use crate::memfile::RowFault;
 use crate::sql::row::RowLayout;
 use crate::sql::{Database, HostFamily, HostQuery, HostTableRow, SharedLeases, SqlSettings};
 
-/// Policy for one of the databases.
+/// Connection policy for one database of reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostsPolicy {
-    /// Time between attempts to connect again, milliseconds (`reconnect-wait-time`).
+    /// Time between attempts to connect to the database again, in milliseconds
+    /// (`reconnect-wait-time`).
     pub wait_ms: u32,
 }
 
-/// Databases with reservations of one family, in their order.
+/// Databases with reservations of one family, in the order in which they are queried.
 #[derive(Debug)]
 pub struct SqlHosts {
     family: HostFamily,
@@ -52,7 +53,7 @@ impl HostsDatabase {
         Ok(self.open.as_mut().expect("opened above"))
     }
 
-    /// Runs `body` on the connection, and drops the connection if it is lost.
+    /// Runs `body` on the database connection, and drops the connection if it is lost.
     fn with<T>(
         &mut self,
         now: Now,
@@ -69,7 +70,7 @@ impl HostsDatabase {
 }
 
 impl SqlHosts {
-    /// Creates the directory of the hosts of `family` in these databases, without a connection.
+    /// Creates the directory of the hosts of `family` in `databases`, without connecting to them.
     #[must_use]
     pub fn new(family: HostFamily, databases: Vec<(SqlSettings, HostsPolicy)>) -> Self {
         let one =
@@ -77,7 +78,7 @@ impl SqlHosts {
         Self { family, databases: databases.into_iter().map(one).collect() }
     }
 
-    /// Connects to all databases.
+    /// Connects to all databases of reservations.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Thread that looks keys up.
+//! Thread that looks up the shards' keys in a directory.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::lookups::{Directory, LookupTurnResult, Lookups};
 use crate::log::Clock;
 
-/// Running thread. It stops when the value is dropped.
+/// Running lookup thread. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct LookupThread {
     state: Arc<LookupThreadState>,
@@ -18,7 +18,7 @@ pub struct LookupThread {
 #[derive(Debug, Default)]
 struct LookupThreadState {
     stops: AtomicBool,
-    /// Last problem, until the operator has read it.
+    /// Last problem of the lookups, until the server has taken its message.
     problem: Mutex<LookupProblem>,
 }
 
@@ -60,8 +60,8 @@ impl LookupThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// Takes the message for the operator since the last call: lookups have begun to fail, or work
-    /// again.
+    /// Takes the lookup thread's message for the operator since the last call: lookups have begun
+    /// to fail, or work again.
     #[must_use]
     pub fn take_problem(&self) -> Option<String> {
         self.state.problem().problem.take()

@@ -1,4 +1,4 @@
-//! Rounds of the lease file, without a thread and without a clock.
+//! Rounds of the lease file's log, without a thread and without a clock: [`LogCore`].
 
 use std::fmt;
 use std::path::Path;
@@ -14,16 +14,17 @@ use crate::memfile::{
 };
 use crate::storage::LogFile;
 
-/// Options of rounds.
+/// Options of the rounds that write the lease file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreOptions {
-    /// Durability at which a row is settled.
+    /// Durability at which a lease row is settled.
     pub durability: RowDurability,
-    /// Seconds between rotations, each followed by a cleanup; 0 = never (Kea's `lfc-interval`).
+    /// Time between rotations of the lease file, each followed by a cleanup, in seconds; 0 = never
+    /// (Kea's `lfc-interval`).
     pub lfc_interval_s: u32,
 }
 
-/// Failure that ended the writing.
+/// Failure that ended the writing of the lease file, as text.
 #[derive(Debug)]
 pub struct LogFailure(Arc<str>);
 
@@ -33,49 +34,53 @@ impl fmt::Display for LogFailure {
     }
 }
 
-/// Sole owner of the lease file.
+/// Sole owner of the lease file: takes the rows of all shards and writes them in rounds.
 #[derive(Debug)]
 pub struct LogCore {
     shards: Arc<SharedLogState>,
     memfile: Memfile,
     options: CoreOptions,
-    /// Rows of the current round; the buffer is kept to reuse its memory.
+    /// Lease rows of the current round; the buffer is kept to reuse its memory.
     batch: Vec<u8>,
-    /// Number of the next round.
+    /// Number of the next round of the log.
     round: u64,
-    /// Length of the file when it was last flushed, or last written if that is enough, bytes.
+    /// Length of the lease file when it was last flushed, or last written if that is enough for its
+    /// durability, in bytes.
     settled_end: u64,
-    /// Time at which the first unflushed byte was written, monotonic nanoseconds.
+    /// Time at which the first unflushed byte of the lease file was written, in monotonic
+    /// nanoseconds.
     unflushed_since_ns: Option<u64>,
     rotate_at_ns: Option<u64>,
     is_cleaning: bool,
     failure: Option<Arc<str>>,
     skipped_rotation: Option<FileOperationError>,
-    /// Time of the next check of the files, monotonic nanoseconds.
+    /// Time of the next check of the lease files, in monotonic nanoseconds.
     watch_at_ns: u64,
     disturbance: Option<Disturbance>,
-    /// Time from which the size of the live file may cause a rotation, monotonic nanoseconds.
+    /// Time from which the size of the live lease file may cause a rotation, in monotonic
+    /// nanoseconds.
     size_from_ns: u64,
-    /// Bytes in the live file, for reports.
+    /// Size of the live lease file in bytes, for reports.
     size: Arc<AtomicU64>,
 }
 
-/// Least size of a live file that is rotated because of its size, bytes.
+/// Minimum size of a live lease file that is rotated because of its size, in bytes.
 const GROWN_MIN: u64 = 4 << 20;
-/// Size of the live file at which it is rotated, as a multiple of the size of the last cleanup's
-/// result.
+/// Size of the live lease file at which it is rotated, as a multiple of the size of the last
+/// cleanup's result.
 const GROWN_TIMES: u64 = 4;
-/// Least time between two rotations because of the size, nanoseconds.
+/// Minimum time between two rotations of the lease file because of its size, in nanoseconds.
 const SIZE_INTERVAL_NS: u64 = 10 * NS_PER_S;
 
-/// Time between two checks of the lease files.
+/// Time between two checks of the lease files, in nanoseconds.
 const WATCH_INTERVAL_NS: u64 = NS_PER_S;
 
-/// Capacity up to which buffers for rows are kept; larger ones are freed, bytes.
+/// Maximum capacity in bytes of a buffer for rows that is kept between rounds; larger ones are
+/// freed.
 const BATCH_KEPT: usize = 4 << 20;
 
 impl LogCore {
-    /// Creates the core for rounds over `memfile` for `shards`.
+    /// Creates the core for rounds that write the rows of `shards` to `memfile`.
     #[must_use]
     pub fn new(
         shards: Arc<SharedLogState>,
@@ -113,14 +118,15 @@ impl LogCore {
         self.rotate_at_ns = (interval > 0).then(|| now.mono_ns + interval);
     }
 
-    /// Writes the rows that the shards have logged, flushes them if the durability requires it, and
-    /// publishes them. Does nothing after a failure.
+    /// Runs a round: writes the rows that the shards have logged to the lease file, flushes the
+    /// file if the durability requires it, and publishes the round's epoch. Does nothing after a
+    /// failure.
     pub fn round(&mut self, now: Now) {
         self.round_by(now, None);
     }
 
-    /// Runs a round on a shard's thread; returns true if the log thread must be woken: for a
-    /// failure, or for rows that have to be flushed in time.
+    /// Runs a round of the log on a shard's thread; returns true if the log thread must be woken:
+    /// for a failure, or for rows that have to be flushed in time.
     pub(super) fn round_by(&mut self, now: Now, shard: Option<usize>) -> bool {
         if self.failure.is_some() {
             return false;
@@ -161,7 +167,7 @@ impl LogCore {
         self.disturbance.is_some() || (by_time && was_flushed && self.unflushed_since_ns.is_some())
     }
 
-    /// Marks the log as failed.
+    /// Marks the log as failed with the failed operation, and wakes all shards.
     fn fail(&mut self, failed: &FileOperationError) {
         // A loader of the file need not find rows that were never acknowledged.
         self.memfile.cut_back(self.settled_end);
@@ -169,20 +175,20 @@ impl LogCore {
         self.shards.fail();
     }
 
-    /// Returns the failure that ended the writing.
+    /// Returns the failure that ended the writing of the lease file.
     #[must_use]
     pub fn failure(&self) -> Option<LogFailure> {
         self.failure.clone().map(LogFailure)
     }
 
-    /// Takes the reason why the last due rotation did not happen.
+    /// Takes the reason why the last due rotation of the lease file did not happen.
     pub const fn take_skipped_rotation(&mut self) -> Option<FileOperationError> {
         self.skipped_rotation.take()
     }
 
     /// Checks the lease files when that is due, and returns the change that another program has
-    /// made to them since, or that a rotation has met. Only [`LogCore::restart`] makes the files
-    /// whole again. If the check fails, the log fails.
+    /// made to the files since, or that a rotation has met. Only [`LogCore::restart`] makes the
+    /// files whole again. If the check fails, the log fails.
     pub fn watch_due(&mut self, now: Now) -> Option<Disturbance> {
         if self.failure.is_some() {
             return None;
@@ -203,7 +209,7 @@ impl LogCore {
         self.disturbance.take()
     }
 
-    /// Returns the time of the next check of the lease files, monotonic nanoseconds.
+    /// Returns the time of the next check of the lease files, in monotonic nanoseconds.
     #[must_use]
     pub const fn next_watch_ns(&self) -> Option<u64> {
         match (&self.failure, &self.disturbance) {
@@ -213,7 +219,7 @@ impl LogCore {
         }
     }
 
-    /// Returns the check of the files that is due, to be done without the core; if it finds
+    /// Returns the check of the lease files that is due, to be done without the core; if it finds
     /// nothing, call [`LogCore::record_check`], otherwise [`LogCore::watch_due`] returns the
     /// disturbance.
     pub(super) fn due_check(&self, now: Now) -> Option<LeaseFileCheck> {
@@ -222,35 +228,38 @@ impl LogCore {
             .then(|| self.memfile.file_check(self.is_cleaning))
     }
 
-    /// Records that a check has found nothing.
+    /// Records that a check of the lease files has found nothing, and sets the time of the next
+    /// one.
     pub(super) const fn record_check(&mut self, now: Now) {
         self.watch_at_ns = now.mono_ns + WATCH_INTERVAL_NS;
     }
 
-    /// Takes the disturbance that a rotation or a write has met, without a check.
+    /// Takes the disturbance of the lease files that a rotation or a write has met, without a
+    /// check.
     pub(super) const fn take_disturbance(&mut self) -> Option<Disturbance> {
         self.disturbance.take()
     }
 
-    /// Has the next check of the files report that they must be written anew, because times in the
-    /// table have changed.
+    /// Makes the next check of the lease files report that they must be written anew, because times
+    /// in the lease table have changed.
     pub fn request_rewrite(&mut self) {
         self.disturbance.get_or_insert(Disturbance::Moved);
     }
 
-    /// Stops writing for `reason`, as after a failed write.
+    /// Stops writing the lease file for `reason`, as after a failed write.
     pub fn give_up(&mut self, reason: &str) {
         self.failure.get_or_insert_with(|| reason.into());
         self.shards.fail();
     }
 
-    /// Returns the path of the live file.
+    /// Returns the path of the live lease file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.memfile.path()
     }
 
-    /// Returns the time at which a flush or a rotation is due, monotonic nanoseconds.
+    /// Returns the time at which a flush or a rotation of the lease file is due, in monotonic
+    /// nanoseconds.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         if self.failure.is_some() {
@@ -266,8 +275,8 @@ impl LogCore {
         flush.into_iter().chain(rotate).min()
     }
 
-    /// Returns the file if a flush by time is due. The caller flushes it, without a lock on the
-    /// core if it likes, and then calls [`LogCore::flushed`].
+    /// Returns the lease file if a flush by time is due. The caller flushes it, without a lock on
+    /// the core if it likes, and then calls [`LogCore::flushed`].
     pub fn flush_due(&mut self, now: Now) -> Option<Arc<dyn LogFile>> {
         let RowDurability::Interval(ms) = self.options.durability else { return None };
         let since = self.unflushed_since_ns?;
@@ -279,7 +288,7 @@ impl LogCore {
         Some(self.memfile.file())
     }
 
-    /// Records the result of a flush by time.
+    /// Records the result of a flush by time; an error makes the log fail.
     pub fn flushed(&mut self, result: std::io::Result<()>) {
         if let Err(error) = result
             && self.failure.is_none()
@@ -292,7 +301,7 @@ impl LogCore {
         }
     }
 
-    /// Flushes all written rows at any durability: before a clean end.
+    /// Flushes all written rows of the lease file at any durability: before a clean end.
     pub fn flush(&mut self) {
         if self.failure.is_some() || self.unflushed_since_ns.take().is_none() {
             return;
@@ -302,8 +311,8 @@ impl LogCore {
         }
     }
 
-    /// Rotates the file if that is due, and returns the cleanup; the caller runs it without the
-    /// core and then calls [`LogCore::cleaned`].
+    /// Rotates the lease file if that is due, and returns the cleanup; the caller runs it without
+    /// the core and then calls [`LogCore::cleaned`].
     pub fn rotate_due(&mut self, now: Now) -> Option<Cleanup> {
         let is_due = self.rotate_at_ns.is_some_and(|at| now.mono_ns >= at);
         let is_grown = now.mono_ns >= self.size_from_ns && self.is_grown();
@@ -314,8 +323,8 @@ impl LogCore {
         self.rotate(now)
     }
 
-    /// Returns true if the live file has grown so far beyond the table that it is cleaned up early.
-    /// Returns false if cleanups are off, or after a cleanup that was not done.
+    /// Returns true if the live lease file has grown so far beyond the table that it is cleaned up
+    /// early. Returns false if cleanups are off, or after a cleanup that was not done.
     fn is_grown(&self) -> bool {
         let cleaned_len = self.memfile.previous_len();
         self.options.lfc_interval_s > 0
@@ -323,18 +332,18 @@ impl LogCore {
             && self.memfile.end() >= GROWN_MIN.max(cleaned_len.saturating_mul(GROWN_TIMES))
     }
 
-    /// Returns the counter of bytes written to the live file.
+    /// Returns the counter of bytes written to the live lease file.
     #[must_use]
     pub fn size(&self) -> Arc<AtomicU64> {
         self.size.clone()
     }
 
-    /// Has the next call of [`LogCore::rotate_due`] rotate the file.
+    /// Makes the next call of [`LogCore::rotate_due`] rotate the lease file.
     pub const fn request_rotation(&mut self) {
         self.rotate_at_ns = Some(0);
     }
 
-    /// Rotates now, between rounds, as [`LogCore::rotate_due`] does.
+    /// Rotates the lease file now, between rounds, as [`LogCore::rotate_due`] does.
     pub fn rotate(&mut self, now: Now) -> Option<Cleanup> {
         if self.is_cleaning || self.failure.is_some() {
             return None;
@@ -376,8 +385,8 @@ impl LogCore {
         self.write_and_publish(now, epoch, None);
     }
 
-    /// Records that the cleanup has ended, and if it was done. One that was not done runs again
-    /// with the next rotation.
+    /// Records that the cleanup of the lease files has ended, and if it was done. One that was not
+    /// done runs again with the next rotation.
     pub fn cleaned(&mut self, is_done: bool) {
         self.is_cleaning = false;
         // Files that a cleanup has changed without finishing are written anew.
@@ -389,15 +398,15 @@ impl LogCore {
         }
     }
 
-    /// Returns true if a cleanup runs.
+    /// Returns true if a cleanup of the lease files runs.
     #[must_use]
     pub const fn is_cleaning(&self) -> bool {
         self.is_cleaning
     }
 
-    /// Continues after a failure: writes a snapshot of the whole table into new files, and settles
-    /// all rows that were logged before. No cleanup may run. The snapshot must contain every change
-    /// whose row was logged.
+    /// Continues after a failure of the log: writes a snapshot of the whole table into new files,
+    /// and settles all rows that were logged before. No cleanup may run. The snapshot must contain
+    /// every change whose row was logged.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Group commit: the rows of all shards are written at once, flushed at once, then published.
+//! Group commit of lease rows: the rows of all shards are written at once, flushed at once, then
+//! published.
 //!
 //! Each shard appends rows to a buffer of its own ([`ShardLog`]) that has the number of the round
 //! it is open for; that number is the *epoch* of the rows. A round ([`LogCore::round`]) takes all
@@ -28,16 +29,16 @@ pub(crate) use thread_wakeup::ThreadWakeup;
 pub use shard::{RowBuffer, ShardLog, SharedLogState, Wake};
 pub use thread::{Clock, LogFailureReaction, LogThread, LogThreadOptions, SnapshotSource};
 
-/// Condition under which a row is settled.
+/// Condition under which a lease row is settled, so that the replies that depend on it may leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowDurability {
-    /// Settled when written to the operating system: rows survive a crash of the process, as with
-    /// Kea.
+    /// Settled when written to the operating system: lease rows survive a crash of the process, as
+    /// with Kea.
     None,
     /// Settled when written; flushed at least this often, in milliseconds: a crash of the machine
-    /// loses that much at most.
+    /// loses the rows of that time at most.
     Interval(u32),
-    /// Settled when flushed: rows survive a crash of the machine.
+    /// Settled when flushed: lease rows survive a crash of the machine.
     #[default]
     Always,
 }

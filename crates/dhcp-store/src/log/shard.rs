@@ -1,4 +1,5 @@
-//! State that the shards and the writer share: row buffers, and the epochs that are settled.
+//! State that the shards and the writer of leases share: row buffers, and the epochs that are
+//! settled.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,40 +8,41 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::core::LogCore;
 use crate::memfile::Columns;
 
-/// Most parts that the rows of one round have; each part has an epoch of its own.
+/// Maximum number of parts of one round's rows; each part has an epoch of its own.
 pub(crate) const PARTS_MAX: usize = 8;
-/// Number of changes that no part ever reaches.
+/// Number of changes that no part of a round ever reaches.
 pub(crate) const UNPARTED: u32 = u32::MAX;
 
-/// Rows that one shard has logged since the writer last took them.
+/// Lease rows that one shard has logged since the writer last took its rows.
 #[derive(Debug)]
 pub struct RowBuffer {
-    /// Rows, as text.
+    /// Lease rows of the shard, as text.
     pub rows: Vec<u8>,
     epoch: u64,
     columns: Columns,
-    /// End of the rows of each full part, as an offset in `rows`.
+    /// End of the rows of each full part, as an offset in `rows` in bytes.
     ends: Vec<usize>,
-    /// Number of changes in the open part.
+    /// Number of changes in the open part of the shard's rows.
     changes: u32,
     changes_max: u32,
 }
 
 impl RowBuffer {
-    /// Returns the epoch of rows that are appended now.
+    /// Returns the epoch of the rows that are appended now.
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Returns the columns that rows must have.
+    /// Returns the lease file columns that appended rows must have.
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
     }
 
-    /// Ends a change, so that the next one may belong to the next part. Each part has room for
-    /// twice the changes of the one before, so that many waiting changes do not make many parts.
+    /// Ends a change of leases, so that the next one may belong to the next part. Each part has
+    /// room for twice the changes of the one before, so that many waiting changes do not make many
+    /// parts.
     pub(crate) fn end_change(&mut self) {
         self.changes += 1;
         if self.changes >= self.changes_max && self.ends.len() + 1 < PARTS_MAX {
@@ -58,7 +60,7 @@ impl RowBuffer {
     }
 }
 
-/// Buffer and awaited epoch of one shard, on cache lines of their own.
+/// Row buffer and awaited epoch of one shard, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct ShardBuffer {
@@ -68,10 +70,11 @@ struct ShardBuffer {
     awaited: AtomicU64,
 }
 
-/// Callback with the number of a shard when an epoch that it awaits has settled, or never will.
+/// Callback with the number of a shard, called when an epoch that the shard awaits has settled, or
+/// never will.
 pub type Wake = Box<dyn Fn(usize) + Send + Sync>;
 
-/// State that all shards and the writer share.
+/// State that all shards and the writer of leases share: row buffers and settled epochs.
 pub struct SharedLogState {
     buffers: Box<[ShardBuffer]>,
     settled: AtomicU64,
@@ -90,7 +93,8 @@ impl fmt::Debug for SharedLogState {
 }
 
 impl SharedLogState {
-    /// Creates the state of `count` shards. `wake` must not block and must not call back.
+    /// Creates the shared state of the log for `count` shards. `wake` must not block and must not
+    /// call back.
     #[must_use]
     pub fn new(count: usize, wake: impl Fn(usize) + Send + Sync + 'static) -> Arc<Self> {
         let empty_buffer = || ShardBuffer {
@@ -112,7 +116,7 @@ impl SharedLogState {
         })
     }
 
-    /// Returns the number of shards.
+    /// Returns the number of shards that share the log.
     #[must_use]
     pub fn count(&self) -> usize {
         self.buffers.len()
@@ -124,7 +128,7 @@ impl SharedLogState {
         self.settled.load(Ordering::SeqCst)
     }
 
-    /// Returns true if rows can no longer be written.
+    /// Returns true if the writer can no longer write rows.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::SeqCst)
@@ -134,8 +138,8 @@ impl SharedLogState {
         self.buffers[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all rows, which have no parts, to `batch`, which is empty, and opens the buffers for
-    /// `next_epoch`.
+    /// Moves the rows of all shards, which have no parts, to `batch`, which is empty, and opens the
+    /// buffers for `next_epoch`.
     pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
         for shard in 0..self.buffers.len() {
             let mut buffer = self.buffer(shard);
@@ -149,8 +153,8 @@ impl SharedLogState {
         }
     }
 
-    /// Moves all rows to `parts`, which are empty, and opens the buffers for `next_epoch`, the
-    /// first part with room for `changes_max` changes of each shard.
+    /// Moves the rows of all shards to `parts`, which are empty, and opens the buffers for
+    /// `next_epoch`, the first part with room for `changes_max` changes of each shard.
     pub(crate) fn take_parts(
         &self,
         parts: &mut [Vec<u8>; PARTS_MAX],
@@ -189,7 +193,7 @@ impl SharedLogState {
         (0..self.buffers.len()).for_each(|shard| (self.wake)(shard));
     }
 
-    /// Withdraws the failure: `epoch` is settled by other means.
+    /// Withdraws the failure of the writer: `epoch` is settled by other means.
     pub(crate) fn recover(&self, epoch: u64) {
         self.settled.store(epoch, Ordering::SeqCst);
         self.has_failed.store(false, Ordering::SeqCst);
@@ -197,31 +201,32 @@ impl SharedLogState {
     }
 }
 
-/// Wake-up of the thread that writes.
+/// Wake-up of the thread that writes the shards' rows.
 pub(crate) trait WriterWakeup: Send + Sync + fmt::Debug {
-    /// Has the writer do a round soon.
+    /// Wakes the writer, which then does a round soon.
     fn wake(&self);
 }
 
-/// Part of the log of one shard.
+/// Shard's part of the log: its row buffer and its waiting for epochs.
 #[derive(Debug)]
 pub struct ShardLog {
     pub(super) shards: Arc<SharedLogState>,
     pub(super) shard: usize,
-    /// Wake-up of the thread that does the rounds; `None` if the owner of this value does them.
+    /// Wake-up of the thread that does the log's rounds; `None` if the owner of this value does the
+    /// rounds.
     pub(super) writer_wakeup: Option<Arc<dyn WriterWakeup>>,
-    /// Core, if this shard may do rounds itself.
+    /// Core of the log, if this shard may do rounds itself.
     pub(super) core: Option<Arc<Mutex<LogCore>>>,
 }
 
 impl ShardLog {
-    /// Creates the part of shard number `shard`, whose caller does the rounds elsewhere.
+    /// Creates the log's part of shard number `shard`, whose caller does the rounds elsewhere.
     #[must_use]
     pub const fn new(shards: Arc<SharedLogState>, shard: usize) -> Self {
         Self { shards, shard, writer_wakeup: None, core: None }
     }
 
-    /// Creates the part of shard number `shard`, with the wake-up of the thread that does the
+    /// Creates the log's part of shard number `shard`, with the wake-up of the thread that does the
     /// rounds.
     pub(crate) const fn with_writer_wakeup(
         shards: Arc<SharedLogState>,
@@ -231,8 +236,8 @@ impl ShardLog {
         Self { shards, shard, writer_wakeup: Some(writer_wakeup), core: None }
     }
 
-    /// Returns the buffer to append rows to. No round takes it while the caller holds it: hold it
-    /// for one commit.
+    /// Returns the shard's buffer to append rows to. No round takes it while the caller holds it:
+    /// hold it for one commit.
     pub fn buffer(&self) -> MutexGuard<'_, RowBuffer> {
         self.shards.buffer(self.shard)
     }
@@ -246,8 +251,8 @@ impl ShardLog {
         }
     }
 
-    /// Hands the rows logged so far to the writer. Rows that this settles at once are published on
-    /// return, and the shard is not woken for them.
+    /// Hands the rows that the shard has logged so far to the writer. Rows that this settles at
+    /// once are published on return, and the shard is not woken for them.
     pub fn submit(&self, now: base::Now) {
         if self.buffer().rows.is_empty() {
             return;
@@ -272,7 +277,7 @@ impl ShardLog {
         self.shards.settled()
     }
 
-    /// Returns true if rows can no longer be written.
+    /// Returns true if the writer can no longer write rows.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.shards.has_failed()

@@ -1,5 +1,5 @@
-//! Thread that does rounds when shards request them, flushes and rotates by time, and starts
-//! another thread for the cleanup.
+//! Thread that writes the lease file in rounds when shards request them, flushes and rotates it by
+//! time, and starts another thread for the cleanup.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,23 +15,25 @@ use super::thread_wakeup::ThreadWakeup;
 use super::{CoreOptions, LogCore, LogFailure, RowDurability, ShardLog, SharedLogState};
 use crate::memfile::{Cleanup, CleanupError, CleanupOutcome, Disturbance, Memfile};
 
-/// Source of the rows of the whole table, as text with the newest columns, one by one.
+/// Source of the rows of the whole lease table, as text with the newest columns; it passes them one
+/// by one to its argument.
 pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 
-/// Reaction of the log to a failure.
+/// Reaction of the log thread to a failure to write the lease file.
 #[derive(Default)]
 pub enum LogFailureReaction {
-    /// The log stays failed: there is no table to write a file from.
+    /// No reaction: the log stays failed, because there is no table to write a file from.
     #[default]
     Stop,
-    /// The log writes a snapshot into new files and continues. The snapshot also repairs files that
-    /// another program has changed.
+    /// Restart: the log writes a snapshot of the lease table into new files and continues. The
+    /// snapshot also repairs files that another program has changed.
     Restart {
-        /// Source of the snapshot.
+        /// Source of the snapshot of the lease table.
         snapshot: SnapshotSource,
-        /// Time between attempts, milliseconds.
+        /// Time between attempts to write new lease files, in milliseconds.
         retry_ms: u32,
-        /// Attempts after a failure; `None` for no limit (Kea's `serve-retry-continue`).
+        /// Maximum number of attempts after a failure; `None` for no limit (Kea's
+        /// `serve-retry-continue`).
         tries_max: Option<u32>,
     },
 }
@@ -47,15 +49,15 @@ impl fmt::Debug for LogFailureReaction {
     }
 }
 
-/// Reads the clocks that the shards' times come from, too.
+/// Source of the time, which reads the clocks that the shards' times come from.
 pub type Clock = Box<dyn Fn() -> Now + Send + Sync>;
 
-/// Options of the thread.
+/// Options of the log thread.
 #[derive(Debug, Default)]
 pub struct LogThreadOptions {
-    /// Options of rounds.
+    /// Options of the rounds that write the lease file.
     pub core: CoreOptions,
-    /// Reaction to a failure.
+    /// Reaction of the thread to a failure to write the lease file.
     pub on_fail: LogFailureReaction,
 }
 
@@ -73,17 +75,17 @@ struct LogThreadState {
     does_rounds_inline: bool,
     wakeup: Arc<ThreadWakeup>,
     stops: AtomicBool,
-    /// True if the log has failed and no attempt is left.
+    /// True if the log has failed and no attempt to continue is left.
     has_given_up: AtomicBool,
-    /// Messages for the operator; the server takes them from here.
+    /// Messages of the log for the operator, until the server takes them.
     problems: Mutex<Vec<String>>,
 }
 
-/// Problems that are kept until they are taken.
+/// Maximum number of messages that are kept until the server takes them.
 const PROBLEMS_MAX: usize = 64;
 
 impl LogThread {
-    /// Starts the thread over an opened `memfile` for `shards`.
+    /// Starts the log thread over an opened `memfile` for `shards`.
     ///
     /// # Errors
     ///
@@ -111,7 +113,7 @@ impl LogThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// Returns the part of shard number `shard`.
+    /// Returns the log's part of shard number `shard`.
     #[must_use]
     pub fn shard(&self, shard: usize) -> ShardLog {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
@@ -123,20 +125,20 @@ impl LogThread {
         }
     }
 
-    /// Returns the failure that ended the writing.
+    /// Returns the failure that ended the writing of the lease file.
     #[must_use]
     pub fn failure(&self) -> Option<LogFailure> {
         self.state.core().failure()
     }
 
-    /// Returns whether the log has failed for good: no attempt to write new files is left.
+    /// Returns true if the log has failed for good: no attempt to write new files is left.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.state.has_given_up.load(Ordering::SeqCst)
     }
 
-    /// Takes the messages for the operator since the last call: failures, cleanups that were not
-    /// done.
+    /// Takes the log's messages for the operator since the last call: failures, cleanups that were
+    /// not done.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
@@ -148,30 +150,32 @@ impl LogThread {
         self.state.core().is_cleaning()
     }
 
-    /// Has the thread do a round soon.
+    /// Wakes the log thread, which then does a round soon.
     pub fn wake(&self) {
         self.state.wakeup.wake();
     }
 
-    /// Has the lease files written anew from memory soon, because times in the table have changed.
+    /// Requests that the log thread soon writes the lease files anew from memory, because times in
+    /// the table have changed.
     pub fn request_rewrite(&self) {
         self.state.core().request_rewrite();
         self.state.wakeup.wake();
     }
 
-    /// Returns the counter of bytes in the live file.
+    /// Returns the counter of bytes in the live lease file.
     #[must_use]
     pub fn size(&self) -> Arc<AtomicU64> {
         self.state.core().size()
     }
 
-    /// Has the lease file cleaned up soon.
+    /// Requests that the log thread soon cleans the lease file up.
     pub fn request_cleanup(&self) {
         self.state.core().request_rotation();
         self.state.wakeup.wake();
     }
 
-    /// Writes and flushes all submitted rows, and ends the thread. Shards must have ended.
+    /// Writes and flushes all submitted lease rows, and ends the log thread. Shards must have
+    /// ended.
     ///
     /// # Errors
     ///
@@ -238,7 +242,7 @@ impl LogThreadState {
         self.finish_cleaner(cleaner);
     }
 
-    /// Parks until a shard wakes the thread or a task is due.
+    /// Parks the log thread until a shard wakes it or a task is due.
     fn sleep(&self, clock: &Clock, restart: &LogRestartState) {
         let core = self.core();
         let watch_ns = if restart.repairs() { core.next_watch_ns() } else { None };
@@ -265,7 +269,7 @@ impl LogThreadState {
         }
     }
 
-    /// Rotates the file when that is due, and finishes the cleanup.
+    /// Rotates the lease file when that is due, and finishes the cleanup.
     fn clean_by_time(&self, now: Now, cleaner: &mut Option<Cleaner>) {
         if cleaner.as_ref().is_some_and(Cleaner::has_ended) {
             self.finish_cleaner(cleaner.take());
@@ -296,7 +300,8 @@ impl LogThreadState {
         }
     }
 
-    /// Returns the change that another program has made to the files; checks them if `is_looking`.
+    /// Returns the change that another program has made to the lease files; checks the files if
+    /// `is_looking`.
     fn disturbance(&self, now: Now, is_looking: bool) -> Option<Disturbance> {
         if !is_looking {
             return self.core().take_disturbance();
@@ -313,8 +318,8 @@ impl LogThreadState {
         core.watch_due(now)
     }
 
-    /// Writes whole files from memory when another program has changed them, at any `on-fail`: no
-    /// acknowledged row is lost, so the log has not failed.
+    /// Writes whole lease files from memory when another program has changed them, at any
+    /// `on-fail`: no row whose lease a reply acknowledged is lost, so the log has not failed.
     fn repair_if_disturbed(
         &self,
         now: Now,
@@ -345,7 +350,7 @@ impl LogThreadState {
         }
     }
 
-    /// Tries to continue after a failure, as long as attempts are left.
+    /// Tries to continue after a failure of the log, as long as attempts are left.
     fn restart_if_failed(&self, now: Now, restart: &mut LogRestartState) {
         let mut core = self.core();
         let Some(failure) = core.failure() else { return };
@@ -380,7 +385,7 @@ impl LogThreadState {
     }
 }
 
-/// Report of a table that was written into new files.
+/// Message for the operator about a lease table that was written into new files.
 const WRITTEN_ANEW: &str = "lease file rewritten from memory";
 
 struct LogRestartState {
@@ -388,14 +393,16 @@ struct LogRestartState {
     is_reported: bool,
     /// True if the log must not write new files after a failure.
     is_final: bool,
-    /// Number of attempts since the failure.
+    /// Number of attempts to continue since the failure.
     tries: u32,
-    /// Time of the next attempt; set from the first attempt until one succeeds.
+    /// Time of the next attempt to continue, in monotonic nanoseconds; set from the first attempt
+    /// until one succeeds.
     retry_at_ns: Option<u64>,
 }
 
 impl LogRestartState {
-    /// Returns true if there is a table to repair files from; otherwise the files are not checked.
+    /// Returns true if the log has a lease table to repair files from; otherwise the files are not
+    /// checked.
     const fn repairs(&self) -> bool {
         matches!(self.on_fail, LogFailureReaction::Restart { .. })
     }
@@ -403,7 +410,7 @@ impl LogRestartState {
 
 type CleanupResult = Result<CleanupOutcome, CleanupError>;
 
-/// Thread that runs a cleanup.
+/// Running thread that cleans the lease files up.
 struct Cleaner {
     thread: JoinHandle<()>,
     result: Arc<OnceLock<CleanupResult>>,

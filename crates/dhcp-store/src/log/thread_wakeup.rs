@@ -1,4 +1,4 @@
-//! Wake-up of a sleeping writer.
+//! Wake-up of a sleeping thread that writes leases.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread::Thread;
 
 use super::shard::WriterWakeup;
 
-/// Wake-up of the thread, at most once for each time that the thread checks it.
+/// Wake-up of a writer thread, at most once for each time that the thread checks it.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadWakeup {
     is_pending: AtomicBool,
@@ -14,7 +14,8 @@ pub(crate) struct ThreadWakeup {
 }
 
 impl ThreadWakeup {
-    /// Wakes the calling thread from now on. Its first check also sees earlier rings.
+    /// Makes the calling thread the one that is woken from now on. Its first check also sees
+    /// earlier wake-ups.
     pub(crate) fn register_thread(&self) {
         self.thread.get_or_init(std::thread::current);
     }

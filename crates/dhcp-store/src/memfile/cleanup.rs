@@ -1,4 +1,4 @@
-//! Cleanup: turns rotated files into one with a row for each lease.
+//! Cleanup of lease files: turns rotated files into one with a row for each lease.
 
 use std::fmt;
 use std::io;
@@ -13,34 +13,35 @@ use crate::memfile::file_operations::{FileOperationContext, prepare, rename};
 use crate::memfile::{FileOperationError, LeaseFiles};
 use crate::storage::Storage;
 
-/// Cleanup that may run next to the server: it touches rotated files only.
+/// Cleanup of lease files that may run next to the server: it touches rotated files only.
 #[derive(Clone, Debug)]
 pub struct Cleanup {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) files: LeaseFiles,
     pub(crate) format: RowFileFormat,
     pub(crate) max_row_errors: u32,
-    /// State of the files that it reads, as this program left them.
+    /// State of the files that the cleanup reads, as this program left them.
     pub(super) companions: Vec<Companion>,
 }
 
-/// Result of a cleanup.
+/// Result of a cleanup of lease files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanupOutcome {
-    /// Report of the files that it read.
+    /// Report of the lease files that the cleanup read.
     pub report: LoadReport,
-    /// Number of leases that it wrote.
+    /// Number of leases that the cleanup wrote.
     pub leases: u64,
 }
 
-/// Reason why a cleanup gave up. The files load as before, and it may be tried again.
+/// Reason why a cleanup of lease files gave up. The files load as before, and the cleanup may be
+/// tried again.
 #[derive(Debug)]
 pub enum CleanupError {
-    /// Failed operation of the operating system.
+    /// Failed file operation of the operating system.
     Storage(FileOperationError),
-    /// File with more bad rows than allowed.
+    /// Lease file with more bad rows than allowed.
     TooManyBadRows(LoadReport),
-    /// File that does not begin like a lease file.
+    /// File whose first line is not a lease file's.
     NotALeaseFile(std::path::PathBuf),
 }
 
@@ -76,14 +77,15 @@ impl From<LeaseLoadError> for CleanupError {
 }
 
 impl Cleanup {
-    /// Returns the cleanup of `files` in a program of its own, like Kea's.
+    /// Returns the cleanup of `files` for a program that does nothing else, like Kea's `kea-lfc`.
     #[must_use]
     pub fn alone<F: LeaseFileFamily>(storage: Arc<dyn Storage>, files: LeaseFiles) -> Self {
         let format = RowFileFormat::for_family::<F>();
         Self { storage, files, format, max_row_errors: 0, companions: Vec::new() }
     }
 
-    /// Runs the cleanup. If the power fails at any point, the remaining files load the same leases.
+    /// Runs the cleanup of the lease files. If the power fails at any point, the remaining files
+    /// load the same leases.
     ///
     /// # Errors
     ///
@@ -114,7 +116,7 @@ impl Cleanup {
         Ok(cleaned)
     }
 
-    /// Writes the completed file from the rotated ones.
+    /// Writes the completed lease file from the rotated ones.
     fn complete(&self) -> Result<CleanupOutcome, CleanupError> {
         let mut sources: Vec<RowSource> = Vec::new();
         for path in [&self.files.previous, &self.files.rotated] {
@@ -135,8 +137,9 @@ impl Cleanup {
         Ok(CleanupOutcome { report, leases: leases.count() })
     }
 
-    /// Removes the files that the completed file replaces, and gives it its final name; the order
-    /// holds even after a power failure, since older rows loaded after it would undo it.
+    /// Removes the files that the completed file replaces, and gives the completed file its final
+    /// name; the order holds even after a power failure, since older rows loaded after it would
+    /// undo it.
     pub(crate) fn finish(&self) -> Result<(), FileOperationError> {
         let Self { storage, files, .. } = self;
         if storage.remove(&files.rotated).with_operation("remove", &files.rotated)? {
@@ -146,11 +149,11 @@ impl Cleanup {
     }
 }
 
-/// Lease file after its inspection.
+/// Lease file after its inspection, with its sound rows.
 pub(crate) struct InspectedLeaseFile {
-    /// Rows of the file; `None` if even its header is incomplete.
+    /// Rows of the lease file; `None` if even its header is incomplete.
     pub(crate) source: Option<RowSource>,
-    /// Number of bytes after the last complete row.
+    /// Number of bytes after the last complete row of the lease file.
     pub(crate) torn_octets: u64,
 }
 

@@ -1,40 +1,40 @@
-//! Columns of a lease file; newer versions of Kea have more of them.
+//! Columns of a lease file; newer versions of Kea have more columns.
 
 use super::format::RowFileFormat;
 
-/// Number of known columns in the rows of a file.
+/// Number of known columns in the rows of a lease file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Columns(u8);
 
-/// Parsed header.
+/// Parsed header of a lease file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseFileHeader {
-    /// Known columns of the file.
+    /// Known columns of the lease file.
     pub columns: Columns,
-    /// Number of further columns, of a Kea newer than this program.
+    /// Number of columns of the lease file that a Kea newer than this program has added.
     pub unknown: usize,
 }
 
 impl Columns {
-    /// Returns the columns of new files of this format.
+    /// Returns the columns of new lease files of this format.
     #[must_use]
     pub const fn newest(format: &RowFileFormat) -> Self {
         Self(format.names.len() as u8)
     }
 
-    /// Returns the columns of new files in Kea 2.2: all except the pool number.
+    /// Returns the columns of new lease files in Kea 2.2: all except the pool number.
     #[must_use]
     pub const fn without_newest(format: &RowFileFormat) -> Self {
         Self(format.names.len() as u8 - 1)
     }
 
-    /// Returns the number of columns.
+    /// Returns the number of known columns in the file's rows.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0 as usize
     }
 
-    /// Appends the header line.
+    /// Appends the header line of a lease file with these columns to `out`.
     pub fn encode_header(self, format: &RowFileFormat, out: &mut Vec<u8>) {
         out.extend_from_slice(format.names[..self.count()].join(",").as_bytes());
         out.push(b'\n');
@@ -42,7 +42,8 @@ impl Columns {
 }
 
 impl LeaseFileHeader {
-    /// Parses a header line, passed without its line end; returns `None` if it is not a header.
+    /// Parses a header line of a lease file, passed without its line end; returns `None` if it is
+    /// not a header.
     #[must_use]
     pub fn parse(format: &RowFileFormat, line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -66,7 +67,7 @@ impl LeaseFileHeader {
         whole.as_bytes().starts_with(octets) || octets.iter().all(|&octet| octet == 0)
     }
 
-    /// Returns the most values that a row may have.
+    /// Returns the maximum number of values in a row of a file with these columns.
     #[must_use]
     pub fn most_values(self, format: &RowFileFormat) -> usize {
         (self.columns.count() + self.unknown).max(format.names.len())

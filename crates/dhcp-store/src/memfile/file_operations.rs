@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::LeaseFiles;
 use crate::storage::{LogFile, Storage, write_all_at};
 
-/// Failed file operation of the operating system.
+/// Failed file operation of the operating system on a lease file.
 #[derive(Debug)]
 pub struct FileOperationError {
-    /// Operation that failed: "write", "rename".
+    /// File operation that failed, such as "write" or "rename".
     pub operation: &'static str,
-    /// File of the operation.
+    /// Path of the file that the operation concerned.
     pub path: PathBuf,
-    /// Error of the operating system.
+    /// Error of the operating system that the operation returned.
     pub error: io::Error,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for FileOperationError {
 
 impl std::error::Error for FileOperationError {}
 
-/// Turns an error of the operating system into a [`FileOperationError`].
+/// Conversion of an error of the operating system to a [`FileOperationError`].
 pub(crate) trait FileOperationContext<T> {
     fn with_operation(self, operation: &'static str, path: &Path) -> Result<T, FileOperationError>;
 }
@@ -38,17 +38,17 @@ impl<T> FileOperationContext<T> for io::Result<T> {
     }
 }
 
-/// Number of bytes collected before they are written.
+/// Number of bytes of rows collected before they are written to a lease file.
 const BLOCK: usize = 1 << 20;
 
-/// File under its scratch name, flushed, that will be renamed to another lease file.
+/// Lease file under its scratch name, flushed, that will be renamed to its final name.
 pub(crate) struct ScratchFile {
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) len: u64,
 }
 
 impl ScratchFile {
-    /// Takes the lock of the file before it gets the live file's name.
+    /// Takes the lock of the scratch file before it gets the live file's name.
     pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), FileOperationError> {
         if self.file.lock().with_operation("lock", &files.scratch)? {
             return Ok(());
@@ -58,7 +58,7 @@ impl ScratchFile {
     }
 }
 
-/// Appends rows to a file block by block.
+/// Writer that appends rows to a lease file block by block.
 pub(crate) struct BlockWriter<'f> {
     file: &'f dyn LogFile,
     block: Vec<u8>,
@@ -66,7 +66,7 @@ pub(crate) struct BlockWriter<'f> {
 }
 
 impl BlockWriter<'_> {
-    /// Appends the bytes of `encode` to the file.
+    /// Appends the bytes that `encode` writes to the lease file.
     pub(crate) fn append(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         encode(&mut self.block);
         if self.block.len() >= BLOCK { self.write_block() } else { Ok(()) }
@@ -106,7 +106,7 @@ fn prepare_at(
     Ok(ScratchFile { file, len })
 }
 
-/// Renames a file and flushes the folder: afterwards the new name is safe.
+/// Renames a lease file and flushes the folder: afterwards the new name is safe.
 pub(crate) fn rename(
     storage: &dyn Storage,
     files: &LeaseFiles,

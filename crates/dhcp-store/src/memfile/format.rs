@@ -12,55 +12,56 @@ use super::load::{LeaseLoadError, LoadReport, RowSource, load};
 use super::plain::PlainRow;
 use super::value::{RowFault, Values};
 
-/// Family whose leases Kea keeps in files of rows.
+/// Family (DHCPv4 or DHCPv6) whose leases Kea keeps in files of rows.
 pub trait LeaseFileFamily: TableFamily {
-    /// Columns of the newest files, in order.
+    /// Columns of the family's newest lease files, in order.
     const NAMES: &'static [&'static str];
-    /// Number of columns that every file has.
+    /// Number of columns that every lease file of the family has.
     const FEWEST: usize;
 
-    /// Returns the most bytes of a row, its line end included.
+    /// Returns the maximum number of bytes of a row, its line end included.
     fn most(row: &Self::Row<'_>) -> usize;
 
-    /// Writes the values of `row` for a file with `columns`.
+    /// Writes the values of `row` to `line`, for a lease file with `columns`.
     fn fill(row: &Self::Row<'_>, columns: Columns, line: &mut RowLineWriter<'_>);
 
-    /// Reads a lease from the values of its row.
+    /// Reads a lease from the values of its row in a lease file.
     ///
     /// # Errors
     ///
     /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row; returns the same lease as [`LeaseFileFamily::parse`], or
-    /// `None` for a row that is not plain.
+    /// Reads a lease from a plain row of a lease file; returns the same lease as
+    /// [`LeaseFileFamily::parse`], or `None` for a row that is not plain.
     fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
 
-    /// Returns a whole lease as a row.
+    /// Returns all values of `lease` as a row.
     fn row_of(lease: &Self::Lease) -> Self::Row<'_>;
 
     /// Returns the address or prefix of a lease.
     fn address(lease: &Self::Lease) -> Self::Address;
 
-    /// Returns the lowest byte of the address or of the number of the prefix.
+    /// Returns the lowest byte of the address, or of the number of the prefix.
     fn low_octet(address: Self::Address) -> u8;
 
-    /// Returns true if the row deletes its lease.
+    /// Returns true if `lease`, read from a row, stands for the deletion of its address's lease.
     fn is_deleted(lease: &Self::Lease) -> bool;
 }
 
-/// Appends `row` as a line with `columns` columns; does not allocate if `out` has capacity.
+/// Appends `row` as a line of a lease file with `columns` columns; does not allocate if `out` has
+/// capacity.
 pub fn encode_row<F: LeaseFileFamily>(row: &F::Row<'_>, columns: Columns, out: &mut Vec<u8>) {
     line::append(out, F::most(row), |line| F::fill(row, columns, line));
 }
 
-/// Returns the columns of a new file.
+/// Returns the columns of a new lease file.
 #[must_use]
 pub const fn newest<F: LeaseFileFamily>() -> Columns {
     Columns::newest(&RowFileFormat::for_family::<F>())
 }
 
-/// Passes every lease of `table` to `visit`, as a row of a new file.
+/// Passes every lease of `table` to `visit`, as a row of a new lease file.
 pub fn rows_of_table<F: LeaseFileFamily>(table: &LeaseTable<F>, visit: &mut dyn FnMut(&[u8])) {
     let mut row = Vec::new();
     table.for_each_lease(|lease| {
@@ -70,12 +71,14 @@ pub fn rows_of_table<F: LeaseFileFamily>(table: &LeaseTable<F>, visit: &mut dyn 
     });
 }
 
-/// Format of a family, for code that handles files without knowledge of their contents.
+/// Format of a family's lease files, for code that handles files without knowledge of their
+/// contents.
 #[derive(Clone, Copy)]
 pub struct RowFileFormat {
     pub(crate) names: &'static [&'static str],
     pub(crate) fewest: usize,
-    /// Loads files, later ones overriding earlier ones, with at most that many bad rows in each.
+    /// Function that loads lease files, later ones overriding earlier ones; a file with more bad
+    /// rows than the second argument fails the load.
     pub(crate) load_sorted: fn(&[RowSource], u32) -> Result<Sorting, LeaseLoadError>,
 }
 
@@ -96,12 +99,12 @@ impl RowFileFormat {
 /// Leases in the order of their addresses, and the report about their files.
 type Sorting = (Box<dyn WritableLeases>, LoadReport);
 
-/// Leases to be written again.
+/// Leases that a cleanup writes to a file again.
 pub(crate) trait WritableLeases {
-    /// Returns the number of leases.
+    /// Returns the number of leases to write.
     fn count(&self) -> u64;
 
-    /// Appends all leases to the file.
+    /// Appends all leases to the lease file of `writer`.
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()>;
 }
 

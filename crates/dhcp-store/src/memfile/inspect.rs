@@ -24,7 +24,8 @@ pub(super) fn find_in(
     Ok((file, inspected))
 }
 
-/// Finds header and last complete row; returns `None` if the file is not a lease file.
+/// Finds the header and the last complete row of the lease file `path`; returns `None` if it is not
+/// a lease file.
 pub(super) fn inspect(
     format: &RowFileFormat,
     path: &Path,
@@ -47,7 +48,7 @@ pub(super) fn inspect(
     Ok(Some(InspectedLeaseFile { source: Some(source), torn_octets: len - end }))
 }
 
-/// Returns the position of the last line end of a file with one.
+/// Returns the offset after the last line end of a lease file that has one.
 fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
     let mut block = [0; 4096];
     let mut end = len;
@@ -63,13 +64,13 @@ fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
     Ok(0)
 }
 
-/// Number of bytes at the end of the live file that are written again when it is opened.
+/// Number of bytes at the end of the live lease file that are written again when it is opened.
 const REWRITTEN_MAX: u64 = 64 << 20;
 
-/// Writes the last of `rows` over themselves, and flushes them all. Rows of a dead process are in
-/// the page cache, and if a flush of them has failed, nowhere else, although later flushes succeed.
-/// Writing them again makes the next flush include them; no server continues for more than
-/// [`REWRITTEN_MAX`] bytes without a successful flush.
+/// Writes the last bytes of `rows` over themselves, and flushes all rows of the file. Rows of a
+/// dead process are in the page cache, and if a flush of them has failed, nowhere else, although
+/// later flushes succeed. Writing them again makes the next flush include them; no server continues
+/// for more than [`REWRITTEN_MAX`] bytes without a successful flush.
 pub(super) fn flush_again(rows: &RowSource) -> Result<(), FileOperationError> {
     rewrite_tail(&*rows.file, rows.start, rows.end).with_operation("write", &rows.path)?;
     rows.file.sync_data().with_operation("flush", &rows.path)

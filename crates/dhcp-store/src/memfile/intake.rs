@@ -1,4 +1,4 @@
-//! Destination of loaded leases.
+//! Destination of the leases that are loaded from lease files.
 
 use std::sync::{Mutex, PoisonError};
 use std::vec::Drain;
@@ -9,40 +9,40 @@ use hashbrown::HashMap;
 use super::format::LeaseFileFamily;
 use super::load::{PARTITIONS, partition_of};
 
-/// Progress of a load.
+/// Progress of a load of lease files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseLoadProgress {
-    /// Bytes of rows in all files.
+    /// Size of the rows in all lease files, in bytes.
     pub octets: u64,
-    /// Bytes of rows that were loaded.
+    /// Size of the rows that were loaded so far, in bytes.
     pub octets_done: u64,
-    /// Number of rows that were loaded.
+    /// Number of rows that were loaded so far.
     pub rows: u64,
 }
 
-/// Content of a row: its lease, or the deletion of one.
+/// Content of a lease file's row: a lease, or the deletion of one.
 #[derive(Debug)]
 pub enum FileRow<F: LeaseFileFamily> {
-    /// Lease of an address.
+    /// Lease of the address, from the row.
     Lease(F::Lease),
-    /// Address whose lease was deleted.
+    /// Address whose lease the row deletes.
     Deleted(F::Address),
 }
 
-/// Receiver of leases as they are read. Several threads call it at once, but the rows of one
-/// address come one after the other, each newer than those before.
+/// Receiver of leases as they are read from lease files. Several threads call it at once, but the
+/// rows of one address come one after the other, each newer than those before.
 pub trait Intake<F: LeaseFileFamily>: Sync {
-    /// Takes the next rows of some addresses.
+    /// Takes the next rows of some addresses from `rows`.
     fn take(&self, rows: Drain<'_, FileRow<F>>);
 
-    /// Reports the progress, once for each few thousand rows.
+    /// Reports the progress of the load, once for each few thousand rows.
     fn progress(&self, _progress: LeaseLoadProgress) {}
 }
 
 /// Number of rows between the call of `expect` for a row and that of `take`.
 const AHEAD: usize = 12;
 
-/// Passes each of `rows` to `take`, and some rows before that to `expect`.
+/// Passes each of `rows` to `take`, and its lease to `expect` some rows earlier.
 pub fn take_prefetched<F: LeaseFileFamily>(
     mut rows: Drain<'_, FileRow<F>>,
     expect: impl Fn(&F::Lease),
@@ -60,7 +60,7 @@ pub fn take_prefetched<F: LeaseFileFamily>(
     }
 }
 
-/// Loads exactly the leases of the rows, without any change.
+/// Intake of a lease table, which loads exactly the leases of the rows.
 impl<F: LeaseFileFamily> Intake<F> for LeaseTable<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         for row in rows {
@@ -86,7 +86,7 @@ impl<F: LeaseFileFamily> Default for NewestRowIntake<F> {
 }
 
 impl<F: LeaseFileFamily> NewestRowIntake<F> {
-    /// Returns all leases, in no particular order.
+    /// Returns the newest leases of all addresses, in no particular order.
     pub(super) fn into_leases(self) -> Vec<F::Lease> {
         let mut leases = Vec::new();
         for partition in self.partitions {

@@ -1,8 +1,8 @@
-//! Writer of rows: values as Kea writes them, into memory that was reserved before.
+//! Writer of lease file rows: values as Kea writes them, into memory that was reserved before.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Appends a row of at most `most` bytes, its line end included, to `out`.
+/// Appends a lease row of at most `most` bytes, its line end included, to `out`.
 pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut RowLineWriter<'_>)) {
     let start = out.len();
     out.resize(start + most, 0);
@@ -14,7 +14,7 @@ pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut RowL
     out.truncate(start + len);
 }
 
-/// Line that is being filled; a separator follows every value.
+/// Line of a lease file that is being filled; a separator follows every value.
 pub struct RowLineWriter<'b> {
     octets: &'b mut [u8],
     len: usize,
@@ -41,8 +41,8 @@ const PAIRS: [[u8; 2]; 100] = {
     table
 };
 
-/// Returns start and length of the longest run of zero groups, the first of equal ones (RFC 5952
-/// §4.2).
+/// Returns start and length of the longest run of zero groups in an IPv6 address, the first of
+/// equal ones (RFC 5952 §4.2).
 fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     let (mut longest, mut run) = ((0, 0), 0);
     for (at, &group) in groups.iter().enumerate() {
@@ -54,7 +54,7 @@ fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     longest
 }
 
-/// Returns true if Kea writes this byte as `&#x` and two digits.
+/// Returns true if Kea writes the byte `octet` as `&#x` and two digits.
 const fn is_escaped(octet: u8) -> bool {
     octet < 0x20 || octet > 0x7e || octet == b',' || octet == b'&'
 }
@@ -70,7 +70,7 @@ impl RowLineWriter<'_> {
         self.len += 1;
     }
 
-    /// Writes an IPv4 address.
+    /// Writes an IPv4 address to the line.
     pub(crate) fn address4(&mut self, address: Ipv4Addr) {
         for octet in address.octets() {
             self.digits(u64::from(octet));
@@ -79,7 +79,7 @@ impl RowLineWriter<'_> {
         self.octets[self.len - 1] = b',';
     }
 
-    /// Writes an IPv6 address in the form of RFC 5952.
+    /// Writes an IPv6 address to the line, in the form of RFC 5952.
     pub(crate) fn address6(&mut self, address: Ipv6Addr) {
         let groups = address.segments();
         if groups[..5] == [0; 5] && (groups[5] == 0xffff || groups[5] == 0) {
@@ -104,7 +104,7 @@ impl RowLineWriter<'_> {
         self.octet(b',');
     }
 
-    /// Writes sixteen bits as hexadecimal digits without leading zeros.
+    /// Writes sixteen bits of an IPv6 address as hexadecimal digits without leading zeros.
     fn group(&mut self, value: u16) {
         let [high, low] = value.to_be_bytes().map(|octet| HEX[usize::from(octet)]);
         let digits = [high[0], high[1], low[0], low[1]];

@@ -1,5 +1,5 @@
-//! Loader: cuts files into chunks and parses them on several threads; the last row of an address
-//! wins.
+//! Loader of lease files: cuts files into chunks and parses them on several threads; the last row
+//! of an address wins.
 //!
 //! Leases go to an [`Intake`] as soon as a chunk of them is read, so that memory holds only the
 //! leases of a few chunks. Addresses are spread over partitions; a partition takes the chunks in
@@ -18,36 +18,36 @@ use super::plain::PlainRow;
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
 
-/// Number of bytes that one thread takes at a time.
+/// Number of bytes of a lease file that one thread takes at a time.
 const CHUNK: u64 = 1 << 20;
 /// Number of bytes read at a time beyond a chunk, for the row that crosses its end.
 const BEYOND: usize = 4096;
 /// Number of partitions through which leases go to the intake: as many as the lease table has
 /// stripes, so that leases that arrive together lie together.
 pub(super) const PARTITIONS: usize = 256;
-/// Number of bad rows that are described; further ones are only counted.
+/// Maximum number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
 
-/// File to load from: later ones in a list override earlier ones.
+/// Lease file to load from: later ones in a list override earlier ones.
 #[derive(Clone, Debug)]
 pub(crate) struct RowSource {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn LogFile>,
     pub(crate) header: LeaseFileHeader,
-    /// Offset of the first row.
+    /// Offset of the first row in the lease file, in bytes.
     pub(crate) start: u64,
-    /// Offset after the last complete row.
+    /// Offset after the last complete row in the lease file, in bytes.
     pub(crate) end: u64,
 }
 
-/// Row that is not a lease.
+/// Row of a lease file that is not a lease, with its fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
-    /// File of the row.
+    /// Path of the lease file with the row.
     pub file: PathBuf,
-    /// Line in the file, from 1.
+    /// Number of the row's line in the file, from 1.
     pub line: u64,
-    /// Fault of the row.
+    /// Reason why the row is not a lease.
     pub fault: RowFault,
 }
 
@@ -57,55 +57,56 @@ impl fmt::Display for RowError {
     }
 }
 
-/// Report about the rows of lease files.
+/// Report about the rows of the lease files that were loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// Files read, in the order in which they override each other.
+    /// Paths of the lease files that were read, in the order in which they override each other.
     pub files: Vec<PathBuf>,
-    /// Rows read, bad ones included.
+    /// Number of rows that were read, bad ones included.
     pub rows: u64,
-    /// Number of rows that are not leases, without rubbish.
+    /// Number of bad rows: not leases, and not rubbish rows.
     pub bad_rows: u64,
     /// Number of rubbish rows: bytes that a crash of the machine left where nothing had ever been
     /// flushed, with the torn rows around them.
     pub rubbish_rows: u64,
     /// Errors of the first bad and rubbish rows of each file, at most 100 together.
     pub errors: Vec<RowError>,
-    /// Bytes cut off the end of the live file: an incomplete row.
+    /// Number of bytes cut off the end of the live lease file: an incomplete row.
     pub torn_octets: u64,
-    /// Copies of damaged files whose sound rows were loaded.
+    /// Paths of the copies of damaged lease files whose sound rows were loaded.
     pub damaged_copies: Vec<PathBuf>,
 }
 
-/// Reason why files could not be loaded.
+/// Reason why lease files could not be loaded.
 #[derive(Debug)]
 pub(crate) enum LeaseLoadError {
     Read { path: PathBuf, error: io::Error },
     TooManyBadRows(LoadReport),
 }
 
-/// Part of a file that one thread parses at a time.
+/// Part of a lease file that one thread parses at a time.
 struct Chunk {
     source: usize,
     start: u64,
     end: u64,
 }
 
-/// Results of parsing a chunk, without its leases.
+/// Results of parsing a chunk of a lease file, without its leases.
 #[derive(Default)]
 struct ChunkReport {
     lines: u64,
-    /// Faults, each with the number of its line within the chunk, from 0.
+    /// Faults of the chunk's rows, each with the number of its line within the chunk, from 0.
     faults: Vec<(u64, RowFault)>,
     rows: u64,
     bad: u64,
     rubbish: u64,
-    /// Fault of the previous row.
+    /// Fault of the row before the one that is parsed, if it had one.
     before: Option<RowFault>,
 }
 
 impl ChunkReport {
-    /// Counts a faulty row. Rows around rubbish are the torn ends of the rows that were there.
+    /// Counts a faulty row, and keeps its fault. Rows around rubbish count as rubbish: they are the
+    /// torn ends of the rows that were there.
     fn count(&mut self, fault: RowFault) {
         self.rows += 1;
         let before = self.before.replace(fault);
@@ -124,7 +125,7 @@ impl ChunkReport {
     }
 }
 
-/// Lane: it lets the chunks pass one after the other, for the rows of some addresses.
+/// Sequencer of one partition of addresses: the chunks of the files pass it one after the other.
 #[derive(Default)]
 struct ChunkSequencer {
     turn: Mutex<ChunkTurn>,
@@ -133,9 +134,9 @@ struct ChunkSequencer {
 
 #[derive(Default)]
 struct ChunkTurn {
-    /// Index of the next chunk.
+    /// Index of the chunk that may pass next.
     next: usize,
-    /// Number of threads that wait for their chunk's turn.
+    /// Number of threads that wait for the turn of their chunk.
     waiting: usize,
 }
 
@@ -145,7 +146,7 @@ impl ChunkSequencer {
     }
 }
 
-/// Rows of a chunk by partition.
+/// Rows of a chunk, by partition of their addresses.
 type Batches<F> = Vec<Vec<FileRow<F>>>;
 
 struct LeaseLoadState<'s, I> {
@@ -160,8 +161,8 @@ struct LeaseLoadState<'s, I> {
     rows_done: AtomicU64,
 }
 
-/// Loads `sources` on up to `threads` threads. With `max_row_errors` above 0, a file with more bad
-/// rows fails the load.
+/// Loads the leases of `sources` on up to `threads` threads. With `max_row_errors` above 0, a file
+/// with more bad rows fails the load.
 pub(crate) fn load<F: LeaseFileFamily>(
     sources: &[RowSource],
     threads: usize,
@@ -172,8 +173,8 @@ pub(crate) fn load<F: LeaseFileFamily>(
     Ok((collected.into_leases(), report))
 }
 
-/// Loads `sources` into `intake`, as [`load`] does. If the load fails, the rows passed so far are
-/// useless.
+/// Loads the leases of `sources` into `intake`, as [`load`] does. If the load fails, the rows
+/// passed so far are useless.
 pub(crate) fn load_into<F: LeaseFileFamily>(
     sources: &[RowSource],
     threads: usize,
@@ -242,7 +243,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
         }
     }
 
-    /// Parses chunks until none is left.
+    /// Parses chunks until none is left, and returns their reports with their indexes.
     fn work<F: LeaseFileFamily>(&self) -> Result<Vec<(usize, ChunkReport)>, LeaseLoadError>
     where
         I: Intake<F>,
@@ -269,8 +270,8 @@ impl<'s, I> LeaseLoadState<'s, I> {
         Ok(done)
     }
 
-    /// Passes the leases of chunk `index` to the intake, in each partition after those of all
-    /// earlier chunks.
+    /// Passes the leases of chunk number `index` to the intake: in each partition, after the leases
+    /// of all earlier chunks.
     fn hand_over<F: LeaseFileFamily>(&self, index: usize, batches: &mut Batches<F>)
     where
         I: Intake<F>,
@@ -295,7 +296,7 @@ impl<'s, I> LeaseLoadState<'s, I> {
         }
     }
 
-    /// Adds up the results of the chunks; `parsed` is in the order of the chunks.
+    /// Adds up the reports of the chunks; `parsed` is in the order of the chunks.
     fn report(
         &self,
         parsed: &[(usize, ChunkReport)],
@@ -330,8 +331,8 @@ impl<'s, I> LeaseLoadState<'s, I> {
     }
 }
 
-/// Reads the rows that begin in `chunk`, the last one to its end, and returns the number of bytes
-/// at the front that belong to a row that began before.
+/// Reads the rows that begin in `chunk` into `octets`, the last one to its end, and returns the
+/// number of bytes at the front that belong to a row that began before.
 fn read_chunk(source: &RowSource, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Result<usize> {
     // The previous byte shows if a row begins right here. There is one: the header's end.
     let from = chunk.start - 1;
@@ -367,7 +368,7 @@ fn read_chunk(source: &RowSource, chunk: &Chunk, octets: &mut Vec<u8>) -> io::Re
     Ok(first + 1)
 }
 
-/// Parses `rows`, which were read for `chunk`.
+/// Parses `rows`, which were read for a chunk, into `batches` by partition.
 fn parse_chunk<F: LeaseFileFamily>(
     source: &RowSource,
     mut rows: &[u8],
@@ -414,7 +415,8 @@ fn parse_chunk<F: LeaseFileFamily>(
     parsed
 }
 
-/// Returns the partition of `address`. Neighboring addresses are in different partitions.
+/// Returns the number of the partition that takes the leases of `address`. Neighboring addresses
+/// are in different partitions.
 pub(super) fn partition_of<F: LeaseFileFamily>(address: F::Address) -> usize {
     usize::from(F::low_octet(address)) % PARTITIONS
 }

@@ -43,31 +43,31 @@ pub use value::{RowFault, Values};
 pub use watch::Disturbance;
 pub(crate) use watch::LeaseFileCheck;
 
-/// Files that belong to one lease file.
+/// Paths of the files that belong to one lease file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFiles {
-    /// File that rows are appended to.
+    /// Path of the live file, to which rows are appended.
     pub live: PathBuf,
-    /// Live file of the time before the last rotation.
+    /// Path of the rotated file: the live file of the time before the last rotation.
     pub rotated: PathBuf,
-    /// Result of the last cleanup.
+    /// Path of the previous file: the last cleanup's result.
     pub previous: PathBuf,
-    /// Finished cleanup whose inputs may still exist.
+    /// Path of the completed file: a finished cleanup whose inputs may still exist.
     pub completed: PathBuf,
-    /// Unfinished cleanup of Kea; Godwit only removes it.
+    /// Path of Kea's unfinished cleanup; Godwit only removes the file.
     pub output: PathBuf,
-    /// Scratch file: a file that is being made.
+    /// Path of the scratch file: a lease file that is being made.
     pub scratch: PathBuf,
-    /// Lock file, which represents the exclusive lock.
+    /// Path of the lock file, which represents the exclusive lock on the lease file.
     pub lock: PathBuf,
-    /// PID file of a running Kea cleanup.
+    /// Path of the PID file of a running Kea cleanup.
     pub pid: PathBuf,
-    /// Folder of all the files.
+    /// Folder of all the lease files.
     pub folder: PathBuf,
 }
 
 impl LeaseFiles {
-    /// Returns the files around the lease file `live`.
+    /// Returns the paths of the files around the lease file `live`.
     #[must_use]
     pub fn new(live: &Path) -> Self {
         let with = |suffix: &str| {

@@ -18,32 +18,32 @@ use super::watch::{Companion, Disturbance};
 use super::{FileOperationError, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
 
-/// Options of opening.
+/// Options for opening a set of lease files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Bad rows that one file may have; 0 = any number (Kea's `max-row-errors`).
+    /// Maximum number of bad rows of one lease file; 0 = any number (Kea's `max-row-errors`).
     pub max_row_errors: u32,
-    /// Threads that load; 0 = one for each processor.
+    /// Number of threads that load the lease files; 0 = one for each processor.
     pub threads: usize,
     /// True if the rows of the live file count even if they are not flushed: for durability
     /// settings that promise no more than that a lease was written.
     pub skips_flush: bool,
-    /// Wall-clock second, for the name of a damaged file's copy.
+    /// Time of opening as a wall-clock second, for the name of a damaged file's copy.
     pub wall_s: u64,
 }
 
 /// Reason why lease files could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Failed operation of the operating system.
+    /// Failed file operation of the operating system.
     Storage(FileOperationError),
     /// Lease file in use by another server.
     InUse(PathBuf),
-    /// Running Kea cleanup of this lease file, with its process number.
+    /// Lease file with a running Kea cleanup, and the number of the cleanup's process.
     CleanupRuns(PathBuf, u32),
     /// File whose first line is not a lease file's.
     NotALeaseFile(PathBuf),
-    /// File with more bad rows than allowed.
+    /// Lease file with more bad rows than allowed.
     TooManyBadRows(LoadReport),
 }
 
@@ -95,25 +95,25 @@ impl From<LeaseLoadError> for OpenError {
     }
 }
 
-/// Result of a rotation.
+/// Result of a rotation of the lease file.
 #[derive(Debug)]
 pub enum Rotation {
-    /// Done: rows go to a new file.
+    /// Rotation done: rows go to a new live file.
     Done,
-    /// Nothing done: earlier rotated files wait for a cleanup.
+    /// Rotation not done: earlier rotated files wait for a cleanup.
     CleanupFirst,
-    /// Nothing done: a new file could not be made. The present one is as good as before.
+    /// Rotation not done: a new file could not be made. The present live file is as good as before.
     NoNewFile(FileOperationError),
-    /// Nothing done: another program has changed the files, and only [`Memfile::replace`] makes
-    /// them whole.
+    /// Rotation not done: another program has changed the files, and only [`Memfile::replace`]
+    /// makes them whole.
     Disturbed(Disturbance),
 }
 
-/// Source of the rows of a whole table, as text with the newest columns; it passes them one by one
-/// to its argument.
+/// Source of the rows of a whole lease table, as text with the newest columns; it passes them one
+/// by one to its argument.
 pub type Snapshot<'s> = dyn FnMut(&mut dyn FnMut(&[u8])) + 's;
 
-/// Open set of lease files. Its owner is the only writer.
+/// Set of lease files, open for the server's lifetime. Its owner is the only writer.
 #[derive(Debug)]
 pub struct Memfile {
     pub(super) storage: Arc<dyn Storage>,
@@ -124,15 +124,15 @@ pub struct Memfile {
     pub(super) columns: Columns,
     pub(super) max_row_errors: u32,
     pub(super) needs_cleanup: bool,
-    /// State of the files next to the live one, as this program left them.
+    /// State of the lease files next to the live one, as this program left them.
     pub(super) companions: Vec<Companion>,
     _locks: Vec<Lock>,
 }
 
 impl Memfile {
-    /// Opens the lease file `live` and those around it, and creates it if there is none. All loaded
-    /// rows, and the names of the files, are flushed on return, unless [`OpenOptions::skips_flush`]
-    /// is set.
+    /// Opens the lease file `live` and the files around it, and creates `live` if it is missing.
+    /// All loaded rows, and the names of the files, are flushed on return, unless
+    /// [`OpenOptions::skips_flush`] is set.
     ///
     /// # Errors
     ///
@@ -223,8 +223,8 @@ impl Memfile {
         Ok((memfile, report))
     }
 
-    /// Finishes an interrupted cleanup, and rotates a file of a newer Kea: that Kea would lose rows
-    /// with fewer columns than its header.
+    /// Finishes an interrupted cleanup, and rotates a live file of a newer Kea: that Kea would lose
+    /// rows with fewer columns than its header.
     fn tidy(&mut self, has_completed: bool, is_newer: bool) -> Result<(), OpenError> {
         if has_completed || (is_newer && self.needs_cleanup) {
             self.cleanup().run()?;
@@ -236,43 +236,44 @@ impl Memfile {
         Ok(())
     }
 
-    /// Returns the columns that rows appended next must have.
+    /// Returns the columns that the rows appended next to the live file must have.
     #[must_use]
     pub const fn columns(&self) -> Columns {
         self.columns
     }
 
-    /// Returns the columns of files that are made from now on.
+    /// Returns the columns of lease files that are made from now on.
     #[must_use]
     pub const fn newest_columns(&self) -> Columns {
         Columns::newest(&self.format)
     }
 
-    /// Returns the path of the live file.
+    /// Returns the path of the live lease file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.files.live
     }
 
-    /// Returns the live file, for flushing.
+    /// Returns the live lease file, for flushing.
     #[must_use]
     pub fn file(&self) -> Arc<dyn LogFile> {
         self.file.clone()
     }
 
-    /// Returns the offset of the next row.
+    /// Returns the offset of the next row in the live lease file, in bytes.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Returns true if rotated files wait for a cleanup; until then there is no further rotation.
+    /// Returns true if rotated files wait for a cleanup; until it is done there is no further
+    /// rotation.
     #[must_use]
     pub const fn needs_cleanup(&self) -> bool {
         self.needs_cleanup
     }
 
-    /// Writes `rows` after the existing ones.
+    /// Writes `rows` after the existing ones of the live lease file.
     ///
     /// # Errors
     ///
@@ -284,7 +285,7 @@ impl Memfile {
         Ok(())
     }
 
-    /// Flushes the live file.
+    /// Flushes the live lease file.
     ///
     /// # Errors
     ///
@@ -294,15 +295,16 @@ impl Memfile {
         self.file.sync_data().with_operation("flush", &self.files.live)
     }
 
-    /// Truncates the file to `end` after a failure, if that still works, so that a loader that
-    /// reads the page cache does not take unsafe rows for safe ones.
+    /// Truncates the live lease file to `end` bytes after a failure, if that still works, so that a
+    /// loader that reads the page cache does not take unsafe rows for safe ones.
     pub fn cut_back(&mut self, end: u64) {
         if self.file.truncate(end).is_ok() {
             self.end = end;
         }
     }
 
-    /// Renames the live file for the next cleanup and begins a new one with the newest columns.
+    /// Renames the live lease file for the next cleanup and begins a new one with the newest
+    /// columns.
     ///
     /// # Errors
     ///
@@ -343,8 +345,8 @@ impl Memfile {
         Ok(Rotation::Done)
     }
 
-    /// Continues with the live file after its rename `failed`, as it does for a file that is a
-    /// mount point. The name still leading to it shows that nothing has changed.
+    /// Continues with the live lease file after its rename `failed`, as it does for a file that is
+    /// a mount point. The name still leading to it shows that nothing has changed.
     fn keep_unrotated(&self, failed: FileOperationError) -> Result<Rotation, FileOperationError> {
         let _ = self.storage.remove(&self.files.scratch);
         if failed.error.kind() == ErrorKind::NotFound {
@@ -358,7 +360,7 @@ impl Memfile {
         }
     }
 
-    /// Returns the cleanup of the rotated files, to run next to the server.
+    /// Returns the cleanup of the rotated lease files, to run next to the server.
     #[must_use]
     pub fn cleanup(&self) -> Cleanup {
         Cleanup {
@@ -370,7 +372,7 @@ impl Memfile {
         }
     }
 
-    /// Records that the cleanup was done.
+    /// Records that the cleanup of the rotated lease files was done.
     ///
     /// # Errors
     ///
@@ -380,7 +382,8 @@ impl Memfile {
         self.note_companions()
     }
 
-    /// Replaces all files by a snapshot of the whole table, after a failure. No cleanup may run.
+    /// Replaces all files by a snapshot of the whole lease table, after a failure. No cleanup may
+    /// run.
     ///
     /// The snapshot becomes the completed file first. Loaded before the rows of the live file, it
     /// yields for every address the lease that was last acknowledged, or a later one; then the live
@@ -389,6 +392,7 @@ impl Memfile {
     /// # Errors
     ///
     /// Returns the error of the operation. The files load no worse than before; the caller may try
+    /// again.
     /// again.
     pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), FileOperationError> {
         prepare(&*self.storage, &self.files, |writer| {
@@ -437,8 +441,8 @@ fn take_locks(storage: &dyn Storage, files: &LeaseFiles) -> Result<Vec<Lock>, Op
     paths.into_iter().map(lock).collect()
 }
 
-/// Takes the lock of the live file itself. A server that opened it by another name, or after the
-/// lock file was removed, finds it locked.
+/// Takes the lock of the live lease file `live` itself. A server that opened it by another name, or
+/// after the lock file was removed, finds it locked.
 fn lock_live(file: &dyn LogFile, live: &Path) -> Result<(), OpenError> {
     if file.lock().with_operation("lock", live)? {
         Ok(())
@@ -463,7 +467,7 @@ fn refuse_while_kea_cleans(storage: &dyn Storage, files: &LeaseFiles) -> Result<
     }
 }
 
-/// Renames folders that have the names of files next to the live one, by [`Storage::remove`].
+/// Renames folders that have the names of lease files next to the live one, by [`Storage::remove`].
 fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), FileOperationError> {
     for path in [&files.rotated, &files.previous, &files.completed] {
         if storage.open(path).is_err_and(|error| error.kind() == ErrorKind::IsADirectory) {
@@ -473,7 +477,7 @@ fn set_folders_aside(storage: &dyn Storage, files: &LeaseFiles) -> Result<(), Fi
     Ok(())
 }
 
-/// Loads `sources` and flushes `rows` meanwhile.
+/// Loads the lease files `sources` into `intake`, and flushes `rows` meanwhile.
 fn load_and_flush<F: LeaseFileFamily>(
     sources: &[RowSource],
     rows: Option<&RowSource>,
@@ -493,7 +497,7 @@ fn load_and_flush<F: LeaseFileFamily>(
     Ok(report)
 }
 
-/// Returns the files next to the live one, in the order in which they override each other.
+/// Returns the lease files next to the live one, in the order in which they override each other.
 fn earlier_files(files: &LeaseFiles, has_completed: bool) -> Vec<&Path> {
     if has_completed { vec![&files.completed] } else { vec![&files.previous, &files.rotated] }
 }
@@ -520,8 +524,8 @@ fn find_or_salvage<F: LeaseFileFamily>(
     }
 }
 
-/// Makes the live file, whose rows are flushed, ready for appending in any state: cuts off a torn
-/// row, and creates a new file if there was none.
+/// Makes the live lease file ready for appending in any state: cuts off a torn row, and makes a new
+/// file with a header if there was none. The file's rows are flushed already.
 fn mend(
     format: &RowFileFormat,
     storage: &dyn Storage,
@@ -561,7 +565,7 @@ fn mend(
     }
 }
 
-/// Returns the number of loading threads: `wished`, or the number of processors for 0.
+/// Returns the number of loading threads: `wished`, or for 0 the number of processors.
 fn thread_count(wished: usize) -> usize {
     match wished {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -569,8 +573,8 @@ fn thread_count(wished: usize) -> usize {
     }
 }
 
-/// Loads one lease file as it is, without a lock, without its neighbors, and without changing it.
-/// The report has the bad rows.
+/// Loads the lease file `path` as it is, without a lock, without its neighbors, and without
+/// changing it. The report has the bad rows.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Parser for rows as servers write nearly all of them: it reads them byte by byte in one pass and
-//! keeps nothing on the way. A row that is not plain (escapes, odd digits, a carriage return, any
-//! fault) is left to `value`, which decides its meaning: here it is only "not plain".
+//! Parser for lease file rows as servers write nearly all of them: it reads them byte by byte in
+//! one pass and keeps nothing on the way. A row that is not plain (escapes, odd digits, a carriage
+//! return, any fault) is left to `value`, which decides its meaning: here it is only "not plain".
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,23 +9,24 @@ use dhcp_lease::{ClientId, HardwareAddress, HostName, LeaseState};
 
 use super::value::DIGITS;
 
-/// Most bytes of a plain identity.
+/// Maximum number of bytes of a client's identity that the plain parser reads.
 const IDENTITY_MAX: usize = CLIENT_ID_INLINE_MAX;
 /// Number of bytes of an Ethernet address as text, its separator included.
 const ETHERNET_TEXT: usize = 18;
 
-/// Row that is being read. Reading a value also takes its separator or the line end.
+/// Row of a lease file that is being read. Reading a value also takes its separator or the line
+/// end.
 pub struct PlainRow<'a> {
-    /// Bytes of the row and of the rows after it.
+    /// Bytes of the row that is being read, and of the rows after it.
     rows: &'a [u8],
     at: usize,
     has_ended: bool,
 }
 
-/// Identity of few bytes.
+/// Identity of a client (identifier, DUID or hardware address) of at most [`IDENTITY_MAX`] bytes.
 #[derive(Clone, Copy)]
 pub(super) struct ShortIdentity {
-    /// Bytes of the identity; zero after `len`.
+    /// Bytes of the client's identity; zero after `len`.
     octets: [u8; IDENTITY_MAX],
     len: u8,
 }
@@ -41,29 +42,30 @@ impl ShortIdentity {
         self.len == 0
     }
 
-    /// Returns the identity as a client identifier or DUID.
+    /// Returns the client's identity as a client identifier or DUID.
     pub(super) const fn client_id(self) -> ClientId {
         ClientId::Inline { len: self.len, octets: self.octets }
     }
 
-    /// Returns the identity as a hardware address; `None` if it is too long for one.
+    /// Returns the client's identity as a hardware address; `None` if the identity is too long for
+    /// one.
     pub(super) fn hardware(self, htype: u8) -> Option<HardwareAddress> {
         HardwareAddress::padded(htype, self.len, *self.octets.first_chunk()?)
     }
 }
 
 impl<'a> PlainRow<'a> {
-    /// Returns the row at the front of `rows`, which ends with a line end.
+    /// Returns the row at the front of `rows`, which end with a line end.
     pub(super) const fn new(rows: &'a [u8]) -> Self {
         Self { rows, at: 0, has_ended: false }
     }
 
-    /// Returns the number of bytes that were read.
+    /// Returns the number of bytes of the row that were read.
     pub(super) const fn len(&self) -> usize {
         self.at
     }
 
-    /// Returns true if the line has ended.
+    /// Returns true if the line of the row has ended.
     pub(super) const fn has_ended(&self) -> bool {
         self.has_ended
     }
@@ -84,7 +86,7 @@ impl<'a> PlainRow<'a> {
         matches!(octet, b',' | b'\n').then_some(())
     }
 
-    /// Returns the next value, read by `read`; `default` if the line has ended before.
+    /// Returns the next value of the row, read by `read`; `default` if the line has ended before.
     pub(super) fn or<T>(
         &mut self,
         default: T,
@@ -93,7 +95,7 @@ impl<'a> PlainRow<'a> {
         if self.has_ended { Some(default) } else { read(self) }
     }
 
-    /// Reads a value as [`PlainRow::or`] does, with the default of its type.
+    /// Reads the next value of the row as [`PlainRow::or`] does, with the default of its type.
     pub(super) fn or_default<T: Default>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Option<T>,
@@ -101,7 +103,7 @@ impl<'a> PlainRow<'a> {
         self.or(T::default(), read)
     }
 
-    /// Reads a number of up to 19 digits, which always fits in 64 bits.
+    /// Reads the next value as a number of up to 19 digits, which always fits in 64 bits.
     pub(super) fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
         let start = self.at;
         let mut value: u64 = 0;
@@ -120,7 +122,7 @@ impl<'a> PlainRow<'a> {
         }
     }
 
-    /// Reads a number; returns `default` for an empty value.
+    /// Reads the next value as a number; returns `default` for an empty value.
     pub(super) fn number_or<T: TryFrom<u64>>(&mut self, default: T) -> Option<T> {
         match self.rows.get(self.at)? {
             b',' | b'\n' => {
@@ -172,7 +174,7 @@ impl<'a> PlainRow<'a> {
         Some(octets.into())
     }
 
-    /// Reads an IPv6 address: groups of hexadecimal digits, with `::` or without.
+    /// Reads the next value as an IPv6 address: groups of hexadecimal digits, with `::` or without.
     pub(super) fn address6(&mut self) -> Option<Ipv6Addr> {
         let mut groups = [0_u16; 8];
         let (mut count, mut gap) = (0, None);
@@ -227,7 +229,8 @@ impl<'a> PlainRow<'a> {
         Some(groups.into())
     }
 
-    /// Reads bytes of two digits each, separated by colons; returns no bytes for an empty value.
+    /// Reads the next value as bytes of two digits each, separated by colons; returns no bytes for
+    /// an empty value.
     pub(super) fn identity(&mut self) -> Option<ShortIdentity> {
         let mut identity = ShortIdentity::NONE;
         if let b',' | b'\n' = self.rows.get(self.at)? {
@@ -252,7 +255,7 @@ impl<'a> PlainRow<'a> {
         None
     }
 
-    /// Reads an identity as [`PlainRow::identity`] does, fastest if it is an Ethernet address.
+    /// Reads the next value as [`PlainRow::identity`] does, fastest if it is an Ethernet address.
     pub(super) fn hardware(&mut self) -> Option<ShortIdentity> {
         let Some(text) = self.rows.get(self.at..)?.first_chunk::<ETHERNET_TEXT>() else {
             return self.identity();
@@ -272,7 +275,7 @@ impl<'a> PlainRow<'a> {
         Some(identity)
     }
 
-    /// Reads text of printable characters without escapes.
+    /// Reads the next value as text of printable characters without escapes.
     pub(super) fn text(&mut self) -> Option<&'a str> {
         let start = self.at;
         loop {
@@ -288,12 +291,12 @@ impl<'a> PlainRow<'a> {
         }
     }
 
-    /// Reads a host name, in lower case; returns `None` if it is too long.
+    /// Reads the next value as a host name in lower case; returns `None` if the name is too long.
     pub(super) fn hostname(&mut self) -> Option<HostName> {
         HostName::new(self.text()?).ok().map(HostName::into_lower_case)
     }
 
-    /// Reads a JSON object, or nothing.
+    /// Reads the next value as a JSON object, or as nothing if it is empty.
     pub(super) fn json(&mut self) -> Option<Box<str>> {
         let text = self.text()?;
         (text.is_empty() || text.starts_with('{')).then(|| text.into())

@@ -1,6 +1,6 @@
-//! Lease files that are damaged from their start on. Either a server continued to write at its
-//! offset after another program had truncated the file, so that a hole of zeros replaces the header
-//! and earlier rows; or the header is missing; or the file was overwritten.
+//! Repair of lease files that are damaged from their start on. Either a server continued to write
+//! at its offset after another program had truncated the file, so that a hole of zeros replaces the
+//! header and earlier rows; or the header is missing; or the file was overwritten.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::value::parse_row;
 use super::{FileOperationError, LeaseFiles};
 use crate::storage::{LogFile, Storage, read_full_at, write_all_at};
 
-/// Number of bytes read and written at a time.
+/// Number of bytes of a lease file read and written at a time.
 const BLOCK: usize = 1 << 16;
-/// Number of bytes that a disk writes together: zeros that end at a multiple of it may be the
-/// result of a power failure, and the bytes after them the rest of a row.
+/// Number of bytes that a disk writes together: zeros that end at a multiple of this number may be
+/// the result of a power failure, and the bytes after them the rest of a row.
 const SECTOR: u64 = 512;
 
-/// Sound file, and the path that the damaged one was copied to.
+/// Sound lease file, and the path that the damaged one was copied to.
 pub(super) type Salvaged = (Arc<dyn LogFile>, PathBuf);
 
 /// Replaces the lease file `path` by one with a header and the bytes from its first row on, after
@@ -63,7 +63,7 @@ pub(super) fn salvage<F: LeaseFileFamily>(
     Ok(Some((next.file, copy)))
 }
 
-/// Copies the damaged file to `path` and flushes it. The copy has holes instead of zeros.
+/// Copies the damaged lease file to `path` and flushes it. The copy has holes instead of zeros.
 fn set_aside(
     storage: &dyn Storage,
     damaged: &dyn LogFile,
@@ -83,8 +83,8 @@ fn set_aside(
     .with_operation("write", path)
 }
 
-/// Returns the offset of the first row; `None` if there is no row of this family near the
-/// beginning, unless the file has only zeros.
+/// Returns the offset of the first row of a lease file; `None` if there is no row of this family
+/// near the beginning, unless the file has only zeros.
 fn first_row<F: LeaseFileFamily>(file: &dyn LogFile, len: u64) -> io::Result<Option<u64>> {
     let mut start = len;
     blocks(file, 0, len, |offset, octets| {
@@ -111,7 +111,8 @@ fn first_row<F: LeaseFileFamily>(file: &dyn LogFile, len: u64) -> io::Result<Opt
     Ok(has_row.then_some(if is_cut { start + first_line as u64 } else { start }))
 }
 
-/// Passes the bytes from `start` to `end` to `visit` in order, with the offset of each block.
+/// Passes the bytes of `file` from `start` to `end` to `visit` in order, with the offset of each
+/// block.
 fn blocks(
     file: &dyn LogFile,
     start: u64,

@@ -1,4 +1,4 @@
-//! Parser of rows: one line of text as a lease, or the reason why it is none.
+//! Parser of lease file rows: one line of text as a lease, or the reason why it is none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,17 @@ use dhcp_lease::{HostName, LeaseState};
 use super::columns::LeaseFileHeader;
 use super::format::{LeaseFileFamily, RowFileFormat};
 
-/// Reason why a row is no lease.
+/// Reason why a row of a lease file or database table is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFault {
-    /// Bytes that no lease file has: a crash of the machine left them where nothing had ever been
+    /// Bytes that no lease file has, left by a crash of the machine where nothing had ever been
     /// flushed.
     Rubbish,
-    /// Too few or too many values.
+    /// Wrong number of values in the row: too few or too many.
     ValueCount,
-    /// Unreadable value of this column.
+    /// Unreadable value of the named column.
     Value(&'static str),
-    /// No identity of a client, and the lease is not declined.
+    /// Missing identity of a client, in a lease that is not declined.
     NoClient,
 }
 
@@ -34,9 +34,9 @@ impl fmt::Display for RowFault {
     }
 }
 
-/// Parses a line of a file with this `header`, passed without its line end. Rows may have fewer
-/// values than the header names columns if the missing ones have defaults, or more as far as they
-/// are known: two versions of Kea may have taken turns on the file.
+/// Parses a line of a lease file with this `header`, passed without its line end. Rows may have
+/// fewer values than the header names columns if the missing ones have defaults, or more as far as
+/// they are known: two versions of Kea may have taken turns on the file.
 ///
 /// # Errors
 ///
@@ -65,23 +65,23 @@ pub(crate) fn parse_row<F: LeaseFileFamily>(
     })
 }
 
-/// Values of a row, in order.
+/// Values of a lease file row, in order.
 pub struct Values<'a> {
     line: Option<&'a [u8]>,
 }
 
 impl<'a> Values<'a> {
-    /// Returns the values of `line`, passed without its end.
+    /// Returns the values of the row `line`, passed without its end.
     pub(crate) const fn new(line: &'a [u8]) -> Self {
         Self { line: Some(line) }
     }
 
-    /// Returns true if all values were taken.
+    /// Returns true if all values of the row were taken.
     pub(crate) const fn has_ended(&self) -> bool {
         self.line.is_none()
     }
 
-    /// Returns the next value, which is that of `column`.
+    /// Returns the next value of the row, which is that of `column`.
     pub(crate) fn next(&mut self, column: &'static str) -> RowValue<'a> {
         let Some(line) = self.line else { return RowValue { text: None, column } };
         let (text, rest) = match line.iter().position(|&octet| octet == b',') {
@@ -92,13 +92,13 @@ impl<'a> Values<'a> {
         RowValue { text: Some(text), column }
     }
 
-    /// Returns the number of values after those taken.
+    /// Returns the number of values of the row after those taken.
     fn remaining(&self) -> usize {
         self.line.map_or(0, |line| 1 + line.iter().filter(|&&octet| octet == b',').count())
     }
 }
 
-/// Bytes of an identity: at most [`CLIENT_ID_MAX`].
+/// Bytes of a client's identity, at most [`CLIENT_ID_MAX`].
 pub(crate) struct Octets {
     octets: [u8; CLIENT_ID_MAX],
     len: usize,
@@ -113,8 +113,8 @@ impl Octets {
         self.len == 0
     }
 
-    /// Reads two digits for each byte, as all servers write them; returns false for any other text.
-    /// Digits took most of the time of a row before this function existed.
+    /// Reads pairs of hexadecimal digits, one for each byte, as all servers write them; returns
+    /// false for any other text.
     fn fill_from_pairs(&mut self, text: &[u8]) -> bool {
         let len = text.len() / 3 + 1;
         if text.len() % 3 != 2 || len > self.octets.len() {
@@ -132,7 +132,7 @@ impl Octets {
     }
 }
 
-/// Values of digits, [`u8::MAX`] for other characters.
+/// Values of hexadecimal digits by character, [`u8::MAX`] for other characters.
 pub(super) const DIGITS: [u8; 256] = {
     let mut digits = [u8::MAX; 256];
     let mut digit = 0_u8;
@@ -145,7 +145,7 @@ pub(super) const DIGITS: [u8; 256] = {
     digits
 };
 
-/// Value of a row; its text is `None` if the row has ended before.
+/// Value in a lease file row; its text is `None` if the row has ended before.
 #[derive(Clone, Copy)]
 pub(crate) struct RowValue<'a> {
     text: Option<&'a [u8]>,
@@ -188,12 +188,12 @@ impl<'a> RowValue<'a> {
         T::try_from(value).map_err(|_| self.fault())
     }
 
-    /// Returns a number, or `default` for an empty value.
+    /// Parses the value as a number; returns `default` for an empty value.
     pub(crate) fn number_or<T: TryFrom<u64>>(self, default: T) -> Result<T, RowFault> {
         if self.octets()?.is_empty() { Ok(default) } else { self.number() }
     }
 
-    /// Returns a single byte.
+    /// Parses the value as a single byte.
     pub(crate) fn octet(self) -> Result<u8, RowFault> {
         match self.octets()? {
             [octet] => Ok(*octet),
@@ -213,7 +213,7 @@ impl<'a> RowValue<'a> {
         LeaseState::from_number(self.number()?).ok_or_else(|| self.fault())
     }
 
-    /// Returns bytes of one or two digits each, separated by colons.
+    /// Parses the value as bytes of one or two digits each, separated by colons.
     pub(crate) fn colon_hex(self) -> Result<Octets, RowFault> {
         let text = self.octets()?;
         let mut octets = Octets { octets: [0; CLIENT_ID_MAX], len: 0 };
@@ -253,8 +253,8 @@ impl<'a> RowValue<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
-    /// Returns a host name in lower case, truncated if it is too long, as earlier versions wrote
-    /// some.
+    /// Parses the value as a host name in lower case, truncated if it is too long, as earlier
+    /// versions wrote some.
     pub(crate) fn hostname(self) -> Result<HostName, RowFault> {
         Ok(HostName::from(self.unescaped()?).into_lower_case())
     }

@@ -1,4 +1,4 @@
-//! Detection of lease files that other programs change while the server has them open.
+//! Detection of lease files that other programs change while the server has the files open.
 //!
 //! The server writes the live file at a remembered offset of an open descriptor, so nothing else
 //! shows that its name is gone or leads to another file. [`Memfile::disturbance`] compares names
@@ -18,22 +18,22 @@ use crate::storage::{FileState, LogFile, Storage};
 /// Change of lease files that this program did not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// No file has the name of the live file: it was removed or renamed.
+    /// Missing live lease file: it was removed or renamed.
     Missing,
-    /// Another file now has the name of the live file.
+    /// Replaced live lease file: another file now has its name.
     Replaced,
-    /// Another server has locked the file that now has the name of the live file.
+    /// Locked live lease file: another server has locked the file that now has its name.
     InUse,
-    /// Length of the live file, in bytes, differs from the expected one.
+    /// Length of the live lease file in bytes that differs from the expected one.
     Length {
-        /// Length after the last row.
+        /// Length of the live lease file after its last row, in bytes.
         expected: u64,
-        /// Length found.
+        /// Length of the live lease file that was found, in bytes.
         actual: u64,
     },
-    /// Mode of the live file that keeps its owner from reading or writing it.
+    /// Mode of the live lease file that keeps its owner from reading or writing it.
     Closed,
-    /// File with earlier rows that was removed, replaced or truncated.
+    /// Lease file with earlier rows that was removed, replaced or truncated.
     Companion(PathBuf),
     /// Step of the wall clock, with which the times of leases in memory were moved.
     Moved,
@@ -58,7 +58,7 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// File next to the live one, with the state that it must have; `None`: it must not exist.
+/// Lease file next to the live one, with the state that it must have; `None`: it must not exist.
 #[derive(Clone, Debug)]
 pub(crate) struct Companion {
     pub(super) path: PathBuf,
@@ -66,7 +66,7 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// Returns true if the file is as it was; false if its state cannot be read.
+    /// Returns true if the file is as this program left it; false if its state cannot be read.
     pub(super) fn is_same(&self, storage: &dyn Storage) -> bool {
         match (self.state, storage.state(&self.path)) {
             (Some(state), Ok(Some(current))) => {
@@ -78,7 +78,7 @@ impl Companion {
     }
 }
 
-/// Check of the lease files that needs no lock on them: shards write meanwhile.
+/// Check of the lease files that needs no lock: shards may write to the live file meanwhile.
 #[derive(Debug)]
 pub(crate) struct LeaseFileCheck {
     storage: Arc<dyn Storage>,
@@ -103,8 +103,8 @@ impl LeaseFileCheck {
 }
 
 impl Memfile {
-    /// Returns a check of the files against their present state; of the live one alone while a
-    /// cleanup runs.
+    /// Returns a check of the lease files against their present state; of the live one alone while
+    /// a cleanup runs.
     pub(crate) fn file_check(&self, is_cleaning: bool) -> LeaseFileCheck {
         LeaseFileCheck {
             storage: self.storage.clone(),
@@ -115,8 +115,8 @@ impl Memfile {
         }
     }
 
-    /// Returns the change that another program has made to the lease files; `None` if they are as
-    /// this program left them. No cleanup may run.
+    /// Returns the change that another program has made to the lease files; `None` if the files are
+    /// as this program left them. No cleanup may run.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Memfile {
         Ok(None)
     }
 
-    /// Returns the disturbance of the live file alone; a cleanup may run.
+    /// Returns the disturbance of the live lease file alone; a cleanup may run.
     ///
     /// # Errors
     ///
@@ -152,8 +152,8 @@ impl Memfile {
         Ok((!open_state.is_usable).then_some(Disturbance::Closed))
     }
 
-    /// Returns the change of length of the live file; `None` if it ends after the last row, or its
-    /// length cannot be read.
+    /// Returns the change of length of the live lease file; `None` if it ends after the last row,
+    /// or its length cannot be read.
     pub(crate) fn length_disturbance(&self) -> Option<Disturbance> {
         let len = self.file.len().ok()?;
         (len != self.end).then_some(Disturbance::Length { expected: self.end, actual: len })
@@ -168,7 +168,8 @@ impl Memfile {
         }
     }
 
-    /// Records the state of the files next to the live one, after this program has changed them.
+    /// Records the state of the lease files next to the live one, after this program has changed
+    /// them.
     pub(super) fn note_companions(&mut self) -> Result<(), FileOperationError> {
         self.companions.clear();
         let files = &self.files;
@@ -179,7 +180,7 @@ impl Memfile {
         Ok(())
     }
 
-    /// Returns the number of bytes that the last cleanup has left.
+    /// Returns the size of the last cleanup's result, in bytes.
     pub(crate) fn previous_len(&self) -> u64 {
         let previous = self.companions.iter().find(|one| one.path == self.files.previous);
         previous.and_then(|one| one.state).map_or(0, |state| state.len)

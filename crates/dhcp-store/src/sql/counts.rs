@@ -11,9 +11,10 @@ use std::fmt::Write;
 use super::driver::{SqlTable, SqlValue};
 use super::schema::Schema;
 
-/// Statement that declares that the session counts new leases itself.
+/// Statement that declares that the session counts new leases itself, instead of the table's
+/// triggers.
 pub(super) const DECLARE_COUNTING: &str = "SET @godwit_counts_leases=1";
-/// Statement that ends this declaration.
+/// Statement that ends the declaration of [`DECLARE_COUNTING`].
 pub(super) const END_COUNTING: &str = "SET @godwit_counts_leases=NULL";
 
 /// Returns the query that finds out if the insert trigger of `table` skips leases that the session
@@ -27,12 +28,12 @@ pub(super) fn trigger_query(table: &SqlTable) -> String {
     )
 }
 
-/// Table of counts.
+/// Table in which Kea counts leases.
 struct LeaseCountTable {
     name: &'static str,
-    /// Columns that it has in common with leases.
+    /// Columns that the table of counts has in common with the table of leases.
     by: &'static [&'static str],
-    /// States of leases that it counts.
+    /// States of the leases that the table counts.
     states: &'static [i64],
 }
 
@@ -48,7 +49,7 @@ const V6_KEA22: LeaseCountTable = LeaseCountTable {
     by: &["subnet_id", "lease_type", "state"],
     states: &[0, 1],
 };
-/// Counter of DHCPv6 leases that includes registered addresses (RFC 9686).
+/// Table that counts DHCPv6 leases, registered addresses (RFC 9686) included.
 const V6: LeaseCountTable = LeaseCountTable { states: &[0, 1, 4], ..V6_KEA22 };
 const V6_POOL: LeaseCountTable = LeaseCountTable {
     name: "lease6_pool_stat",
@@ -56,7 +57,7 @@ const V6_POOL: LeaseCountTable = LeaseCountTable {
     states: &[0, 1],
 };
 
-/// Returns the statements that count all leases in the tables of `schema` anew, as Kea's
+/// Returns the SQL statements that count all leases in the tables of `schema` anew, as Kea's
 /// `kea-admin stats-recount` does.
 pub(super) fn recount(schema: Schema) -> Vec<String> {
     let of_tables: [(&str, &[LeaseCountTable]); 2] = match schema {
@@ -90,14 +91,15 @@ fn counters(table: &SqlTable) -> &'static [LeaseCountTable] {
     }
 }
 
-/// Returns the statements that add `rows` of `table` to the counts, to run in order. Every session
-/// changes the counts in the order of their columns.
+/// Returns the statements that add the leases `rows` of `table` to the tables of counts, to run in
+/// order. Every session changes the counts in the order of their columns.
 pub(super) fn counting(table: &SqlTable, rows: &[SqlValue]) -> Vec<String> {
     counters(table).iter().filter_map(|counter| counter.statement(table, rows)).collect()
 }
 
 impl LeaseCountTable {
-    /// Returns the statement of this counter; `None` if none of the rows counts.
+    /// Returns the statement that adds `rows` to this table of counts; `None` if none of the rows
+    /// counts.
     fn statement(&self, table: &SqlTable, rows: &[SqlValue]) -> Option<String> {
         let position = |name: &&str| table.columns.iter().position(|column| column.name == *name);
         let by: Vec<usize> = self.by.iter().filter_map(position).collect();

@@ -11,7 +11,7 @@ use super::row::{RowLayout, SqlFamily};
 use super::schema::Schema;
 use super::settings::SqlDatabaseKind;
 
-/// Number of rows that are tried for each family in each layout.
+/// Number of damaged rows that are tried for each family in each layout.
 pub(super) const ROWS: u32 = 500;
 
 /// Numbers at the limits of columns and fields.
@@ -53,7 +53,7 @@ pub(super) fn value(random: &mut Random) -> SqlValue {
     }
 }
 
-/// Replaces some of the values, and sometimes removes or adds one at the end.
+/// Replaces some of the row's `values`, and sometimes removes or adds one at the end.
 pub(super) fn damage(random: &mut Random, values: &mut Vec<SqlValue>) {
     for _ in 0..=random.below(3) {
         let at = random.below(values.len() as u64) as usize;

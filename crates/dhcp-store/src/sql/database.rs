@@ -1,4 +1,4 @@
-//! Connection to a database, and the operations over it.
+//! Connection to an SQL database with leases, and the operations over it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,35 +19,36 @@ use crate::database::{Flush, KeyOctets, RoundChanges, SharedLeaseFamily};
 use crate::memfile::RowFault;
 use crate::storage::Storage;
 
-/// Number of rows read at a time.
+/// Number of lease rows read from a table at a time.
 const PAGE_ROWS: u32 = 5000;
-/// Most end times to which leases are renewed together, by one statement each; other renewals are
-/// written as rows.
+/// Maximum number of end times to which a commit renews leases together, by one statement each; it
+/// writes other renewals as rows.
 const RENEWALS_MAX: usize = 8;
-/// Number of bad rows that are described; further ones are only counted.
+/// Maximum number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
 
-/// Open database.
+/// Open connection to an SQL database with leases.
 pub struct Database {
     driver: Box<dyn SqlConnection>,
     backend: SqlDatabaseKind,
     description: String,
 }
 
-/// Result of reading all leases.
+/// Result of reading all leases of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SqlLoadReport {
-    /// Number of rows that are leases.
+    /// Number of the table's rows that are leases.
     pub leases: u64,
-    /// Number of rows that are not leases.
+    /// Number of the table's rows that are not leases.
     pub bad_rows: u64,
-    /// First hundred bad rows: number of the row, from 0 in the order of keys, and its fault.
+    /// First hundred bad rows of the table: number of the row, from 0 in the order of keys, and its
+    /// fault.
     pub faults: Vec<(u64, RowFault)>,
 }
 
 impl Database {
-    /// Connects to the first host that answers, or opens SQLite's file. Does not yet query the
-    /// tables, nor if they are writable.
+    /// Connects to the first database host that answers, or opens SQLite's file. Does not yet query
+    /// the tables, nor if they are writable.
     ///
     /// # Errors
     ///
@@ -63,7 +64,7 @@ impl Database {
         Err(connect::all_of(settings, errors))
     }
 
-    /// Connects to the first host alone, or opens SQLite's file.
+    /// Connects to the first host of `settings` alone, or opens SQLite's file.
     pub(super) fn open_host(settings: &SqlSettings) -> Result<Self, SqlError> {
         let driver: Box<dyn SqlConnection> = match settings.backend {
             SqlDatabaseKind::Mysql => Box::new(Mysql::connect(settings)?),
@@ -73,7 +74,7 @@ impl Database {
         Ok(Self { driver, backend: settings.backend, description: settings.to_string() })
     }
 
-    /// Returns the version of its tables; `None` if it has none.
+    /// Returns the version of the database's tables; `None` if it has none.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl Database {
         })
     }
 
-    /// Returns the layout of its leases.
+    /// Returns the layout of the database's leases.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Database {
         Ok(RowLayout { backend: self.backend, schema })
     }
 
-    /// Creates the tables of `schema` in an empty database.
+    /// Creates the tables of `schema` in the database, which is empty.
     ///
     /// # Errors
     ///
@@ -137,8 +138,8 @@ impl Database {
         self.run_all(&statements)
     }
 
-    /// Upgrades the tables of Kea 2.2 to the current version; returns `false` if they are current
-    /// already.
+    /// Upgrades the database's tables of Kea 2.2 to the current version; returns `false` if they
+    /// are current already.
     ///
     /// # Errors
     ///
@@ -165,8 +166,8 @@ impl Database {
         Ok(true)
     }
 
-    /// Counts all leases anew, in one transaction: the tables of counts lose their contents and get
-    /// the present numbers.
+    /// Counts all leases of the database anew, in one transaction: the tables of counts lose their
+    /// contents and get the present numbers.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl Database {
         }
     }
 
-    /// Begins a transaction.
+    /// Begins a database transaction.
     ///
     /// # Errors
     ///
@@ -200,7 +201,7 @@ impl Database {
         })
     }
 
-    /// Commits a transaction; its changes are then as safe as the database promises.
+    /// Commits the database transaction; its changes are then as safe as the database promises.
     ///
     /// # Errors
     ///
@@ -209,7 +210,7 @@ impl Database {
         self.driver.run("COMMIT")
     }
 
-    /// Rolls a transaction back.
+    /// Rolls the database transaction back.
     ///
     /// # Errors
     ///
@@ -218,9 +219,9 @@ impl Database {
         self.driver.run("ROLLBACK")
     }
 
-    /// Writes leases, and replaces those of the same addresses, whichever client has them: the last
-    /// of several leases of one address counts. Rows are locked in the order of their addresses, so
-    /// that two writers do not wait for each other in a circle.
+    /// Writes leases to the table, and replaces those of the same addresses, whichever client has
+    /// them: the last of several leases of one address counts. Rows are locked in the order of
+    /// their addresses, so that two writers do not wait for each other in a circle.
     ///
     /// # Errors
     ///
@@ -243,8 +244,8 @@ impl Database {
         self.driver.upsert(&table, values)
     }
 
-    /// Adds leases to addresses that have none, in the order of their addresses, and returns their
-    /// number.
+    /// Adds leases to addresses that have none, in the order of their addresses, and returns how
+    /// many it added.
     ///
     /// # Errors
     ///
@@ -264,8 +265,9 @@ impl Database {
         self.driver.insert(&table, values)
     }
 
-    /// Locks the leases of `addresses` and appends them to `leases`; no other connection changes
-    /// them until the end of the transaction. Rows that are not leases are left out.
+    /// Locks the table's leases of `addresses` and appends the leases to `leases`; no other
+    /// connection changes these leases until the end of the transaction. Rows that are not leases
+    /// are left out.
     ///
     /// # Errors
     ///
@@ -280,7 +282,7 @@ impl Database {
         self.find_all::<F>(layout, false, sought, &mut |_, lease| leases.push(lease)).map(drop)
     }
 
-    /// Returns the search for the rows of `addresses`, with a lock.
+    /// Returns the search that finds the lease rows of `addresses` and locks the rows.
     pub(super) fn locked<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> RowSearch {
         RowSearch {
             column: F::table(layout).key(),
@@ -289,7 +291,7 @@ impl Database {
         }
     }
 
-    /// Returns the search for rows that have one of `values` in the column called `name`.
+    /// Returns the search for lease rows that have one of `values` in the column called `name`.
     pub(super) fn with<F: SqlFamily>(
         layout: RowLayout,
         name: &str,
@@ -301,9 +303,9 @@ impl Database {
         RowSearch { column, values, is_locked: false }
     }
 
-    /// Passes the leases of `sought` to `visit`, with the position of the search that found them;
-    /// begins a transaction first if `begins` is true. Returns the keys of rows that are not
-    /// leases.
+    /// Passes the leases that the searches `sought` find to `visit`, with the position of the
+    /// search that found them; begins a transaction first if `begins` is true. Returns the keys of
+    /// rows that are not leases.
     pub(super) fn find_all<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
@@ -325,7 +327,7 @@ impl Database {
         Ok(unreadable)
     }
 
-    /// Inserts, replaces and deletes leases, and commits.
+    /// Inserts, replaces and deletes the leases of `changes`, and commits.
     ///
     /// # Errors
     ///
@@ -370,7 +372,7 @@ impl Database {
         self.driver.find(false, table, sought, &mut |_, values| visit(values))
     }
 
-    /// Adds those rows to `table` that do not exist, and returns their number.
+    /// Adds the rows to `table` whose keys do not exist, and returns the number of added rows.
     pub(super) fn insert_rows(
         &mut self,
         table: &SqlTable,
@@ -379,7 +381,7 @@ impl Database {
         if values.is_empty() { Ok(0) } else { self.driver.insert(table, values) }
     }
 
-    /// Deletes the rows of `table` with these keys.
+    /// Deletes the rows of `table` with the keys `keys`.
     pub(super) fn delete_rows(
         &mut self,
         table: &SqlTable,
@@ -388,12 +390,12 @@ impl Database {
         self.driver.delete(table, keys)
     }
 
-    /// Returns the rows that `query` finds, of two texts each.
+    /// Returns the rows that the SQL query `query` finds, of two texts each.
     pub(super) fn pairs(&mut self, query: &str) -> Result<Vec<(String, String)>, SqlError> {
         self.driver.pairs(query)
     }
 
-    /// Prepares commits; see [`SqlConnection::prepare_commits`].
+    /// Prepares commits of the family's leases; see [`SqlConnection::prepare_commits`].
     pub(super) fn prepare_commits<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
@@ -401,7 +403,8 @@ impl Database {
         self.driver.prepare_commits(&F::table(layout))
     }
 
-    /// Returns the flush of commits; see [`SqlConnection::defer_flushes`].
+    /// Returns the flush of commits over the database file in `storage`; see
+    /// [`SqlConnection::defer_flushes`].
     pub(super) fn defer_flushes(
         &mut self,
         storage: &dyn Storage,
@@ -409,17 +412,17 @@ impl Database {
         self.driver.defer_flushes(storage)
     }
 
-    /// Has statements after a lock sent alone; see [`SqlConnection::part_writes`].
+    /// Makes the connection send statements after a lock alone; see [`SqlConnection::part_writes`].
     pub(super) fn part_writes(&mut self) {
         self.driver.part_writes();
     }
 
-    /// Executes a statement.
+    /// Executes a statement on the database.
     pub(super) fn run(&mut self, statement: &str) -> Result<(), SqlError> {
         self.driver.run(statement)
     }
 
-    /// Deletes the leases of `addresses` that exist.
+    /// Deletes the leases of `addresses` from the table.
     ///
     /// # Errors
     ///
@@ -435,8 +438,8 @@ impl Database {
         self.driver.delete(&F::table(layout), keys::<F>(layout, addresses))
     }
 
-    /// Passes all leases to `visit`, in the order of their keys, some thousands at a time. A
-    /// concurrent change may be seen or not; no lease is seen twice.
+    /// Passes all leases of the table to `visit`, in the order of their keys, some thousands at a
+    /// time. A concurrent change may be seen or not; no lease is seen twice.
     ///
     /// # Errors
     ///
@@ -463,8 +466,8 @@ impl Database {
         Ok(loaded)
     }
 
-    /// Passes all rows to `visit` as [`Self::load_all`] does; for rows that are not leases, with
-    /// their keys if these are readable.
+    /// Passes all rows of the table to `visit` as [`Self::load_all`] does; rows that are not leases
+    /// with their keys, if the keys are readable.
     pub(super) fn load_rows<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
@@ -488,7 +491,7 @@ impl Database {
         }
     }
 
-    /// Executes all statements or none; MySQL, which commits after each statement, may execute
+    /// Executes all `statements` or none; MySQL, which commits after each statement, may execute
     /// some.
     fn run_all(&mut self, statements: &[&str]) -> Result<(), SqlError> {
         if self.backend == SqlDatabaseKind::Mysql {
@@ -510,7 +513,7 @@ impl Database {
         }
     }
 
-    /// Returns the number of tables called `name`, or of all tables.
+    /// Returns the number of the database's tables called `name`, or of all tables.
     fn count_tables(&mut self, name: Option<&str>) -> Result<i64, SqlError> {
         let mut query = match self.backend {
             SqlDatabaseKind::Mysql => {
@@ -533,8 +536,8 @@ impl Database {
     }
 }
 
-/// Returns end times with the keys of the leases that end then, one statement each; and, if there
-/// are too many end times, the other leases.
+/// Returns the end times of `leases` with the keys of the leases that end then, one statement each;
+/// and, if there are too many end times, the other leases.
 fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
     let table = F::table(layout);
     let time = table.time();
@@ -557,7 +560,7 @@ fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[F::Lease]) -> (Renewals, 
     (groups, others)
 }
 
-/// Returns the keys of `addresses`, in their order.
+/// Returns the keys of `addresses` in the table, in their order.
 fn keys<F: SqlFamily>(layout: RowLayout, addresses: &[F::Address]) -> Vec<SqlValue> {
     let mut sorted = addresses.to_vec();
     sorted.sort_unstable();

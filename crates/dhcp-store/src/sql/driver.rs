@@ -1,4 +1,4 @@
-//! Common interface of the three drivers, and tables as they see them.
+//! Common interface of the three SQL drivers, and the tables as drivers see them.
 
 use std::sync::Arc;
 
@@ -6,93 +6,95 @@ use super::error::SqlError;
 use crate::database::Flush;
 use crate::storage::Storage;
 
-/// Value on its way to or from a column.
+/// Value on its way to or from a column of a database table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SqlValue {
-    /// SQL's NULL.
+    /// Value NULL of SQL.
     Null,
-    /// Number, truth value (0 or 1), or seconds since 1970.
+    /// Number, truth value (0 or 1), or seconds since 1970 in a column.
     Integer(i64),
-    /// Bytes; MySQL's texts have this form.
+    /// Bytes; MySQL's texts come in this form.
     Octets(Vec<u8>),
-    /// Text.
+    /// Text value of a column.
     Text(String),
 }
 
-/// Kind of a column's values. The drivers map it to types, casts and functions of their database.
+/// Kind of the values of a database column. The drivers map it to types, casts and functions of
+/// their database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Number of up to 63 bits.
+    /// Number of up to 63 bits in the column.
     Number,
     /// Number that PostgreSQL keeps in 32 bits with a sign.
     Signed32,
     /// Number that PostgreSQL keeps in 16 bits with a sign.
     Signed16,
-    /// Truth value.
+    /// Truth value of a column.
     Truth,
-    /// Time, in whole seconds.
+    /// Time of a column, in whole seconds.
     Time,
-    /// Bytes.
+    /// Bytes of a column.
     Octets,
-    /// Text.
+    /// Text of a column.
     Text,
     /// IPv6 address, as bytes or text: see [`RowLayout`](super::row::RowLayout).
     Address,
 }
 
-/// Column of a table.
+/// Column of one of Kea's database tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Kea's name of the column.
+    /// Name that Kea has for the column.
     pub name: &'static str,
-    /// Kind of its values.
+    /// Kind of the column's values.
     pub kind: ColumnKind,
 }
 
-/// Table with its columns, the first of which is the key.
+/// Database table with its columns, the first of which is the key.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlTable {
-    /// Kea's name of the table.
+    /// Name that Kea has for the table.
     pub name: &'static str,
-    /// Columns, in the order of their values.
+    /// Columns of the table, in the order of a row's values.
     pub columns: &'static [Column],
 }
 
 impl SqlTable {
-    /// Returns the key column.
+    /// Returns the key column of the table.
     pub(super) const fn key(&self) -> Column {
         self.columns[0]
     }
 
-    /// Returns the column with the time of its rows.
+    /// Returns the column of the table with the time of its rows.
     pub(super) fn time(&self) -> Column {
         let time = self.columns.iter().find(|column| column.kind == ColumnKind::Time);
         *time.expect("leases end")
     }
 
-    /// Returns the names of the columns, separated by commas.
+    /// Returns the names of the table's columns, separated by commas.
     pub(super) fn names(&self) -> String {
         self.join(", ", |column| column.name.to_owned())
     }
 
-    /// Returns `text` of every column, separated by `by`.
+    /// Returns `text` of every column of the table, separated by `by`.
     pub(super) fn join(&self, by: &str, text: impl Fn(&Column) -> String) -> String {
         self.columns.iter().map(text).collect::<Vec<_>>().join(by)
     }
 
-    /// Returns `text` of every column except the key, separated by `by`.
+    /// Returns `text` of every column of the table except the key, separated by `by`.
     pub(super) fn join_others(&self, by: &str, text: impl Fn(&Column) -> String) -> String {
         self.columns[1..].iter().map(text).collect::<Vec<_>>().join(by)
     }
 }
 
-/// Callback that takes rows one by one.
+/// Callback that takes the rows that a query finds, one by one.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(&[SqlValue]) -> Result<(), SqlError>;
 
-/// Callback that takes rows one by one, with the position of the search that found them.
+/// Callback that takes the rows that searches find, one by one, with the position of the search
+/// that found them.
 pub(super) type VisitRow<'v> = &'v mut dyn FnMut(usize, &[SqlValue]) -> Result<(), SqlError>;
 
-/// Search for the rows that have one of these values in this column.
+/// Search for the rows that have one of the given values in the given column.
 #[derive(Debug)]
 pub(super) struct RowSearch {
     pub(super) column: Column,
@@ -101,46 +103,50 @@ pub(super) struct RowSearch {
     pub(super) is_locked: bool,
 }
 
-/// Times, each with the keys of the rows whose time it becomes.
+/// Times of rows, each with the keys of the rows whose time it becomes.
 pub(super) type Renewals = Vec<(SqlValue, Vec<SqlValue>)>;
 
-/// Changes with which a transaction ends. The rows are in sequence, and no key occurs twice.
+/// Changes of rows with which a transaction ends. The rows are in sequence, and no key occurs
+/// twice.
 #[derive(Debug, Default)]
 pub(super) struct RowChanges {
-    /// Rows with keys that do not exist.
+    /// Values of the rows to insert, whose keys do not exist.
     pub(super) inserts: Vec<SqlValue>,
-    /// Rows with keys that exist.
+    /// Values of the rows to replace, whose keys exist.
     pub(super) updates: Vec<SqlValue>,
-    /// Rows of which only the time changes.
+    /// Times of the rows of which only the time changes.
     pub(super) renewals: Renewals,
-    /// Keys of rows to delete.
+    /// Keys of the rows to delete.
     pub(super) deletions: Vec<SqlValue>,
 }
 
-/// Connection to a database. Every function blocks until the database has answered.
+/// Connection of a driver to an SQL database. Every function blocks until the database has
+/// answered.
 pub(super) trait SqlConnection: Send {
-    /// Executes statements without values, in order.
+    /// Executes statements without values on the database, in order.
     fn run(&mut self, statement: &str) -> Result<(), SqlError>;
 
-    /// Returns the numbers in the first row that `query` finds; none if it finds no row.
+    /// Returns the numbers in the first row that the SQL query `query` finds; none if it finds no
+    /// row.
     fn numbers(&mut self, query: &str) -> Result<Vec<i64>, SqlError>;
 
-    /// Returns the rows that `query` finds, of two texts each; none for a database that has no such
-    /// queries.
+    /// Returns the rows that the SQL query `_query` finds, of two texts each; none for a database
+    /// that has no such queries.
     fn pairs(&mut self, _query: &str) -> Result<Vec<(String, String)>, SqlError> {
         Ok(Vec::new())
     }
 
-    /// Inserts rows, or replaces the columns of existing ones. `values` holds all rows in sequence,
-    /// and no key occurs twice.
+    /// Inserts rows into `table`, or replaces the columns of existing ones. `values` holds all rows
+    /// in sequence, and no key occurs twice.
     fn upsert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<(), SqlError>;
 
-    /// Inserts rows whose keys do not exist, leaves the others as they are, and returns the number
-    /// of inserted rows. `values` holds all rows in sequence, and no key occurs twice.
+    /// Inserts rows into `table` whose keys do not exist, leaves the others as they are, and
+    /// returns the number of inserted rows. `values` holds all rows in sequence, and no key occurs
+    /// twice.
     fn insert(&mut self, table: &SqlTable, values: Vec<SqlValue>) -> Result<u64, SqlError>;
 
-    /// Passes the rows of `sought` to `visit`, with one query if the database can; begins a
-    /// transaction first if `begins` is true.
+    /// Passes the rows that the searches `sought` find to `visit`, with one query if the database
+    /// can; begins a transaction first if `begins` is true.
     fn find(
         &mut self,
         begins: bool,
@@ -149,8 +155,8 @@ pub(super) trait SqlConnection: Send {
         visit: VisitRow<'_>,
     ) -> Result<(), SqlError>;
 
-    /// Writes `changes` and commits them, with one query if the database can. An inserted row that
-    /// exists already is a conflict; then nothing is committed.
+    /// Writes the changes of the rows of `table` and commits the transaction, with one query if the
+    /// database can. An inserted row that exists already is a conflict; then nothing is committed.
     fn commit(&mut self, table: &SqlTable, changes: RowChanges) -> Result<(), SqlError>;
 
     /// Prepares [`SqlConnection::commit`] to `table`, once for a connection: finds out if the
@@ -160,8 +166,8 @@ pub(super) trait SqlConnection: Send {
         Ok(())
     }
 
-    /// Allows commits from now on to be unsafe when they return, because the returned flush makes
-    /// them safe, over a file in `storage`; returns `None` if commits stay as before.
+    /// Permits that commits are not yet safe when they return, because the returned flush makes
+    /// them safe, over a file in `storage`; returns `None` if commits stay safe as before.
     fn defer_flushes(
         &mut self,
         _storage: &dyn Storage,
@@ -173,10 +179,11 @@ pub(super) trait SqlConnection: Send {
     /// query: the driver then combines no statements for which that would be wrong.
     fn part_writes(&mut self) {}
 
-    /// Deletes the rows with these keys that exist.
+    /// Deletes the rows of `table` that have one of the keys `keys`.
     fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError>;
 
-    /// Passes up to `limit` rows to `visit`, in the order of their keys, after the key `after`.
+    /// Passes up to `limit` rows of `table` to `visit`, in the order of their keys, after the key
+    /// `after`.
     fn page(
         &mut self,
         table: &SqlTable,

@@ -1,10 +1,10 @@
-//! Error of a database: the operation and its result.
+//! Error of an SQL database: the operation and its result.
 
 use std::fmt;
 
 use crate::database::DatabaseFault;
 
-/// Failed operation of a database.
+/// Failed operation of an SQL database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
     operation: String,
@@ -20,7 +20,7 @@ impl SqlError {
         Self { operation: tried.into(), cause: came_of_it, fault: DatabaseFault::Permanent }
     }
 
-    /// Returns the error with the kind `fault`.
+    /// Returns the error with the kind of failure `fault`.
     pub(super) const fn with(mut self, fault: DatabaseFault) -> Self {
         self.fault = fault;
         self
@@ -36,25 +36,25 @@ impl SqlError {
         if is_conflict { self.with(DatabaseFault::Conflict) } else { self }
     }
 
-    /// Returns the kind of the failure, by what the caller can do about it.
+    /// Returns the kind of the failed operation's fault, by what the caller can do about it.
     #[must_use]
     pub const fn fault(&self) -> DatabaseFault {
         self.fault
     }
 
-    /// Returns the result, without the operation.
+    /// Returns the result of the failed operation, without the operation.
     pub(super) fn cause(&self) -> &str {
         &self.cause
     }
 
-    /// Returns true if a new connection may help, possibly to another host.
+    /// Returns true if a new database connection may help, possibly to another host.
     #[must_use]
     pub const fn is_connection_lost(&self) -> bool {
         matches!(self.fault, DatabaseFault::ConnectionLost)
     }
 
-    /// Returns true if the whole transaction may be tried again at once: a deadlock, a failed
-    /// certification (Galera), a serialization failure, a busy SQLite file.
+    /// Returns true if the whole database transaction may be tried again at once: a deadlock, a
+    /// failed certification (Galera), a serialization failure, a busy SQLite file.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {
         matches!(self.fault, DatabaseFault::Conflict)

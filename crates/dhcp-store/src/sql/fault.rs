@@ -1,12 +1,12 @@
-//! Error codes of servers by their meaning for a round: connect again, do the round again at once,
-//! do it without the row that has no room, or give up.
+//! Error codes of database servers by their meaning for a round: connect again, do the round again
+//! at once, do it without the row that has no room, or give up.
 //!
 //! Codes in no table are permanent: a round that meets one is done again after connecting too,
 //! since that loses nothing, but the caller cannot expect that it will help.
 
 use crate::database::DatabaseFault;
 
-/// MariaDB's and MySQL's errors after which this connection, or this node, is useless.
+/// Error codes of MariaDB and MySQL after which this connection, or this node, is useless.
 const MYSQL_CONNECTION_LOST: [u16; 22] = [
     // Too many connections, of all and of this user; this host is blocked.
     1040, 1203, 1226, 1129,
@@ -19,23 +19,23 @@ const MYSQL_CONNECTION_LOST: [u16; 22] = [
     1290, 1792, 1836, 3100, 3796,
 ];
 
-/// MariaDB's and MySQL's errors after which the round may be done again at once: lock wait timeout,
-/// deadlock (also Galera's, at a statement or at the commit), a row changed since it was read, an
-/// interrupted statement, a transaction that its group rolled back, a row where a moment ago there
-/// was none.
+/// Error codes of MariaDB and MySQL after which the round may be done again at once: lock wait
+/// timeout, deadlock (also Galera's, at a statement or at the commit), a row changed since it was
+/// read, an interrupted statement, a transaction that its group rolled back, a row where a moment
+/// ago there was none.
 const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 
-/// MariaDB's and MySQL's errors that a value causes and whose states do not show it: data
-/// truncated, no such character, wrong value, check failed, expression out of range, JSON nested
-/// too deep for a stack.
+/// Error codes of MariaDB and MySQL for errors that a value causes and whose SQLSTATEs do not show
+/// this: data truncated, no such character, wrong value, check failed, expression out of range,
+/// JSON nested too deep for a stack.
 const MYSQL_DATA: [u16; 7] = [1265, 1300, 1366, 1411, 3819, 4025, 1436];
-/// Classes of states that a value causes: data exceptions, violated constraints and checks of
+/// Classes of SQLSTATEs that a value causes: data exceptions, violated constraints and checks of
 /// views, and errors that an operator's trigger raises.
 const DATA_CLASSES: [&str; 4] = ["22", "23", "44", "45"];
-/// PostgreSQL's state for an error that an operator's trigger raises.
+/// PostgreSQL's SQLSTATE for an error that an operator's trigger raises.
 const POSTGRESQL_RAISED: &str = "P0001";
 
-/// PostgreSQL's states after which this connection, or this server, is useless.
+/// PostgreSQL's SQLSTATEs after which this connection, or this server, is useless.
 const POSTGRESQL_CONNECTION_LOST: [&str; 9] = [
     // Read-only: a standby, or a server that has become one.
     "25006", // A session that was idle for too long, in a transaction and outside.
@@ -45,15 +45,16 @@ const POSTGRESQL_CONNECTION_LOST: [&str; 9] = [
     // Ended by an administrator, by a crash; starting or ending; the database was dropped.
     "57P01", "57P02", "57P03", "57P04",
 ];
-/// Class of connection exceptions.
+/// PostgreSQL's class of SQLSTATEs for connection exceptions.
 const POSTGRESQL_CONNECTION_LOST_CLASS: &str = "08";
 
-/// PostgreSQL's states after which the round may be done again at once: serialization failure,
+/// PostgreSQL's SQLSTATEs after which the round may be done again at once: serialization failure,
 /// deadlock, integrity at the end of a transaction, a lock that was not free, an interrupted
 /// statement, a row where a moment ago there was none.
 const POSTGRESQL_CONFLICTS: [&str; 6] = ["40001", "40P01", "40002", "55P03", "57014", "23505"];
 
-/// PostgreSQL's class of limits that a value exceeds: an entry of an index, a nesting.
+/// PostgreSQL's class of SQLSTATEs for limits that a value exceeds: an entry of an index, a
+/// nesting.
 const POSTGRESQL_LIMITS_CLASS: &str = "54";
 
 fn is_of_data(state: &str) -> bool {
@@ -70,7 +71,7 @@ pub(super) fn from_mysql(code: u16, state: &str) -> DatabaseFault {
     }
 }
 
-/// Returns the kind of fault that PostgreSQL means by `state`.
+/// Returns the kind of fault that PostgreSQL means by the SQLSTATE `state`.
 pub(super) fn from_postgresql(state: &str) -> DatabaseFault {
     match state {
         _ if state.starts_with(POSTGRESQL_CONNECTION_LOST_CLASS) => DatabaseFault::ConnectionLost,

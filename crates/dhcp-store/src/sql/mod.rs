@@ -4,7 +4,7 @@
 //! - `connect`: choice of one of several hosts, by the possibility to write leases there; `tls`:
 //!   trust in a server's certificate.
 //! - [`database`]: a connection with its operations: schema, transactions, leases in bulk.
-//! - `counts`: counts of new leases, many at once, where the tables' triggers leave them to us.
+//! - `counts`: counts of new leases, many at once, where a session counts instead of triggers.
 //! - [`schema`]: the tables, as statements, in the two known versions.
 //! - [`row`]: leases as values of their columns and back, without a database.
 //! - [`hosts`]: reservations, looked up in bulk and written one at a time.

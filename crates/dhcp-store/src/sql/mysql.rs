@@ -26,25 +26,27 @@ use super::driver::{
 use super::error::SqlError;
 use super::settings::SqlSettings;
 
-/// Number of rows in one statement. MariaDB makes a table of a thousand values after `IN`, and then
-/// may read all rows to join them.
+/// Maximum number of rows in one statement to MariaDB or MySQL. MariaDB makes a table of a thousand
+/// values after `IN`, and then may read all rows to join them.
 const ROWS_MAX: usize = 500;
-/// Bytes of statements in one query, after which no further one is added: servers accept at least a
-/// megabyte.
+/// Size in bytes of the statements in one query from which on no further one is added: servers
+/// accept at least a megabyte.
 const TEXT_MAX: usize = 256 << 10;
 
-/// Connection to a server.
+/// Connection to a MariaDB or MySQL server.
 pub(super) struct Mysql {
     connection: Conn,
     description: String,
-    /// True if statements after a lock are sent alone; see [`SqlConnection::part_writes`].
+    /// True if the connection sends statements after a lock alone; see
+    /// [`SqlConnection::part_writes`].
     parts_writes: bool,
-    /// Table whose new leases this connection counts: its trigger skips them.
+    /// Name of the table whose new leases this connection counts, because the table's trigger skips
+    /// them.
     counted: Option<&'static str>,
 }
 
 impl Mysql {
-    /// Connects to a server.
+    /// Connects to the MariaDB or MySQL server of `settings`.
     pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
         let connection = connect::mysql::connect(settings)?;
         Ok(Self {
@@ -55,8 +57,8 @@ impl Mysql {
         })
     }
 
-    /// Executes `statements` and returns the number of rows that they changed. After a failed
-    /// statement the server does not execute the later ones.
+    /// Executes `statements` in one query and returns the number of rows that they changed. After a
+    /// failed statement the server does not execute the later ones.
     fn carry_out(&mut self, statements: &str, tried: &str) -> Result<u64, SqlError> {
         let description = &self.description;
         let failed = |error: mysql::Error| failed(format!("{tried} {description}"), &error);
@@ -69,7 +71,8 @@ impl Mysql {
         Ok(count)
     }
 
-    /// Inserts rows, applies `changes` to existing ones, and returns the number of changed rows.
+    /// Inserts rows into `table`, applies `changes` to existing ones, and returns the number of
+    /// changed rows.
     fn write(
         &mut self,
         table: &SqlTable,
@@ -82,7 +85,8 @@ impl Mysql {
         texts.map(|text| self.carry_out(text, "write leases to")).sum()
     }
 
-    /// Passes the rows that `statements` find to `visit`, with the position of the statement.
+    /// Passes the rows of `table` that `statements` find to `visit`, with the position of the
+    /// statement.
     fn select(
         &mut self,
         table: &SqlTable,
@@ -240,20 +244,20 @@ impl SqlConnection for Mysql {
     }
 }
 
-/// Statements, combined into as few texts as possible; each text takes one round trip.
+/// SQL statements, combined into as few texts as possible; each text takes one round trip.
 #[derive(Debug, Default)]
 struct StatementBatch {
     texts: Vec<String>,
-    /// Number of statements in each text.
+    /// Number of statements in each text of the batch.
     counts: Vec<usize>,
-    /// True if each text has one statement only.
+    /// True if each text of the batch has one statement only.
     are_parted: bool,
-    /// True if the next statement begins a text.
+    /// True if the next statement begins another text.
     ends_text: bool,
 }
 
 impl StatementBatch {
-    /// Returns the text to which the next statement is appended.
+    /// Returns the text of the batch to which the next statement is appended.
     fn next(&mut self) -> &mut String {
         match self.texts.last() {
             Some(text) if text.len() < TEXT_MAX && !self.are_parted && !self.ends_text => {}
@@ -277,7 +281,7 @@ impl StatementBatch {
         self.next().push_str(statement);
     }
 
-    /// Adds a statement of `first`, the values in parentheses, and `last`.
+    /// Adds a statement of `first`, the values in parentheses, and `last` to the batch.
     fn list(&mut self, first: &str, values: &[SqlValue], last: &str) {
         let text = self.next();
         text.push_str(first);
@@ -291,7 +295,7 @@ impl StatementBatch {
         text.push_str(last);
     }
 
-    /// Adds statements that insert rows, with `end` after the last row.
+    /// Adds statements that insert rows into `table`, with `end` after the last row of each.
     fn insert(&mut self, table: &SqlTable, values: &[SqlValue], end: &str) {
         let width = table.columns.len();
         let mut rows = values.chunks_exact(width).peekable();
@@ -336,14 +340,14 @@ impl StatementBatch {
     }
 }
 
-/// Returns the clause that replaces an existing row by the inserted one.
+/// Returns the SQL clause that replaces an existing row of `table` by the inserted one.
 fn replacing(table: &SqlTable) -> String {
     let changes =
         table.join_others(",", |column| format!("{name}=VALUES({name})", name = column.name));
     format!(" ON DUPLICATE KEY UPDATE {changes}")
 }
 
-/// Returns the statement that selects the columns of a table, without a condition.
+/// Returns the SQL statement that selects the columns of `table`, without a condition.
 fn selecting(table: &SqlTable) -> String {
     let columns = table.join(",", |column| match column.kind {
         ColumnKind::Time => format!("UNIX_TIMESTAMP({})", column.name),
@@ -352,7 +356,7 @@ fn selecting(table: &SqlTable) -> String {
     format!("SELECT {columns} FROM {}", table.name)
 }
 
-/// Appends a value as an SQL literal. Its contents cannot end the literal early.
+/// Appends `value` as an SQL literal to `text`. The value's contents cannot end the literal early.
 fn literal(text: &mut String, value: &SqlValue) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let octets = match value {
@@ -372,7 +376,7 @@ fn literal(text: &mut String, value: &SqlValue) {
     text.push('\'');
 }
 
-/// Converts a value of a column, which comes as text.
+/// Converts a value of `column` from the MySQL driver, which comes as text, to an [`SqlValue`].
 fn read(value: mysql::Value, column: &Column) -> SqlValue {
     match value {
         mysql::Value::Bytes(octets) => match column.kind {
@@ -383,7 +387,7 @@ fn read(value: mysql::Value, column: &Column) -> SqlValue {
     }
 }
 
-/// Converts a value to a number.
+/// Converts a value from the MySQL driver to a number.
 fn number(value: mysql::Value) -> Option<i64> {
     match value {
         mysql::Value::Int(number) => Some(number),

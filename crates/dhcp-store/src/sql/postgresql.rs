@@ -22,10 +22,10 @@ use super::driver::{
 use super::error::SqlError;
 use super::settings::SqlSettings;
 
-/// Number of rows in one statement.
+/// Maximum number of rows in one statement to PostgreSQL.
 const ROWS_MAX: usize = 4000;
 
-/// Connection to a server.
+/// Connection to a PostgreSQL server, with its prepared statements.
 pub(super) struct Postgresql {
     runtime: Runtime,
     client: Client,
@@ -34,7 +34,7 @@ pub(super) struct Postgresql {
 }
 
 impl Postgresql {
-    /// Connects to a server.
+    /// Connects to the PostgreSQL server of `settings`.
     pub(super) fn connect(settings: &SqlSettings) -> Result<Self, SqlError> {
         let description = settings.to_string();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -49,7 +49,7 @@ impl Postgresql {
         failed(format!("{tried} {}", self.description), error).lost(self.client.is_closed())
     }
 
-    /// Executes a statement with one array for each of `columns`.
+    /// Executes a statement with one array of values for each of `columns`.
     fn write(
         &mut self,
         statement: &str,
@@ -64,7 +64,8 @@ impl Postgresql {
         result.map_err(|error| self.failed(tried, &error))
     }
 
-    /// Inserts rows, applies `conflict` to existing ones, and returns the number of written rows.
+    /// Inserts rows into `table`, applies `conflict` to existing ones, and returns the number of
+    /// written rows.
     fn insert_or(
         &mut self,
         table: &SqlTable,
@@ -82,8 +83,8 @@ impl Postgresql {
         Ok(count)
     }
 
-    /// Returns a statement, which it prepares on first use. There are few, since rows travel as
-    /// arrays.
+    /// Returns the prepared statement `text`, which it prepares on first use. There are few, since
+    /// rows travel as arrays.
     fn prepared(&mut self, text: &str, tried: &str) -> Result<Statement, SqlError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
@@ -94,7 +95,7 @@ impl Postgresql {
         Ok(statement)
     }
 
-    /// Passes the rows that `statement` finds to `visit`.
+    /// Passes the rows that `statement` finds for `values` of `column` to `visit`.
     fn select(
         &mut self,
         statement: &str,
@@ -248,7 +249,7 @@ impl SqlConnection for Postgresql {
     }
 }
 
-/// Values of one column.
+/// Values of one column of several rows, as one parameter of a statement.
 enum Array {
     Number(Vec<Option<i64>>),
     Octets(Vec<Option<Vec<u8>>>),
@@ -284,7 +285,7 @@ impl Array {
     }
 }
 
-/// Converts rows in sequence to one array for each of their columns.
+/// Converts the values of rows in sequence to one array for each of their columns.
 fn arrays(columns: &[Column], values: Vec<SqlValue>) -> Vec<Array> {
     let mut arrays: Vec<Array> = columns.iter().map(Array::new).collect();
     for (at, value) in values.into_iter().enumerate() {
@@ -293,7 +294,7 @@ fn arrays(columns: &[Column], values: Vec<SqlValue>) -> Vec<Array> {
     arrays
 }
 
-/// Returns the element type of a column's array.
+/// Returns the PostgreSQL element type of a column's array.
 const fn array_type(column: &Column) -> &'static str {
     match column.kind {
         ColumnKind::Octets => "bytea",
@@ -302,7 +303,7 @@ const fn array_type(column: &Column) -> &'static str {
     }
 }
 
-/// Returns the expression that converts an array element to a value of the column.
+/// Returns the SQL expression that converts an array element to a value of the column.
 fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     match column.kind {
         ColumnKind::Number | ColumnKind::Octets | ColumnKind::Text => element.to_owned(),
@@ -314,15 +315,15 @@ fn from_array(element: &str, column: &Column, address_type: &str) -> String {
     }
 }
 
-/// Returns the type of addresses: tables of leases with a pool number use a type for addresses, as
-/// do tables of reserved addresses that are not plain text.
+/// Returns the PostgreSQL type of a table's addresses: tables of leases with a pool number use a
+/// type for addresses, as do tables of reserved addresses that are not plain text.
 fn address_type(table: &SqlTable) -> &'static str {
     let tells = ["pool_id", "excluded_prefix"];
     let is_current = table.columns.iter().any(|column| tells.contains(&column.name));
     if is_current { "inet" } else { "varchar" }
 }
 
-/// Returns the statement that inserts rows.
+/// Returns the SQL statement that inserts rows into `table`.
 fn insert_statement(table: &SqlTable) -> String {
     let parameters: Vec<String> = (1..)
         .zip(table.columns)
@@ -339,15 +340,15 @@ fn insert_statement(table: &SqlTable) -> String {
     )
 }
 
-/// Returns the clause that replaces an existing row by the inserted one.
+/// Returns the SQL clause that replaces an existing row of `table` by the inserted one.
 fn replacing(table: &SqlTable) -> String {
     let changes =
         table.join_others(", ", |column| format!("{name} = excluded.{name}", name = column.name));
     format!("ON CONFLICT ({}) DO UPDATE SET {changes}", table.key().name)
 }
 
-/// Returns the statement that sets the time of all rows of the first array to the one in the second
-/// array.
+/// Returns the SQL statement that sets the time of all rows of the first array to the one in the
+/// second array.
 fn renew_statement(table: &SqlTable) -> String {
     format!(
         "UPDATE {} SET {} = to_timestamp(($2::bigint[])[1]) WHERE {}",
@@ -362,10 +363,10 @@ fn delete_statement(table: &SqlTable) -> String {
     format!("DELETE FROM {} WHERE {condition}", table.name)
 }
 
-/// Query on its way; a statement that changes rows yields none.
+/// Query on its way to PostgreSQL; a statement that changes rows yields none.
 type QueryFuture<'q> = Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'q>>;
 
-/// Returns a query with arrays as parameters.
+/// Returns a query of a prepared statement with arrays as parameters.
 fn prepared_query<'q>(
     client: &'q Client,
     statement: &'q Statement,
@@ -377,12 +378,12 @@ fn prepared_query<'q>(
     })
 }
 
-/// Returns a query of a statement without values.
+/// Returns a query of the SQL statement `statement` without values.
 fn plain_query<'q>(client: &'q Client, statement: &'q str) -> QueryFuture<'q> {
     Box::pin(async move { client.batch_execute(statement).await.map(|()| Vec::new()) })
 }
 
-/// Sends all queries, in order, before it waits for the answers.
+/// Sends all queries to PostgreSQL, in order, before it waits for the answers.
 async fn together(
     mut queries: Vec<QueryFuture<'_>>,
 ) -> Vec<Result<Vec<Row>, tokio_postgres::Error>> {
@@ -403,7 +404,7 @@ async fn together(
     answers.into_iter().flatten().collect()
 }
 
-/// Returns the columns of a table, in the form that [`read`] reads.
+/// Returns the SQL list of a table's columns, in the form that [`read`] reads.
 fn selected(table: &SqlTable) -> String {
     table.join(", ", |column| match column.kind {
         ColumnKind::Octets | ColumnKind::Text => column.name.to_owned(),
@@ -415,7 +416,7 @@ fn selected(table: &SqlTable) -> String {
     })
 }
 
-/// Returns the condition that a column has one of the values of the first array.
+/// Returns the SQL condition that a column has one of the values of the first array.
 fn is_any(column: &Column, address_type: &str) -> String {
     let cast = match column.kind {
         ColumnKind::Address if address_type == "inet" => "::inet[]",

@@ -1,4 +1,4 @@
-//! Conversion of leases to values of Kea's columns, and back.
+//! Conversion of leases to values of the columns of Kea's database tables, and back.
 //!
 //! Kea's rules: `expire` is the last transaction plus the lifetime, but the last transaction alone
 //! for an infinite lifetime; an unknown value is NULL, but PostgreSQL gets an empty text for a
@@ -13,30 +13,30 @@ use super::settings::SqlDatabaseKind;
 use crate::database::KeyOctets;
 use crate::memfile::{LeaseFileFamily, RowFault};
 
-/// Database kind and table version, as far as they change the form of rows.
+/// Layout of lease rows: database kind and table version, as far as they change the form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
-    /// Kind of the database.
+    /// Kind of the SQL database.
     pub backend: SqlDatabaseKind,
-    /// Version of its tables.
+    /// Version of the database's tables.
     pub schema: Schema,
 }
 
-/// Family whose leases Kea keeps in a table.
+/// Family (DHCPv4 or DHCPv6) whose leases Kea keeps in a database table.
 pub trait SqlFamily: LeaseFileFamily {
-    /// Returns the table in this layout.
+    /// Returns the family's table of leases in this layout.
     fn table(layout: RowLayout) -> SqlTable;
 
-    /// Appends the values of `lease`, one for each column of the table.
+    /// Appends the values of `lease` in its table, one for each column, to `values`.
     fn encode(lease: &Self::Lease, layout: RowLayout, values: &mut Vec<SqlValue>);
 
-    /// Appends the key of `address`.
+    /// Appends the key of `address` in the table of leases to `values`.
     fn encode_key(address: Self::Address, layout: RowLayout, values: &mut Vec<SqlValue>);
 
     /// Reads the key that [`SqlFamily::encode_key`] wrote; returns `None` if `key` is invalid.
     fn decode_key(key: &SqlValue, layout: RowLayout) -> Option<KeyOctets>;
 
-    /// Reads a lease from the values of its row.
+    /// Reads a lease from the values of its row in the table.
     ///
     /// # Errors
     ///
@@ -44,11 +44,11 @@ pub trait SqlFamily: LeaseFileFamily {
     fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Self::Lease, RowFault>;
 }
 
-/// First and last second that a TIMESTAMP of MariaDB 10 and MySQL can hold.
+/// First and last second since 1970 that a TIMESTAMP of MariaDB 10 and MySQL can hold.
 const MYSQL_TIMES_S: (u64, u64) = (1, i32::MAX as u64);
 
-/// Returns the end of a lease as a value of its column. A time beyond MySQL's range becomes the
-/// latest in it.
+/// Returns the end of a lease as a value of the column `expire`. A time beyond MySQL's range
+/// becomes the latest in it.
 pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: RowLayout) -> SqlValue {
     let lifetime_s = if valid_lifetime_s == INFINITE_LIFETIME_S { 0 } else { valid_lifetime_s };
     let mut end_s = cltt_s.saturating_add(u64::from(lifetime_s));
@@ -59,7 +59,7 @@ pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: RowLayout) -> S
     SqlValue::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
 }
 
-/// Returns the last transaction time of a lease that ends at `expire_s`.
+/// Returns the last transaction time of a lease that ends at `expire_s`, in wall-clock seconds.
 pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     if valid_lifetime_s == INFINITE_LIFETIME_S {
         expire_s
@@ -68,8 +68,9 @@ pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     }
 }
 
-/// Returns the lifetime of a row in `state` that ends at `expire_s`. A row with a lifetime of 0
-/// whose state is not a past one is in use until it ends: then it counts as valid since the epoch.
+/// Returns the lifetime in seconds of a row in `state` that ends at `expire_s`. A row with a
+/// lifetime of 0 whose state is not a past one is in use until it ends: then it counts as valid
+/// since the epoch.
 pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u32 {
     if lifetime_s > 0 || state.is_past() {
         return lifetime_s;
@@ -77,8 +78,8 @@ pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u
     u32::try_from(expire_s).unwrap_or(INFINITE_LIFETIME_S).min(INFINITE_LIFETIME_S - 1)
 }
 
-/// Returns the number of a state. Kea 2.2 has neither released leases, which become reclaimed ones
-/// here (both are past), nor registered ones.
+/// Returns the number of a lease state as a value of its column. Kea 2.2 has neither released
+/// leases, which become reclaimed ones here (both are past), nor registered ones.
 pub(super) fn state(state: LeaseState, layout: RowLayout) -> SqlValue {
     let known_state = match (layout.schema, state) {
         (Schema::Kea22, LeaseState::Released) => LeaseState::ExpiredReclaimed,
@@ -88,13 +89,13 @@ pub(super) fn state(state: LeaseState, layout: RowLayout) -> SqlValue {
     SqlValue::Integer(known_state as i64)
 }
 
-/// Returns the text without zeros, which PostgreSQL cannot store.
+/// Returns `text` as a value of its column, without zeros, which PostgreSQL cannot store.
 pub(super) fn text(text: &str) -> SqlValue {
     SqlValue::Text(if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() })
 }
 
-/// Returns a context: a missing one is NULL, or an empty text for PostgreSQL, which stores no zeros
-/// in JSON.
+/// Returns the user context of a lease as a value of its column: a missing one is NULL, or an empty
+/// text for PostgreSQL, which stores no zeros in JSON.
 pub(super) fn context(context: &str, layout: RowLayout) -> SqlValue {
     match layout.backend {
         SqlDatabaseKind::Postgresql => {
@@ -107,8 +108,8 @@ pub(super) fn context(context: &str, layout: RowLayout) -> SqlValue {
     }
 }
 
-/// Returns bytes, truncated to the width of Kea 2.2's column in MySQL. No bytes are NULL, and an
-/// empty value for PostgreSQL, as in Kea.
+/// Returns the bytes of a client's identity as a value of its column, truncated to the width of Kea
+/// 2.2's column in MySQL. No bytes are NULL, and an empty value for PostgreSQL, as in Kea.
 pub(super) fn identity(octets: &[u8], layout: RowLayout) -> SqlValue {
     const KEA22_MAX: usize = 128;
     let cuts = layout.schema == Schema::Kea22 && layout.backend == SqlDatabaseKind::Mysql;
@@ -119,7 +120,7 @@ pub(super) fn identity(octets: &[u8], layout: RowLayout) -> SqlValue {
     SqlValue::Octets(octets[..len].to_owned())
 }
 
-/// Reader of the values of one row, in order.
+/// Reader of the values of one row of a database table, in order.
 pub(super) struct SqlRowReader<'v> {
     values: &'v [SqlValue],
     table: SqlTable,
@@ -151,7 +152,7 @@ impl<'v> SqlRowReader<'v> {
         }
     }
 
-    /// Reads a number; returns `default` for NULL.
+    /// Reads the row's next value as a number; returns `default` for NULL.
     pub(super) fn number_or<T: TryFrom<i64>>(&mut self, default: T) -> Result<T, RowFault> {
         if self.values.get(self.next) == Some(&SqlValue::Null) {
             self.next += 1;
@@ -169,7 +170,7 @@ impl<'v> SqlRowReader<'v> {
         LeaseState::from_number(number).ok_or_else(|| self.fault())
     }
 
-    /// Reads bytes; returns none for NULL.
+    /// Reads the row's next value as bytes; returns none for NULL.
     pub(super) fn octets(&mut self) -> Result<&'v [u8], RowFault> {
         match self.next() {
             Some(SqlValue::Octets(octets)) => Ok(octets),
@@ -179,7 +180,8 @@ impl<'v> SqlRowReader<'v> {
         }
     }
 
-    /// Reads text; returns an empty one for NULL. Bytes that are not UTF-8 are replaced.
+    /// Reads the row's next value as text; returns an empty one for NULL. Bytes that are not UTF-8
+    /// are replaced.
     pub(super) fn text(&mut self) -> Result<String, RowFault> {
         Ok(String::from_utf8_lossy(self.octets()?).into_owned())
     }

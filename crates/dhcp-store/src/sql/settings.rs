@@ -1,4 +1,4 @@
-//! Settings to reach a database.
+//! Settings to reach an SQL database.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use crate::log::RowDurability;
 
-/// Kind of a database.
+/// Kind of an SQL database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlDatabaseKind {
-    /// MariaDB or MySQL.
+    /// MariaDB or MySQL server.
     Mysql,
-    /// PostgreSQL.
+    /// PostgreSQL server.
     Postgresql,
-    /// SQLite file.
+    /// SQLite database in a file.
     Sqlite,
 }
 
 impl SqlDatabaseKind {
-    /// All kinds.
+    /// All kinds of SQL databases.
     pub const ALL: [Self; 3] = [Self::Mysql, Self::Postgresql, Self::Sqlite];
 
-    /// Returns the name that `kea-admin` uses.
+    /// Returns the name that `kea-admin` uses for the kind of database.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl SqlDatabaseKind {
         }
     }
 
-    /// Returns the default port of servers of this kind.
+    /// Returns the default TCP port of database servers of this kind.
     #[must_use]
     pub const fn port(self) -> u16 {
         match self {
@@ -52,28 +52,30 @@ impl fmt::Display for SqlDatabaseKind {
     }
 }
 
-/// Required level of TLS (Kea's `ssl-mode`, with the meanings of PostgreSQL's `sslmode`).
+/// Required level of TLS for a database connection (Kea's `ssl-mode`, with the meanings of
+/// PostgreSQL's `sslmode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatabaseSslMode {
-    /// No TLS.
+    /// Connection without TLS.
     Disable,
-    /// TLS if the server offers it and it works; else none.
+    /// TLS if the database server offers it and it works; else none.
     Prefer,
-    /// TLS is required. With a trust anchor the certificate has to come from it.
+    /// TLS is required for the connection. With a trust anchor the server's certificate has to come
+    /// from it.
     Require,
-    /// TLS is required, with a certificate that comes from the trust anchor.
+    /// TLS is required, with a server certificate that comes from the trust anchor.
     VerifyCa,
-    /// TLS is required, with a certificate that comes from the trust anchor and names the requested
-    /// host.
+    /// TLS is required, with a server certificate that comes from the trust anchor and names the
+    /// requested host.
     VerifyFull,
 }
 
 impl DatabaseSslMode {
-    /// All levels, from the weakest to the strongest.
+    /// All levels of TLS, from the weakest to the strongest.
     pub const ALL: [Self; 5] =
         [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
 
-    /// Returns the name that Kea and PostgreSQL use.
+    /// Returns the name that Kea and PostgreSQL use for the level of TLS.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,7 +87,7 @@ impl DatabaseSslMode {
         }
     }
 
-    /// Returns the level of this name.
+    /// Returns the level of TLS that Kea calls `name`; `None` for an unknown name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
@@ -95,53 +97,57 @@ impl DatabaseSslMode {
 /// Address and credentials of a database, as in Kea's `lease-database`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SqlSettings {
-    /// Kind of the database.
+    /// Kind of the SQL database.
     pub backend: SqlDatabaseKind,
-    /// Name of the database; the path of the file for SQLite.
+    /// Name of the database; for SQLite the path of the file.
     pub name: String,
-    /// Name or address of the host; for PostgreSQL also the folder of its socket.
+    /// Name or address of the database host; for PostgreSQL also the folder of its socket.
     pub host: String,
-    /// Port of the server; the default one if `None`.
+    /// TCP port of the database server; the kind's default port if `None`.
     pub port: Option<u16>,
     /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers
     /// of which one takes over from the other. `host` is the first host.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// Socket of a MariaDB or MySQL server on this machine, instead of host and port.
+    /// Path of the socket of a MariaDB or MySQL server on this machine, used instead of host and
+    /// port.
     pub socket: Option<PathBuf>,
-    /// User name.
+    /// Name of the user at the database server.
     pub user: String,
-    /// Password; empty for none.
+    /// Password of the database user; empty for none.
     pub password: String,
-    /// Time limit of connecting.
+    /// Time limit of connecting to the database.
     pub connect_timeout: Duration,
     /// Time that MariaDB or MySQL may leave a statement without an answer; `None` for no limit.
     pub read_timeout: Option<Duration>,
     /// Time that sending a statement to MariaDB or MySQL may take; `None` for no limit.
     pub write_timeout: Option<Duration>,
-    /// Time that data sent to PostgreSQL may stay unacknowledged; the system's default if `None`.
+    /// Time that data sent to PostgreSQL may stay unacknowledged by TCP; the system's default if
+    /// `None`.
     pub tcp_user_timeout: Option<Duration>,
-    /// Required level of TLS; if `None`, [`SqlSettings::tls`] derives it from the other settings.
+    /// Required level of TLS for the connection; if `None`, [`SqlSettings::tls`] derives it from
+    /// the other settings.
     pub ssl_mode: Option<DatabaseSslMode>,
-    /// File or folder of the certificates that a server's certificate has to come from.
+    /// Path of the file or folder of the certificates that a database server's certificate has to
+    /// come from.
     pub trust_anchor: Option<PathBuf>,
-    /// File of the client's certificate, with the chain up to its authority.
+    /// Path of the client's certificate, with the chain up to its authority.
     pub cert_file: Option<PathBuf>,
-    /// File of the client certificate's key.
+    /// Path of the key of the client's certificate.
     pub key_file: Option<PathBuf>,
-    /// Ciphers that may be used, by OpenSSL's names, separated by colons.
+    /// Ciphers that a TLS connection may use, by OpenSSL's names, separated by colons.
     pub cipher_list: Option<String>,
     /// SQLite's flushes: [`RowDurability::Always`] is its FULL, or NORMAL if
     /// [`LeaseDatabaseConnection::flush`](crate::database::LeaseDatabaseConnection::flush) leaves
     /// flushes of the log to the caller; [`RowDurability::Interval`] its NORMAL,
     /// [`RowDurability::None`] its OFF. Database servers have settings of their own.
     pub durability: RowDurability,
-    /// Number of pages that SQLite's log collects before they go to the file; 0: they go there when
-    /// the file is opened and closed.
+    /// Number of pages that SQLite's log collects before SQLite writes the pages to the database
+    /// file; 0: SQLite writes them when the file is opened and closed.
     pub log_pages: u32,
 }
 
-/// Number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to the file
-/// once, and the file is flushed then.
+/// Default number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to
+/// the file once, and the file is flushed then.
 const LOG_PAGES: u32 = 8192;
 
 impl SqlSettings {
@@ -171,20 +177,20 @@ impl SqlSettings {
         }
     }
 
-    /// Returns the port, or the default one.
+    /// Returns the TCP port of the first host, or the default port of the database's kind.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.backend.port())
     }
 
-    /// Returns the number of hosts.
+    /// Returns the number of configured database hosts.
     #[must_use]
     pub const fn host_count(&self) -> usize {
         1 + self.hosts.len()
     }
 
-    /// Returns the settings for host number `number`, counted from 0; numbers beyond the last host
-    /// start again.
+    /// Returns the settings that reach host number `number`, counted from 0; numbers beyond the
+    /// last host start again.
     #[must_use]
     pub fn at_host(&self, number: usize) -> Self {
         let mut settings = Self { hosts: Vec::new(), ..self.clone() };
@@ -215,7 +221,7 @@ impl SqlSettings {
     }
 }
 
-/// Prints the address without the password.
+/// Prints the address of the database without the password.
 impl fmt::Display for SqlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.backend, &self.socket) {
@@ -230,7 +236,7 @@ impl fmt::Display for SqlSettings {
     }
 }
 
-/// Prints the same as `Display`: passwords must not get into logs.
+/// Prints the address of the database as `Display` does: passwords must not get into logs.
 impl fmt::Debug for SqlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

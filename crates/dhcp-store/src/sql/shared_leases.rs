@@ -1,4 +1,4 @@
-//! Database that several servers share, behind the contract of rounds.
+//! Leases in a database that several servers share, behind the contract of rounds.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,15 +18,15 @@ use crate::database::{
 };
 use crate::storage::{DiskStorage, Storage};
 
-/// Number of rows that are named when leases are loaded; further ones are only counted.
+/// Maximum number of rows that are named when leases are loaded; further ones are only counted.
 const NAMED_MAX: usize = 100;
 
-/// Family whose leases can be shared through tables.
+/// Family whose leases servers can share through database tables.
 pub trait SharedRows: SqlFamily + SharedLeaseFamily {
-    /// Returns the columns by which a client's leases are found, with their values.
+    /// Returns the columns by which a client's leases are found in the table, with their values.
     fn keys(client: &Self::Client, layout: RowLayout) -> Vec<(&'static str, SqlValue)>;
 
-    /// Columns by which leases are found.
+    /// Names of the columns by which leases of a client are found in the table.
     const KEYS: &'static [&'static str];
 }
 
@@ -50,27 +50,28 @@ impl SharedRows for V6 {
     }
 }
 
-/// Leases of one family in a database.
+/// Leases of one family in an SQL database, with the connection to it.
 #[derive(Debug)]
 pub struct SharedLeases {
     settings: SqlSettings,
     storage: Arc<dyn Storage>,
     open: Option<(Database, RowLayout)>,
     flush: Option<Arc<dyn Flush>>,
-    /// Number of the host to begin with when connecting.
+    /// Number of the database host to begin with when connecting.
     next_host: usize,
-    /// Keys of rows that were read last and are no leases.
+    /// Keys of the rows that were read last and are no leases.
     unreadable: Vec<KeyOctets>,
 }
 
 impl SharedLeases {
-    /// Creates the leases in the database of `settings`, without a connection.
+    /// Creates the leases in the database of `settings`, without connecting to it.
     #[must_use]
     pub fn new(settings: SqlSettings) -> Self {
         Self::with_storage(settings, Arc::new(DiskStorage))
     }
 
-    /// Creates the leases in the database of `settings`, whose files are in `storage`, too.
+    /// Creates the leases in the database of `settings`, whose files are in `storage`, without
+    /// connecting to it.
     #[must_use]
     pub fn with_storage(settings: SqlSettings, storage: Arc<dyn Storage>) -> Self {
         Self { settings, storage, open: None, flush: None, next_host: 0, unreadable: Vec::new() }
@@ -87,8 +88,8 @@ impl SharedLeases {
         }
     }
 
-    /// Finds the leases of `clients`, and reads `addresses`; if it `locks` them, it begins a
-    /// transaction first.
+    /// Finds the leases of `clients` in the database, and reads the leases of `addresses`; with
+    /// `locks`, it begins a transaction first and locks the leases of `addresses`.
     fn read<F: SharedRows>(
         &mut self,
         clients: &[F::Client],
@@ -112,7 +113,7 @@ impl SharedLeases {
         Ok(())
     }
 
-    /// Converts the result of the operation `tried`.
+    /// Converts the error of the database operation `tried`.
     pub(crate) fn map_error<T>(
         tried: &'static str,
         result: Result<T, SqlError>,
@@ -268,13 +269,13 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
     }
 }
 
-/// Returns true if `lease` is of a row with a lifetime of 0 that has not ended.
+/// Returns true if `lease` comes from a row with a lifetime of 0 that has not ended at `now_s`.
 fn is_without_lifetime<F: SharedLeaseFamily>(lease: &F::Lease, now_s: u64) -> bool {
     let times = F::times(lease);
     times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s
 }
 
-/// Returns the searches for leases of `clients`, one for each column.
+/// Returns the searches in the table for leases of `clients`, one for each column.
 fn sought<F: SharedRows>(clients: &[F::Client], layout: RowLayout) -> Vec<RowSearch> {
     let mut columns: Vec<Vec<SqlValue>> = F::KEYS.iter().map(|_| Vec::new()).collect();
     for (name, value) in clients.iter().flat_map(|client| F::keys(client, layout)) {

@@ -16,12 +16,12 @@ use crate::database::{DatabaseError, DatabaseFault, Flush};
 use crate::log::RowDurability;
 use crate::storage::{LogFile, Storage};
 
-/// Size of the page cache, KiB: the inner pages and the newest ones of some million leases.
+/// Size of SQLite's page cache in KiB: the inner pages and the newest ones of some million leases.
 const CACHE_KIB: i64 = 64 << 10;
-/// Number of cached pages while the log is lengthened: so few that the others go to the log.
+/// Number of cached pages while SQLite's log is lengthened: so few that the others go to the log.
 const LENGTHENING_CACHE_PAGES: i64 = 64;
 
-/// Open SQLite file.
+/// Connection to an open SQLite database file.
 pub(super) struct Sqlite {
     connection: Connection,
     description: String,
@@ -30,7 +30,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file, and creates an empty one if there is none.
+    /// Opens the SQLite file of `settings`, and creates an empty file if it is missing.
     pub(super) fn open(settings: &SqlSettings) -> Result<Self, SqlError> {
         let description = settings.to_string();
         let flushing = match settings.durability {
@@ -61,9 +61,10 @@ impl Sqlite {
         })
     }
 
-    /// Writes the log to its full length, with pages of a transaction that is rolled back, so that
-    /// commits overwrite existing bytes: to flush a file that has grown, file systems also write
-    /// its length and the positions of its blocks, which takes longer than the rest of the flush.
+    /// Writes SQLite's log to its full length, with pages of a transaction that is rolled back, so
+    /// that commits overwrite existing bytes: to flush a file that has grown, file systems also
+    /// write its length and the positions of its blocks, which takes longer than the rest of the
+    /// flush.
     fn lengthen_log(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         let page_octets: i64 =
@@ -81,8 +82,8 @@ impl Sqlite {
         connection.pragma_update(None, "user_version", version)
     }
 
-    /// Executes a statement for every `width` of the values, all or none of them, and returns the
-    /// number of changed rows.
+    /// Executes the prepared statement `statement` for every `width` of the values, all or none of
+    /// them, and returns the number of changed rows.
     fn write(&self, statement: &str, width: usize, values: &[SqlValue]) -> rusqlite::Result<usize> {
         // Without a transaction SQLite would flush once per statement.
         let whole = if self.connection.is_autocommit() {
@@ -99,7 +100,7 @@ impl Sqlite {
         Ok(count)
     }
 
-    /// Passes the rows that `statement` finds to `visit`.
+    /// Passes the rows of `table` that `statement` finds to `visit`.
     fn select(
         &self,
         statement: &str,
@@ -126,7 +127,7 @@ impl Sqlite {
     }
 }
 
-/// Flush of the log that a connection writes.
+/// Flush of the SQLite log that a connection writes.
 #[derive(Debug)]
 struct LogFlush {
     file: Arc<dyn LogFile>,
@@ -332,7 +333,7 @@ fn failed(tried: String, error: &rusqlite::Error) -> SqlError {
     SqlError::new(tried, error).with(fault)
 }
 
-/// Returns true if the error says that a row with the key exists already.
+/// Returns true if the SQLite error says that a row with the key exists already.
 fn is_key_taken(error: &rusqlite::Error) -> bool {
     let codes = [ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_UNIQUE];
     let rowid = ffi::SQLITE_CONSTRAINT_ROWID;

@@ -14,19 +14,19 @@ use crate::memfile::{
 };
 use crate::storage::DiskStorage;
 
-/// Number of leases written in one transaction.
+/// Number of leases that an upload writes to the table in one transaction.
 const UPLOADED_AT_ONCE: usize = 10_000;
-/// Number of refused leases that are named.
+/// Maximum number of leases refused by the table that the result names.
 const REFUSALS_MAX: usize = 100;
 
-/// Reason why leases could not be transferred.
+/// Reason why leases could not be transferred between a table and a lease file.
 #[derive(Debug)]
 pub enum TransferError {
-    /// Error of the database.
+    /// Error of the SQL database.
     Sql(SqlError),
-    /// Error of writing the file.
+    /// Error of writing the lease file.
     Write(std::io::Error),
-    /// Error of reading the file.
+    /// Error of reading the lease file.
     Read(OpenError),
 }
 
@@ -48,7 +48,7 @@ impl From<SqlError> for TransferError {
     }
 }
 
-/// Returns the columns that `kea-admin lease-dump` writes: those of a table of this version.
+/// Returns the columns that `kea-admin lease-dump` writes for a table of the version in `layout`.
 fn columns<F: SqlFamily>(layout: RowLayout) -> Columns {
     match layout.schema {
         Schema::Current => newest::<F>(),
@@ -56,8 +56,8 @@ fn columns<F: SqlFamily>(layout: RowLayout) -> Columns {
     }
 }
 
-/// Writes all leases of a family to a new file, in the order in which the database sorts their
-/// addresses.
+/// Writes all leases of a family in `database` to a new lease file, in the order in which the
+/// database sorts their addresses.
 ///
 /// # Errors
 ///
@@ -86,21 +86,24 @@ pub fn dump<F: SqlFamily>(
     Ok(loaded)
 }
 
-/// Result of an upload: leases of a lease file that the table accepted, and those that it refused.
+/// Result of an upload of a lease file: the numbers of leases that the table accepted and refused.
 #[derive(Debug)]
 pub struct UploadResult {
-    /// Number of leases that were written.
+    /// Number of leases that were written to the table.
     pub leases: u64,
-    /// Number of leases that the table has no room for or whose values it does not allow.
+    /// Number of leases that the table refused: it has no room for them, or does not allow their
+    /// values.
     pub refused: u64,
-    /// Errors for the first hundred of those, each with the address of the lease.
+    /// Errors for the first hundred leases that the table refused, each with the address of the
+    /// lease.
     pub refusals: Vec<String>,
-    /// Report about the rows of the file, including those that are not leases.
+    /// Report about the rows of the lease file, including rows that are not leases.
     pub file: LoadReport,
 }
 
-/// Writes all leases of a lease file to the table, and replaces those of the same addresses. It
-/// leaves out a lease that the table refuses, and writes the others of its transaction.
+/// Writes all leases of a lease file to the table, and replaces the table's leases of the same
+/// addresses. It leaves out a lease that the table refuses, and writes the others of its
+/// transaction.
 ///
 /// # Errors
 ///
@@ -136,7 +139,7 @@ pub fn upload<F: SqlFamily>(
     Ok(uploaded)
 }
 
-/// Writes leases in a transaction of their own.
+/// Writes leases to the table in a transaction of their own.
 fn write<F: SqlFamily>(
     database: &mut Database,
     layout: RowLayout,

@@ -1,4 +1,4 @@
-//! DHCPv4 leases and the table `lease4`.
+//! Conversion of DHCPv4 leases to rows of the table `lease4`, and back.
 
 use std::net::Ipv4Addr;
 
@@ -18,13 +18,13 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
-/// Number of the last columns that Kea 2.2 lacks.
+/// Number of the last columns of `lease4` that Kea 2.2 lacks.
 const NEW_COLUMNS: usize = 3;
 
-/// Most bytes of an identifier of a relay agent.
+/// Maximum number of bytes of a relay agent's identifier in the table `lease4`.
 const RELAY_ID_MAX: usize = 255;
 
-/// Columns of the table, the newest last.
+/// Columns of the table `lease4`, the newest last.
 const COLUMNS: [Column; 14] = [
     column("address", ColumnKind::Number),
     column("hwaddr", ColumnKind::Octets),
@@ -42,8 +42,8 @@ const COLUMNS: [Column; 14] = [
     column("pool_id", ColumnKind::Number),
 ];
 
-/// Returns the relay agent's identifier and its remote identifier, which `context` has from option
-/// 82, in the form that Kea's bulk leasequery looks for.
+/// Returns the relay agent's identifier and its remote identifier from option 82, which `context`
+/// contains, in the form that Kea's bulk leasequery looks for.
 fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     const KEYS: [&str; 2] = ["relay-id", "remote-id"];
     if !KEYS.iter().any(|key| context.contains(key)) {
@@ -58,7 +58,7 @@ fn relay_identifiers(context: &str) -> [SqlValue; 2] {
     })
 }
 
-/// Returns the bytes of hexadecimal `digits`; `None` if these are not pairs of digits.
+/// Returns the bytes of hexadecimal `digits`; `None` if the text is not pairs of digits.
 fn octets_of(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
     let (pairs, rest) = digits.as_deref()?.as_chunks::<2>();

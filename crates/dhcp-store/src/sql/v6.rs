@@ -1,4 +1,4 @@
-//! DHCPv6 leases and the table `lease6`.
+//! Conversion of DHCPv6 leases to rows of the table `lease6`, and back.
 
 use std::net::Ipv6Addr;
 
@@ -19,7 +19,7 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
-/// Columns of the table; Kea 2.2 lacks the last one.
+/// Columns of the table `lease6`; Kea 2.2 lacks the last one.
 const COLUMNS: [Column; 18] = [
     column("address", ColumnKind::Address),
     column("duid", ColumnKind::Octets),
@@ -41,7 +41,8 @@ const COLUMNS: [Column; 18] = [
     column("pool_id", ColumnKind::Number),
 ];
 
-/// Returns true if the table holds addresses as bytes: only MySQL's and SQLite's newest ones do.
+/// Returns true if the table `lease6` holds addresses as bytes: only MySQL's and SQLite's newest
+/// ones do.
 const fn has_octets(layout: RowLayout) -> bool {
     matches!(layout.schema, Schema::Current)
         && !matches!(layout.backend, SqlDatabaseKind::Postgresql)

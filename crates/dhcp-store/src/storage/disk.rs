@@ -1,4 +1,4 @@
-//! Storage in the operating system's files.
+//! Storage of lease files in the operating system's files.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{FileId, FileState, Lock, LogFile, Storage};
 
-/// Files of the operating system. This storage allocates nothing ahead: a file never has a byte
-/// that no write put there, so that Kea can read it at any moment.
+/// Storage of lease files in files of the operating system. This storage allocates nothing ahead: a
+/// file never has a byte that no write put there, so that Kea can read it at any moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskStorage;
 
 /// Command name of Kea's cleanup of lease files.
 const KEA_LFC: &str = "kea-lfc";
-/// Mode bits that the owner needs to read and write a file.
+/// Mode bits that a file's owner needs to read and write it.
 const OWNER_ACCESS: u32 = 0o600;
 
 #[derive(Debug)]
@@ -41,8 +41,8 @@ impl Drop for DiskFile {
     }
 }
 
-/// Lock that ends when it is dropped, although a child process that is just being started may still
-/// have a copy of the descriptor.
+/// Lock on a file that ends when it is dropped, although a child process that is just being started
+/// may still have a copy of the descriptor.
 struct FileLock(File);
 
 impl Drop for FileLock {

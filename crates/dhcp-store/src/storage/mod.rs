@@ -1,4 +1,4 @@
-//! Files and folders as a lease store sees them: an interface so small that a power cut of the
+//! Files and folders as a store of leases sees them: an interface so small that a power cut of the
 //! machine can be simulated behind the same trait.
 //!
 //! The rules are those of POSIX, read pessimistically: written bytes are safe after
@@ -18,24 +18,25 @@ use std::sync::Arc;
 pub use disk::DiskStorage;
 pub use power_cut::{DiskAfterCut, PowerCutStorage, StorageFaults};
 
-/// Folders with files in them.
+/// Storage of lease files: folders with files in them.
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Creates an empty file and replaces an existing one, which an open descriptor keeps as it is.
+    /// Creates the empty file `path` and replaces an existing one, which an open descriptor keeps
+    /// as it is.
     ///
     /// # Errors
     ///
     /// Returns the error of the operating system; so do all functions here.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>>;
 
-    /// Opens a file for reading and writing; returns `None` if there is none.
+    /// Opens the file `path` for reading and writing; returns `None` if the file is missing.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn open(&self, path: &Path) -> io::Result<Option<Arc<dyn LogFile>>>;
 
-    /// Opens a file for reading only, which needs no permission to write; returns `None` if there
-    /// is none.
+    /// Opens the file `path` for reading only, which needs no permission to write; returns `None`
+    /// if the file is missing.
     ///
     /// # Errors
     ///
@@ -52,7 +53,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name; returns `false` if there was none. A folder gets another name instead.
+    /// Removes the name of a file; returns `false` if the file was missing. A folder gets another
+    /// name instead.
     ///
     /// # Errors
     ///
@@ -66,7 +68,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Makes creations, renames and removals in `folder` safe.
+    /// Makes creations, renames and removals of files in `folder` safe against a power cut.
     ///
     /// # Errors
     ///
@@ -81,15 +83,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
-    /// Returns the state of the file `path`, links followed; `None` if there is none.
+    /// Returns the state of the file `path`, links followed; `None` if the file is missing.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn state(&self, path: &Path) -> io::Result<Option<FileState>>;
 
-    /// Returns the path of the file `path` with every symbolic link followed; `None` if there is no
-    /// such file.
+    /// Returns the path of the file `path` with every symbolic link followed; `None` if the file is
+    /// missing.
     ///
     /// # Errors
     ///
@@ -104,33 +106,35 @@ pub trait Storage: Send + Sync + fmt::Debug {
 /// State of a file, as `stat(2)` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// Identity of the file: two names with the same one are the same file.
+    /// Identity of the file: two names with the same identity are the same file.
     pub id: FileId,
-    /// Number of bytes in the file.
+    /// Size of the file, in bytes.
     pub len: u64,
     /// False if the mode keeps the owner from reading or writing the file.
     pub is_usable: bool,
 }
 
-/// Device and inode number of a file.
+/// Identity of a file: its device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Device number.
+    /// Number of the file's device.
     pub device: u64,
-    /// Inode number.
+    /// Number of the file's inode.
     pub inode: u64,
 }
 
 /// Open file, shared by its writer and the threads that flush or read it.
 pub trait LogFile: Send + Sync + fmt::Debug {
-    /// Writes at `offset` and returns the number of written bytes, which may be fewer.
+    /// Writes `octets` to the file at `offset` and returns the number of written bytes, which may
+    /// be fewer.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn write_at(&self, offset: u64, octets: &[u8]) -> io::Result<usize>;
 
-    /// Reads at `offset` and returns the number of bytes that were read; 0 at the end.
+    /// Reads from the file at `offset` into `buffer` and returns the number of bytes that were
+    /// read; 0 at the end.
     ///
     /// # Errors
     ///
@@ -153,14 +157,14 @@ pub trait LogFile: Send + Sync + fmt::Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Truncates the file to `len` bytes.
+    /// Truncates the file to a length of `len` bytes.
     ///
     /// # Errors
     ///
     /// See [`Storage::create`].
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the bytes of the file and its length safe.
+    /// Makes the bytes of the file and its length safe against a power cut.
     ///
     /// # Errors
     ///
@@ -174,8 +178,8 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn state(&self) -> io::Result<FileState>;
 
-    /// Takes the exclusive lock of the file itself, under any name, until this value is dropped;
-    /// returns false if another open file of the same inode has it.
+    /// Takes the exclusive lock of the open file itself, whatever its name, until this value is
+    /// dropped; returns false if another open file of the same inode has it.
     ///
     /// # Errors
     ///
@@ -183,7 +187,7 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     fn lock(&self) -> io::Result<bool>;
 }
 
-/// Exclusive lock, released when it is dropped.
+/// Exclusive lock on a lease file, released when it is dropped.
 pub struct Lock {
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -200,7 +204,7 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// Writes all of `octets` at `offset`, in as many writes as necessary.
+/// Writes all of `octets` to `file` at `offset`, in as many writes as necessary.
 ///
 /// # Errors
 ///
@@ -220,8 +224,8 @@ pub fn write_all_at(file: &dyn LogFile, mut offset: u64, mut octets: &[u8]) -> i
     Ok(())
 }
 
-/// Reads at `offset` until `buffer` is full or the file ends; returns the number of bytes that were
-/// read.
+/// Reads from `file` at `offset` until `buffer` is full or the file ends; returns the number of
+/// bytes that were read.
 ///
 /// # Errors
 ///

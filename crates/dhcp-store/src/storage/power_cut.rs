@@ -1,4 +1,4 @@
-//! Disk in memory that forgets unflushed data.
+//! Simulated disk in memory that forgets unflushed data when its power fails.
 //!
 //! Every change is one numbered step. The power goes off at a step chosen beforehand; from then on
 //! every operation fails, and [`PowerCutStorage::after`] returns the disk that the machine finds
@@ -17,40 +17,40 @@ use base::Random;
 
 use super::{FileId, FileState, Lock, LogFile, Storage};
 
-/// Number of bytes that a disk writes together: the fewest that disks do, so that rows are torn
-/// often. No column of a lease row except the user context is as long, so rubbish never hides
-/// within a row.
+/// Number of bytes that the simulated disk writes together: the fewest that disks do, so that rows
+/// are torn often. No column of a lease row except the user context is as long, so rubbish never
+/// hides within a row.
 const SECTOR: usize = 512;
 
-/// Planned faults. Steps and calls are counted from 0.
+/// Planned faults of a simulated disk. Steps and calls are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub struct StorageFaults {
-    /// Step at which the power goes off.
+    /// Number of the step at which the disk's power goes off.
     pub cut_at_step: Option<u64>,
-    /// Numbers of the calls of `write_at` that fail.
+    /// Numbers of the calls of [`LogFile::write_at`] that fail.
     pub failing_writes: Vec<u64>,
-    /// Numbers of the calls of `sync_data` that fail.
+    /// Numbers of the calls of [`LogFile::sync_data`] that fail.
     pub failing_syncs: Vec<u64>,
-    /// Numbers of the calls of `sync_folder` that fail.
+    /// Numbers of the calls of [`Storage::sync_folder`] that fail.
     pub failing_folder_syncs: Vec<u64>,
-    /// Number of bytes that fit on the disk.
+    /// Capacity of the disk in bytes; `None` for no limit.
     pub capacity_bytes: Option<u64>,
-    /// True if a write may write fewer bytes than it was given.
+    /// True if a write to the disk may write fewer bytes than it was given.
     pub short_writes: bool,
-    /// True if flushes succeed and do nothing; a test sets this to see itself fail.
+    /// True if flushes of the disk succeed and do nothing; a test sets this to see itself fail.
     pub lying_syncs: bool,
 }
 
-/// State of the disk that the next start finds.
+/// State of the simulated disk that the next start finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskAfterCut {
-    /// The process died and the machine continued: all written data exists.
+    /// Disk after the death of the process, while the machine continued: all written data exists.
     ProcessDied,
-    /// The power failed: all flushed data exists, and some of the rest.
+    /// Disk after a power failure: all flushed data exists, and some of the rest.
     PowerFailed,
 }
 
-/// Simulated disk. Clones are the same disk.
+/// Simulated disk that forgets unflushed data. Clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct PowerCutStorage {
     disk: Arc<Mutex<SimulatedDisk>>,
@@ -71,9 +71,9 @@ struct SimulatedDisk {
     volatile_changes: Vec<NameChange>,
     locked: BTreeSet<PathBuf>,
     locked_files: BTreeSet<usize>,
-    /// Files whose mode denies their owner access.
+    /// Numbers of the files whose mode denies their owner access.
     closed_files: BTreeSet<usize>,
-    /// Names that are mount points.
+    /// Paths of the files that are mount points.
     mounts: BTreeSet<PathBuf>,
 }
 
@@ -96,8 +96,8 @@ enum NameChange {
 struct SimulatedFile {
     disk: Arc<Mutex<SimulatedDisk>>,
     file: usize,
-    /// Number of failed flushes that this descriptor has reported, or that were before it was
-    /// opened.
+    /// Number of failed flushes of the file that this descriptor has reported, or that were before
+    /// it was opened.
     reported_syncs: AtomicU64,
     has_lock: AtomicBool,
 }
@@ -127,7 +127,7 @@ fn locked(disk: &Mutex<SimulatedDisk>) -> MutexGuard<'_, SimulatedDisk> {
 }
 
 impl PowerCutStorage {
-    /// Creates an empty disk whose random decisions follow `seed`.
+    /// Creates an empty simulated disk whose random decisions follow `seed`.
     #[must_use]
     pub fn new(seed: u64, faults: StorageFaults) -> Self {
         Self::from_disk(SimulatedDisk {
@@ -153,31 +153,31 @@ impl PowerCutStorage {
         Self { disk: Arc::new(Mutex::new(disk)) }
     }
 
-    /// Returns the number of steps so far.
+    /// Returns the number of the disk's steps so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         locked(&self.disk).steps
     }
 
-    /// Returns true if the power is still on.
+    /// Returns true if the disk's power is still on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         locked(&self.disk).is_on
     }
 
-    /// Has the power go off after `steps` more steps.
+    /// Plans that the disk's power goes off after `steps` more steps.
     pub fn cut_after(&self, steps: u64) {
         let mut disk = locked(&self.disk);
         disk.faults.cut_at_step = Some(disk.steps + steps);
     }
 
-    /// Has only `capacity_bytes` bytes fit on the disk from now on.
+    /// Limits the disk to `capacity_bytes` bytes from now on.
     pub fn set_capacity(&self, capacity_bytes: Option<u64>) {
         locked(&self.disk).faults.capacity_bytes = capacity_bytes;
     }
 
-    /// Turns the power off (a second call does nothing) and returns the disk that the next start
-    /// finds, with new `faults`.
+    /// Turns the disk's power off (a second call does nothing) and returns the disk that the next
+    /// start finds, with new `faults`.
     #[must_use]
     pub fn after(&self, survival: DiskAfterCut, faults: StorageFaults) -> Self {
         let mut next = {
@@ -205,7 +205,7 @@ impl PowerCutStorage {
         }
     }
 
-    /// Makes `path` a mount point, which keeps its name from now on.
+    /// Makes `path` a mount point on the simulated disk, which keeps its name from now on.
     pub fn mount(&self, path: &Path) {
         locked(&self.disk).mounts.insert(path.to_owned());
     }
@@ -215,8 +215,8 @@ impl PowerCutStorage {
         Arc::new(SimulatedFile { disk, file, reported_syncs, has_lock: AtomicBool::new(false) })
     }
 
-    /// Returns the bytes that reading `path` yields; `None` if it does not exist. Works with the
-    /// power off.
+    /// Returns the bytes that reading `path` yields; `None` if the file does not exist. Works with
+    /// the power off.
     #[must_use]
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let disk = locked(&self.disk);
@@ -233,7 +233,8 @@ fn planned_failure() -> io::Error {
 }
 
 impl SimulatedDisk {
-    /// Counts a step; returns `Ok(false)` if the power goes off after it, an error if it is off.
+    /// Counts a step of the disk; returns `Ok(false)` if the power goes off after it, an error if
+    /// it is off.
     fn step(&mut self) -> io::Result<bool> {
         if !self.is_on {
             return Err(power_is_off());
@@ -249,7 +250,8 @@ impl SimulatedDisk {
         Ok(!goes_off)
     }
 
-    /// Counts a step and does it; if the power goes off then, the step may have been done or not.
+    /// Counts a step of the disk and does it; if the power goes off then, the step may have been
+    /// done or not.
     fn step_with<T>(&mut self, act: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let stays_on = self.step()?;
         let result = act(self)?;
@@ -292,8 +294,8 @@ impl SimulatedDisk {
         Ok(accepted)
     }
 
-    /// Flushes a file. Every open descriptor of the file reports a failed flush once (`fsync(2)` of
-    /// Linux).
+    /// Flushes the file number `file`. Every open descriptor of the file reports a failed flush
+    /// once (`fsync(2)` of Linux).
     fn sync(&mut self, file: usize, reported_syncs: &AtomicU64) -> io::Result<()> {
         let call = self.syncs;
         self.syncs += 1;
@@ -327,7 +329,7 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Forgets unsafe data after a power failure, except for a random part of it.
+    /// Forgets the disk's unsafe data after a power failure, except for a random part of it.
     fn forget(&mut self) {
         let mut changes = std::mem::take(&mut self.volatile_changes);
         match self.random.below(3) {
@@ -349,7 +351,7 @@ impl SimulatedDisk {
 }
 
 impl Contents {
-    /// Makes one sector safe.
+    /// Makes one sector of the file safe.
     fn keep(&mut self, sector: usize) {
         let start = sector * SECTOR;
         let end = (start + SECTOR).min(self.visible.len()).min(self.durable.len());

@@ -1,6 +1,6 @@
-//! Messages of malicious clients, or of ones that were never tested: names too long for a database,
-//! empty and very long identifiers, repeated relay agent options. Each is well formed enough to be
-//! served, so that its fields reach leases.
+//! DHCP messages of malicious clients, or of clients that were never tested: names too long for a
+//! database, empty and very long identifiers, repeated relay agent options. Each is well formed
+//! enough to be served, so that its fields reach leases.
 
 pub mod v4;
 pub mod v6;
@@ -26,7 +26,7 @@ fn any_name(random: &mut Random) -> Vec<u8> {
     octets
 }
 
-/// Returns a made-up name in labels, whole or without its end.
+/// Returns the bytes of a name in labels that a client made up, whole or without its end.
 fn any_labels(random: &mut Random) -> Vec<u8> {
     if random.chance(1, 8) {
         return any_name(random);

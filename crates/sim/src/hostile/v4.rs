@@ -1,4 +1,4 @@
-//! Hostile DHCPv4 clients.
+//! Messages of hostile DHCPv4 clients.
 
 use core::net::Ipv4Addr;
 
@@ -7,8 +7,8 @@ use dhcp_wire::v4::{Message, MessageType};
 
 use super::{any_labels, any_name, any_octets};
 
-/// Returns a relayed message for the server at `server`: a DISCOVER, or, after an OFFER in `reply`,
-/// the REQUEST of the same client.
+/// Returns a relayed message of a hostile DHCPv4 client for the server at `server`: a DISCOVER, or,
+/// after an OFFER in `reply`, the REQUEST of the same client.
 pub fn message(
     random: &mut Random,
     reply: Option<&[u8]>,

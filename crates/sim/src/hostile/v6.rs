@@ -1,4 +1,4 @@
-//! Hostile DHCPv6 clients.
+//! Messages of hostile DHCPv6 clients.
 
 use core::net::Ipv6Addr;
 
@@ -7,7 +7,8 @@ use dhcp_wire::v6::{MessageType, RelayWriter, option};
 
 use super::{any_labels, any_name, any_octets};
 
-/// Returns a SOLICIT with Rapid Commit that came through two relay agents on the link of `relay`.
+/// Returns a SOLICIT of a hostile DHCPv6 client with Rapid Commit that came through two relay
+/// agents on the link of `relay`.
 ///
 /// # Panics
 /// Never: the buffer has room for the largest.

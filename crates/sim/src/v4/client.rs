@@ -1,62 +1,63 @@
-//! Client behind a relay or on the server's own link: the states of RFC 2131 §4.4 with random
-//! behaviour from a seed.
+//! Simulated DHCPv4 client behind a relay or on the server's own link: the states of RFC 2131 §4.4
+//! with random behaviour from a seed.
 
 use std::net::Ipv4Addr;
 
 use base::Random;
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
-/// Address of the relay for clients that are not on the server's link.
+/// Address of the relay for simulated DHCPv4 clients that are not on the server's link.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// Broadcast flag: the top bit of `flags`.
+/// Broadcast flag of a DHCPv4 message: the top bit of `flags`.
 const BROADCAST_FLAG: u16 = 0x8000;
-/// Address of the server.
+/// Address of the simulated DHCPv4 server.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// Link of a client.
+/// Link of a simulated DHCPv4 client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedClientLink {
-    /// Link behind [`RELAY`].
+    /// Link behind the relay [`RELAY`].
     Relayed,
-    /// Server's own link.
+    /// Link of the server itself.
     Direct {
         /// True if the client cannot receive unicast before it has an address (RFC 2131 §4.1).
         wants_broadcast: bool,
     },
 }
 
-/// State of a client.
+/// State of a simulated DHCPv4 client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedClientState4 {
-    /// The client has no lease; the next message is a DISCOVER.
+    /// State without a lease; the client's next message is a DISCOVER.
     Init,
-    /// The client waits for an OFFER.
+    /// State in which the client waits for an OFFER.
     Selecting,
-    /// The client has accepted an OFFER and waits for the ACK.
+    /// State in which the client has accepted an OFFER of this address and waits for the ACK.
     Requesting(Ipv4Addr),
-    /// The client has restarted and requests the address that it remembers.
+    /// State in which the client has restarted and requests this address, which it remembers.
     Rebooting(Ipv4Addr),
-    /// The client has a lease until this wall-clock second.
+    /// State in which the client has a lease of this address until this wall-clock second.
     Bound(Ipv4Addr, u64),
-    /// The client has a lease and requests to keep it.
+    /// State in which the client has a lease of this address until this wall-clock second and
+    /// requests to keep it.
     Renewing(Ipv4Addr, u64),
 }
 
-/// One client.
+/// Simulated DHCPv4 client.
 #[derive(Clone, Debug)]
 pub struct SimulatedClient4 {
-    /// Number of the client.
+    /// Number of the simulated client.
     pub index: usize,
-    /// State of the client.
+    /// State of the client's lease.
     pub state: SimulatedClientState4,
-    /// Link that the client is on.
+    /// Link to which the simulated client is attached.
     pub link: SimulatedClientLink,
     has_client_id: bool,
     xid: u32,
 }
 
 impl SimulatedClient4 {
-    /// Returns a client that has just been switched on.
+    /// Returns a simulated DHCPv4 client that has just been switched on.
     #[must_use]
     pub const fn new(index: usize, link: SimulatedClientLink, has_client_id: bool) -> Self {
         Self {
@@ -68,7 +69,7 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Returns the client's hardware address.
+    /// Returns the hardware address of the simulated client.
     #[must_use]
     pub const fn hardware(&self) -> [u8; 6] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
@@ -91,7 +92,7 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Runs the client's timer; returns the message that it sends, if any.
+    /// Runs the client's timer at `now_s`; returns the message that the client sends, if any.
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         match self.state {
             SimulatedClientState4::Init | SimulatedClientState4::Selecting => {
@@ -120,7 +121,8 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Chooses a random action of a bound client: mostly a renewal.
+    /// Chooses a random action of a client that has a lease of `address` until `until_s`, mostly a
+    /// renewal; returns the message that the client sends, if any.
     fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
@@ -162,16 +164,16 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Makes the client believe that it has `address`; returns a message that requests to keep it,
-    /// whichever client has it.
+    /// Makes the client believe that it has `address` until `until_s`; returns a message that
+    /// requests to keep the address, whichever client has it.
     pub fn claim(&mut self, address: Ipv4Addr, until_s: u64) -> Vec<u8> {
         self.next_exchange();
         self.state = SimulatedClientState4::Renewing(address, until_s);
         self.request(None, None, address)
     }
 
-    /// Passes a reply to the client, whose next timer may then come sooner; returns the message
-    /// that it sends at once, if any.
+    /// Passes a DHCPv4 reply to the client, whose next timer may then come sooner; returns the
+    /// message that the client sends at once, if any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,

@@ -1,4 +1,4 @@
-//! DHCPv4 in the simulation.
+//! Simulation of DHCPv4 clients.
 
 pub mod client;
 mod simulated_protocol;

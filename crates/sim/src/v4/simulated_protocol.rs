@@ -1,4 +1,4 @@
-//! DHCPv4 as the simulation sees it.
+//! Implementation of [`SimulatedProtocol`] for DHCPv4.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -36,8 +36,8 @@ impl SimulatedProtocol for V4 {
         SimulatedClient4::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
     }
 
-    /// Returns the ingress: a message sent to all stations arrives as a broadcast, from an address
-    /// if its client has one.
+    /// Returns the ingress of a DHCPv4 message: one that is sent to all stations arrives as a
+    /// broadcast, from an address if its client has one.
     fn ingress(_client: &SimulatedClient4, octets: &[u8], random: &mut Random) -> Ingress {
         let message = Message::parse(octets).expect("clients send well-formed messages");
         if !message.giaddr().is_unspecified() {
@@ -136,7 +136,7 @@ impl SimulatedProtocol for V4 {
     }
 }
 
-/// Returns the configuration text for a pool of `pool_size` addresses.
+/// Returns the DHCPv4 server's configuration text for a pool of `pool_size` addresses.
 fn configuration(settings: &DhcpSimulationSettings, pool_size: u32) -> String {
     let last = 9 + pool_size;
     format!(

@@ -1,5 +1,5 @@
-//! Client of addresses and prefixes, direct or behind relay agents: the exchanges of RFC 9915 §18.2
-//! with random behaviour from a seed.
+//! Simulated DHCPv6 client of addresses and prefixes, direct or behind relay agents: the exchanges
+//! of RFC 9915 §18.2 with random behaviour from a seed.
 
 use std::net::Ipv6Addr;
 
@@ -9,46 +9,47 @@ use dhcp_wire::v6::{
     IaKind as WireKind, Message, MessageType, MessageWriter, RelayWriter, StatusCode, option,
 };
 
-/// Address of the relay agent nearest to the server.
+/// Address of the relay agent nearest to the simulated DHCPv6 server.
 pub const RELAY: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
-/// DUID of the server.
+/// DUID of the simulated DHCPv6 server.
 pub const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 const OTHER_SERVER: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 98];
 
-/// State of a client.
+/// State of a simulated DHCPv6 client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedClientState6 {
-    /// The client waits for no reply.
+    /// State in which the client waits for no reply.
     Idle,
-    /// The client waits for an ADVERTISE, or for a REPLY if it requested one at once.
+    /// State in which the client waits for an ADVERTISE, or for a REPLY if it requested one at once
+    /// (Rapid Commit).
     Soliciting,
-    /// The client has accepted an ADVERTISE and waits for the REPLY.
+    /// State in which the client has accepted an ADVERTISE and waits for the REPLY.
     Requesting,
-    /// The client requests that its server extends its leases.
+    /// State in which the client requests that its server extends its leases (RENEW).
     Renewing,
-    /// The client requests that any server extends its leases.
+    /// State in which the client requests that any server extends its leases (REBIND).
     Rebinding,
-    /// The client asks if its addresses fit the link.
+    /// State in which the client requests confirmation that its addresses fit the link (CONFIRM).
     Confirming,
 }
 
-/// Address or prefix that the client has, or was offered.
+/// Address or prefix that a simulated DHCPv6 client has, or was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientResource {
-    /// Number of its association.
+    /// IAID of the identity association of the resource.
     pub iaid: u32,
-    /// Address or prefix.
+    /// Address or prefix of the resource.
     pub resource: Resource,
-    /// Wall-clock second at which it ends.
+    /// End of the client's lease, as a wall-clock second.
     pub until_s: u64,
 }
 
-/// One client.
+/// Simulated DHCPv6 client.
 #[derive(Clone, Debug)]
 pub struct SimulatedClient6 {
-    /// Number of the client.
+    /// Number of the simulated client.
     pub index: usize,
-    /// Number of relay agents between the client and the server.
+    /// Number of relay agents between the simulated client and the server.
     pub relays: usize,
     state: SimulatedClientState6,
     associations: Vec<(ResourceKind, u32)>,
@@ -57,8 +58,8 @@ pub struct SimulatedClient6 {
 }
 
 impl SimulatedClient6 {
-    /// Returns a client that has just been switched on. Its number decides which associations it
-    /// has.
+    /// Returns a simulated DHCPv6 client that has just been switched on. Its number decides which
+    /// identity associations it has.
     #[must_use]
     pub fn new(index: usize, relays: usize) -> Self {
         use ResourceKind::{Address, Prefix};
@@ -79,20 +80,20 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Returns the client's DUID.
+    /// Returns the DUID of the simulated client.
     #[must_use]
     pub const fn duid(&self) -> [u8; 10] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [0, 3, 0, 1, 2, 0, 0, 0, a, b]
     }
 
-    /// Returns the address from which the client sends when there is no relay agent.
+    /// Returns the link-local address from which the client sends when there is no relay agent.
     #[must_use]
     pub const fn link_local(&self) -> Ipv6Addr {
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
     }
 
-    /// Returns the number of the client with this DUID.
+    /// Returns the number of the simulated client with this DUID.
     #[must_use]
     pub const fn index_of(duid: &[u8]) -> Option<usize> {
         match duid {
@@ -101,8 +102,8 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Returns the address or prefix with this number, as the client would request it in its first
-    /// association.
+    /// Returns the address or prefix number `number`, as the client would request it in its first
+    /// identity association.
     #[must_use]
     pub const fn resource(kind: ResourceKind, number: u32) -> Resource {
         let number = number as u16;
@@ -118,7 +119,7 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Runs the client's timer; returns the message that it sends, if any.
+    /// Runs the client's timer at `now_s`; returns the message that the client sends, if any.
     pub fn on_timer(&mut self, random: &mut Random, now_s: u64) -> Option<Vec<u8>> {
         self.has.retain(|having| having.until_s > now_s);
         match self.state {
@@ -137,7 +138,8 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Chooses a random action of a client with leases: mostly a renewal.
+    /// Chooses a random action of a client with leases, mostly a renewal; returns the message that
+    /// the client sends, if any.
     fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
@@ -155,8 +157,8 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Makes the client believe that it has the address or prefix with this number; returns a
-    /// message that requests to keep it, whichever client has it.
+    /// Makes the client believe that it has the address or prefix number `number` until `until_s`;
+    /// returns a message that requests to keep it, whichever client has it.
     pub fn claim(&mut self, number: u32, until_s: u64) -> Vec<u8> {
         let (kind, iaid) = self.associations[0];
         self.has.retain(|having| having.iaid != iaid || having.resource.kind != kind);
@@ -164,8 +166,8 @@ impl SimulatedClient6 {
         self.begin(SimulatedClientState6::Rebinding, MessageType::Rebind)
     }
 
-    /// Passes a reply to the client; returns the message with which it answers an offer at once, if
-    /// any.
+    /// Passes a DHCPv6 reply to the client; returns the message with which the client answers an
+    /// offer at once, if any.
     pub fn on_reply(
         &mut self,
         random: &mut Random,
@@ -239,7 +241,7 @@ impl SimulatedClient6 {
         })
     }
 
-    /// Gives up all leases, or one.
+    /// Gives up all leases of the client, or one; returns the message of the type `kind`.
     fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
         self.state = SimulatedClientState6::Idle;
@@ -267,7 +269,8 @@ impl SimulatedClient6 {
         })
     }
 
-    /// Writes a message about all associations, or, if it gives leases up, about those alone.
+    /// Writes a message of the client about all its identity associations; a RELEASE or DECLINE is
+    /// about those of `resources` alone.
     fn write(
         &self,
         kind: MessageType,
@@ -312,7 +315,7 @@ impl SimulatedClient6 {
     }
 }
 
-/// Returns the leases that a reply grants, each with the second at which it ends.
+/// Returns the leases that a DHCPv6 reply grants, each with the second at which it ends.
 fn leases(reply: &Message<'_>, now_s: u64) -> Vec<ClientResource> {
     granted(reply)
         .map(|(iaid, resource, valid_s)| ClientResource {
@@ -323,7 +326,7 @@ fn leases(reply: &Message<'_>, now_s: u64) -> Vec<ClientResource> {
         .collect()
 }
 
-/// Returns association number, address or prefix, and valid lifetime of all leases that a reply
+/// Returns IAID, address or prefix, and valid lifetime in seconds of all leases that a DHCPv6 reply
 /// grants.
 pub fn granted<'m>(reply: &Message<'m>) -> impl Iterator<Item = (u32, Resource, u32)> + use<'m> {
     let resources = |ia: dhcp_wire::v6::Ia<'m>| {

@@ -1,4 +1,4 @@
-//! DHCPv6 in the simulation.
+//! Simulation of DHCPv6 clients.
 
 pub mod client;
 mod simulated_protocol;

@@ -1,4 +1,4 @@
-//! DHCPv6 as the simulation sees it.
+//! Implementation of [`SimulatedProtocol`] for DHCPv6.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
@@ -128,8 +128,8 @@ fn owner(client: usize, kind: ResourceKind, iaid: u32) -> LeaseOwner {
     LeaseOwner { client, association: u64::from(iaid) << 8 | kind as u64 }
 }
 
-/// Returns the configuration text for pools of `pool_size` addresses, and of at least as many
-/// prefixes.
+/// Returns the DHCPv6 server's configuration text for pools of `pool_size` addresses, and of at
+/// least as many prefixes.
 fn configuration(settings: &DhcpSimulationSettings, pool_size: u32) -> String {
     let last = 0x0f + pool_size;
     let prefix_len = 56 - pool_size.next_power_of_two().ilog2();

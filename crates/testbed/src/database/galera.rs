@@ -18,13 +18,13 @@ use super::{
 use crate::command::require_program;
 use crate::error::TestbedError;
 
-/// Number of nodes: the smallest of which one may be missing.
+/// Number of nodes of the private Galera cluster: the smallest of which one may be missing.
 pub const NODES: usize = 3;
 
-/// Path of the library in Debian's package `galera-4`.
+/// Path of Galera's library in Debian's package `galera-4`.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
-/// Settings that keep a node small, so that three fit next to everything else.
+/// Settings that keep a cluster node small, so that three fit next to everything else.
 const SMALL: [&str; 5] = [
     "innodb_buffer_pool_size=24M",
     "innodb_log_file_size=16M",
@@ -33,20 +33,20 @@ const SMALL: [&str; 5] = [
     "table_open_cache=64",
 ];
 
-/// Options with which the others notice a killed node soon, with memory for the transactions that
-/// an absent node misses.
+/// Options of Galera with which the others notice a killed node soon, with memory for the
+/// transactions that an absent node misses.
 const PROVIDER_OPTIONS: &str = "gcache.size=64M;gcs.fc_limit=256;pc.recovery=no;\
      evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT2S;\
      evs.inactive_timeout=PT6S;evs.install_timeout=PT6S";
 
-/// Running cluster. Dropping it ends all nodes and removes their folders.
+/// Running private Galera cluster. Dropping it ends all nodes and removes their folders.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<PrivateDatabase>,
 }
 
 impl Cluster {
-    /// Returns the reason why no cluster can start here; `None` if one can.
+    /// Returns the reason why no Galera cluster can start on this machine; `None` if one can.
     #[must_use]
     pub fn missing() -> Option<String> {
         let library = if Path::new(PROVIDER).exists() {
@@ -58,7 +58,7 @@ impl Cluster {
         DatabaseEngine::MariaDb.missing().or(library).or_else(copying)
     }
 
-    /// Makes an empty cluster, starts it, and waits until all nodes have joined.
+    /// Makes an empty Galera cluster, starts it, and waits until all nodes have joined.
     ///
     /// # Errors
     /// See [`PrivateDatabase::start`].
@@ -89,18 +89,19 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Returns a node.
+    /// Returns the cluster's node number `number`, from 0.
     #[must_use]
     pub fn node(&self, number: usize) -> &PrivateDatabase {
         &self.nodes[number]
     }
 
-    /// Ends a node at once, as a crash would.
+    /// Ends the cluster's node `number` at once, as a crash would.
     pub fn kill(&mut self, number: usize) {
         self.nodes[number].kill();
     }
 
-    /// Starts a killed node again, and waits until it has all data of the others.
+    /// Starts the killed node `number` of the cluster again, and waits until it has all data of the
+    /// others.
     ///
     /// # Errors
     /// It does not start, or does not catch up.
@@ -110,7 +111,7 @@ impl Cluster {
         self.await_synced(number)
     }
 
-    /// Waits until a node has all data of the others.
+    /// Waits until the cluster's node `number` has all data of the others.
     fn await_synced(&self, number: usize) -> Result<(), TestbedError> {
         let node = &self.nodes[number];
         let ask = "SHOW STATUS WHERE Variable_name IN ('wsrep_local_state', 'wsrep_ready')";
@@ -126,7 +127,7 @@ impl Cluster {
     }
 }
 
-/// Returns the options that make a server a node.
+/// Returns the options that make a MariaDB server a node of the cluster.
 fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     let others: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let (incremental, whole) = (super::free_port()?, super::free_port()?);
@@ -150,7 +151,8 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     Ok(options)
 }
 
-/// Returns the last position of a node, from its own files.
+/// Returns the last position of a cluster's node in the sequence of transactions, from its own
+/// files.
 fn recovered_position(node: &PrivateDatabase) -> Result<String, TestbedError> {
     let log: PathBuf = node.folder().join("recovered.log");
     let _ = std::fs::remove_file(&log);

@@ -1,4 +1,4 @@
-//! MariaDB's programs and their command lines.
+//! Programs of MariaDB and their command lines.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::nobody::unprivileged;
 
 const PACKAGE: &str = "mariadb-server";
 
-/// Paths of the programs.
+/// Paths of MariaDB's programs.
 pub(super) struct MariaDbPrograms {
     install: String,
     server: String,
@@ -30,8 +30,8 @@ impl MariaDbPrograms {
     }
 }
 
-/// Writes the configuration and makes the system tables. The programs ignore the machine's
-/// configuration.
+/// Writes the configuration of a private MariaDB server and makes its system tables. The programs
+/// ignore the machine's configuration.
 pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
     let programs = MariaDbPrograms::find()?;
     let path = configure(database)?;
@@ -44,7 +44,7 @@ pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
     })
 }
 
-/// Writes the configuration, and returns its path.
+/// Writes the configuration of a private MariaDB server, and returns its path.
 pub(super) fn configure(database: &PrivateDatabase) -> Result<PathBuf, TestbedError> {
     let folder = database.folder().display();
     // A starting server removes everything that looks like a temporary table from the folder for
@@ -68,7 +68,7 @@ pub(super) fn configure(database: &PrivateDatabase) -> Result<PathBuf, TestbedEr
     Ok(path)
 }
 
-/// Returns the command that starts the server.
+/// Returns the command that starts the MariaDB server.
 pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
     let server = CommandLine::new(MariaDbPrograms::find()?.server).arg(settings);
@@ -78,13 +78,13 @@ pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedE
     Ok(unprivileged(server.args(options.iter().map(String::as_str))))
 }
 
-/// Returns the command that succeeds once the server answers.
+/// Returns the command that succeeds once the MariaDB server answers.
 pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let admin = CommandLine::new(MariaDbPrograms::find()?.admin);
     Ok(as_root(admin, database).arg("ping"))
 }
 
-/// Returns the client's command, as the server's root.
+/// Returns the command of MariaDB's client, as the server's root.
 pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let client = CommandLine::new(MariaDbPrograms::find()?.client);
     Ok(as_root(client, database).args(["--batch", "--skip-column-names", "--raw"]))
@@ -95,7 +95,7 @@ fn as_root(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
     command.args(["--no-defaults", "--user=root"]).arg(socket)
 }
 
-/// Makes the user, for socket and TCP.
+/// Makes the MariaDB user [`USER`], for socket and TCP.
 pub(super) fn create_user(database: &PrivateDatabase) -> Result<(), TestbedError> {
     let mut statements = String::new();
     for host in ["localhost", "127.0.0.1"] {

@@ -24,32 +24,33 @@ use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
 
-/// Maximum time until a fresh server answers, which may have to wait for a busy disk.
+/// Maximum time until a fresh database server answers, which may have to wait for a busy disk.
 const READY_LIMIT: Duration = Duration::from_secs(300);
-/// Interval between two looks for the server's answer.
+/// Interval between two checks if the database server answers.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Time that an orderly end may take before the process is killed.
+/// Maximum time that an orderly end of a database server may take before its process is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(120);
 
-/// User that every private server has, with all rights.
+/// Name of the user that every private database server has, with all rights.
 pub const USER: &str = "kea";
-/// Password of that user.
+/// Password of the user [`USER`] of private database servers.
 pub const PASSWORD: &str = "a private password";
 
-/// Kind of database server.
+/// Kind of a private database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseEngine {
-    /// MariaDB, which speaks MySQL's protocol.
+    /// MariaDB server, with MySQL's protocol.
     MariaDb,
-    /// PostgreSQL.
+    /// PostgreSQL server.
     PostgreSql,
 }
 
 impl DatabaseEngine {
-    /// All kinds of servers.
+    /// All kinds of database servers.
     pub const ALL: [Self; 2] = [Self::MariaDb, Self::PostgreSql];
 
-    /// Returns the reason why no such server can start here; `None` if one can.
+    /// Returns the reason why no database server of this kind can start on this machine; `None` if
+    /// one can.
     #[must_use]
     pub fn missing(self) -> Option<String> {
         let programs = match self {
@@ -60,15 +61,16 @@ impl DatabaseEngine {
     }
 }
 
-/// Settings of a private server.
+/// Settings of a private database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateDatabaseSettings {
-    /// True if commits are on the disk, the default of both servers. Otherwise a commit survives
-    /// only a crash of the server, which is what Kea's users usually choose.
+    /// True if the database server has a commit on the disk before it reports the commit, which is
+    /// the default of both servers. Otherwise a commit survives only a crash of the server, which
+    /// is what Kea's users usually choose.
     pub is_durable: bool,
-    /// True if the server listens on a port of the loopback interface as well.
+    /// True if the database server listens on a port of the loopback interface as well.
     pub on_loopback: bool,
-    /// Processor that the server is pinned to.
+    /// Processor that the database server is pinned to; `None` for any.
     pub cpu: Option<usize>,
 }
 
@@ -78,22 +80,23 @@ impl Default for PrivateDatabaseSettings {
     }
 }
 
-/// Running private server. Dropping it ends the server and removes its folder.
+/// Running private database server. Dropping it ends the server and removes its folder.
 #[derive(Debug)]
 pub struct PrivateDatabase {
     engine: DatabaseEngine,
     settings: PrivateDatabaseSettings,
     folder: PathBuf,
     port: Option<u16>,
-    /// Words that the server's command is run through.
+    /// Words that the database server's command is run through.
     command_prefix: Vec<String>,
-    /// Further settings of the server itself, as `name=value`.
+    /// Further settings of the database server itself, as `name=value`.
     options: Vec<String>,
     process: Option<ChildProcess>,
 }
 
 impl PrivateDatabase {
-    /// Makes an empty server in a new temporary folder, starts it, and waits until it answers.
+    /// Makes an empty database server in a new temporary folder, starts it, and waits until it
+    /// answers.
     ///
     /// # Errors
     /// The programs are not installed, the folder cannot be made, or the server does not start; its
@@ -105,9 +108,9 @@ impl PrivateDatabase {
         Self::start_as(engine, settings, &[], &[])
     }
 
-    /// Starts a server like [`Self::start`], with its command run through `words`, which end where
-    /// its own name begins: in a network namespace, on a processor. Its socket is reachable from
-    /// any namespace.
+    /// Starts a database server like [`Self::start`], with its command run through `words`, which
+    /// end where its own name begins: in a network namespace, on a processor. Its socket is
+    /// reachable from any namespace.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -119,8 +122,8 @@ impl PrivateDatabase {
         Self::start_as(engine, settings, words, &[])
     }
 
-    /// Starts a server like [`Self::start`], with further settings of the server itself, each as
-    /// `name=value`.
+    /// Starts a database server like [`Self::start`], with further settings of the server itself,
+    /// each as `name=value`.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -152,7 +155,7 @@ impl PrivateDatabase {
         Ok(database)
     }
 
-    /// Makes a server without data, in a folder of its own.
+    /// Makes a database server without data, in a folder of its own.
     fn make(
         engine: DatabaseEngine,
         settings: PrivateDatabaseSettings,
@@ -178,14 +181,14 @@ impl PrivateDatabase {
         Ok(database)
     }
 
-    /// Returns the kind of the server.
+    /// Returns the kind of the database server.
     #[must_use]
     pub fn engine(&self) -> DatabaseEngine {
         self.engine
     }
 
-    /// Returns the path for clients on this machine: MariaDB's socket itself, the folder of
-    /// PostgreSQL's.
+    /// Returns the path at which clients on this machine reach the database server: MariaDB's
+    /// socket itself, the folder of PostgreSQL's.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         match self.engine {
@@ -194,8 +197,8 @@ impl PrivateDatabase {
         }
     }
 
-    /// Returns the port on the loopback interface, if the server listens on one. PostgreSQL's
-    /// socket has a number as well: [`Self::socket_port`].
+    /// Returns the database server's port on the loopback interface; `None` if it does not listen
+    /// on one. PostgreSQL's socket has a number as well: [`Self::socket_port`].
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
@@ -207,13 +210,13 @@ impl PrivateDatabase {
         self.port.unwrap_or(5432)
     }
 
-    /// Returns the server's process id, while it runs.
+    /// Returns the process ID of the database server, while it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ChildProcess::pid)
     }
 
-    /// Makes an empty database called `name`.
+    /// Makes an empty database called `name` in the server.
     ///
     /// # Errors
     /// It exists already, or the server does not answer.
@@ -225,8 +228,8 @@ impl PrivateDatabase {
         self.query(maintenance, &format!("CREATE DATABASE {name}")).map(drop)
     }
 
-    /// Removes the database called `name` with all its contents, at a cost that does not grow with
-    /// its size.
+    /// Removes the database called `name` from the server with all its contents, at a cost that
+    /// does not grow with its size.
     ///
     /// # Errors
     /// It does not exist, or the server does not answer.
@@ -239,7 +242,7 @@ impl PrivateDatabase {
         self.query(maintenance, &format!("DROP DATABASE {name}{how}")).map(drop)
     }
 
-    /// Makes the server's own client execute `statements` on the database `name`, and returns its
+    /// Executes `statements` on the database `name` by the server's own client, and returns its
     /// output: a row per line, values separated by tabs, without a header.
     ///
     /// # Errors
@@ -255,7 +258,8 @@ impl PrivateDatabase {
         }
     }
 
-    /// Ends the server at once, with all its processes, as a crash would. Its folder stays.
+    /// Ends the database server at once, with all its processes, as a crash would. Its folder
+    /// stays.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let tree = stopped_tree(process.pid());
@@ -268,7 +272,7 @@ impl PrivateDatabase {
         wait_until(STOP_LIMIT, || tree.iter().all(|pid| !is_running(*pid)));
     }
 
-    /// Ends the server in order. Its folder stays.
+    /// Ends the database server in order. Its folder stays.
     ///
     /// # Errors
     /// It had to be killed.
@@ -295,7 +299,7 @@ impl PrivateDatabase {
         Ok(())
     }
 
-    /// Starts the server again on the contents of its folder, after [`Self::kill`] or
+    /// Starts the database server again on the contents of its folder, after [`Self::kill`] or
     /// [`Self::stop`].
     ///
     /// # Errors
@@ -304,7 +308,7 @@ impl PrivateDatabase {
         self.launch_with(&[])
     }
 
-    /// Starts the server again with further arguments for this start only.
+    /// Starts the database server again with further arguments for this start only.
     fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
         let command = match self.engine {
             DatabaseEngine::MariaDb => mariadb::server(self)?,
@@ -350,12 +354,12 @@ impl PrivateDatabase {
         format!("{:?} in {}", self.engine, self.folder.display())
     }
 
-    /// Returns the path of the server's data.
+    /// Returns the path of the database server's data folder.
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Returns the server's folder, which is removed with the server.
+    /// Returns the path of the database server's folder, which is removed with the server.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -372,13 +376,14 @@ impl Drop for PrivateDatabase {
     }
 }
 
-/// Returns the folder for temporary files, or `/tmp` if `nobody` could not reach it.
+/// Returns the folder for temporary files, or `/tmp` if the user `nobody` could not reach it.
 fn reachable_folder() -> PathBuf {
     let wanted = std::env::temp_dir();
     if can_reach(&wanted) { wanted } else { "/tmp".into() }
 }
 
-/// Returns a port of loopback that is free, and that nobody in this process was given before.
+/// Returns a free port of the loopback interface that this function has not returned in this
+/// process before.
 fn free_port() -> Result<u16, TestbedError> {
     crate::topology::free_port(Ipv4Addr::LOCALHOST.into())
 }
@@ -394,8 +399,8 @@ fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Returns process `pid` and everything below it after all of it stands still, so that none of it
-/// starts another process between the look and the kill.
+/// Returns process `pid` and all its descendants after stopping all of them, so that none of them
+/// starts another process between this list and the kill.
 fn stopped_tree(pid: u32) -> Vec<u32> {
     let mut seen = Vec::new();
     wait_until(STOP_LIMIT, || {
@@ -414,13 +419,13 @@ fn stopped_tree(pid: u32) -> Vec<u32> {
     seen
 }
 
-/// Returns true if a process is there and neither stopped nor ended.
+/// Returns true if the process `pid` exists and is neither stopped nor ended.
 fn is_active(pid: u32) -> bool {
     let stat = crate::proc::read(format!("/proc/{pid}/stat"));
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['T', 't', 'Z', 'X']))
 }
 
-/// Returns true if the process exists and is not a zombie.
+/// Returns true if the process `pid` exists and is not a zombie.
 fn is_running(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL's programs and their command lines.
+//! Programs of PostgreSQL and their command lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,17 @@ use crate::command::{CommandLine, find_program};
 use crate::error::TestbedError;
 use crate::nobody::{give_away, unprivileged};
 
-/// Folder in which Debian keeps a folder for each version, outside `PATH`.
+/// Path of the folder in which Debian keeps a folder for each version of PostgreSQL, outside
+/// `PATH`.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// Folder of the programs.
+/// Folder of PostgreSQL's programs.
 pub(super) struct PostgreSqlPrograms {
     folder: PathBuf,
 }
 
 impl PostgreSqlPrograms {
-    /// Finds the newest installed version that has a server.
+    /// Finds the newest installed version of PostgreSQL that has a server.
     pub(super) fn find() -> Result<Self, TestbedError> {
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
             .into_iter()
@@ -48,7 +49,8 @@ impl PostgreSqlPrograms {
     }
 }
 
-/// Makes the cluster without flushing, because it has no data yet.
+/// Makes the data folder of a private PostgreSQL server without flushing, because it has no data
+/// yet.
 pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
     let programs = PostgreSqlPrograms::find()?;
     let password = database.folder().join("password");
@@ -67,7 +69,7 @@ pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
     })
 }
 
-/// Returns the command that starts the server.
+/// Returns the command that starts the PostgreSQL server.
 pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let folder = database.folder().display();
     let addresses = if database.port.is_some() { "127.0.0.1" } else { "" };
@@ -85,12 +87,12 @@ pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedE
     Ok(unprivileged(server))
 }
 
-/// Returns the command that succeeds once the server answers.
+/// Returns the command that succeeds once the PostgreSQL server answers.
 pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     Ok(at(PostgreSqlPrograms::find()?.program("pg_isready"), database).arg("--quiet"))
 }
 
-/// Returns the client's command.
+/// Returns the command of PostgreSQL's client.
 pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
     let client = at(PostgreSqlPrograms::find()?.program("psql"), database);
     Ok(client
@@ -103,8 +105,8 @@ fn at(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
     command.args(["--host", &folder, "--port", &database.socket_port().to_string()])
 }
 
-/// Removes the one segment of System V memory by which a cluster knows that it runs: a killed
-/// server leaves it behind.
+/// Removes the one segment of System V memory by which a PostgreSQL server knows that it runs: a
+/// killed server leaves it behind.
 pub(super) fn remove_shared_memory(folder: &Path) {
     let note = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
     // The seventh line has the key and the identifier.

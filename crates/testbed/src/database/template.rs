@@ -1,5 +1,5 @@
-//! Data folders of new servers, stored as templates: making one takes a second of processor time,
-//! copying it at most a sixth of that.
+//! Data folders of new database servers, stored as templates: making one takes a second of
+//! processor time, copying it at most a sixth of that.
 //!
 //! Templates are in the folder that the environment variable `GODWIT_DATABASE_TEMPLATES` names,
 //! which the test command sets. Without it, each server makes its own data folder.
@@ -54,14 +54,15 @@ fn copy_or_make_in(
     copy(&template, data)
 }
 
-/// Returns the template's name, a different one for each version of the program.
+/// Returns the path of the template of a database server's data folder, a different one for each
+/// version of the program.
 fn template_name(program: &Path) -> Result<PathBuf, TestbedError> {
     let metadata = fs::metadata(program).map_err(|e| failure("read", program, e))?;
     let stem = program.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{stem}-{}-{}", metadata.mtime(), metadata.len()).into())
 }
 
-/// Copies a folder with owners and permissions.
+/// Copies the folder `from` to `to` with owners and permissions.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), TestbedError> {
     let [from, to] = [from, to].map(|path| path.display().to_string());
     CommandLine::new("cp").arg("-a").arg(from).arg(to).run().map(drop)

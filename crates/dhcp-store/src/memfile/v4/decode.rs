@@ -1,4 +1,4 @@
-//! Parser of DHCPv4 rows.
+//! Parser of DHCPv4 lease file rows.
 
 use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
 use dhcp_lease::v4::{Lease, LeaseState};
@@ -7,7 +7,7 @@ use dhcp_lease::{ClientId, HardwareAddress};
 use super::super::plain::PlainRow;
 use super::super::value::{RowFault, Values};
 
-/// Reads a lease from the values of its row.
+/// Reads a DHCPv4 lease from the values of its row.
 pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     let mut next = |column| values.next(column);
     let address = next("address").address()?;
@@ -47,7 +47,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     })
 }
 
-/// Reads a lease from a plain row.
+/// Reads a DHCPv4 lease from a plain row; returns `None` for a row that is not plain.
 pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     let address = row.address4()?;
     let hardware = row.hardware()?;

@@ -1,11 +1,11 @@
-//! Writer of DHCPv4 rows: one lease as a line of text, without allocation.
+//! Writer of DHCPv4 lease file rows: one lease as a line of text, without allocation.
 
 use dhcp_lease::v4::{Lease, LeaseState, RowView};
 
 use super::super::columns::Columns;
 use super::super::line::RowLineWriter;
 
-/// Returns a whole lease as a row.
+/// Returns all values of a DHCPv4 lease as a row.
 #[must_use]
 pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
@@ -24,18 +24,20 @@ pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     }
 }
 
-/// Most bytes of the columns of bounded width, separators included: address 16, lifetime 11, expiry
-/// 21, subnet 11, flags 4, state 2, pool 11, and 4 for the separators of the other columns.
+/// Maximum number of bytes of a DHCPv4 row's columns of bounded width, separators included: address
+/// 16, lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for the separators of
+/// the other columns.
 const BOUNDED_MAX: usize = 80;
 
-/// Returns the most bytes that `row` takes.
+/// Returns the maximum number of bytes that the DHCPv4 row `row` takes.
 pub(super) fn most(row: &RowView<'_>) -> usize {
     BOUNDED_MAX
         + 3 * (row.hardware.octets().len() + row.client_id.unwrap_or_default().len())
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
-/// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
+/// Fills `line` with the values of the DHCPv4 row `row`. It adds infinite lifetimes like others, as
+/// Kea does.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
     let client_id = row.client_id.unwrap_or_default();
     line.address4(row.address);
@@ -58,8 +60,8 @@ pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter
     }
 }
 
-/// Returns the state to write. Kea throws away a row without any client unless it is of a declined
-/// lease, so the deletion of such a lease has the state declined.
+/// Returns the lease state to write for a DHCPv4 row. Kea throws away a row without any client
+/// unless it is of a declined lease, so the deletion of such a lease has the state declined.
 fn state(row: &RowView<'_>) -> LeaseState {
     let is_nobodys = row.hardware.is_empty() && row.client_id.is_none_or(<[u8]>::is_empty);
     if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }

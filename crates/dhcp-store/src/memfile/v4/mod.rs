@@ -1,4 +1,5 @@
-//! DHCPv4 rows. Kea reference §3.4; Kea's treatment of odd rows was tested with kea-lfc 2.2.0.
+//! Rows of DHCPv4 lease files. Kea reference §3.4; Kea's treatment of odd rows was tested with
+//! kea-lfc 2.2.0.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! Parser of DHCPv6 rows.
+//! Parser of DHCPv6 lease file rows.
 
 use std::net::Ipv6Addr;
 
@@ -10,7 +10,7 @@ use super::super::plain::{PlainRow, ShortIdentity};
 use super::super::value::{Octets, RowFault, RowValue, Values};
 use super::NOBODY;
 
-/// Reads a lease from the values of its row.
+/// Reads a DHCPv6 lease from the values of its row.
 pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     let mut next = |column| values.next(column);
     let address = next("address").address()?;
@@ -58,7 +58,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     })
 }
 
-/// Reads a lease from a plain row.
+/// Reads a DHCPv6 lease from a plain row; returns `None` for a row that is not plain.
 pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     let address = row.address6()?;
     let duid = row.identity()?;
@@ -112,7 +112,8 @@ pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     })
 }
 
-/// Returns the leased address or prefix. Kea accepts any prefix length with an address.
+/// Returns the leased address or prefix of a row's values. Kea accepts any prefix length with an
+/// address.
 fn resource(
     address: Ipv6Addr,
     lease_type: RowValue<'_>,

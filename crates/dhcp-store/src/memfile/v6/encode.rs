@@ -1,4 +1,4 @@
-//! Writer of DHCPv6 rows, without allocation.
+//! Writer of DHCPv6 lease file rows, without allocation.
 
 use dhcp_lease::v6::{Lease, LeaseState, RowView};
 
@@ -6,7 +6,7 @@ use super::super::columns::Columns;
 use super::super::line::RowLineWriter;
 use super::NOBODY;
 
-/// Returns a whole lease as a row.
+/// Returns all values of a DHCPv6 lease as a row.
 pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     RowView {
         resource: lease.resource,
@@ -27,19 +27,20 @@ pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
     }
 }
 
-/// Most bytes of the columns of bounded width, separators included: address 40, lifetimes 22,
-/// expiry 21, subnet, pool and IAID 33, lease type, flags and state 8, prefix length 4, hardware
-/// type 6, its source 11, and 4 for the separators of the other columns.
+/// Maximum number of bytes of a DHCPv6 row's columns of bounded width, separators included: address
+/// 40, lifetimes 22, expiry 21, subnet, pool and IAID 33, lease type, flags and state 8, prefix
+/// length 4, hardware type 6, its source 11, and 4 for the separators of the other columns.
 const BOUNDED_MAX: usize = 149;
 
-/// Returns the most bytes that `row` takes.
+/// Returns the maximum number of bytes that the DHCPv6 row `row` takes.
 pub(super) fn most(row: &RowView<'_>) -> usize {
     BOUNDED_MAX
         + 3 * (row.duid.len().max(NOBODY.len()) + row.hardware.octets().len())
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
-/// Fills `line` with the values of `row`. It adds infinite lifetimes like others, as Kea does.
+/// Fills `line` with the values of the DHCPv6 row `row`. It adds infinite lifetimes like others, as
+/// Kea does.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
     let is_nobodys = row.duid.is_empty() || row.duid == NOBODY;
     line.address6(row.resource.address);

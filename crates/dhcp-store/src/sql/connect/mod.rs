@@ -1,4 +1,5 @@
-//! Connections to a database: its hosts in turn, and the nodes among them that can be written to.
+//! Connections to an SQL database: its hosts in turn, and the nodes among them that can be written
+//! to.
 //!
 //! - [`mysql`], [`postgresql`]: one connection to one host, with TLS as the settings say.
 //! - [`node`]: settings and states that a server reports: if leases can be written there, and if it
@@ -13,18 +14,20 @@ use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::DatabaseFault;
 
-/// TCP keepalive of connections: idle time before the first probe, time between probes, both in
-/// seconds, and number of probes. After these a silent connection counts as lost.
+/// Idle time of a database connection before the first TCP keepalive probe, in seconds; the
+/// constants that follow are the time between probes in seconds, and the number of probes. After
+/// these a silent connection counts as lost.
 pub(super) const KEEPALIVE_IDLE_S: u32 = 10;
 pub(super) const KEEPALIVE_INTERVAL_S: u32 = 5;
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 
-/// Connection to a host that leases can be written to.
+/// Connection to a database host that leases can be written to.
 pub(super) struct ReachedHost {
     pub(super) database: Database,
-    /// Number of the host among the configured ones.
+    /// Number of the host among the configured ones, from 0.
     pub(super) number: usize,
-    /// Notes for the operator about the host's settings, and about the hosts that were passed over.
+    /// Notes for the operator about the database host's settings, and about the hosts that were
+    /// passed over.
     pub(super) notes: Vec<String>,
 }
 
@@ -67,7 +70,7 @@ fn reach_host(settings: &SqlSettings) -> Result<(Database, Vec<String>), SqlErro
     Ok((database, node::weaknesses(&facts)))
 }
 
-/// Returns one error for all hosts: the only one, or one with the cause of each.
+/// Returns one error for all database hosts: the only one, or one with the cause of each.
 pub(super) fn all_of(settings: &SqlSettings, mut errors: Vec<SqlError>) -> SqlError {
     if errors.len() == 1 {
         return errors.remove(0);

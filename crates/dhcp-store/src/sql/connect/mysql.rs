@@ -14,7 +14,7 @@ use super::super::{fault, tls};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::DatabaseFault;
 
-/// Statements at the beginning of every session.
+/// Statements that begin every session with a MariaDB or MySQL server.
 const INIT: [&str; 6] = [
     "SET time_zone = '+00:00'",
     "SET NAMES binary",
@@ -29,7 +29,7 @@ const INIT: [&str; 6] = [
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES'",
 ];
 
-/// Connects to the server.
+/// Connects to the MariaDB or MySQL server of `settings`.
 ///
 /// # Errors
 ///
@@ -54,12 +54,13 @@ pub(in crate::sql) fn connect(settings: &SqlSettings) -> Result<Conn, SqlError> 
     }
 }
 
-/// Returns true if the server itself refused, which it would do without TLS too.
+/// Returns true if the MariaDB or MySQL server itself refused, which it would do without TLS as
+/// well.
 const fn is_refusal(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(_))
 }
 
-/// Returns the inner error, which the driver's message hides.
+/// Returns the inner error of a driver's error, whose message hides it.
 fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
     match error {
         mysql::Error::IoError(error) => error,
@@ -69,7 +70,7 @@ fn inner(error: &mysql::Error) -> &(dyn Error + 'static) {
     }
 }
 
-/// Converts an error of the driver.
+/// Converts an error of the MySQL driver in the operation `tried` to an [`SqlError`].
 pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     let fault = match error {
         mysql::Error::MySqlError(error) => fault::from_mysql(error.code, &error.state),
@@ -97,7 +98,7 @@ pub(in crate::sql) fn failed(tried: String, error: &mysql::Error) -> SqlError {
     SqlError::new(tried, text).with(fault)
 }
 
-/// Returns the driver's TLS options; `None` for a connection without TLS.
+/// Returns the MySQL driver's TLS options for `settings`; `None` for a connection without TLS.
 fn ssl(settings: &SqlSettings) -> Result<Option<SslOpts>, String> {
     let mode = settings.tls();
     if mode == DatabaseSslMode::Disable {
@@ -119,9 +120,9 @@ fn ssl(settings: &SqlSettings) -> Result<Option<SslOpts>, String> {
     Ok(Some(options))
 }
 
-/// Connects to the first address of the host that answers. The driver gives up after the first one
-/// when it may use any, and the first address of `localhost` is often one that no server listens
-/// on.
+/// Connects to the first address of the MariaDB or MySQL host that answers. The driver gives up
+/// after the first one when it may use any, and the first address of `localhost` is often one that
+/// no server listens on.
 fn dial(settings: &SqlSettings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     let first = dial_by(settings, tls.clone(), None);
     match first {
@@ -133,8 +134,8 @@ fn dial(settings: &SqlSettings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     }
 }
 
-/// Connects by addresses of the family of `local`, in a thread of its own: the driver limits the
-/// time of the connection, but not that of the handshake.
+/// Connects to the MariaDB or MySQL host by addresses of the family of `local`, in a thread of its
+/// own: the driver limits the time of the connection, but not that of the handshake.
 fn dial_by(
     settings: &SqlSettings,
     tls: Option<SslOpts>,

@@ -1,4 +1,4 @@
-//! Settings and states that a server reports, as names and values.
+//! Settings and states that a database server reports, as names and values.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,11 @@ use super::super::database::Database;
 use super::super::error::SqlError;
 use super::super::settings::SqlDatabaseKind;
 
-/// Names of settings and states, with their values.
+/// Names of a database server's settings and states, with their values.
 pub(in crate::sql) type Facts = BTreeMap<String, String>;
 
-/// Queries to MariaDB and MySQL; a Galera node also reports the state of its cluster.
+/// Queries to MariaDB and MySQL for settings and states; a Galera node also reports the state of
+/// its cluster.
 const MYSQL: [&str; 2] = [
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_flush_log_at_trx_commit', \
      'log_bin', 'sync_binlog', 'innodb_doublewrite', 'innodb_flush_method', 'wsrep_on', 'wsrep_provider_options', \
@@ -18,7 +19,7 @@ const MYSQL: [&str; 2] = [
      'wsrep_local_state_comment', 'wsrep_cluster_status')",
 ];
 
-/// Queries to PostgreSQL.
+/// Queries to PostgreSQL for settings and states.
 const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name IN \
      ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only') \
      UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text"];
@@ -26,7 +27,8 @@ const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name
 /// State of a Galera node that has all data of its cluster, and does not delay other nodes.
 const SYNCED: &str = "4";
 
-/// Settings with which a server forgets commits in a power cut.
+/// Settings with which a database server forgets commits in a power cut, each with the values that
+/// have this effect.
 const FORGETTING: [(&str, &[&str]); 6] = [
     ("innodb_flush_log_at_trx_commit", &["0", "2"]),
     ("innodb_doublewrite", &["OFF", "DETECT_ONLY"]),
@@ -39,7 +41,7 @@ const FORGETTING: [(&str, &[&str]); 6] = [
 /// Options of Galera with which two parts of a cluster continue alone, each with leases of its own.
 const SPLITTING: [&str; 2] = ["pc.ignore_sb", "pc.ignore_quorum"];
 
-/// Queries `database` for its settings and states.
+/// Queries the server of `database` for its settings and states.
 ///
 /// # Errors
 ///
@@ -64,12 +66,13 @@ fn is(facts: &Facts, name: &str, value: &str) -> bool {
     facts.get(name).is_some_and(|other| other.eq_ignore_ascii_case(value))
 }
 
-/// Returns true if the server is a node of a Galera cluster.
+/// Returns true if the server that reported `facts` is a node of a Galera cluster.
 pub(in crate::sql) fn is_of_cluster(facts: &Facts) -> bool {
     is(facts, "wsrep_on", "ON")
 }
 
-/// Returns the reason why leases cannot be written there; `None` if they can.
+/// Returns the reason why leases cannot be written at the server that reported `facts`; `None` if
+/// they can.
 pub(in crate::sql) fn objection(facts: &Facts) -> Option<String> {
     if is(facts, "in_recovery", "true") {
         return Some("it is a standby".to_owned());
@@ -94,7 +97,8 @@ pub(in crate::sql) fn objection(facts: &Facts) -> Option<String> {
     None
 }
 
-/// Returns notes for the operator about the server's settings, one line each.
+/// Returns notes for the operator about the settings of the server that reported `facts`, one line
+/// each.
 pub(in crate::sql) fn weaknesses(facts: &Facts) -> Vec<String> {
     let forgets = "a power cut may lose acknowledged leases";
     let mut notes = Vec::new();

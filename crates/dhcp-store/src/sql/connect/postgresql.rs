@@ -16,11 +16,11 @@ use super::super::tls::{self, Connector};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::DatabaseFault;
 
-/// Settings of the session. A statement prepared while a table is small would later read all of it:
-/// so it has to use the index from the start. No statement here is worth compiling.
+/// Settings of a PostgreSQL session. A statement prepared while a table is small would later read
+/// all of it: so it has to use the index from the start. No statement here is worth compiling.
 const OPTIONS: &str = "-c timezone=UTC -c enable_seqscan=off -c jit=off";
 
-/// Connects to the server; the connection is driven by `runtime`.
+/// Connects to the PostgreSQL server of `settings`; `runtime` drives the connection.
 ///
 /// # Errors
 ///
@@ -49,7 +49,8 @@ pub(in crate::sql) fn connect(
     }
 }
 
-/// Tries once to connect; the outer error means that the attempt took too long.
+/// Tries once to connect to the PostgreSQL server; the outer error means that the attempt took too
+/// long.
 fn dial<T>(
     runtime: &Runtime,
     settings: &SqlSettings,
@@ -91,7 +92,7 @@ where
     })
 }
 
-/// Converts an error of the driver.
+/// Converts an error of the PostgreSQL driver in the operation `tried` to an [`SqlError`].
 pub(in crate::sql) fn failed(tried: String, error: &Error) -> SqlError {
     // The driver's own message only says that the database reported an error.
     let words = match error.as_db_error() {

@@ -21,91 +21,94 @@ use crate::memfile::RowFault;
 /// Family whose columns of a host count: one row may be a host of both families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostFamily {
-    /// DHCPv4 columns.
+    /// Columns of a host for DHCPv4.
     V4,
-    /// DHCPv6 columns.
+    /// Columns of a host for DHCPv6.
     V6,
 }
 
-/// Row of `hosts` with the host's rows of other tables, as far as one family is concerned.
+/// Row of Kea's table `hosts` with the host's rows of other tables, as far as one family is
+/// concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostTableRow {
     /// Number of the host, which the database assigns.
     pub host_id: i64,
-    /// Bytes of the host's identifier.
+    /// Bytes of the host's identifier, as in the column `dhcp_identifier`.
     pub identifier: Vec<u8>,
-    /// Kea's number for the type of the identifier.
+    /// Kea's number for the type of the host's identifier.
     pub identifier_type: u8,
-    /// Subnet of the host; 0 for a global one.
+    /// Identifier of the host's subnet; 0 for a global host.
     pub subnet_id: u32,
-    /// Host name; empty for none, as are all texts.
+    /// Host name that is reserved for the client; empty for none, as are all texts of the row.
     pub hostname: String,
-    /// Names of the host's classes, separated by commas.
+    /// Names of the host's client classes, separated by commas.
     pub client_classes: String,
-    /// JSON object.
+    /// User context of the host, a JSON object.
     pub user_context: String,
-    /// DHCPv6: key for RECONFIGURE.
+    /// Key of the DHCPv6 host for RECONFIGURE.
     pub auth_key: String,
-    /// DHCPv4: reserved address.
+    /// Address that is reserved for the DHCPv4 host.
     pub address: Option<Ipv4Addr>,
-    /// DHCPv4: `siaddr`.
+    /// Address for `siaddr` in replies to the DHCPv4 host.
     pub next_server: Option<Ipv4Addr>,
-    /// DHCPv4: `sname`.
+    /// Text for `sname` in replies to the DHCPv4 host.
     pub server_hostname: String,
-    /// DHCPv4: `file`.
+    /// Text for `file` in replies to the DHCPv4 host.
     pub boot_file_name: String,
-    /// DHCPv6: reserved addresses and prefixes, in the order in which they were written.
+    /// Addresses and prefixes that are reserved for the DHCPv6 host, in the order in which they
+    /// were written.
     pub resources: Vec<HostResource>,
     /// Options of the host, in the order in which they were written.
     pub options: Vec<HostOption>,
 }
 
-/// Row of `ipv6_reservations`.
+/// Row of Kea's table `ipv6_reservations`: an address or prefix of a DHCPv6 host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostResource {
-    /// Reserved address, or the first one of the prefix.
+    /// Reserved address, or the first address of the reserved prefix.
     pub address: Ipv6Addr,
-    /// Length of the prefix, bits; 128 for an address.
+    /// Length of the reserved prefix in bits; 128 for an address.
     pub len: u8,
-    /// True for a prefix.
+    /// True if the reservation is of a prefix.
     pub is_prefix: bool,
-    /// Part of the prefix that is excluded (RFC 6603). Tables of Kea 2.2 have no room for it.
+    /// Part of the reserved prefix that is excluded (RFC 6603). Tables of Kea 2.2 have no room for
+    /// it.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
-/// Row of `dhcp4_options` or `dhcp6_options`.
+/// Row of Kea's table `dhcp4_options` or `dhcp6_options`: an option of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostOption {
-    /// Code of the option.
+    /// Code of the host's option.
     pub code: u16,
-    /// Bytes of the option, if there is no text.
+    /// Bytes of the host's option; `None` if the option is text.
     pub value: Option<Vec<u8>>,
-    /// Fields of the option as text, separated by commas; empty if there are bytes.
+    /// Fields of the host's option as text, separated by commas; empty if the option is bytes.
     pub formatted_value: String,
-    /// Name of the option's space.
+    /// Name of the option space of the host's option.
     pub space: String,
-    /// True if the server sends it also to clients that do not request it.
+    /// True if the server sends the option also to clients that do not request it.
     pub is_persistent: bool,
-    /// True if the server never sends it. Tables of Kea 2.2 have no room for it, nor for the fields
-    /// that follow.
+    /// True if the server never sends the option. Tables of Kea 2.2 have no room for it, nor for
+    /// the fields that follow.
     pub is_cancelled: bool,
-    /// JSON list of class tags; empty for none.
+    /// Tags of the client classes that get the option, as a JSON list; empty for none.
     pub client_classes: String,
-    /// JSON object.
+    /// User context of the option, a JSON object.
     pub user_context: String,
 }
 
-/// Key to look hosts up by.
+/// Key by which hosts are looked up in the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostQuery {
-    /// Kea's number of an identifier's type, and the identifier's bytes.
+    /// Number that Kea has for the identifier's type, and the bytes of the identifier.
     Identifier(u8, Vec<u8>),
     /// Reserved address, or the first one of a reserved prefix.
     Address(IpAddr),
 }
 
 impl HostTableRow {
-    /// Returns all queries that find the host.
+    /// Returns all queries that find this host.
     pub fn queries(&self) -> impl Iterator<Item = HostQuery> {
         let identifier = HostQuery::Identifier(self.identifier_type, self.identifier.clone());
         let address = self.address.map(IpAddr::V4).into_iter();
@@ -113,7 +116,7 @@ impl HostTableRow {
         core::iter::once(identifier).chain(address.chain(resources).map(HostQuery::Address))
     }
 
-    /// Returns true if `query` finds the host.
+    /// Returns true if `query` finds this host.
     #[must_use]
     pub fn answers(&self, query: &HostQuery) -> bool {
         self.queries().any(|own| own == *query)
@@ -121,9 +124,9 @@ impl HostTableRow {
 }
 
 impl Database {
-    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of their
-    /// numbers; other hosts may be among them. Describes rows that are not hosts in `faults` and
-    /// leaves them out.
+    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of the
+    /// hosts' numbers; `rows` may get other hosts as well. It describes rows that are not hosts in
+    /// `faults` and leaves them out.
     ///
     /// # Errors
     ///
@@ -225,7 +228,7 @@ impl Database {
     }
 }
 
-/// Search for hosts, with those found so far by their numbers.
+/// Search for hosts in the database, with those found so far by their numbers.
 struct HostSearch<'s> {
     family: HostFamily,
     layout: RowLayout,
@@ -234,7 +237,7 @@ struct HostSearch<'s> {
 }
 
 impl HostSearch<'_> {
-    /// Adds the hosts that have one of `values` in `column`.
+    /// Adds the hosts that have one of `values` in `column` of the table `hosts`.
     fn find(
         &mut self,
         database: &mut Database,

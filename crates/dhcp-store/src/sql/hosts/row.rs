@@ -14,19 +14,19 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
-/// Kea's number of the scope of options that belong to hosts.
+/// Kea's number of the scope of options that belong to hosts, in the tables of options.
 const HOST_SCOPE: i64 = 3;
 /// Kea's number of a delegated prefix in `ipv6_reservations`; that of an address is 0.
 const PREFIX: i64 = 2;
 
-/// Column with the number of a host, in the tables that refer to `hosts` and in `hosts` itself.
+/// Column `host_id` with the number of a host, in `hosts` and in the tables that refer to it.
 pub(super) const HOST_ID: Column = column("host_id", ColumnKind::Signed32);
-/// Column of identifiers, by which hosts are looked up.
+/// Column of the table `hosts` with identifiers, by which hosts are looked up.
 pub(super) const IDENTIFIER: Column = column("dhcp_identifier", ColumnKind::Octets);
-/// Column of addresses, by which DHCPv4 hosts are looked up, too.
+/// Column of the table `hosts` with DHCPv4 addresses, by which hosts are looked up as well.
 pub(super) const ADDRESS4: Column = column("ipv4_address", ColumnKind::Number);
 
-/// Columns of DHCPv4 hosts, the key first; the last four exist for DHCPv4 only.
+/// Columns of the table `hosts` for DHCPv4, the key first; the last four exist for DHCPv4 only.
 const HOSTS4: [Column; 12] = [
     HOST_ID,
     IDENTIFIER,
@@ -53,7 +53,7 @@ const HOSTS6: [Column; 8] = [
     column("auth_key", ColumnKind::Text),
 ];
 
-/// Columns of options; those of only one version are last.
+/// Columns of the tables of hosts' options; those of only one table version are last.
 const OPTIONS: [Column; 11] = [
     column("option_id", ColumnKind::Number),
     HOST_ID,
@@ -78,11 +78,11 @@ const RESOURCES: [Column; 7] = [
     column("excluded_prefix_len", ColumnKind::Signed16),
 ];
 
-/// Columns of reservations in Kea 2.2, which keeps addresses as text.
+/// Columns of the table `ipv6_reservations` in Kea 2.2, which keeps addresses as text.
 const RESOURCES_KEA22: [Column; 5] =
     [RESOURCES[0], RESOURCES[1], RESOURCES[2], RESOURCES[3], column("address", ColumnKind::Text)];
 
-/// Returns the table of hosts with the columns of `family`.
+/// Returns the table `hosts` with the columns of `family`.
 pub(super) const fn hosts(family: HostFamily) -> SqlTable {
     match family {
         HostFamily::V4 => SqlTable { name: "hosts", columns: &HOSTS4 },
@@ -90,7 +90,7 @@ pub(super) const fn hosts(family: HostFamily) -> SqlTable {
     }
 }
 
-/// Returns the table of the hosts' options.
+/// Returns the table of the hosts' options for `family`.
 pub(super) fn options(family: HostFamily, layout: RowLayout) -> SqlTable {
     let name = match family {
         HostFamily::V4 => "dhcp4_options",
@@ -103,7 +103,7 @@ pub(super) fn options(family: HostFamily, layout: RowLayout) -> SqlTable {
     SqlTable { name, columns }
 }
 
-/// Returns the table of the reservations of DHCPv6 hosts.
+/// Returns the table `ipv6_reservations` in this layout.
 pub(super) fn resources(layout: RowLayout) -> SqlTable {
     let columns = match layout.schema {
         Schema::Kea22 => &RESOURCES_KEA22[..],
@@ -112,12 +112,13 @@ pub(super) fn resources(layout: RowLayout) -> SqlTable {
     SqlTable { name: "ipv6_reservations", columns }
 }
 
-/// Returns the table without its number column, which the database fills.
+/// Returns `table` without its number column, which the database fills.
 pub(super) const fn without_number(table: SqlTable) -> SqlTable {
     SqlTable { name: table.name, columns: table.columns.split_at(1).1 }
 }
 
-/// Returns the values to look up hosts with these identifiers, sorted and without duplicates.
+/// Returns the values by which hosts with these identifiers are looked up, sorted and without
+/// duplicates.
 pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<SqlValue> {
     let mut values: Vec<&[u8]> = octets.collect();
     values.sort_unstable();
@@ -125,7 +126,7 @@ pub(super) fn identifiers<'i>(octets: impl Iterator<Item = &'i [u8]>) -> Vec<Sql
     values.into_iter().map(|octets| SqlValue::Octets(octets.to_vec())).collect()
 }
 
-/// Returns an IPv6 address as a value of its column.
+/// Returns an IPv6 address as a value of its column in `ipv6_reservations`.
 pub(super) fn address6(address: Ipv6Addr, layout: RowLayout) -> SqlValue {
     if has_octets(layout) {
         SqlValue::Octets(address.octets().to_vec())
@@ -146,7 +147,7 @@ fn address4_or_null(address: Option<Ipv4Addr>) -> SqlValue {
     address.map_or(SqlValue::Null, |address| SqlValue::Integer(i64::from(address.to_bits())))
 }
 
-/// Appends the values of `host`, without its number.
+/// Appends the values of `host` in the table `hosts`, without its number, to `values`.
 pub(super) fn encode(family: HostFamily, host: &HostTableRow, values: &mut Vec<SqlValue>) {
     values.extend([
         SqlValue::Octets(host.identifier.clone()),
@@ -167,7 +168,7 @@ pub(super) fn encode(family: HostFamily, host: &HostTableRow, values: &mut Vec<S
     }
 }
 
-/// Reads a row of [`hosts`]; returns `None` if it is not for this family.
+/// Reads a row of the table [`hosts`]; returns `None` if it is not for this family.
 pub(super) fn decode(
     family: HostFamily,
     values: &[SqlValue],
@@ -203,7 +204,8 @@ pub(super) fn decode(
     Ok(Some(host))
 }
 
-/// Appends the values of an option of host number `host_id`, without the option's own number.
+/// Appends the values of an option of host number `host_id` in the table of options, without the
+/// option's own number.
 pub(super) fn encode_option(
     host_id: i64,
     option: &HostOption,
@@ -227,7 +229,7 @@ pub(super) fn encode_option(
     }
 }
 
-/// Reads a row of [`options`]: its number, the number of its host, and the option.
+/// Reads a row of the table [`options`]: its number, the number of its host, and the option.
 pub(super) fn decode_option(
     table: SqlTable,
     values: &[SqlValue],
@@ -258,8 +260,8 @@ pub(super) fn decode_option(
     Ok((number, host_id, option))
 }
 
-/// Appends the values of a reservation of host number `host_id`, without the reservation's own
-/// number.
+/// Appends the values of a reservation of host number `host_id` in `ipv6_reservations`, without the
+/// reservation's own number.
 pub(super) fn encode_resource(
     host_id: i64,
     resource: &HostResource,
@@ -281,7 +283,7 @@ pub(super) fn encode_resource(
     }
 }
 
-/// Reads a row of [`resources`]: its number, the number of its host, and the reservation.
+/// Reads a row of the table [`resources`]: its number, the number of its host, and the reservation.
 pub(super) fn decode_resource(
     table: SqlTable,
     values: &[SqlValue],

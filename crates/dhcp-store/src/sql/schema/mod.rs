@@ -1,4 +1,5 @@
-//! Kea's tables as statements: those of Kea 2.2, which Debian 12 has, and the current ones.
+//! Kea's database tables as SQL statements: the tables of Kea 2.2, which Debian 12 has, and the
+//! current ones.
 //!
 //! The current tables are made from those of 2.2 by the same statements that upgrade a database, as
 //! in Kea. Godwit creates the tables of leases, reservations, their options and the legal log, with
@@ -10,22 +11,22 @@ use std::fmt;
 
 use super::settings::SqlDatabaseKind;
 
-/// Version of the tables.
+/// Version of Kea's database tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Schema {
-    /// Tables of Kea 2.2.
+    /// Tables as in Kea 2.2.
     Kea22,
-    /// Tables of Kea 3.3.
+    /// Tables as in Kea 3.3.
     #[default]
     Current,
 }
 
-/// Version number in the table `schema_version`.
+/// Version number of Kea's tables, as in the table `schema_version`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaVersion {
-    /// Major number; Kea's servers refuse any other than theirs.
+    /// Major number of the tables' version; Kea's servers refuse any other than theirs.
     pub major: u32,
-    /// Minor number; nothing depends on it.
+    /// Minor number of the tables' version; nothing depends on it.
     pub minor: u32,
 }
 
@@ -36,11 +37,11 @@ impl fmt::Display for SchemaVersion {
 }
 
 impl Schema {
-    /// All versions, the oldest first.
+    /// All known versions of the tables, the oldest first.
     pub const ALL: [Self; 2] = [Self::Kea22, Self::Current];
 
-    /// Returns the number of the version. SQLite, which Kea does not have, has the numbers of
-    /// MySQL.
+    /// Returns the number of the tables' version. SQLite, which Kea does not have, has the numbers
+    /// of MySQL.
     #[must_use]
     pub const fn version(self, backend: SqlDatabaseKind) -> SchemaVersion {
         let major = match (backend, self) {
@@ -52,8 +53,9 @@ impl Schema {
         SchemaVersion { major, minor: 0 }
     }
 
-    /// Returns the tables for reading and writing leases in a database of this version. Since the
-    /// states of RFC 9686 were added (29.0), no change has affected these tables.
+    /// Returns the version of the tables by which leases are read and written in a database of
+    /// version `version`. Since the states of RFC 9686 were added (29.0), no change has affected
+    /// these tables.
     #[must_use]
     pub fn for_version(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
         const STATES: u32 = 29;
@@ -68,7 +70,7 @@ impl Schema {
     }
 
     /// Returns the statements that create the tables of this version in an empty database; `None`
-    /// if there is no such version for `backend`.
+    /// if this version does not exist for `backend`.
     #[must_use]
     pub fn statements(self, backend: SqlDatabaseKind) -> Option<Vec<&'static str>> {
         let (older, newer) = match (backend, self) {
@@ -81,7 +83,8 @@ impl Schema {
         Some(split(older).chain(split(newer)).collect())
     }
 
-    /// Returns the statements that upgrade a database from 2.2 to the current version.
+    /// Returns the statements that upgrade a database from the tables of Kea 2.2 to the current
+    /// version.
     #[must_use]
     pub fn upgrade(backend: SqlDatabaseKind) -> Vec<&'static str> {
         match backend {
@@ -98,7 +101,7 @@ const POSTGRESQL_KEA22: &str = include_str!("postgresql_2_2.sql");
 const POSTGRESQL_CURRENT: &str = include_str!("postgresql_current.sql");
 const SQLITE: &str = include_str!("sqlite.sql");
 
-/// Splits a text into statements, which end at blank lines; skips a first block of comments.
+/// Splits a text into SQL statements, which end at blank lines; skips a first block of comments.
 fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split("\n\n")
         .map(str::trim)

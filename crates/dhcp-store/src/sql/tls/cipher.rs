@@ -1,8 +1,8 @@
-//! `cipher-list`: OpenSSL's names of the ciphers that `rustls` has.
+//! Ciphers of Kea's setting `cipher-list`: OpenSSL's names of the ciphers that `rustls` has.
 
 use rustls::{CipherSuite, SupportedCipherSuite};
 
-/// Ciphers of `rustls`, with OpenSSL's names.
+/// Ciphers that `rustls` has, with OpenSSL's names of them.
 const NAMES: [(&str, CipherSuite); 9] = [
     ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
@@ -15,7 +15,7 @@ const NAMES: [(&str, CipherSuite); 9] = [
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
 
-/// Words that mean all strong ciphers; `rustls` has no others.
+/// Words of `cipher-list` that mean all strong ciphers; `rustls` has no others.
 const ALL: [&str; 4] = ["ALL", "DEFAULT", "HIGH", "SECURE"];
 
 /// Returns the ciphers of `available` that `list` names. It ignores unknown names, as OpenSSL does,

@@ -1,4 +1,4 @@
-//! TLS for PostgreSQL's driver.
+//! TLS sessions for PostgreSQL's driver.
 //!
 //! The session is not bound to its certificate (`SCRAM-SHA-256-PLUS`): `ssl-mode` decides which
 //! protection against an intermediary there is.
@@ -15,24 +15,24 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// Connector that creates TLS sessions.
+/// Connector that creates TLS sessions with PostgreSQL servers.
 #[derive(Clone)]
 pub(in crate::sql) struct Connector(TlsConnector);
 
 impl Connector {
-    /// Creates a connector for sessions with `config`.
+    /// Creates a connector for TLS sessions with `config`.
     pub(in crate::sql) fn new(config: Arc<ClientConfig>) -> Self {
         Self(config.into())
     }
 }
 
-/// Handshake of a session with a host that is about to begin.
+/// TLS handshake with a database host that is about to begin.
 pub(in crate::sql) struct Handshake {
     connector: TlsConnector,
     host: ServerName<'static>,
 }
 
-/// Encrypted stream.
+/// Stream with TLS to a PostgreSQL server.
 pub(in crate::sql) struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S> MakeTlsConnect<S> for Connector

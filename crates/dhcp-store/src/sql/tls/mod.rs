@@ -21,7 +21,7 @@ pub(super) use connector::Connector;
 use super::settings::{DatabaseSslMode, SqlSettings};
 use crate::certificates;
 
-/// Returns the TLS configuration of connections with `settings`.
+/// Returns the TLS configuration of database connections with `settings`.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub(super) fn suites(settings: &SqlSettings) -> Result<Vec<rustls::SupportedCiph
     list.map_or_else(|| Ok(Vec::new()), |list| cipher::chosen(list, &cipher_suites))
 }
 
-/// Returns the reason why TLS failed, if `error` came from TLS.
+/// Returns the reason why TLS to a database failed, if `error` came from TLS.
 pub(super) fn reason(settings: &SqlSettings, error: &(dyn Error + 'static)) -> Option<String> {
     tls_error(error).map(|error| error_message(settings, error))
 }
@@ -111,7 +111,7 @@ fn error_message(settings: &SqlSettings, error: &rustls::Error) -> String {
     }
 }
 
-/// Returns true if a connection without TLS may follow one whose TLS failed.
+/// Returns true if a database connection without TLS may follow one whose TLS failed.
 pub(super) fn may_do_without(settings: &SqlSettings) -> bool {
     settings.tls() == DatabaseSslMode::Prefer
 }

@@ -1,4 +1,4 @@
-//! Trust in servers, by `ssl-mode`.
+//! Verifiers of database servers' certificates, by `ssl-mode`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::DatabaseSslMode;
 
-/// Returns a verifier that is as strict as `mode` requires.
+/// Returns a verifier of server certificates that is as strict as `mode` requires.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(super) fn for_mode(
     })
 }
 
-/// Verifier that accepts certificates of the authorities, for any host.
+/// Verifier that accepts server certificates of the authorities, for any host.
 #[derive(Debug)]
 struct AnyName {
     strict: Arc<WebPkiServerVerifier>,
@@ -88,7 +88,7 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// Verifier that accepts every certificate, but checks that the server has its key.
+/// Verifier that accepts every server certificate, but checks that the server has its key.
 #[derive(Debug)]
 struct UncheckedCertificateVerifier {
     provider: Arc<CryptoProvider>,
