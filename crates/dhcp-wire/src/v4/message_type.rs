@@ -1,10 +1,10 @@
-//! Message types: the values of option 53.
+//! DHCPv4 message types: the values of option 53.
 
 use crate::shared::coded;
 
 coded! {
     first 1;
-    /// Message type of DHCP that is registered (IANA, "DHCP Message Type 53 Values").
+    /// DHCPv4 message type that is registered (IANA, "DHCP Message Type 53 Values").
     pub enum MessageType: u8 {
         /// DHCPDISCOVER (RFC 2132).
         Discover = "DHCPDISCOVER",
