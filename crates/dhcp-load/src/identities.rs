@@ -1,11 +1,12 @@
-//! Identities of the simulated clients. A client is a number; its identities follow from it, so
-//! equal numbers are equal clients in every run, for any seed.
+//! Identities of the simulated clients: a client is a number, and its identities follow from that
+//! number, so equal numbers are equal clients in every run, for any seed.
 
 use std::fmt::Write as _;
 
 use base::Random;
 
-/// Returns a client's hardware address: locally administered, `02:67` and the client's number.
+/// Returns the hardware address of simulated client `client`: locally administered, `02:67` and the
+/// client's number.
 #[must_use]
 pub const fn mac_of(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
@@ -28,16 +29,16 @@ pub(crate) fn colon_hex(octets: &[u8]) -> String {
 /// k = n × T + t of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeIdentities {
-    /// Number of this thread.
+    /// Number of this thread, from 0.
     pub thread: u64,
-    /// Number of threads of the run.
+    /// Number of all threads of the run.
     pub threads: u64,
-    /// Number of the first client.
+    /// Number of the run's first client.
     pub client_offset: u32,
     /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
-    /// Transaction identifier of exchange 0, of which the lowest [`ExchangeIdentities::xid_bits`]
-    /// count.
+    /// Transaction identifier of the run's exchange 0, of which the lowest
+    /// [`ExchangeIdentities::xid_bits`] count.
     pub xid_base: u32,
     /// Number of bits of a transaction identifier that distinguish exchanges.
     pub xid_bits: u32,

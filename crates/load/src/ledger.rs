@@ -17,7 +17,8 @@ pub enum ExchangeClass {
     Late,
     /// No expected reply came while the exchange was watched; also an exchange that was never sent.
     Lost,
-    /// The server refused the lease or query (DHCPNAK, for instance).
+    /// The server refused: a DHCPNAK, a DHCPv6 status, or a DNS response code other than NOERROR
+    /// and NXDOMAIN.
     Nak,
     /// A reply broke the protocol: it carried the exchange's identifier and the right client, but
     /// not the content that a reply must carry at that stage.

@@ -205,8 +205,8 @@ fn put(place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     }
 }
 
-/// Number of free bytes above which [`pieces`] writes one more piece; with fewer free bytes it
-/// writes the rest of the value at once.
+/// Number of free bytes beyond the rest of the value that [`pieces`] needs to write one more piece;
+/// with less room it writes the rest at once.
 const PIECES_ROOM: usize = 80;
 
 /// Writes a DHCPv4 option in pieces of random lengths, empty ones included, with other options
