@@ -39,8 +39,7 @@ pub enum ReplyFault {
     Timers,
     /// Fault of a DHCPv6 reply: the preferred lifetime exceeds the valid lifetime (RFC 9915 §21.6).
     Lifetimes,
-    /// Fault of a DHCPv6 reply: its associations are longer than a REQUEST of the generator can
-    /// repeat.
+    /// Fault of a DHCPv6 reply: it has more than a REQUEST of the generator can repeat.
     TooLong,
 }
 

@@ -6,8 +6,8 @@ use base::Histogram;
 use base::time::NS_PER_S;
 use base64ct::{Base64, Encoding};
 
-/// First word of an encoded histogram outside of a zlib stream; the low byte states that counts
-/// take one to nine bytes.
+/// First word of an encoded histogram outside of a zlib stream, and below inside of one; the low
+/// byte states that counts take one to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 /// Largest length of a stored block of DEFLATE, in bytes (RFC 1951 section 3.2.4).

@@ -34,7 +34,8 @@ const FAILURES: [&str; 22] = [
     "own socket drops",
     "conflicts",
 ];
-/// Beginning of a line of output that is colored red as a whole.
+/// Beginning of a line of output that is colored red as a whole, and below of one that is colored
+/// yellow.
 const GRAVE: &str = "GENERATOR LIMITED";
 const WARNING: &str = "warning:";
 
