@@ -42,8 +42,8 @@ pub struct DnsLoadReport {
     /// Time from sending to answer of every query in `load.latency_sent`.
     #[serde(skip)]
     pub latency_sent: ResponseLatency,
-    /// Time from the first due time to the last due time or the last answer, whichever is later, in
-    /// seconds.
+    /// Time from the first due time to the end of the schedule or the last answer, whichever is
+    /// later, in seconds.
     #[serde(skip)]
     pub run_time_s: f64,
     /// Counts of the run's TCP connections; `None` over UDP alone.

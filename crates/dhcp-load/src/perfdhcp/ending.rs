@@ -1,9 +1,9 @@
-//! End of a run, as its exit code reports it.
+//! End of a perfdhcp run, as its exit code reports it.
 
 use super::account::ExchangeAccount;
 use super::dialect::ExchangeKind;
 
-/// End of a run.
+/// End of a perfdhcp run, for its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfdhcpRunEnd {
     /// Every request had its reply on time or still awaits it, and no address has two clients.
@@ -15,7 +15,8 @@ pub enum PerfdhcpRunEnd {
 }
 
 impl PerfdhcpRunEnd {
-    /// Returns the end of a run with these accounts and this number of conflicts between leases.
+    /// Returns the end of a run with these accounts of exchanges and this number of conflicts
+    /// between leases.
     #[must_use]
     pub fn from_accounts(
         accounts: &[ExchangeAccount; ExchangeKind::COUNT],
@@ -32,7 +33,7 @@ impl PerfdhcpRunEnd {
         }
     }
 
-    /// Returns the exit code.
+    /// Returns the exit code of the process for this end of the run.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
