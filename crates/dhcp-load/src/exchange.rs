@@ -18,7 +18,7 @@ pub enum ReplyEffect<O> {
     Continue,
     /// The server granted the leases: the exchange ended, and the client holds them.
     Granted {
-        /// Class of the exchange: on time or late.
+        /// Class of the completed exchange: on time or late.
         class: ExchangeClass,
         /// True if the server granted something else than it had offered.
         is_moved: bool,

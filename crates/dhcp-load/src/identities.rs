@@ -13,7 +13,7 @@ pub const fn mac_of(client: u32) -> [u8; 6] {
     [0x02, 0x67, a, b, c, d]
 }
 
-/// Returns `octets` as colon-separated hexadecimal digits.
+/// Returns `octets`, such as a hardware address, as colon-separated hexadecimal digits.
 pub(crate) fn colon_hex(octets: &[u8]) -> String {
     let mut text = String::with_capacity(3 * octets.len());
     for (index, octet) in octets.iter().enumerate() {
@@ -59,7 +59,7 @@ impl ExchangeIdentities {
         number * self.threads + self.thread
     }
 
-    /// Returns the client of exchange `number` of this thread.
+    /// Returns the number of the client of exchange `number` of this thread.
     #[must_use]
     pub const fn client(&self, number: u64) -> u32 {
         let k = self.exchange(number);
@@ -74,8 +74,8 @@ impl ExchangeIdentities {
         self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
     }
 
-    /// Returns the latest exchange of this thread, numbered below `next_number`, that `xid` may
-    /// belong to; `None` when it belongs to none.
+    /// Returns the number, below `next_number`, of the latest exchange of this thread that the
+    /// transaction identifier `xid` may belong to; `None` when `xid` belongs to no exchange.
     #[must_use]
     pub const fn number_of(&self, xid: u32, next_number: u64) -> Option<u64> {
         let next = self.exchange(next_number);

@@ -124,7 +124,7 @@ impl<R: LeasedResource> LeaseLog<R> {
         ROWS_BYTES_MAX / size_of::<GrantedLease<R>>() as u64 / threads
     }
 
-    /// Creates a log for up to `rows` leases.
+    /// Creates a log of granted leases with memory for up to `rows` leases.
     #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
         let (resource, owner) = R::blank();
@@ -142,7 +142,8 @@ impl<R: LeasedResource> LeaseLog<R> {
         self.start_ns = start_ns;
     }
 
-    /// Notes that `owner` got `resource` at `now_ns`, for `lease_time_s` seconds.
+    /// Notes that client or association `owner` got `resource` at `now_ns`, for `lease_time_s`
+    /// seconds.
     pub fn grant(&mut self, now_ns: u64, owner: R::Owner, resource: R, lease_time_s: u32) {
         if self.rows.len() == self.rows.capacity() {
             self.untracked += 1;
@@ -152,7 +153,7 @@ impl<R: LeasedResource> LeaseLog<R> {
         self.rows.push(GrantedLease { resource, granted_ms, owner, lease_time_s });
     }
 
-    /// Notes that `owner` gave `resource` back at `now_ns`.
+    /// Notes that client or association `owner` gave `resource` back at `now_ns`.
     pub fn release(&mut self, now_ns: u64, owner: R::Owner, resource: R) {
         self.grant(now_ns, owner, resource, 0);
     }

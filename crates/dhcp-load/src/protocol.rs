@@ -31,7 +31,7 @@ pub enum Expect {
 pub enum Judgment<O> {
     /// The generator has sent no message with the reply's transaction identifier.
     Unmatched,
-    /// The reply is for another client.
+    /// The reply carries the identity of another client.
     OtherClient,
     /// The reply breaks the protocol, with this fault.
     Faulty(ReplyFault),

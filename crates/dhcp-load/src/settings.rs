@@ -35,7 +35,8 @@ pub struct DhcpLoadSettings<T> {
     pub shape: LoadShape,
     /// Time during which exchanges come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of an exchange, and time for which it is watched after that.
+    /// Deadline of an exchange, and time after the deadline for which the exchange is watched, in
+    /// nanoseconds.
     pub limits: ExchangeTimeLimits,
     /// Silence after the last due time that ends the run, in nanoseconds: exchanges that are still
     /// open then are lost. `None` watches every exchange until its watched time is over.
@@ -53,7 +54,7 @@ pub struct DhcpLoadSettings<T> {
     pub threads: u32,
     /// Processors to bind the generator threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// True if clients send every message twice, as impatient ones do.
+    /// True if clients send every message twice, as impatient clients do.
     pub chatty: bool,
     /// Rule for sending messages of equal size in groups (`UDP_SEGMENT`).
     pub segmentation: Segmentation,

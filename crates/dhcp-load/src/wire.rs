@@ -30,14 +30,14 @@ const RECEIVES_PER_TURN: usize = 4;
 /// Shortest wait, in nanoseconds, for which a generator thread sleeps. It polls during shorter
 /// waits, because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
-/// Interval, in nanoseconds, at which a thread without replies looks at its stop flag and for
-/// overdue requests.
+/// Interval, in nanoseconds, at which a generator thread without replies looks at its stop flag and
+/// for overdue requests.
 const IDLE_NS: u64 = 10 * NS_PER_MS;
 
 /// Datagram that a generator's socket or link received.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedDatagram<'a> {
-    /// Payload of the datagram.
+    /// Payload of the received datagram: a DHCP message, unless it is malformed.
     pub octets: &'a [u8],
     /// Source and destination of the datagram's Ethernet frame; `None` when a UDP socket received
     /// it.
@@ -317,8 +317,8 @@ impl GeneratorSocket {
         Ok(total)
     }
 
-    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has lasted its
-    /// shortest duration.
+    /// Sleeps until a turn of the thread that began at `began_ns`, and sent or read something, has
+    /// lasted the shortest duration of a turn.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ pub struct DnsLoadArgs {
     /// Server to load: an address or the name of a host, with a port or without
     #[arg(long, short = 's', value_name = "HOST[:PORT]")]
     server: String,
-    /// Port of the server, where --server has none
+    /// Port of the DNS server, where --server has none
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
     /// Rate of the load: queries per second of all threads together [default: search for the
@@ -45,7 +45,7 @@ pub struct DnsLoadArgs {
     /// each run of a search: 2]
     #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// End after this many passes through the queries; needs -Q, -q or a replay
+    /// End the run after this many passes through the queries; needs -Q, -q or a replay
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     #[command(flatten)]

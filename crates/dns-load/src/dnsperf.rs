@@ -45,7 +45,7 @@ pub struct DnsperfArgs {
     /// IP version for the server's name: inet, inet6 or any
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
-    /// Transport of queries: udp or tcp
+    /// Transport of all queries: udp or tcp
     #[arg(short = 'm', value_name = "MODE", default_value = "udp", value_parser = parse_mode)]
     mode: DnsTransportMode,
     /// Server to load: an address or the name of a host
@@ -57,7 +57,7 @@ pub struct DnsperfArgs {
     /// Local address that queries leave from
     #[arg(short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
-    /// File of queries [default: standard input]
+    /// File of queries in dnsperf's format [default: standard input]
     #[arg(short = 'd', value_name = "FILE", default_value = "-", hide_default_value = true)]
     queries: PathBuf,
     /// Number of clients, each with its own port or connection

@@ -73,7 +73,7 @@ impl Default for ResponseLatency {
 pub struct OutgoingQuery {
     /// Number of the query among those of its thread.
     pub number: u64,
-    /// Length of the query, in bytes.
+    /// Length of the DNS query, in bytes.
     pub len: usize,
 }
 
@@ -113,7 +113,7 @@ pub struct Exchanges<'w> {
     tcp_retries: Option<VecDeque<u64>>,
     /// Counter of first answers to the queries of all threads, for a display of the progress.
     answered: Option<Arc<AtomicU64>>,
-    /// Channel for the identifiers of queries that time out.
+    /// Channel for the identifiers of queries that time out; `None` sends none.
     timed_out: Option<Sender<u16>>,
     /// True if the thread stops watching a query once it and those before it have their answers.
     forgets_answered: bool,
@@ -218,7 +218,7 @@ impl<'w> Exchanges<'w> {
         query.len()
     }
 
-    /// Notes that the kernel took query `number` at `at_ns`.
+    /// Notes that query `number` left at `at_ns`.
     pub fn record_departure(&mut self, number: u64, at_ns: u64) {
         if let Some((due_ns, watched)) = self.open.find(number) {
             watched.sent_ns = at_ns.max(1);

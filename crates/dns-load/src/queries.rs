@@ -41,7 +41,7 @@ impl QueryWorkload {
         self.end().map_err(str::to_owned)
     }
 
-    /// Ends the query whose bytes were appended last.
+    /// Ends the query whose bytes were appended last; fails when there is no room for more.
     fn end(&mut self) -> Result<(), &'static str> {
         let end = u32::try_from(self.octets.len()).map_err(|_| "more than 4 GiB of queries")?;
         self.ends.push(end);

@@ -29,7 +29,7 @@ pub(crate) enum BadLines {
 /// Content of a file of DNS queries.
 #[derive(Debug)]
 pub(crate) struct QueryFile {
-    /// Queries in the file.
+    /// DNS queries in the file, in their order.
     pub(crate) workload: QueryWorkload,
     /// Descriptions of lines that were left out, the first ten one by one; empty when there are
     /// none.

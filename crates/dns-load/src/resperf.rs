@@ -12,7 +12,7 @@ const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct ResperfArgs {
-    /// Command line of resperf
+    /// Command line of resperf, of which the replacement is printed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }

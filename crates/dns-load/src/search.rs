@@ -45,7 +45,7 @@ impl DnsSearchTrial {
 
 /// Outcome of a search for the highest rate.
 pub(crate) struct SearchOutcome {
-    /// Run at the highest rate that held, or the last one if none did.
+    /// Run at the highest rate that held, or the last run if no rate held.
     pub(crate) trial: DnsSearchTrial,
     /// True if the generator or its ports prevented a run at a higher rate.
     pub(crate) is_limited_here: bool,

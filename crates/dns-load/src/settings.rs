@@ -50,11 +50,11 @@ pub struct DnsLoadSettings {
     pub server: SocketAddr,
     /// Source address of the queries; `None` lets the kernel choose.
     pub local: Option<IpAddr>,
-    /// Queries to send, in turn.
+    /// DNS queries that the run sends, in turn.
     pub workload: QueryWorkload,
     /// Zone that the queries were made from; `None` for other queries.
     pub zone_like: Option<ZoneLike>,
-    /// Largest answer that is accepted, in bytes.
+    /// Largest answer that the generator accepts, in bytes.
     pub answer_bytes: usize,
     /// Rate in queries per second, all threads together.
     pub rate: LoadRate,
@@ -67,7 +67,8 @@ pub struct DnsLoadSettings {
     pub count: Option<u64>,
     /// Time during which queries come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of a query, and time for which it is watched after that.
+    /// Deadline of a query, and time after the deadline for which the query is watched, in
+    /// nanoseconds.
     pub limits: QueryTimeLimits,
     /// Silence of the ports before the end of the run, in nanoseconds, counted after the last query
     /// has ended: second answers come then.

@@ -42,8 +42,8 @@ pub struct PerfdhcpArgs {
     /// refused
     #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
     pub(crate) relay: Option<u8>,
-    /// First identity, from which those of the other clients are counted up: mac= (or ether=) or
-    /// duid=; may be given up to 4 times
+    /// First client's identity, from which the identities of the other clients are counted up: mac=
+    /// (or ether=) or duid=; may be given up to 4 times
     #[arg(short = 'b', value_name = "TYPE=VALUE", value_parser = base)]
     pub(crate) bases: Vec<Base>,
     /// DHCPv4: allow the socket to send to broadcast addresses

@@ -70,7 +70,7 @@ impl ExchangeKind {
     }
 }
 
-/// Lifetimes of a lease, in seconds from when the server granted it.
+/// Lifetimes of a lease, in seconds from the server's grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseLifetimes {
     /// Time at which the client asks its server to renew the lease (T1), in seconds from the grant.
@@ -84,9 +84,9 @@ pub struct LeaseLifetimes {
 /// Simulated client that sends a message, with the relay that the message goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageSender {
-    /// Number of the client.
+    /// Number of the client among the clients of the run.
     pub client: u32,
-    /// Number of the client's relay address, for the whole exchange.
+    /// Number of the relay address that the client uses for the whole exchange.
     pub link: u32,
 }
 
@@ -109,7 +109,7 @@ pub trait Dialect: Send {
     /// True if the second request of an exchange has a transaction identifier of its own (RFC 9915
     /// §16.1).
     const IS_SECOND_RENUMBERED: bool;
-    /// True if servers reply to a RELEASE and to a DECLINE.
+    /// True if servers of the family reply to a RELEASE and to a DECLINE.
     const IS_RELEASE_ANSWERED: bool;
     /// Length of the family's shortest message, in bytes.
     const BYTES_MIN: usize;
@@ -157,7 +157,8 @@ pub trait Dialect: Send {
     /// Returns the transaction identifier of a reply.
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
-    /// Returns the transaction identifier of a datagram that may be no message.
+    /// Returns the transaction identifier of a datagram that may be no DHCP message; `None` when
+    /// the datagram is too short for one.
     fn unchecked_xid(octets: &[u8]) -> Option<u32>;
 
     /// Returns true if the reply is an offer: of the type that first requests get.
@@ -178,14 +179,16 @@ pub trait Dialect: Send {
     /// Notes the server that `offer` comes from; returns the offer as the client takes it up.
     fn adopt(&mut self, answer: &Self::Answer<'_>, offer: Self::Offer) -> Self::Offer;
 
-    /// Returns the lease that `answer` gives; `None` when it is too large to be kept.
+    /// Returns the lease that the server's reply `answer` gives; `None` when the lease cannot be
+    /// kept.
     fn lease(&self, answer: &Self::Answer<'_>) -> Option<Self::Lease>;
 
     /// Returns the data that the reply to a message of `kind` about `lease` must agree with; `None`
     /// when there is none.
     fn expected_reply(kind: ExchangeKind, lease: &Self::Lease) -> Option<Self::Offer>;
 
-    /// Returns the lifetimes of the lease that `answer` gives; `None` when it gives none.
+    /// Returns the lifetimes of the lease that the server's reply `answer` gives; `None` when the
+    /// reply gives none.
     fn terms(answer: &Self::Answer<'_>) -> Option<LeaseLifetimes>;
 
     /// Calls `each` with owner, resource and lease time in seconds of all leases that `answer`

@@ -62,7 +62,7 @@ pub enum SendingEndReason {
     DropsPercent,
     /// A signal interrupted the process.
     Interrupted,
-    /// Every client of an avalanche has begun.
+    /// All clients of an avalanche have begun their exchanges.
     AllBegun,
 }
 
@@ -112,7 +112,7 @@ pub struct PerfdhcpRun<D: Dialect> {
     pub pacing: RequestPacing,
     /// Due times of renewals and of releases; `None` for a run without them.
     pub lease_schedules: [Option<Schedule>; 2],
-    /// Limits that end the run.
+    /// Limits that end the perfdhcp run.
     pub limits: RunLimits,
     /// Beginning of the run, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
@@ -290,7 +290,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         self.wire.flush(&mut self.traffic)
     }
 
-    /// Returns the due time of the next first request that may begin at `now_ns`.
+    /// Returns the due time of the next first request that may begin at `now_ns`, in nanoseconds;
+    /// `None` when none may.
     fn next_first(&mut self, now_ns: u64, in_turn: u32) -> Option<u64> {
         if now_ns < self.start_ns || self.limits.counts[0].is_some_and(|count| self.begun >= count)
         {
@@ -305,7 +306,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         }
     }
 
-    /// Returns the due time of the next first request in the schedule.
+    /// Returns the due time of the next first request in the run's schedule, in nanoseconds; `None`
+    /// without one.
     fn scheduled_ns(&self) -> Option<u64> {
         match &self.pacing {
             RequestPacing::Scheduled(schedule) => schedule.next_due_ns(),

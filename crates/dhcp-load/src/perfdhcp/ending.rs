@@ -10,7 +10,7 @@ pub enum PerfdhcpRunEnd {
     Served,
     /// A request had no reply on time, or an address has two clients.
     FellShort,
-    /// A signal ended the run.
+    /// A signal ended the perfdhcp run.
     Interrupted,
 }
 

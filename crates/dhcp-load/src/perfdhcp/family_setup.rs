@@ -31,10 +31,10 @@ pub(crate) struct FamilySetup<D> {
 
 /// Operation on the clients and messages of either family, DHCPv4 or DHCPv6.
 pub(crate) trait FamilyOperation {
-    /// Result of the operation.
+    /// Result of the operation on the clients and messages of a family.
     type Played;
 
-    /// Runs the operation on `setup`.
+    /// Runs the operation on the clients and messages in `setup`, and returns its result.
     fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
 }
 

@@ -18,9 +18,9 @@ pub struct Dhcp4PacketOffsets {
     pub client_end: usize,
     /// Offset of the field `secs`, in the second packet.
     pub secs: usize,
-    /// Offset of the server identifier option, in the second packet.
+    /// Offset of the server identifier option in the second packet, in bytes.
     pub server: usize,
-    /// Offset of the requested address option, in the second packet.
+    /// Offset of the requested address option in the second packet, in bytes.
     pub address: usize,
 }
 

@@ -23,11 +23,12 @@ pub struct Dhcp6PacketOffsets {
     pub xid: usize,
     /// Offset of the last byte of the client's DUID that is replaced.
     pub client_end: usize,
-    /// Offset of the elapsed time option, in the second packet, if it has one.
+    /// Offset of the elapsed time option in the second packet, in bytes; `None` when the packet has
+    /// no such option.
     pub elapsed: Option<usize>,
-    /// Offset of the server identifier option, in the second packet.
+    /// Offset of the server identifier option in the second packet, in bytes.
     pub server: usize,
-    /// Offset of the identity association, in the second packet.
+    /// Offset of the identity association in the second packet, in bytes.
     pub association: usize,
 }
 
@@ -36,7 +37,7 @@ pub struct Dhcp6PacketOffsets {
 pub struct PersonaClient<'p> {
     /// Identities of all clients of the run.
     pub personas: &'p Personas,
-    /// Number of the client.
+    /// Number of the client among the clients of the run.
     pub client: u32,
 }
 

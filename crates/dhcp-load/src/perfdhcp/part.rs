@@ -24,7 +24,7 @@ impl Default for GeneratorPart {
 }
 
 impl GeneratorPart {
-    /// Part that is the whole run.
+    /// Part of a single generator, which carries the whole run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
     /// Returns how many of the numbers below `count` are in this part.

@@ -11,9 +11,9 @@ pub const DUID_MAX: usize = 64;
 /// Identities (personas) of the simulated clients of a run: hardware addresses and DUIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Personas {
-    /// Hardware address of client 0.
+    /// Hardware address of client 0, from which the addresses of the other clients count up.
     pub base_mac: [u8; 6],
-    /// DUID of client 0.
+    /// DUID of client 0, from which the DUIDs of the other clients count up.
     pub base_duid: Vec<u8>,
     /// Number of clients that take turns in the run.
     pub clients: u32,

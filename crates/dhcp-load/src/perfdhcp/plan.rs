@@ -40,7 +40,7 @@ pub(crate) enum PerfdhcpFailure {
     /// The environment failed: the operating system refused something, or another generator failed;
     /// contains the message.
     Environment(String),
-    /// A signal came before the measurement began.
+    /// A signal interrupted the run before the measurement began.
     Interrupted,
 }
 

@@ -271,8 +271,8 @@ impl PerfdhcpReport {
         if took_s > 0.0 { self.counted as f64 / took_s } else { 0.0 }
     }
 
-    /// Returns the reason why the generator did not keep its schedule, if it did not, over all
-    /// kinds.
+    /// Returns the reason why the generator did not keep its schedule, over all kinds of exchanges;
+    /// `None` when it kept the schedule.
     pub(crate) fn limit(&self) -> Option<String> {
         // A generator that is too slow counts, even if the others keep their schedules.
         if !self.generators.is_empty() {

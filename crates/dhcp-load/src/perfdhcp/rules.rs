@@ -38,7 +38,7 @@ pub struct RequestRules {
     pub links: u32,
     /// Seed of all random choices of the run.
     pub seed: u64,
-    /// Part of the run that this generator carries.
+    /// Part of the perfdhcp run that this generator carries.
     pub part: GeneratorPart,
     /// Largest number of first requests that are watched at a time.
     pub capacity: u64,

@@ -92,7 +92,8 @@ impl RunAddresses {
         Ok(Self { server, local, relays, interface, is_broadcast, is_direct: false })
     }
 
-    /// Returns the addresses of clients on the generator's link.
+    /// Returns the addresses of a run whose clients are on the link of the interface `-l`
+    /// (`--direct`).
     fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         let name = args.local.as_deref().unwrap_or_default();
         let interface =

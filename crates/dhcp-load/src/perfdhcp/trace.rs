@@ -7,7 +7,7 @@ use super::dialect::ExchangeKind;
 /// Largest number of rows that each list of diagnostics keeps.
 const ROWS_MAX: usize = 1_000_000;
 
-/// Lease as `-x l` lists it: client number, address, prefix length.
+/// Row of a granted lease as `-x l` lists it: client number, address, prefix length in bits.
 pub type LeaseRow = (u32, IpAddr, u8);
 
 /// Selection of the data that a run keeps for diagnostics (`-x`), with the kept data. By default

@@ -204,8 +204,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.numbers.xid(number) << KIND_BITS | tag
     }
 
-    /// Returns true if the oldest request of a kind has its reply, and so has the second request
-    /// that it led to, which is found through it.
+    /// Returns true if the oldest watched request of `kind` has its reply, and so has the second
+    /// request that the oldest one led to, which is found through the first.
     fn is_oldest_done(&self, kind: ExchangeKind) -> bool {
         let ring = &self.rings[kind.index()];
         let is_done = |turn: &RequestState<D::Offer>| turn.state != ReplyState::Awaited;
@@ -280,7 +280,7 @@ impl<D: Dialect> RequestTraffic<D> {
         OutgoingMessage { number: name, len: message.len(), source: 0, endpoints }
     }
 
-    /// Returns true if one more first request would find room.
+    /// Returns true if the run can watch one more first request.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.rings[0].len() < self.rules.capacity || self.is_oldest_done(ExchangeKind::First)

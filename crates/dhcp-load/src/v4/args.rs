@@ -18,7 +18,7 @@ const SERVER_PORT: u16 = 67;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp4")]
 pub struct Dhcp4LoadArgs {
-    /// Server address [default port: 67]
+    /// Address of the DHCPv4 server [default port: 67]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     server: SocketAddrV4,
     /// Local address, also the relay address (giaddr) [default port: 67]. Thread t uses the address
@@ -28,8 +28,8 @@ pub struct Dhcp4LoadArgs {
     /// Second DHCPv4 server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
-    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first one [default: the
-    /// relay's own link]
+    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first link [default:
+    /// the relay's own link]
     #[arg(long, value_name = "ADDR")]
     link_selection: Option<Ipv4Addr>,
     /// Number of links of the clients, which use them in turn; each link is a network of 256

@@ -12,7 +12,7 @@ use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 /// DHCPv4 address in an offer, with the server that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedAddress {
-    /// Offered address (`yiaddr`).
+    /// Address that the server offers (`yiaddr`).
     pub address: Ipv4Addr,
     /// Server identifier of the offer.
     pub server: Ipv4Addr,

@@ -103,7 +103,7 @@ pub struct Dhcp6Reply<'a> {
 /// Identity association in a DHCPv6 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyIa<'a> {
-    /// True if the association is for prefixes, not addresses.
+    /// True if the identity association is for prefixes, not addresses.
     pub is_prefix: bool,
     /// Number of the identity association (IAID).
     pub iaid: u32,

@@ -13,7 +13,7 @@ const CLIENT_PORT: u16 = 546;
 /// Multicast address All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// Kinds of leases that clients request.
+/// Kinds of leases that DHCPv6 clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum LeaseKindsArg {
     /// Request addresses

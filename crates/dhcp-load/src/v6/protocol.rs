@@ -29,7 +29,7 @@ pub struct Advertised {
     is_granted: bool,
 }
 
-/// Bit that marks the transaction identifier of a RENEW.
+/// Bit that marks the 24-bit transaction identifier of a RENEW.
 const RENEWAL: u32 = 1 << 23;
 
 impl Advertised {

@@ -300,15 +300,15 @@ pub const VIRTUAL_SUBNET_SELECTION: u8 = 221;
 /// DHCPv4 option 255: end of the options, without length or value (RFC 2132).
 pub const END: u8 = 255;
 
-/// Short form of [`DHCP_MESSAGE_TYPE`].
+/// Short form of [`DHCP_MESSAGE_TYPE`], the code of DHCPv4 option 53.
 pub const MESSAGE_TYPE: u8 = DHCP_MESSAGE_TYPE;
-/// Short form of [`REQUESTED_IP_ADDRESS`].
+/// Short form of [`REQUESTED_IP_ADDRESS`], the code of DHCPv4 option 50.
 pub const REQUESTED_ADDRESS: u8 = REQUESTED_IP_ADDRESS;
-/// Short form of [`IP_ADDRESS_LEASE_TIME`].
+/// Short form of [`IP_ADDRESS_LEASE_TIME`], the code of DHCPv4 option 51.
 pub const LEASE_TIME: u8 = IP_ADDRESS_LEASE_TIME;
-/// Short form of [`OPTION_OVERLOAD`].
+/// Short form of [`OPTION_OVERLOAD`], the code of DHCPv4 option 52.
 pub const OVERLOAD: u8 = OPTION_OVERLOAD;
-/// Short form of [`MAXIMUM_DHCP_MESSAGE_SIZE`].
+/// Short form of [`MAXIMUM_DHCP_MESSAGE_SIZE`], the code of DHCPv4 option 57.
 pub const MAX_MESSAGE_SIZE: u8 = MAXIMUM_DHCP_MESSAGE_SIZE;
-/// Short form of [`CLIENT_IDENTIFIER`].
+/// Short form of [`CLIENT_IDENTIFIER`], the code of DHCPv4 option 61.
 pub const CLIENT_ID: u8 = CLIENT_IDENTIFIER;

@@ -8,7 +8,7 @@ use super::option::{END, PAD};
 pub(super) enum OptionWalkElement {
     /// Option whose length byte is at the offset `at` of the datagram.
     Option {
-        /// Code of the option.
+        /// Code of the DHCPv4 option.
         code: u8,
         /// Offset of the option's length byte in the datagram; the value follows.
         at: usize,

@@ -30,7 +30,7 @@ pub enum Duid<'a> {
     Enterprise {
         /// Private enterprise number of the vendor.
         number: u32,
-        /// Identifier of the device, chosen by the enterprise.
+        /// Identifier of the device, which the vendor chose.
         identifier: &'a [u8],
     },
     /// DUID-LL: link-layer address (RFC 9915 §11.4).

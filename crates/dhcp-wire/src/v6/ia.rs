@@ -95,7 +95,7 @@ impl<'a> Ia<'a> {
 /// Address in a DHCPv6 identity association, with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaAddress<'a> {
-    /// Leased address.
+    /// Address that the server leases to the client.
     pub address: Ipv6Addr,
     /// Preferred lifetime of the address, in seconds; all ones is infinite.
     pub preferred_s: u32,
@@ -127,9 +127,9 @@ impl<'a> IaAddress<'a> {
 /// Delegated prefix in an IA_PD, with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaPrefix<'a> {
-    /// Prefix as sent: bits after its length may be set.
+    /// Delegated prefix as sent: bits after its length may be set.
     pub prefix: Ipv6Addr,
-    /// Prefix length in bits, at most 128.
+    /// Length of the delegated prefix in bits, at most 128.
     pub len: u8,
     /// Preferred lifetime of the prefix, in seconds; all ones is infinite.
     pub preferred_s: u32,

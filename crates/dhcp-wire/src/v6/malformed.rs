@@ -21,9 +21,9 @@ reasons! {
         UnknownMessageType = "unknown-message-type",
         /// Packet with more than [`super::RELAYS_MAX`] relay levels.
         TooManyRelays = "too-many-relays",
-        /// RELAY-FORW and RELAY-REPL levels in one packet.
+        /// DHCPv6 packet with both RELAY-FORW and RELAY-REPL levels.
         MixedRelays = "mixed-relays",
-        /// Relay level without a message in it, or with one that is cut off.
+        /// DHCPv6 relay level without a message in it, or with one that is cut off.
         NoRelayMessage = "no-relay-message",
         /// Packet with more than [`super::OPTIONS_MAX`] options.
         TooManyOptions = "too-many-options",

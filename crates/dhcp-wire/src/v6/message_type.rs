@@ -52,29 +52,29 @@ coded! {
         ActiveLeaseQuery = "ACTIVELEASEQUERY",
         /// STARTTLS: start of TLS on a connection for active lease queries (RFC 7653).
         StartTls = "STARTTLS",
-        /// Failover: a binding changed (RFC 8156).
+        /// BNDUPD: a failover partner reports changed bindings (RFC 8156).
         BndUpd = "BNDUPD",
-        /// Failover: reply to binding updates (RFC 8156).
+        /// BNDREPLY: reply to the binding updates of a failover partner (RFC 8156).
         BndReply = "BNDREPLY",
-        /// Failover: request for addresses to allocate (RFC 8156).
+        /// POOLREQ: a failover partner requests addresses to allocate (RFC 8156).
         PoolReq = "POOLREQ",
-        /// Failover: addresses to allocate (RFC 8156).
+        /// POOLRESP: addresses that a failover partner may allocate (RFC 8156).
         PoolResp = "POOLRESP",
-        /// Failover: request for unseen updates (RFC 8156).
+        /// UPDREQ: a failover partner requests the updates that it has not seen (RFC 8156).
         UpdReq = "UPDREQ",
-        /// Failover: request for all bindings (RFC 8156).
+        /// UPDREQALL: a failover partner requests all bindings (RFC 8156).
         UpdReqAll = "UPDREQALL",
-        /// Failover: all updates were sent (RFC 8156).
+        /// UPDDONE: a failover partner has sent all requested updates (RFC 8156).
         UpdDone = "UPDDONE",
-        /// Failover: opening of a connection (RFC 8156).
+        /// CONNECT: opening of a failover connection (RFC 8156).
         Connect = "CONNECT",
-        /// Failover: reply to the opening of a connection (RFC 8156).
+        /// CONNECTREPLY: reply to the opening of a failover connection (RFC 8156).
         ConnectReply = "CONNECTREPLY",
-        /// Failover: closing of a connection (RFC 8156).
+        /// DISCONNECT: closing of a failover connection (RFC 8156).
         Disconnect = "DISCONNECT",
-        /// Failover: a server's state (RFC 8156).
+        /// STATE: state of a failover partner (RFC 8156).
         State = "STATE",
-        /// Failover: sign that the server is up (RFC 8156).
+        /// CONTACT: sign that a failover partner is up (RFC 8156).
         Contact = "CONTACT",
         /// ADDR-REG-INFORM: a client registers an address that it chose (RFC 9686).
         AddrRegInform = "ADDR-REG-INFORM",

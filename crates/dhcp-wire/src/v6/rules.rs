@@ -167,9 +167,9 @@ const DEPTH_MAX: u8 = 2;
 /// Treatment of a DHCPv6 option that gives no reason to refuse the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionTreatment {
-    /// The option is read.
+    /// Treatment of a sound option: readers read it.
     Taken,
-    /// The option counts as not sent.
+    /// Treatment of an unsound option when parsing is lenient: it counts as not sent.
     Skipped,
 }
 

@@ -8,7 +8,7 @@ coded! {
     pub enum StatusCode: u16 {
         /// Success of the requested operation (RFC 9915).
         Success = "Success",
-        /// Failure for a reason that has no code (RFC 9915).
+        /// Failure of a request for a reason that has no code (RFC 9915).
         UnspecFail = "UnspecFail",
         /// No addresses are available for this IA (RFC 9915).
         NoAddrsAvail = "NoAddrsAvail",

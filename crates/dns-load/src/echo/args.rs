@@ -17,7 +17,7 @@ use crate::failed;
 /// Flags of `godwit dns echo`.
 #[derive(Debug, clap::Args)]
 pub struct DnsEchoArgs {
-    /// Address and port to answer on
+    /// Address and port that the responder answers at
     #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
         value_parser = netio::resolve::with_port)]
     listen: SocketAddr,
@@ -57,7 +57,7 @@ pub struct DnsEchoArgs {
     /// Share of queries that are answered twice, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     duplicate: QueryShare,
-    /// Delay answers by MS milliseconds; with =SHARE only this share of them
+    /// Delay answers by MS milliseconds; with =SHARE only this share of the answers
     #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
     delay: Option<(u64, QueryShare)>,
     /// Answer with this response code, like SERVFAIL; with =SHARE only this share of the queries

@@ -30,7 +30,7 @@ impl Capacity {
 pub struct CapacityBucket {
     interval_ps: u128,
     queue: u128,
-    /// Time at which the next token is available, in picoseconds.
+    /// Time at which the next token of the bucket is available, in picoseconds.
     free_ps: u128,
 }
 

@@ -1,4 +1,4 @@
-//! Deliberate faults of the responder, and their shares of the queries.
+//! Deliberate faults of the DNS responder, and the shares of queries that they hit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,8 +18,8 @@ impl QueryShare {
     /// Share of a fault that hits every query.
     pub const ALL: Self = Self(1.0);
 
-    /// Draws whether the fault hits a query. A share of 0 or 1 draws nothing, so that it changes no
-    /// other fault's sequence.
+    /// Draws from `random` if the fault hits a query. A share of 0 or 1 draws nothing, so that it
+    /// changes no other fault's sequence.
     pub fn hits(self, random: &mut Random) -> bool {
         self.0 >= 1.0 || (self.0 > 0.0 && random.unit() < self.0)
     }
@@ -62,7 +62,7 @@ pub struct EchoFaults {
     /// Share of answers to another question: with another first letter, or another type where the
     /// query is for the root.
     pub wrong: QueryShare,
-    /// Share of answers without their last byte.
+    /// Share of answers that lack their last byte.
     pub malformed: QueryShare,
 }
 

@@ -27,7 +27,7 @@ const PINGS: u64 = 16;
 /// Time from the order to begin to the start of the run, in nanoseconds, in addition to the time
 /// that the order takes.
 const LEAD_NS: u64 = 300 * NS_PER_MS;
-/// Interval at which the coordinator checks for a signal.
+/// Interval at which the coordinator checks for a signal to its process.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Generators of a run, as the coordinator sees them. Dropping the value ends them.
@@ -38,7 +38,7 @@ pub(crate) struct GeneratorGroup<'a> {
 }
 
 impl<'a> GeneratorGroup<'a> {
-    /// Starts all generators and reads their greetings.
+    /// Starts all generators of the run over SSH and reads their greetings.
     pub(crate) fn start(
         args: &PerfdhcpArgs,
         stop: &'a AtomicBool,
@@ -108,7 +108,7 @@ impl<'a> GeneratorGroup<'a> {
         Ok(offsets)
     }
 
-    /// Orders all generators to begin at one time.
+    /// Orders all generators of the run to begin at one time.
     pub(crate) fn order_start(&self, clocks: &[Offset]) {
         let slowest_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let start_ns = Clock::mono_ns() + LEAD_NS + 4 * slowest_ns;

@@ -38,7 +38,7 @@ pub(crate) enum GeneratorEvent {
     Answer(GeneratorAnswer, u64),
     /// The generator wrote a line that is no answer.
     Babbled(String),
-    /// The generator will send nothing more.
+    /// The generator has closed its output and will send nothing more.
     Ended,
 }
 

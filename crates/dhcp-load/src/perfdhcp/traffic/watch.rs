@@ -10,8 +10,8 @@ use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 
 impl<D: Dialect> RequestTraffic<D> {
-    /// Counts requests that are overdue at `now_ns`, and gives up those that have been watched long
-    /// enough.
+    /// Counts requests that are overdue at `now_ns`, and gives up requests that have been watched
+    /// long enough.
     pub fn expire(&mut self, now_ns: u64) {
         for kind in ExchangeKind::ALL {
             let index = kind.index();
