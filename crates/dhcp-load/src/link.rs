@@ -74,8 +74,7 @@ impl FrameLink {
         self.output.flush(left)
     }
 
-    /// Receives waiting frames, as many as there is room for, and returns their number. Returns
-    /// their number.
+    /// Receives waiting frames, as many as there is room for, and returns their number.
     pub(crate) fn receive(&mut self) -> io::Result<usize> {
         self.input.receive()
     }

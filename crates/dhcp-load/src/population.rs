@@ -225,8 +225,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
     }
 
     /// Processes a datagram received at `now_ns` and returns the message that answers it, written
-    /// into `buffer`, if one must be sent. Writes the message that the datagram calls for, if any,
-    /// into `buffer`.
+    /// into `buffer`, if one must be sent.
     pub fn process_datagram(
         &mut self,
         now_ns: u64,

@@ -58,8 +58,7 @@ impl<'a> ReceivedDatagram<'a> {
 /// Requests of simulated clients, which a [`GeneratorSocket`] sends and hands the replies to.
 pub trait Requests {
     /// Processes a datagram received at `now_ns` and returns the message that answers it, written
-    /// into `buffer`, if one must be sent. Writes the message that the datagram calls for, if any,
-    /// into `buffer`.
+    /// into `buffer`, if one must be sent.
     fn process_datagram(
         &mut self,
         now_ns: u64,
@@ -143,7 +142,7 @@ impl GeneratorTransport {
     }
 
     /// Receives waiting datagrams or frames, as many as there is room for, and returns their
-    /// number, 0 when none waits. Returns their number, 0 when none waits.
+    /// number, 0 when none waits.
     fn receive(&mut self) -> io::Result<usize> {
         match self {
             Self::Datagrams(datagrams) => datagrams.receive(),
@@ -255,7 +254,7 @@ impl GeneratorSocket {
     }
 
     /// Queues the message that `write` writes, if it writes one and there is room; returns true if
-    /// it queued a message. Returns true if it queued a message.
+    /// it queued a message.
     pub fn queue_message(
         &mut self,
         write: impl FnOnce(&mut [u8]) -> Option<OutgoingMessage>,
@@ -275,7 +274,7 @@ impl GeneratorSocket {
     }
 
     /// Processes the received datagrams or frames, sends the messages that answer them, and returns
-    /// the number of datagrams or frames. Returns the number of datagrams or frames.
+    /// the number of datagrams or frames.
     ///
     /// # Errors
     ///

@@ -204,7 +204,7 @@ impl<'w> Exchanges<'w> {
     }
 
     /// Writes the next query to be sent again over TCP into `buffer`, and returns its port and its
-    /// length in bytes. Returns its port and its length.
+    /// length in bytes.
     pub fn next_tcp_retry(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
         let number = self.tcp_retries.as_mut()?.pop_front()?;
         Some((self.identities.port(number), self.write(number, buffer)))

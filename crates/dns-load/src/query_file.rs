@@ -105,7 +105,7 @@ pub(crate) fn read(
 }
 
 /// Adds the query of a line of a query file, if the line holds one; returns false when words of the
-/// line are ignored. Returns false when words of the line have no meaning.
+/// line are ignored.
 fn add_line(
     workload: &mut QueryWorkload,
     line: &[u8],

@@ -43,8 +43,7 @@ fn step(message: &[u8], at: usize) -> Result<NameStep, DnsMessageDefect> {
 }
 
 /// Checks the domain name at `start` and returns its end in the message itself, which is after its
-/// first pointer if it has one. Returns its end in the message itself, which is after its first
-/// pointer if it has one.
+/// first pointer if it has one.
 pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, DnsMessageDefect> {
     let (mut at, mut run, mut end, mut len) = (start, start, None, 1);
     loop {
@@ -242,8 +241,7 @@ fn append(octets: &mut Vec<u8>, text: &[u8], start: usize) -> Result<(), NameErr
     if octets.len() - start > NAME_BYTES_MAX { Err(NameError::TooLong) } else { Ok(()) }
 }
 
-/// Appends a byte for the length of a label of a domain name, and returns its position. Returns its
-/// position.
+/// Appends a byte for the length of a label of a domain name, and returns its position.
 fn open(octets: &mut Vec<u8>) -> usize {
     octets.push(0);
     octets.len() - 1

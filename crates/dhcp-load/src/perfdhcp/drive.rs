@@ -163,7 +163,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
     }
 
     /// Runs the load to its end and returns the results; calls `report` with time and accounts at
-    /// every interval. Calls `report` with the time at every interval.
+    /// every interval.
     ///
     /// # Errors
     ///
@@ -316,7 +316,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
     }
 
     /// Queues the next message of a client of the population, when it is due before the next client
-    /// joins; returns true if one was due. Returns true if one was due.
+    /// joins; returns true if one was due.
     fn send_lifecycle_message(&mut self, now_ns: u64) -> bool {
         let next_ns = self.traffic.next_life_ns().filter(|&ns| ns <= now_ns);
         let is_next =

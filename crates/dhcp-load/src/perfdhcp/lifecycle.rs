@@ -161,7 +161,7 @@ impl<L: Copy> LifecyclePopulation<L> {
     }
 
     /// Takes the next step that is due at `now_ns`, and returns its due time and the message to
-    /// send. Returns its due time and the message to send.
+    /// send.
     pub fn take(&mut self, now_ns: u64) -> Option<(u64, LifecycleMessage<L>)> {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Reverse((at_ns, client, step)) = self.ahead.pop()?;

@@ -31,7 +31,7 @@ enum OptionRequirement {
 /// Checks the rules of RFC 9915 §16 for `message` that need no configuration: Client and Server
 /// Identifier occur once, or not at all, as the type of the message requires. The caller checks
 /// that a Server Identifier is its own, and that it accepts messages of that type at all. An
-/// INFORMATION-REQUEST with an IA passes, against §16.12, since Kea answers it.
+/// INFORMATION-REQUEST with an IA passes, against RFC 9915 §16.12, since Kea answers it.
 ///
 /// # Errors
 ///

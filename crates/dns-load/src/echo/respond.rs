@@ -46,7 +46,7 @@ pub struct EchoCounts {
 /// Output of the responder's answers: a batch of datagrams, or connections.
 pub(super) trait AnswerOutput {
     /// Queues an answer of `len` bytes to `destination`, which `write` writes; returns false when
-    /// there is no room. Returns false when there is no room.
+    /// there is no room.
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool;
 }
 

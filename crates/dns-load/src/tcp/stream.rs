@@ -74,7 +74,7 @@ impl DnsTcpStream {
     }
 
     /// Queues a message of `len` bytes, which `write` writes; returns false when too many bytes
-    /// wait. Returns false when too many bytes wait.
+    /// wait.
     pub(crate) fn queue(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let whole = LENGTH_BYTES + len;
         if self.output.len() - self.written + whole > WAITING_BYTES_MAX {

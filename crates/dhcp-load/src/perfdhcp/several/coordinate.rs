@@ -122,8 +122,8 @@ fn put_together<D: Dialect>(
     PerfdhcpReport::from_outcome(args, seed, shape, whole, dialect, apart_ms)
 }
 
-/// Reads messages until all generators have sent their outcomes, and returns these. Returns each
-/// with the time between the order to begin and the beginning.
+/// Reads messages until all generators have sent their outcomes, and returns each outcome with the
+/// time from reading the order to begin to the start of the run.
 fn listen<R: LeasedResource>(
     group: &GeneratorGroup<'_>,
     args: &PerfdhcpArgs,

@@ -62,7 +62,7 @@ impl<'a> GeneratorGroup<'a> {
     }
 
     /// Sends every generator its part of the run, waits until all are ready, and returns the
-    /// addresses that they send from. Returns their own addresses.
+    /// addresses that they send from.
     pub(crate) fn prepare(
         &self,
         args: &PerfdhcpArgs,

@@ -111,8 +111,7 @@ impl RemoteGenerator {
         self.orders = None;
     }
 
-    /// Waits 5 s at most for the generator to end, and returns its exit status if it did. Returns
-    /// its exit status if it did.
+    /// Waits 5 s at most for the generator to end, and returns its exit status if it did.
     fn status(&self) -> Option<ExitStatus> {
         let status = || self.child.borrow_mut().try_wait().unwrap_or(None);
         self.wait_until(|| status().is_some());

@@ -94,8 +94,7 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Processes a datagram received at `now_ns`, and returns the second request that it leads to,
-    /// if any, written into `buffer`. Writes the second request that the datagram calls for, if
-    /// any, into `buffer`.
+    /// if any, written into `buffer`.
     pub fn process_datagram(
         &mut self,
         now_ns: u64,
