@@ -18,10 +18,11 @@ use crate::record::DhcpLoadReport;
 use crate::run::{DhcpLoadError, run_report};
 use crate::settings::{DhcpLoadSettings, Segmentation};
 
-/// Flags of any run.
+/// Flags of any run of `godwit load`, for DHCPv4 and DHCPv6.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DhcpRunArgs {
-    /// Exchanges per second of all threads together [default for replay: the recorded times]
+    /// Rate of the load: exchanges per second of all threads together [default for replay: the
+    /// recorded times]
     #[arg(long, value_name = "N", value_parser = parse_rate, required_unless_present = "shape")]
     rate: Option<LoadRate>,
     /// Seconds during which exchanges come due [default: 10; for a replay its whole length]
@@ -30,15 +31,15 @@ pub(crate) struct DhcpRunArgs {
     /// Number of clients, used in turn; 0 makes every exchange a new client
     #[arg(long, value_name = "N", default_value_t = 0)]
     clients: u32,
-    /// Number of the first client
+    /// Number of the first simulated client
     #[arg(long, value_name = "N", default_value_t = 0)]
     client_offset: u32,
-    /// Seed of transaction identifiers and Poisson gaps
+    /// Seed of the run's transaction identifiers and of the gaps of a Poisson load
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Spacing of exchanges: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of the
-    /// rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times of
-    /// a capture or of a Kea lease file)
+    /// Spacing of exchanges: even, poisson, burst:N (N at a time), ramp:P%..P% (percentages of
+    /// --rate, from beginning to end), steps:P%,P%... (equal parts of the run), replay:FILE (times
+    /// of a capture or of a Kea lease file)
     #[arg(long, value_name = "SHAPE", default_value_t, value_parser = LoadShapeArg::parse, alias = "arrivals")]
     shape: LoadShapeArg,
     /// Seconds after its due time by which an exchange must be complete
@@ -52,13 +53,14 @@ pub(crate) struct DhcpRunArgs {
     /// [default: watch every exchange to its end]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     quiet_s: Option<u64>,
-    /// Number of threads, each with its own socket and relay address
+    /// Number of generator threads, each with its own socket and relay address
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Processors to bind the threads to, in turn
+    /// Processors to bind the generator's threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Send every message twice, like impatient clients; second answers count as repeated
+    /// Send every message twice, like impatient clients; the server's second replies count as
+    /// repeated
     #[arg(long)]
     chatty: bool,
     /// Send messages of equal size in groups (UDP_SEGMENT); use off for servers that read raw
@@ -72,20 +74,21 @@ pub(crate) struct DhcpRunArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000))]
     turn_us: u64,
-    /// The server is an echo responder: measure the highest rate of generator and kernel
+    /// Measure the highest rate of generator and kernel: the server is a responder that sends every
+    /// message back
     #[arg(long)]
     echo: bool,
     /// Write the record as JSON to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write every granted lease, one per line, as comma-separated values
+    /// Write every granted lease to FILE, one per line, as comma-separated values
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
-    /// Also record counts per interval of S seconds
+    /// Also record counts of exchanges per interval of S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
     /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize generators;
-    /// exchanges that are due before this one is ready leave late
+    /// exchanges that are due before the generator is ready leave late
     #[arg(long, value_name = "N")]
     begin_at_ns: Option<u64>,
     /// Exit with 3 if more than this percentage of exchanges was not completed on time
@@ -105,8 +108,9 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
 }
 
 impl DhcpRunArgs {
-    /// Builds the settings of a run against `target` from these arguments. A replay repeats the
-    /// messages to `port` for which `is_first` returns true.
+    /// Builds the settings of a run against `target` from these arguments; fails with a message
+    /// when they cannot work. A replay repeats the messages to `port` for which `is_first` returns
+    /// true.
     pub(crate) fn settings<T>(
         &self,
         target: T,
@@ -148,7 +152,8 @@ impl DhcpRunArgs {
         })
     }
 
-    /// Runs the load and prints its result; a replay repeats messages as [`Self::settings`] says.
+    /// Runs the load against `target`, prints its result and returns the exit code; a replay
+    /// repeats messages as [`Self::settings`] says.
     pub(crate) fn run<T: DhcpLoadTarget>(
         &self,
         target: T,

@@ -18,11 +18,11 @@ use crate::population::{Population, ThreadExchangeResults};
 use crate::protocol::DhcpLoadProtocol;
 use crate::wire::GeneratorSocket;
 
-/// Silence of a socket after its last exchange has ended, in nanoseconds, before the thread stops:
-/// 50 ms, because a second reply to the last request comes after the first one.
+/// Silence of a generator's socket after its last exchange has ended, in nanoseconds, before the
+/// thread stops: 50 ms, because a second reply to the last request comes after the first one.
 pub(crate) const LINGER_NS: u64 = 50 * NS_PER_MS;
 
-/// One thread's share of a run.
+/// Generator thread with its share of a run: its socket, exchanges and schedule.
 pub struct DhcpLoadThread<P: DhcpLoadProtocol> {
     wire: GeneratorSocket,
     population: Population<P>,
@@ -31,25 +31,27 @@ pub struct DhcpLoadThread<P: DhcpLoadProtocol> {
     linger_ns: u64,
 }
 
-/// Results of one thread.
+/// Results of one generator thread.
 pub struct DhcpThreadResult<R: LeasedResource> {
-    /// Outcomes, leases and messages.
+    /// Outcomes, leases and messages of the thread's exchanges.
     pub finished: ThreadExchangeResults<R>,
-    /// Counts of sends that the kernel took and refused.
+    /// Counts of the thread's messages that the kernel took and refused.
     pub sends: SendCounts,
-    /// Datagrams that the kernel dropped at the socket.
+    /// Number of datagrams that the kernel dropped at the thread's socket.
     pub socket_drops: u64,
-    /// Processor time of the thread, nanoseconds.
+    /// Processor time of the thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// True if the kernel still sent messages in groups at the end.
+    /// True if the kernel still sent the thread's messages in groups (UDP_SEGMENT) at the end.
     pub segmentation: bool,
-    /// Time at which the thread saw the stop flag, if that was before the schedule's end.
+    /// Time at which the thread saw the stop flag, in nanoseconds of the monotonic clock, if that
+    /// was before the schedule's end.
     pub stopped_ns: Option<u64>,
 }
 
 impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
-    /// Creates a thread that sends through `wire`. With `quiet_ns` the thread gives up open
-    /// exchanges once the schedule has ended and no reply has come for that many nanoseconds.
+    /// Creates a thread that sends the exchanges of `population` through `wire` when `schedule`
+    /// says so. With `quiet_ns` the thread gives up open exchanges once the schedule has ended and
+    /// no reply has come for that many nanoseconds.
     #[must_use]
     pub fn new(
         wire: GeneratorSocket,
@@ -60,14 +62,15 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
         Self { wire, population, schedule, quiet_ns, linger_ns: LINGER_NS }
     }
 
-    /// Returns the thread with another time of silence before its end, in nanoseconds.
+    /// Returns the thread with another time of silence of its socket before its end, in
+    /// nanoseconds.
     #[must_use]
     pub fn lingering(self, linger_ns: u64) -> Self {
         Self { linger_ns, ..self }
     }
 
-    /// Runs until the schedule has ended and no exchange is open, or, after `stop` was set, for as
-    /// long as exchanges are watched.
+    /// Runs the thread until the schedule has ended and no exchange is open, or, after `stop` was
+    /// set, for as long as exchanges are watched.
     ///
     /// # Errors
     ///

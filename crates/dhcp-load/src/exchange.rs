@@ -1,4 +1,4 @@
-//! State machine of one exchange: a judged reply goes in, an event comes out.
+//! State machine of one DHCP exchange: a judged reply goes in, an event comes out.
 //!
 //! An exchange is due as a whole. It is on time when its grant comes within the deadline, counted
 //! from the due time of its first request. The generator sends nothing twice, because a client's
@@ -9,29 +9,29 @@ use load::{AwaitedReply, ExchangeClass};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
 
-/// Effect of a reply on its exchange.
+/// Effect of a server's reply on its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEffect<O> {
-    /// The client takes the offer up: the second request must be sent.
+    /// The client takes the offer up: the generator must send the second request.
     TakeUp(O),
-    /// The client renews the grant at once: the third request must be sent.
+    /// The client renews the granted lease at once: the generator must send the third request.
     Continue,
-    /// The grant came: the exchange ended, and the client holds leases.
+    /// The server granted the leases: the exchange ended, and the client holds them.
     Granted {
-        /// Class of the exchange: on time or late.
+        /// Class of the completed exchange: on time or late.
         class: ExchangeClass,
         /// True if the server granted something else than it had offered.
         is_moved: bool,
     },
-    /// The exchange ended without a lease.
+    /// The exchange ended without a lease, in this class.
     Ended(ExchangeClass),
-    /// The exchange ended because the server refused.
+    /// The exchange ended because the server refused the lease.
     Refused(ServerRefusal),
-    /// The exchange ended because the reply is invalid.
+    /// The exchange ended because the server's reply is invalid.
     Faulty(ReplyFault),
-    /// The reply was superfluous.
+    /// The reply was superfluous: the exchange already had one.
     Repeated,
-    /// The reply belongs to no request that was sent.
+    /// The reply belongs to no request that the generator sent.
     Unmatched,
 }
 
@@ -42,11 +42,12 @@ enum ExchangeStage<O> {
     Ended(ExchangeClass),
 }
 
-/// One exchange of one client.
+/// DHCP exchange of one simulated client, with its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<O> {
     client: u32,
-    /// Time at which the first request left, in nanoseconds; 0 before that.
+    /// Time at which the exchange's first request left, in nanoseconds of the monotonic clock; 0
+    /// before that.
     pub(crate) sent_ns: u64,
     stage: ExchangeStage<O>,
     again: bool,
@@ -59,7 +60,7 @@ impl<O: Copy> Exchange<O> {
         Self { client, sent_ns: 0, stage: ExchangeStage::AwaitOffer, again: false }
     }
 
-    /// Returns the client's number.
+    /// Returns the number of the exchange's client.
     #[must_use]
     pub const fn client(&self) -> u32 {
         self.client
@@ -81,7 +82,7 @@ impl<O: Copy> Exchange<O> {
         }
     }
 
-    /// Returns the class of the exchange if no further reply comes.
+    /// Returns the class in which the exchange ends if no further reply comes.
     #[must_use]
     pub const fn class(&self) -> ExchangeClass {
         match self.stage {
@@ -93,8 +94,9 @@ impl<O: Copy> Exchange<O> {
         }
     }
 
-    /// Processes a reply that has this exchange's transaction identifier. `judge` returns the
-    /// reply's meaning, given the client and the offer that the exchange took up.
+    /// Processes a reply that has this exchange's transaction identifier, and returns its effect.
+    /// `judge` returns the reply's meaning, given the client and the offer that the exchange took
+    /// up.
     pub fn process_reply(
         &mut self,
         is_late: bool,

@@ -1,48 +1,50 @@
-//! Faults of replies and refusals by servers, for both families, with their names and their indexes
-//! in records.
+//! Faults of replies and refusals by servers, for DHCPv4 and DHCPv6, with their names and their
+//! indexes in records.
 
 /// Error for a datagram that is no DHCP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedDhcpMessage;
 
-/// Fault of a reply that belongs to an exchange.
+/// Fault of a DHCP server's reply that belongs to an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyFault {
-    /// DHCPv4: `op` is not BOOTREPLY.
+    /// Fault of a DHCPv4 reply: `op` is not BOOTREPLY.
     Op,
-    /// DHCPv4: hardware type or length differ from the client's.
+    /// Fault of a DHCPv4 reply: hardware type or length differ from the client's.
     Hardware,
-    /// The relay address differs from the request's: another relay, another link, or direct for
-    /// relayed.
+    /// Fault of a reply: its relay address differs from the request's (another relay, another link,
+    /// or direct for relayed).
     Relay,
-    /// The message type is not one that this stage expects.
+    /// Fault of a reply: its message type is not one that this stage of the exchange expects.
     Kind,
-    /// No address or prefix for a requested association, and no status with the reason.
+    /// Fault of a reply: no address or prefix for a requested association, and no status with the
+    /// reason.
     NoAddress,
-    /// DHCPv4: the ACK's address is not the offered one.
+    /// Fault of a DHCPv4 reply: the address of the DHCPACK is not the offered one.
     AddressChanged,
-    /// No server identifier.
+    /// Fault of a reply: it has no server identifier.
     NoServer,
-    /// The server identifier of the last reply is not that of the first.
+    /// Fault of a reply: the server identifier of the last reply is not that of the first.
     ServerChanged,
-    /// DHCPv4: no lease time.
+    /// Fault of a DHCPv4 reply: it has no lease time.
     NoLeaseTime,
-    /// DHCPv6: no client identifier (RFC 9915 §16.3).
+    /// Fault of a DHCPv6 reply: it has no client identifier (RFC 9915 §16.3).
     NoClient,
-    /// DHCPv6: an identity association that the client did not request, or one of them twice.
+    /// Fault of a DHCPv6 reply: an identity association that the client did not request, or one of
+    /// them twice.
     Association,
-    /// DHCPv6: the transaction identifier of the exchange's other request.
+    /// Fault of a DHCPv6 reply: it has the transaction identifier of the exchange's other request.
     Transaction,
-    /// DHCPv6: T1 is greater than T2 (RFC 9915 §21.4).
+    /// Fault of a DHCPv6 reply: T1 is greater than T2 (RFC 9915 §21.4).
     Timers,
-    /// DHCPv6: the preferred lifetime exceeds the valid one (RFC 9915 §21.6).
+    /// Fault of a DHCPv6 reply: the preferred lifetime exceeds the valid lifetime (RFC 9915 §21.6).
     Lifetimes,
-    /// DHCPv6: more than a REQUEST can repeat.
+    /// Fault of a DHCPv6 reply: it has more than a REQUEST of the generator can repeat.
     TooLong,
 }
 
 impl ReplyFault {
-    /// All faults, by [`ReplyFault::index`].
+    /// All faults of replies, by [`ReplyFault::index`].
     pub const ALL: [Self; 15] = [
         Self::Op,
         Self::Hardware,
@@ -61,13 +63,13 @@ impl ReplyFault {
         Self::TooLong,
     ];
 
-    /// Returns the position in [`ReplyFault::ALL`].
+    /// Returns the position of the fault in [`ReplyFault::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns the name in records.
+    /// Returns the name of the fault in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,29 +92,29 @@ impl ReplyFault {
     }
 }
 
-/// Form in which a server refused.
+/// Reply with which a DHCP server refused a lease: a DHCPNAK, or a DHCPv6 status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRefusal {
-    /// DHCPv4: a DHCPNAK.
+    /// Refusal by a DHCPNAK, in DHCPv4.
     Nak,
-    /// Status 1 (RFC 9915 §21.13, like those below).
+    /// Refusal by DHCPv6 status 1, UnspecFail (RFC 9915 §21.13).
     UnspecFail,
-    /// Status 2.
+    /// Refusal by DHCPv6 status 2, NoAddrsAvail (RFC 9915 §21.13).
     NoAddrsAvail,
-    /// Status 3.
+    /// Refusal by DHCPv6 status 3, NoBinding (RFC 9915 §21.13).
     NoBinding,
-    /// Status 4.
+    /// Refusal by DHCPv6 status 4, NotOnLink (RFC 9915 §21.13).
     NotOnLink,
-    /// Status 5.
+    /// Refusal by DHCPv6 status 5, UseMulticast (RFC 9915 §21.13).
     UseMulticast,
-    /// Status 6.
+    /// Refusal by DHCPv6 status 6, NoPrefixAvail (RFC 9915 §21.13).
     NoPrefixAvail,
-    /// Any other status.
+    /// Refusal by any other DHCPv6 status than 1 to 6.
     OtherStatus,
 }
 
 impl ServerRefusal {
-    /// All refusals, by [`ServerRefusal::index`].
+    /// All refusals by servers, by [`ServerRefusal::index`].
     pub const ALL: [Self; 8] = [
         Self::Nak,
         Self::UnspecFail,
@@ -134,13 +136,13 @@ impl ServerRefusal {
         }
     }
 
-    /// Returns the position in [`ServerRefusal::ALL`].
+    /// Returns the position of the refusal in [`ServerRefusal::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns the name in records: the RFC's.
+    /// Returns the name of the refusal in records, which is the RFC's.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

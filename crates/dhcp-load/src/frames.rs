@@ -1,12 +1,12 @@
-//! Messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::for_frames`]), which
-//! bypass the kernel's UDP: the flags around `--interface`, and the outbox that they ask for.
-//! Replies come to the UDP socket as they do without frames.
+//! DHCP messages as Ethernet frames of an interface (`AF_XDP`, [`MessageOutbox::for_frames`]),
+//! which bypass the kernel's UDP: the flags around `--interface`, and the outbox that they select.
+//! The server's replies come to the UDP socket as they do without frames.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netio::{FrameRoute, MessageOutbox, MessageRoute, NetError, UdpSocket, neighbor};
 
-/// Flags for sending frames.
+/// Flags for sending messages as Ethernet frames.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FrameArgs {
     /// Send messages as frames of this interface by AF_XDP, bypassing the kernel's UDP: one
@@ -20,25 +20,25 @@ pub(crate) struct FrameArgs {
 }
 
 impl FrameArgs {
-    /// Returns the frame settings that the flags ask for.
+    /// Returns the frame settings that the flags select; `None` without `--interface`.
     pub(crate) fn frames(&self) -> Option<Frames> {
         let interface = self.interface.clone()?;
         Some(Frames { interface, server_mac: self.server_mac })
     }
 }
 
-/// Settings for sending frames instead of datagrams.
+/// Settings for sending messages as Ethernet frames instead of UDP datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// Interface that sends the frames.
+    /// Name of the interface that sends the frames.
     pub interface: String,
-    /// Hardware address of the server, or of the router on the way there; `None` for the address
-    /// that the kernel knows.
+    /// Hardware address of the server, or of the router to it; `None` for the address that the
+    /// kernel knows.
     pub server_mac: Option<[u8; 6]>,
 }
 
 impl Frames {
-    /// Returns the reason why frames cannot go to `server`, in words.
+    /// Returns the reason why frames cannot go to `server`, as a text; `None` when they can.
     pub(crate) fn problem(server: SocketAddr) -> Option<String> {
         let is_one = match server.ip() {
             IpAddr::V4(ip) => !ip.is_multicast() && !ip.is_broadcast(),
@@ -52,9 +52,9 @@ impl Frames {
         })
     }
 
-    /// Opens an outbox on `route` by queue `queue`, for messages of up to `message_bytes` bytes.
-    /// The messages leave from the address at which `socket` waits for replies. Returns `None` when
-    /// no hardware address is known ([`neighbor::unknown`]).
+    /// Creates an outbox that sends messages of up to `message_bytes` bytes as frames on `route`,
+    /// by queue `queue` of the interface. The messages leave from the address at which `socket`
+    /// waits for replies. Returns `None` when no hardware address is known ([`neighbor::unknown`]).
     ///
     /// # Errors
     ///

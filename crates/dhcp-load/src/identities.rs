@@ -1,18 +1,19 @@
-//! Identities of the simulated clients. A client is a number; its identities follow from it, so
-//! equal numbers are equal clients in every run, for any seed.
+//! Identities of the simulated clients: a client is a number, and its identities follow from that
+//! number, so equal numbers are equal clients in every run, for any seed.
 
 use std::fmt::Write as _;
 
 use base::Random;
 
-/// Returns a client's hardware address: locally administered, `02:67` and the client's number.
+/// Returns the hardware address of simulated client `client`: locally administered, `02:67` and the
+/// client's number.
 #[must_use]
 pub const fn mac_of(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
     [0x02, 0x67, a, b, c, d]
 }
 
-/// Returns `octets` as colon-separated hexadecimal digits.
+/// Returns `octets`, such as a hardware address, as colon-separated hexadecimal digits.
 pub(crate) fn colon_hex(octets: &[u8]) -> String {
     let mut text = String::with_capacity(3 * octets.len());
     for (index, octet) in octets.iter().enumerate() {
@@ -28,16 +29,16 @@ pub(crate) fn colon_hex(octets: &[u8]) -> String {
 /// k = n × T + t of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeIdentities {
-    /// Number of this thread.
+    /// Number of this thread, from 0.
     pub thread: u64,
-    /// Number of threads of the run.
+    /// Number of all threads of the run.
     pub threads: u64,
-    /// Number of the first client.
+    /// Number of the run's first client.
     pub client_offset: u32,
     /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
-    /// Transaction identifier of exchange 0, of which the lowest [`ExchangeIdentities::xid_bits`]
-    /// count.
+    /// Transaction identifier of the run's exchange 0, of which the lowest
+    /// [`ExchangeIdentities::xid_bits`] count.
     pub xid_base: u32,
     /// Number of bits of a transaction identifier that distinguish exchanges.
     pub xid_bits: u32,
@@ -58,7 +59,7 @@ impl ExchangeIdentities {
         number * self.threads + self.thread
     }
 
-    /// Returns the client of exchange `number` of this thread.
+    /// Returns the number of the client of exchange `number` of this thread.
     #[must_use]
     pub const fn client(&self, number: u64) -> u32 {
         let k = self.exchange(number);
@@ -73,8 +74,8 @@ impl ExchangeIdentities {
         self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
     }
 
-    /// Returns the latest exchange of this thread, numbered below `next_number`, that `xid` may
-    /// belong to; `None` when it belongs to none.
+    /// Returns the number, below `next_number`, of the latest exchange of this thread that the
+    /// transaction identifier `xid` may belong to; `None` when `xid` belongs to no exchange.
     #[must_use]
     pub const fn number_of(&self, xid: u32, next_number: u64) -> Option<u64> {
         let next = self.exchange(next_number);

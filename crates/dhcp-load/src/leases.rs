@@ -1,5 +1,5 @@
-//! Leases that the servers granted during a run: client, resource and time of each, and a check
-//! whether two clients ever held the same address at a time.
+//! Leases that servers granted during a run: client, resource and time of each, and a check for two
+//! clients that held one address at the same time.
 //!
 //! During the run a lease is one small row (DHCPv4: 16 bytes) appended to memory that is allocated
 //! before. Sorting and comparing come after the run.
@@ -12,39 +12,39 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Upper limit of memory for rows, in bytes, over all threads. Leases beyond it are counted but not
-/// compared.
+/// Upper limit of the memory for granted leases, in bytes, over all threads. Leases beyond it are
+/// counted but not compared.
 const ROWS_BYTES_MAX: u64 = 512 << 20;
-/// Largest number of conflicts that a summary describes.
+/// Largest number of lease conflicts that a summary describes.
 const EXAMPLES_MAX: usize = 10;
-/// Number of rows in a page ([`LeaseLog::pages`]).
+/// Number of leases in a page ([`LeaseLog::pages`]).
 const PAGE_ROWS: usize = 4_096;
 
 /// Resource that a server leases: an address or a prefix.
 pub trait LeasedResource: Copy + Ord + Send + Debug + Serialize + DeserializeOwned {
-    /// Holder of the resource.
+    /// Client or identity association that holds the resource.
     type Owner: Copy + Ord + Send + Debug + Serialize + DeserializeOwned;
-    /// Names of the columns of [`LeasedResource::row`].
+    /// Names of the columns of [`LeasedResource::row`], separated by commas.
     const COLUMNS: &'static str;
 
-    /// Returns the resource as text.
+    /// Returns the leased address or prefix as text.
     fn text(self) -> String;
 
-    /// Returns the owner as text.
+    /// Returns the holder of the address or prefix as text.
     fn owner_text(owner: Self::Owner) -> String;
 
-    /// Returns the line of a lease list.
+    /// Returns the line of a lease list for this resource and its holder.
     fn row(self, owner: Self::Owner) -> String;
 
-    /// Returns an arbitrary resource and owner, to fill memory with.
+    /// Returns an arbitrary resource and holder, to fill memory with.
     fn blank() -> (Self, Self::Owner);
 }
 
-/// Lease as the server granted it. Rows sort by resource, then by time.
+/// Lease of one address or prefix as the server granted it. Rows sort by resource, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct GrantedLease<R: LeasedResource> {
     resource: R,
-    /// Milliseconds since the run began.
+    /// Time of the grant, in milliseconds since the run began.
     granted_ms: u32,
     owner: R::Owner,
     lease_time_s: u32,
@@ -59,17 +59,18 @@ impl<R: LeasedResource> GrantedLease<R> {
 /// Conflict of two clients that held one address or prefix at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Conflict {
-    /// Address or prefix.
+    /// Address or prefix that both clients held.
     pub address: String,
-    /// First client that held it: its hardware address, or its DUID and IAID.
+    /// First client that held the address or prefix: its hardware address, or its DUID and IAID.
     pub first: String,
-    /// Client that got it as well.
+    /// Second client, which got the address or prefix while the first one held it.
     pub second: String,
-    /// Milliseconds from the beginning of the run to the second grant.
+    /// Time of the second grant, in milliseconds since the beginning of the run.
     pub at_ms: u64,
 }
 
-/// Leases of one thread, and after merging of a run.
+/// Log of the leases that servers granted to one thread's clients, and after merging to all clients
+/// of a run.
 #[derive(Clone, Debug)]
 pub struct LeaseLog<R: LeasedResource> {
     start_ns: u64,
@@ -77,14 +78,14 @@ pub struct LeaseLog<R: LeasedResource> {
     untracked: u64,
 }
 
-/// Summary of the leases of a run.
+/// Summary of the leases that servers granted in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseSummary {
-    /// Distinct addresses and prefixes under lease at the end.
+    /// Number of distinct addresses and prefixes under lease at the end of the run.
     pub leased: u64,
-    /// Number of grants of a resource to a client while another client held it.
+    /// Number of grants of an address or prefix to a client while another client held it.
     pub conflicts: u64,
-    /// First conflicts, by address.
+    /// First conflicts of clients over an address or prefix, by address.
     pub examples: Vec<Conflict>,
     /// Number of leases that did not fit into the reserved memory and were not compared.
     pub untracked: u64,
@@ -103,8 +104,8 @@ fn conflict<R: LeasedResource>(
     }
 }
 
-/// Returns true if the holder gave the lease back within `apart_ms` after the grant `next` to
-/// another client.
+/// Returns true if the holder gave the lease back within `apart_ms` milliseconds after the grant
+/// `next` to another client.
 fn is_returned<R: LeasedResource>(
     current: &GrantedLease<R>,
     next: &GrantedLease<R>,
@@ -117,13 +118,13 @@ fn is_returned<R: LeasedResource>(
 }
 
 impl<R: LeasedResource> LeaseLog<R> {
-    /// Returns the number of rows that one of `threads` threads may keep.
+    /// Returns the number of leases that one of `threads` threads may keep in memory.
     #[must_use]
     pub const fn rows_max(threads: u64) -> u64 {
         ROWS_BYTES_MAX / size_of::<GrantedLease<R>>() as u64 / threads
     }
 
-    /// Creates a log for up to `rows` leases.
+    /// Creates a log of granted leases with memory for up to `rows` leases.
     #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
         let (resource, owner) = R::blank();
@@ -134,13 +135,15 @@ impl<R: LeasedResource> LeaseLog<R> {
         Self { start_ns: 0, rows, untracked: 0 }
     }
 
-    /// Sets the beginning of the run to `start_ns`; call it before the first lease.
+    /// Sets the beginning of the run to `start_ns`, in nanoseconds of the monotonic clock; call it
+    /// before the first lease.
     pub fn starts_at(&mut self, start_ns: u64) {
         assert!(self.rows.is_empty(), "leases before the beginning");
         self.start_ns = start_ns;
     }
 
-    /// Notes that `owner` got `resource` at `now_ns`.
+    /// Notes that client or association `owner` got `resource` at `now_ns`, for `lease_time_s`
+    /// seconds.
     pub fn grant(&mut self, now_ns: u64, owner: R::Owner, resource: R, lease_time_s: u32) {
         if self.rows.len() == self.rows.capacity() {
             self.untracked += 1;
@@ -150,12 +153,12 @@ impl<R: LeasedResource> LeaseLog<R> {
         self.rows.push(GrantedLease { resource, granted_ms, owner, lease_time_s });
     }
 
-    /// Notes that `owner` gave `resource` back at `now_ns`.
+    /// Notes that client or association `owner` gave `resource` back at `now_ns`.
     pub fn release(&mut self, now_ns: u64, owner: R::Owner, resource: R) {
         self.grant(now_ns, owner, resource, 0);
     }
 
-    /// Takes over the leases of another thread of the same run.
+    /// Adds the leases of another thread's log of the same run.
     pub fn merge(&mut self, other: Self) {
         self.start_ns = other.start_ns;
         self.rows.extend(other.rows);
@@ -168,18 +171,18 @@ impl<R: LeasedResource> LeaseLog<R> {
         Self { start_ns: 0, ..self }
     }
 
-    /// Returns the number of leases that were counted but not kept.
+    /// Returns the number of leases that were counted but not kept in memory.
     #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked
     }
 
-    /// Adds to [`LeaseLog::untracked`].
+    /// Adds `count` leases of another generator to [`LeaseLog::untracked`].
     pub const fn add_untracked(&mut self, count: u64) {
         self.untracked += count;
     }
 
-    /// Returns all leases in pages of some thousand, for [`LeaseLog::add_page`] on another machine.
+    /// Returns all leases in pages of 4,096 as JSON, for [`LeaseLog::add_page`] on another machine.
     pub fn pages(&self) -> impl Iterator<Item = Value> + '_ {
         self.rows.chunks(PAGE_ROWS).map(|rows| {
             let row =
@@ -189,8 +192,8 @@ impl<R: LeasedResource> LeaseLog<R> {
         })
     }
 
-    /// Takes over a page of leases of another generator of the same run. Returns `None` and takes
-    /// nothing over when the page is damaged.
+    /// Adds a page of leases of another generator of the same run. Returns `None` and takes nothing
+    /// over when the page is damaged.
     #[must_use]
     pub fn add_page(&mut self, page: Value) -> Option<()> {
         let rows: Vec<(R, R::Owner, u32, u32)> = serde_json::from_value(page).ok()?;
@@ -200,7 +203,8 @@ impl<R: LeasedResource> LeaseLog<R> {
         Some(())
     }
 
-    /// Compares all leases. A grant of a resource whose earlier lease had ended is no conflict.
+    /// Compares all leases of the run and returns their summary, with the conflicts between
+    /// clients. A grant of a resource whose earlier lease had ended is no conflict.
     pub fn summarize(&mut self, end_ns: u64) -> LeaseSummary {
         self.summarize_with(end_ns, 0, R::owner_text)
     }
@@ -244,7 +248,7 @@ impl<R: LeasedResource> LeaseLog<R> {
         summary
     }
 
-    /// Writes one line per pair of resource and owner, by resource, below
+    /// Writes one line per pair of resource and holder to `out`, by resource, below
     /// [`LeasedResource::COLUMNS`]. Call [`LeaseLog::summarize`] first.
     ///
     /// # Errors

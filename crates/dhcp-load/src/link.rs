@@ -1,6 +1,6 @@
-//! Link of clients without a relay: each message leaves in an Ethernet frame of its client, and the
-//! generator takes replies from the frames of the interface, whichever client they are for. The
-//! message names the frame's source and destination ([`OutgoingMessage::endpoints`]).
+//! Link of DHCP clients without a relay: each message leaves in an Ethernet frame of its client,
+//! and the generator takes replies from the frames of the interface, whichever client they are for.
+//! The message names the frame's source and destination ([`OutgoingMessage::endpoints`]).
 //!
 //! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to
 //! seal one; nothing is allocated after construction. The kernel's IP takes no part in either
@@ -22,12 +22,12 @@ use packet_wire::{PacketDefect, arp};
 use crate::population::OutgoingMessage;
 use crate::wire::ReceivedDatagram;
 
-/// Number of frames received at a time.
+/// Number of Ethernet frames received at a time.
 const FRAMES: usize = 64;
 /// Largest number of datagrams that the kernel hands over as one frame (UDP_SEGMENT).
 const TRAIN_MAX: usize = 64;
 
-/// Sender and receiver of frames.
+/// Sender and receiver of the Ethernet frames of an interface, for clients on its link.
 pub struct FrameLink {
     input: FrameLinkInput,
     output: FrameLinkOutput,
@@ -58,38 +58,40 @@ impl FrameLink {
         Ok(Self { input: FrameLinkInput::new(receiver), output: FrameLinkOutput::new(sender) })
     }
 
-    /// Returns the buffer for the next message; `None` when waiting messages must be sent first.
+    /// Returns the buffer for the next message to send; `None` when waiting messages must be sent
+    /// first.
     pub(crate) fn slot(&mut self) -> Option<&mut [u8]> {
         self.output.slot()
     }
 
-    /// Queues the message that was written into the slot.
+    /// Queues the message that the caller wrote into the slot for sending.
     pub(crate) fn push(&mut self, outgoing: OutgoingMessage) {
         self.output.push(outgoing);
     }
 
-    /// Sends the waiting messages, as [`netio::MessageOutbox::flush`] does.
+    /// Sends the waiting messages in frames, as [`netio::MessageOutbox::flush`] does.
     pub(crate) fn flush(&mut self, left: impl FnMut(u64, u64)) -> io::Result<()> {
         self.output.flush(left)
     }
 
-    /// Receives waiting frames, as many as there is room for. Returns their number.
+    /// Receives waiting frames, as many as there is room for, and returns their number.
     pub(crate) fn receive(&mut self) -> io::Result<usize> {
         self.input.receive()
     }
 
-    /// Returns the number of messages in the frames of the last call.
+    /// Returns the number of messages in the frames of the last [`FrameLink::receive`].
     pub(crate) const fn messages(&self) -> usize {
         self.input.messages.len()
     }
 
-    /// Returns a message of the last batch, with room for the message that it calls for.
+    /// Returns message `index` of the frames received last, with a buffer for the message that
+    /// answers it; `None` when there is no such message or no free buffer.
     pub(crate) fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
         Some((self.input.message(index)?, self.output.slot()?))
     }
 
-    /// Answers the ARP requests in the frames of the last call, where `holder` returns the owner of
-    /// the address. No other message may wait to be sent.
+    /// Answers the ARP requests in the frames received last, where `holder` returns the client that
+    /// has the address. No other message may wait to be sent.
     pub(crate) fn answer_arp(&mut self, mut holder: impl FnMut(Ipv4Addr) -> Option<[u8; 6]>) {
         for question in self.input.questions.drain(..) {
             if let Some(mac) = holder(question.target) {
@@ -112,8 +114,8 @@ impl FrameLink {
         self.output.push_arp(MacAddress::BROADCAST, &message);
     }
 
-    /// Returns the number of frames that the kernel dropped because the socket was full, since the
-    /// interface was opened.
+    /// Returns the number of frames that the kernel dropped because the link's socket was full,
+    /// since the interface was opened.
     pub(crate) fn drops(&mut self) -> io::Result<u64> {
         self.input.drops += self.input.receiver.take_drops()?;
         Ok(self.input.drops)
@@ -123,13 +125,13 @@ impl FrameLink {
         self.output.counts
     }
 
-    /// Returns the descriptor to poll for replies.
+    /// Returns the descriptor of the link's socket, to poll for replies.
     pub(crate) fn readable(&self) -> PollFd<'_> {
         PollFd::readable(&self.input.receiver)
     }
 }
 
-/// Position of a message in the frames of a batch.
+/// Position of a message in the frames received last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MessagePosition {
     frame: usize,
@@ -178,7 +180,7 @@ impl FrameLinkInput {
     }
 }
 
-/// Returns the ARP request in a frame, unless the sender announces that the address is its own (RFC
+/// Returns the ARP request in a frame, unless its sender announces that the address is its own (RFC
 /// 5227 section 3).
 fn question(frame: &[u8]) -> Option<arp::ArpMessage> {
     let (header, payload) = ethernet::EthernetHeader::parse(frame).ok()?;
@@ -189,8 +191,8 @@ fn question(frame: &[u8]) -> Option<arp::ArpMessage> {
     is_question.then_some(message)
 }
 
-/// Calls `each` with the messages in a frame that is no ARP: one, or the segments of a train. A
-/// frame that cannot be opened, or whose checksum is wrong, is damaged.
+/// Calls `each` with the position of every message in a frame that is no ARP: one, or the segments
+/// of a train. A frame that cannot be opened, or whose checksum is wrong, is damaged.
 fn for_each_message(frame: &ReceivedFrame<'_>, mut each: impl FnMut(MessagePosition)) {
     let damaged = MessagePosition { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
     let Ok((endpoints, payload, is_sound)) = open(frame) else {
@@ -218,9 +220,9 @@ fn is_arp(frame: &[u8]) -> bool {
         .is_ok_and(|(header, _)| header.ether_type == ethernet::TYPE_ARP)
 }
 
-/// Returns source and destination of the datagram in a frame, its payload, and true if its checksum
-/// is right. A checksum that the sender's kernel left to a device counts as right, because the
-/// frame has not been on a wire.
+/// Returns source and destination of the datagram in an Ethernet frame, its payload, and true if
+/// its checksum is right. A checksum that the sender's kernel left to a device counts as right,
+/// because the frame has not been on a wire.
 fn open<'a>(frame: &ReceivedFrame<'a>) -> Result<(Endpoints, &'a [u8], bool), PacketDefect> {
     let (header, packet) = ethernet::EthernetHeader::parse(frame.octets)?;
     let datagram = frame::open_packet(packet)?;
@@ -234,7 +236,8 @@ fn open<'a>(frame: &ReceivedFrame<'a>) -> Result<(Endpoints, &'a [u8], bool), Pa
     Ok((endpoints, datagram.payload, is_sound))
 }
 
-/// Waiting frame: the number of its message, unless it is an ARP answer, and the message's bytes.
+/// Frame that waits to be sent: the number of its message, unless it is an ARP answer, and the
+/// message's length in bytes.
 #[derive(Clone, Copy, Debug)]
 struct WaitingFrame {
     name: Option<u64>,
@@ -244,7 +247,7 @@ struct WaitingFrame {
 struct FrameLinkOutput {
     sender: FrameSender,
     waiting: Vec<WaitingFrame>,
-    /// Number of frames at the front that have left or been refused.
+    /// Number of frames at the front of the queue that have left or that the kernel has refused.
     settled: usize,
     counts: SendCounts,
 }
@@ -309,7 +312,7 @@ impl FrameLinkOutput {
         Ok(())
     }
 
-    /// Counts that `count` more frames have left at `now_ns`, or been refused. ARP answers are not
+    /// Counts that the kernel sent or refused `count` more frames at `now_ns`. ARP answers are not
     /// among the counted messages.
     fn settle(&mut self, count: usize, now_ns: u64, record_departure: &mut impl FnMut(u64, u64)) {
         for slot in self.settled..self.settled + count {

@@ -1,5 +1,5 @@
-//! All exchanges of one thread, from their due times to their classes in the ledger. The module
-//! uses no sockets and no clock: a test can play any server on virtual time.
+//! All DHCP exchanges of one generator thread, from their due times to their classes in the ledger.
+//! The module uses no sockets and no clock: a test can play any server on virtual time.
 //!
 //! A population watches an exchange from its due time until the deadline and the grace after it
 //! have passed, also when it has ended earlier. So it can distinguish late replies from lost ones,
@@ -16,60 +16,62 @@ use crate::identities::ExchangeIdentities;
 use crate::leases::{LeaseLog, LeasedResource};
 use crate::protocol::{DhcpLoadProtocol, Expect};
 
-/// Times until which an exchange is on time, and until which it is watched.
+/// Time limits of an exchange, in nanoseconds: until when it is on time, and until when it is
+/// watched.
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeTimeLimits {
-    /// Longest time from the due time to the last reply, in nanoseconds.
+    /// Longest time from an exchange's due time to its last reply, in nanoseconds, for which it is
+    /// on time.
     pub deadline_ns: u64,
     /// Time for which an exchange is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
 }
 
 impl ExchangeTimeLimits {
-    /// Returns the time for which an exchange is watched, in nanoseconds.
+    /// Returns the time from the due time for which an exchange is watched, in nanoseconds.
     #[must_use]
     pub const fn watched_ns(self) -> u64 {
         self.deadline_ns + self.grace_ns
     }
 }
 
-/// Counts of one thread's messages by kind.
+/// Counts of one generator thread's DHCP messages by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DhcpMessageTally {
-    /// Datagrams received.
+    /// Number of datagrams received.
     pub received: u64,
-    /// Bytes received.
+    /// Number of bytes received.
     pub received_bytes: u64,
-    /// Datagrams received that are no DHCP message.
+    /// Number of received datagrams that are no DHCP message.
     pub malformed: u64,
-    /// Replies received for no exchange that is watched.
+    /// Number of replies received for no exchange that is watched.
     pub unmatched: u64,
-    /// Offers taken up.
+    /// Number of offers (DHCPOFFER, ADVERTISE) that clients took up.
     pub offers: u64,
-    /// Grants that completed an exchange, on time or late.
+    /// Number of grants (DHCPACK, REPLY) that completed an exchange, on time or late.
     pub grants: u64,
-    /// Grants of something else than the server had offered.
+    /// Number of grants of something else than the server had offered.
     pub moved: u64,
-    /// Grants that clients renewed at once.
+    /// Number of grants that clients renewed at once.
     pub renewed: u64,
-    /// Replies to exchanges that already had the reply.
+    /// Number of replies to exchanges that already had the reply.
     pub repeated: u64,
-    /// Exchanges lost while they waited for an offer.
+    /// Number of exchanges lost while they waited for an offer.
     pub lost_before_offer: u64,
-    /// Exchanges lost while they waited for the grant.
+    /// Number of exchanges lost while they waited for the grant.
     pub lost_before_grant: u64,
-    /// Exchanges that the server refused instead of an offer.
+    /// Number of exchanges that the server refused instead of an offer.
     pub refused_offers: u64,
-    /// Exchanges that the server refused instead of the grant.
+    /// Number of exchanges that the server refused instead of the grant.
     pub refused_grants: u64,
-    /// Refusals by [`ServerRefusal::index`].
+    /// Numbers of refusals by servers, by [`ServerRefusal::index`].
     pub refusals: [u64; ServerRefusal::ALL.len()],
-    /// Invalid replies by [`ReplyFault::index`].
+    /// Numbers of invalid replies, by [`ReplyFault::index`].
     pub faults: [u64; ReplyFault::ALL.len()],
 }
 
 impl DhcpMessageTally {
-    /// Adds the counts of another thread.
+    /// Adds the message counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
         self.received_bytes += other.received_bytes;
@@ -93,41 +95,42 @@ impl DhcpMessageTally {
     }
 }
 
-/// Results of a thread's exchanges.
+/// Results of a generator thread's exchanges.
 #[derive(Clone, Debug)]
 pub struct ThreadExchangeResults<R: LeasedResource> {
-    /// Outcomes.
+    /// Outcomes and latencies of the thread's exchanges.
     pub ledger: ExchangeLedger,
-    /// Leases granted.
+    /// Leases that servers granted to the thread's clients.
     pub leases: LeaseLog<R>,
-    /// Messages by kind.
+    /// Counts of the thread's messages by kind.
     pub tally: DhcpMessageTally,
-    /// Counts by interval, where the settings ask for them.
+    /// Counts of the thread's exchanges by interval; empty unless the settings ask for intervals.
     pub timeline: Timeline,
 }
 
-/// Message that was written into the given buffer and must be sent.
+/// DHCP message that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutgoingMessage {
     /// Number of the exchange that the message belongs to.
     pub number: u64,
-    /// Length of the message, in bytes.
+    /// Length of the DHCP message, in bytes.
     pub len: usize,
     /// Index of the source address that the message leaves from.
     pub source: usize,
-    /// Source and destination of the frame; `None` when the message leaves by a UDP socket.
+    /// Source and destination of the message's Ethernet frame; `None` when it leaves by a UDP
+    /// socket.
     pub endpoints: Option<Endpoints>,
 }
 
 impl OutgoingMessage {
-    /// Creates a message of exchange `number` for a UDP socket.
+    /// Creates a message of `len` bytes of exchange `number` for a UDP socket.
     #[must_use]
     pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
         Self { number, len, source, endpoints: None }
     }
 }
 
-/// All exchanges of one thread.
+/// All DHCP exchanges of one generator thread.
 pub struct Population<P: DhcpLoadProtocol> {
     identities: ExchangeIdentities,
     limits: ExchangeTimeLimits,
@@ -139,13 +142,13 @@ pub struct Population<P: DhcpLoadProtocol> {
     leases: LeaseLog<P::Resource>,
     tally: DhcpMessageTally,
     timeline: Timeline,
-    /// True if clients send everything twice, so that a second reply is no fault.
+    /// True if clients send every message twice, so that a second reply is no fault.
     chatty: bool,
 }
 
 impl<P: DhcpLoadProtocol> Population<P> {
-    /// Creates a population without exchanges. `capacity` is the number of exchanges that may be
-    /// watched at a time; `leases` is the log for granted leases.
+    /// Creates the exchanges of one thread, none of them begun. `capacity` is the number of
+    /// exchanges that may be watched at a time; `leases` is the log for granted leases.
     #[must_use]
     pub fn new(
         identities: ExchangeIdentities,
@@ -170,13 +173,14 @@ impl<P: DhcpLoadProtocol> Population<P> {
         }
     }
 
-    /// Returns the protocol of the population's messages.
+    /// Returns the protocol family with its message templates.
     #[must_use]
     pub const fn protocol(&self) -> &P {
         &self.protocol
     }
 
-    /// Sets the beginning of the run to `start_ns`; call it before the first exchange.
+    /// Sets the beginning of the run to `start_ns`, in nanoseconds of the monotonic clock; call it
+    /// before the first exchange.
     pub fn starts_at(&mut self, start_ns: u64) {
         self.leases.starts_at(start_ns);
     }
@@ -186,15 +190,15 @@ impl<P: DhcpLoadProtocol> Population<P> {
         self.timeline = timeline;
     }
 
-    /// Sets whether clients send everything twice. If so, an exchange with a second reply counts as
-    /// one with a single reply; call this before the first exchange.
+    /// Sets whether clients send every message twice. If so, an exchange with a second reply counts
+    /// as one with a single reply; call this before the first exchange.
     pub const fn expect_repeats(&mut self, chatty: bool) {
         self.chatty = chatty;
     }
 
-    /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer`.
-    /// Returns `None` when more exchanges are watched than there is room for; the exchange is then
-    /// lost, unsent.
+    /// Begins the exchange that came due at `due_ns`: writes its first request into `buffer` and
+    /// returns it. Returns `None` when more exchanges are watched than there is room for; the
+    /// exchange is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
         self.ledger.record_due();
         self.timeline.record_due(due_ns);
@@ -220,8 +224,8 @@ impl<P: DhcpLoadProtocol> Population<P> {
         }
     }
 
-    /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
-    /// if any, into `buffer`.
+    /// Processes a datagram received at `now_ns` and returns the message that answers it, written
+    /// into `buffer`, if one must be sent.
     pub fn process_datagram(
         &mut self,
         now_ns: u64,
@@ -293,8 +297,8 @@ impl<P: DhcpLoadProtocol> Population<P> {
         None
     }
 
-    /// Counts an exchange that was due at `due_ns`, whose first message left at `sent_ns` and whose
-    /// last reply came at `now_ns`.
+    /// Counts the completion of an exchange that was due at `due_ns`, whose first message left at
+    /// `sent_ns` and whose last reply came at `now_ns`.
     fn note_completion(&mut self, class: ExchangeClass, due_ns: u64, sent_ns: u64, now_ns: u64) {
         if class == ExchangeClass::OnTime {
             self.ledger.record_completed(due_ns, sent_ns, now_ns);
@@ -304,7 +308,7 @@ impl<P: DhcpLoadProtocol> Population<P> {
         }
     }
 
-    /// Returns a message of `client` for the exchange `number`, of `len` octets in the buffer.
+    /// Returns the message of `client` for exchange `number`, whose `len` bytes are in the buffer.
     fn message_of(&self, client: u32, number: u64, len: usize) -> OutgoingMessage {
         OutgoingMessage::datagram(number, len, self.protocol.source_of(client))
     }
@@ -318,12 +322,13 @@ impl<P: DhcpLoadProtocol> Population<P> {
         }
     }
 
-    /// Enters exchanges whose watched time is over at `now_ns` into the ledger.
+    /// Ends exchanges whose watched time is over at `now_ns`, and counts them in the ledger.
     pub fn expire(&mut self, now_ns: u64) {
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
     }
 
-    /// Returns true when no exchange can still get a lease: every one has ended or expired.
+    /// Returns true when no exchange of the thread can still get a lease: every one has ended or
+    /// expired.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
@@ -356,7 +361,8 @@ impl<P: DhcpLoadProtocol> Population<P> {
         self.timeline.record_unanswered(awaited, due_ns);
     }
 
-    /// Ends watching altogether. Exchanges that have not ended are lost.
+    /// Ends watching of all exchanges and returns the thread's results. Exchanges that have not
+    /// ended are lost.
     #[must_use]
     pub fn finish(mut self) -> ThreadExchangeResults<P::Resource> {
         self.close_before(u64::MAX);

@@ -1,6 +1,6 @@
 //! Interface between a load run and a protocol family: the parts of DHCPv4 or DHCPv6 that
-//! [`crate::population::Population`] and [`crate::run_report`] need. The families share everything
-//! else.
+//! [`crate::population::Population`] and [`crate::run_report`] need. The families share all other
+//! code.
 //!
 //! An exchange is four messages in both families: a first request, an offer, a second request that
 //! takes the offer up, and the reply that grants. Clients that renew their leases at once have two
@@ -15,66 +15,67 @@ use serde_json::Value;
 use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
 use crate::leases::LeasedResource;
 
-/// Messages that count as replies.
+/// Kind of messages that count as replies in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expect {
-    /// Replies of a DHCP server.
+    /// Replies of a DHCP server count.
     #[default]
     Dhcp,
-    /// The generator's own messages, sent back by a plain responder: a first request counts as its
-    /// offer, a second one as its grant. This measures generator and kernel, not a server.
+    /// Messages of the generator that a plain responder sends back count: a first request counts as
+    /// its offer, a second one as its grant. This measures generator and kernel, not a server.
     Echo,
 }
 
-/// Meaning of a reply for the exchange that it names.
+/// Meaning of a server's reply for the exchange that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgment<O> {
-    /// The generator has sent nothing with the reply's transaction identifier.
+    /// The generator has sent no message with the reply's transaction identifier.
     Unmatched,
-    /// The reply is for another client.
+    /// The reply carries the identity of another client.
     OtherClient,
-    /// The reply breaks the protocol.
+    /// The reply breaks the protocol, with this fault.
     Faulty(ReplyFault),
-    /// The server refuses.
+    /// The server refuses the lease, in this form.
     Refused(ServerRefusal),
-    /// The reply is an offer.
+    /// The reply is an offer (DHCPOFFER, ADVERTISE).
     Offer(O),
-    /// The reply is the grant.
+    /// The reply grants the leases (DHCPACK, REPLY) and ends the exchange.
     Granted {
         /// True if the server granted something else than it had offered, where the protocol allows
         /// that.
         is_moved: bool,
     },
-    /// The reply is a grant that the client renews at once.
+    /// The reply grants a lease that the client renews at once.
     Continued(O),
 }
 
-/// Messages of one family as one thread sends and reads them.
+/// Protocol family, DHCPv4 or DHCPv6, as one generator thread writes and reads its messages.
 pub trait DhcpLoadProtocol: Send {
-    /// Parsed reply.
+    /// Reply of a server, parsed.
     type Answer<'a>;
-    /// Data that an exchange remembers of the offer that it took up.
+    /// Data that an exchange keeps of the offer that it took up.
     type Offer: Copy + Send;
-    /// Leased resource: an address or a prefix.
+    /// Resource that a server leases: an address or a prefix.
     type Resource: LeasedResource;
     /// Number of bits of a transaction identifier that distinguish exchanges.
     const XID_BITS: u32;
 
-    /// Returns the length of the longest message that the generator sends, in bytes.
+    /// Returns the length of the longest DHCP message that the generator sends, in bytes.
     fn message_bytes_max(&self) -> usize;
 
     /// Returns the number of leases that one exchange may bring.
     fn leases_per_exchange(&self) -> u64;
 
-    /// Returns the index of the source address ([`DhcpThreadSetup::sources`]) that sends for
-    /// `client`.
+    /// Returns the index of the source address ([`DhcpThreadSetup::sources`]) that messages of
+    /// `client` leave from.
     fn source_of(&self, client: u32) -> usize;
 
-    /// Writes the first request of exchange `xid` into `buffer`; returns its length.
+    /// Writes the first request (DHCPDISCOVER, SOLICIT) of exchange `xid` of `client` into
+    /// `buffer`; returns its length in bytes.
     fn write_first(&self, buffer: &mut [u8], xid: u32, client: u32) -> usize;
 
-    /// Writes the request that takes up the offer `answer`, `secs` seconds after the first one,
-    /// into `buffer`; returns its length.
+    /// Writes the request by which `client` takes up the offer `answer`, `secs` seconds after its
+    /// first request, into `buffer`; returns its length in bytes.
     fn write_second(
         &self,
         buffer: &mut [u8],
@@ -85,12 +86,12 @@ pub trait DhcpLoadProtocol: Send {
     ) -> usize;
 
     /// Writes the request by which `client` renews the grant `answer`, which was judged
-    /// [`Judgment::Continued`], into `buffer`; returns its length.
+    /// [`Judgment::Continued`], into `buffer`; returns its length in bytes.
     fn write_renewal(&self, buffer: &mut [u8], answer: &Self::Answer<'_>, client: u32) -> usize;
 
     /// Writes the message by which `client` gives back the grant `answer` at once into `buffer`;
-    /// returns its length, or `None` where clients keep their leases. The message must be one that
-    /// servers do not reply to.
+    /// returns its length in bytes, or `None` where clients keep their leases. The message must be
+    /// one that servers do not reply to.
     fn write_release(
         &self,
         buffer: &mut [u8],
@@ -98,15 +99,15 @@ pub trait DhcpLoadProtocol: Send {
         client: u32,
     ) -> Option<usize>;
 
-    /// Reads a datagram.
+    /// Reads a datagram as a message of the family.
     ///
     /// # Errors
     ///
     /// Fails when the datagram is no message of the family.
     fn read(octets: &[u8]) -> Result<Self::Answer<'_>, MalformedDhcpMessage>;
 
-    /// Returns the exchange that a reply names: [`DhcpLoadProtocol::XID_BITS`] of its transaction
-    /// identifier.
+    /// Returns the exchange that a reply names: the lower [`DhcpLoadProtocol::XID_BITS`] bits of
+    /// its transaction identifier.
     fn xid(answer: &Self::Answer<'_>) -> u32;
 
     /// Returns the meaning of `answer` for an exchange of `client` that took up `accepted_offer`,
@@ -129,31 +130,32 @@ pub trait DhcpLoadProtocol: Send {
     );
 }
 
-/// Socket, messages and destination of one thread.
+/// Socket, messages and destination of one generator thread.
 pub struct DhcpThreadSetup<P> {
-    /// Socket of the thread.
+    /// UDP socket of the thread.
     pub socket: UdpSocket,
-    /// Messages of the thread.
+    /// Protocol family with the message templates of the thread.
     pub protocol: P,
-    /// Server's address and port.
+    /// Address and port of the server that the thread sends to.
     pub destination: SocketAddr,
-    /// Source addresses that requests leave from in turn; empty when the socket has one.
+    /// Source addresses that the thread's requests leave from in turn; empty when the socket has
+    /// one.
     pub sources: Vec<SendSource>,
 }
 
 /// Destination of a run's load, and the relays or clients that seem to send it.
 pub trait DhcpLoadTarget: Clone + fmt::Debug + Sync {
-    /// Protocol family.
+    /// Protocol family of the target's messages.
     type Protocol: DhcpLoadProtocol;
-    /// Name of the tool in records.
+    /// Name of the generator in records.
     const TOOL: &'static str;
-    /// Names of offer and grant in records, plural, and of the reply that an exchange waits for.
+    /// Names of message counts in records of this protocol family.
     const STAGES: Stages;
 
-    /// Returns all reasons why the target cannot work with `threads` threads, in words.
+    /// Returns all reasons why the target cannot work with `threads` threads, as texts.
     fn problems(&self, threads: u32) -> Vec<String>;
 
-    /// Opens the socket of thread `thread` of `threads`.
+    /// Opens the socket of thread `thread` of `threads`, and returns it with the thread's messages.
     ///
     /// # Errors
     ///
@@ -169,19 +171,19 @@ pub trait DhcpLoadTarget: Clone + fmt::Debug + Sync {
     fn settings(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// Names of counts in records.
+/// Names of message counts in records, by protocol family.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
-    /// Offers taken up.
+    /// Name of the number of offers that clients took up.
     pub offers: &'static str,
-    /// Grants.
+    /// Name of the number of grants that completed an exchange.
     pub grants: &'static str,
-    /// Exchanges lost while they waited for an offer.
+    /// Name of the number of exchanges lost while they waited for an offer.
     pub lost_before_offer: &'static str,
-    /// Exchanges lost while they waited for the grant.
+    /// Name of the number of exchanges lost while they waited for the grant.
     pub lost_before_grant: &'static str,
-    /// Exchanges that the server refused instead of an offer.
+    /// Name of the number of exchanges that the server refused instead of an offer.
     pub refused_offers: &'static str,
-    /// Exchanges that the server refused instead of the grant.
+    /// Name of the number of exchanges that the server refused instead of the grant.
     pub refused_grants: &'static str,
 }

@@ -1,5 +1,5 @@
-//! Result of a run: the record `godwit.load.v1`, fields that only this generator has, and the
-//! summary for a person.
+//! Result of a DHCP load run: the record `godwit.load.v1`, fields that only this generator has, and
+//! the summary for a person.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -23,32 +23,32 @@ use crate::settings::DhcpLoadSettings;
 /// `godwit.load.v1` skip fields that they do not know.
 #[derive(Clone, Debug, Serialize)]
 pub struct DhcpLoadReport {
-    /// Load record that all generators write.
+    /// Load record in the form that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
-    /// True if the run was ended before its time.
+    /// True if the run was ended before its planned end.
     pub interrupted: bool,
-    /// Examples of [`LoadRecord::conflicts`], at most ten.
+    /// Examples of conflicts between clients ([`LoadRecord::conflicts`]), at most ten.
     pub conflict_examples: Vec<Conflict>,
-    /// Leases that did not fit into memory and were not compared.
+    /// Number of leases that did not fit into memory and were not compared.
     pub leases_untracked: u64,
-    /// Counts of messages by stage.
+    /// Counts of the run's messages and exchanges by stage.
     pub stages: BTreeMap<&'static str, u64>,
-    /// Counts of refusals by the server's reason: DHCPNAK, or the status code.
+    /// Counts of the servers' refusals by reason: DHCPNAK, or the DHCPv6 status code.
     pub rejections: BTreeMap<&'static str, u64>,
-    /// Counts of invalid replies by the fault.
+    /// Counts of invalid replies by their fault.
     pub invalid_reasons: BTreeMap<&'static str, u64>,
-    /// Receive buffer of each socket, in bytes of kernel memory.
+    /// Size of each socket's receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: u64,
-    /// Number of `sendmmsg` calls.
+    /// Number of the run's `sendmmsg` calls.
     pub send_calls: u64,
-    /// Number of sends that found the socket or the device full and had to wait.
+    /// Number of the run's sends that found the socket or the device full and had to wait.
     pub send_stalls: u64,
-    /// Warnings that the reader must know before believing the figures.
+    /// Warnings about the run that the reader must know before believing the figures.
     pub warnings: Vec<String>,
 }
 
-/// Facts about the sockets, read before the run.
+/// Sizes of the sockets' receive buffers, granted and requested, read before the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketFacts {
     receive_buffer_bytes: usize,
@@ -66,7 +66,7 @@ impl SocketFacts {
     }
 }
 
-/// Sum of the results of all threads.
+/// Sum of the results of all generator threads.
 struct DhcpResultSum<R: LeasedResource> {
     ledger: ExchangeLedger,
     leases: LeaseLog<R>,
@@ -111,13 +111,14 @@ fn add_up<R: LeasedResource>(results: Vec<DhcpThreadResult<R>>) -> DhcpResultSum
 }
 
 impl DhcpLoadReport {
-    /// Returns true when requests left and no reply at all came back.
+    /// Returns true when requests of the run left and no reply at all came back.
     #[must_use]
     pub const fn is_unanswered(&self) -> bool {
         self.load.messages.sent > 0 && self.load.messages.received == 0
     }
 
-    /// Builds the report of a run whose exchanges came due from `start_ns` on.
+    /// Builds the report of a run whose exchanges came due from `start_ns` on, and returns it with
+    /// the log of leases.
     pub(crate) fn from_thread_results<T: DhcpLoadTarget, R: LeasedResource>(
         settings: &DhcpLoadSettings<T>,
         start_ns: u64,
@@ -239,7 +240,7 @@ fn settings_map<T: DhcpLoadTarget>(settings: &DhcpLoadSettings<T>) -> BTreeMap<S
     entries.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the way in which messages left, for a person.
+/// Returns the name, for a person, of the way in which the run's messages left.
 fn offload(load: &LoadRecord) -> &'static str {
     let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
     match (sends_frames, load.segmentation) {
@@ -250,7 +251,7 @@ fn offload(load: &LoadRecord) -> &'static str {
 }
 
 impl fmt::Display for DhcpLoadReport {
-    /// Writes the summary for a person, about a dozen lines.
+    /// Writes the summary of the run for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, exchanges) = (&self.load, &self.load.exchanges);
         writeln!(

@@ -1,4 +1,4 @@
-//! Whole run: opens sockets, starts threads, and adds up their results.
+//! Whole load run: opens sockets, starts threads, and adds up their results.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,18 +24,18 @@ use crate::wire::GeneratorSocket;
 /// Size of the socket buffers that the generator requests, in bytes of kernel memory: a tenth of a
 /// second of replies to 150,000 exchanges per second.
 const BUFFER_BYTES: usize = 64 << 20;
-/// Time from the moment when all is ready to the first due time, in nanoseconds: the threads take
-/// that long to start.
+/// Time from the moment when the generator is ready to the first due time, in nanoseconds: the
+/// threads take that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Reason why a run failed. No behaviour of a server is an error.
+/// Reason why a load run failed. No behaviour of a server is an error.
 #[derive(Debug)]
 pub enum DhcpLoadError {
-    /// The settings cannot work; lists every problem.
+    /// The settings of the run cannot work; lists every problem.
     Settings(Vec<String>),
-    /// The environment refused something.
+    /// The operating system refused a socket, an interface or a processor.
     Net(NetError),
-    /// The lease list cannot be written.
+    /// The file of the lease list, at this path, cannot be written.
     Leases(String, io::Error),
 }
 
@@ -57,8 +57,8 @@ impl From<NetError> for DhcpLoadError {
     }
 }
 
-/// Runs until the schedule has ended and no exchange is open, or, after `stop` was set, as long as
-/// exchanges are open. Returns the figures that the lab needs; [`run_report`] returns more.
+/// Runs the load until the schedule has ended and no exchange is open, or, after `stop` was set, as
+/// long as exchanges are open. Returns the figures that the lab needs; [`run_report`] returns more.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub fn run<T: DhcpLoadTarget>(
     run_report(settings, stop).map(|report| report.load)
 }
 
-/// Runs as [`run`] does and returns everything that is known about the run.
+/// Runs the load as [`run`] does and returns the whole report of the run.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ pub fn run_report<T: DhcpLoadTarget>(
     Ok(report)
 }
 
-/// Returns the options of a generator's UDP socket.
+/// Returns the options of a generator's UDP socket at the address `bind`.
 pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
     UdpOptions {
         broadcast: true,
@@ -142,9 +142,9 @@ pub(crate) fn socket_options(bind: impl Into<SocketAddr>) -> UdpOptions {
     }
 }
 
-/// Creates the output queue for messages of up to `message_bytes` on `route`. With `frames`
-/// messages leave as frames, and each `thread` has a queue of the interface to itself; otherwise
-/// they leave by `socket`.
+/// Creates the output queue of one thread for messages of up to `message_bytes` bytes on `route`.
+/// With `frames` messages leave as frames, and each `thread` has a queue of the interface to
+/// itself; otherwise they leave by `socket`.
 fn outbox(
     frames: Option<&Frames>,
     route: MessageRoute,
@@ -176,7 +176,8 @@ fn choose_segmentation<P>(
     }
 }
 
-/// Returns intervals until the last exchange is no longer watched.
+/// Returns an empty time line whose intervals reach from `start_ns` until the last exchange is no
+/// longer watched.
 fn timeline<T>(settings: &DhcpLoadSettings<T>, start_ns: u64) -> Timeline {
     let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
         return Timeline::default();
@@ -218,7 +219,8 @@ fn schedule<T>(settings: &DhcpLoadSettings<T>, start_ns: u64, thread: u64) -> Sc
     Schedule::for_thread(&settings.shape, settings.rate, period, share, settings.seed)
 }
 
-/// Runs every generator on its own thread.
+/// Runs each generator thread on a thread of the operating system, bound to `cpus` in turn, and
+/// returns their results.
 fn run_threads<P: DhcpLoadProtocol>(
     cpus: &[usize],
     load_threads: Vec<DhcpLoadThread<P>>,

@@ -1,4 +1,4 @@
-//! Settings of a run.
+//! Settings of a DHCP load run.
 
 use std::path::PathBuf;
 
@@ -10,30 +10,33 @@ use crate::frames::Frames;
 use crate::population::ExchangeTimeLimits;
 use crate::protocol::{DhcpLoadProtocol, DhcpLoadTarget, Expect};
 
-/// Rule for sending equal-sized messages in groups (`UDP_SEGMENT`).
+/// Rule for sending messages of equal size in groups (`UDP_SEGMENT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Segmentation {
-    /// If the kernel supports it.
+    /// Send in groups if the kernel supports it
     #[default]
     Auto,
-    /// Always; fail if the kernel does not support it.
+    /// Always send in groups; fail if the kernel does not support it
     On,
-    /// No groups: for servers that read raw frames, which would see a whole group as one frame.
+    /// Never send in groups: for servers that read raw frames, which would see a whole group as one
+    /// frame
     Off,
 }
 
-/// Settings of one run of the generator.
+/// Settings of one run of the DHCP load generator.
 #[derive(Clone, Debug)]
 pub struct DhcpLoadSettings<T> {
-    /// Server, and the relays or clients that the load seems to come from.
+    /// Server that the load goes to, and the relays or clients that it seems to come from.
     pub target: T,
-    /// Exchanges per second, all threads together: the highest rate of its shape, or the mean one.
+    /// Rate in exchanges per second, all threads together: the highest rate of its shape, or the
+    /// mean one.
     pub rate: LoadRate,
-    /// Spacing of due times.
+    /// Spacing of the exchanges' due times.
     pub shape: LoadShape,
     /// Time during which exchanges come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of an exchange, and time for which it is watched after that.
+    /// Deadline of an exchange, and time after the deadline for which the exchange is watched, in
+    /// nanoseconds.
     pub limits: ExchangeTimeLimits,
     /// Silence after the last due time that ends the run, in nanoseconds: exchanges that are still
     /// open then are lost. `None` watches every exchange until its watched time is over.
@@ -43,37 +46,38 @@ pub struct DhcpLoadSettings<T> {
     pub linger_ns: u64,
     /// Number of clients that take turns; 0 makes every exchange a new client.
     pub clients: u32,
-    /// Number of the first client.
+    /// Number of the run's first client.
     pub client_offset: u32,
-    /// Seed of transaction identifiers and Poisson gaps.
+    /// Seed of the run's transaction identifiers and of the gaps of a Poisson load.
     pub seed: u64,
-    /// Number of threads, each with its own socket.
+    /// Number of generator threads, each with its own socket.
     pub threads: u32,
-    /// Processors to bind the threads to, in turn; empty binds none.
+    /// Processors to bind the generator threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// True if clients send every message twice, as impatient ones do.
+    /// True if clients send every message twice, as impatient clients do.
     pub chatty: bool,
-    /// Rule for sending messages in groups.
+    /// Rule for sending messages of equal size in groups (`UDP_SEGMENT`).
     pub segmentation: Segmentation,
     /// Shortest time between two turns of a thread that send or read something, in nanoseconds.
     pub turn_ns: u64,
-    /// Interface by which messages leave as frames, bypassing the kernel's UDP and never in groups.
+    /// Interface by which messages leave as Ethernet frames, bypassing the kernel's UDP and never
+    /// in groups; `None` sends UDP datagrams.
     pub frames: Option<Frames>,
-    /// Messages that count as replies.
+    /// Kind of messages that count as replies.
     pub expect: Expect,
-    /// Path of the list of leases.
+    /// Path of the file for the list of granted leases; `None` writes none.
     pub leases: Option<PathBuf>,
     /// Length of the intervals by which the record counts exchanges, in nanoseconds; `None` counts
     /// over the whole run only.
     pub timeline_ns: Option<u64>,
-    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as all is
-    /// ready.
+    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as the
+    /// generator is ready.
     pub begin_at_ns: Option<u64>,
 }
 
 impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
-    /// Returns settings of a run of `rate` exchanges per second for ten seconds, otherwise with
-    /// defaults.
+    /// Returns the settings of a run of `rate` exchanges per second against `target` for ten
+    /// seconds, otherwise with defaults.
     #[must_use]
     pub fn new(target: T, rate: LoadRate) -> Self {
         Self {
@@ -100,7 +104,7 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
         }
     }
 
-    /// Returns everything that cannot work, in words; empty when the run can begin.
+    /// Returns all reasons why the run cannot work, as texts; empty when it can begin.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -140,7 +144,7 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
         problems
     }
 
-    /// Returns warnings about settings that work but may not mean what the user meant.
+    /// Returns warnings about settings that work but may not mean what the user intended.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let at_a_time = self.rate.count_in(self.limits.deadline_ns);

@@ -1,4 +1,5 @@
-//! Diagnosis of a run without any reply, as far as the generator can find the reason afterwards.
+//! Diagnosis of a DHCP load run without any reply, as far as the generator can find the reason
+//! afterwards.
 
 use std::net::SocketAddr;
 

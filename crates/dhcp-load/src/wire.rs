@@ -24,25 +24,26 @@ use crate::perfdhcp::traffic::RequestTraffic;
 use crate::population::{OutgoingMessage, Population};
 use crate::protocol::DhcpLoadProtocol;
 
-/// Receive calls per turn, limited so that a flood of replies cannot keep the schedule from being
-/// served.
+/// Number of receive calls per turn of a generator thread, limited so that a flood of replies
+/// cannot keep the schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
-/// Shortest wait, in nanoseconds, for which the thread sleeps. It polls during shorter waits,
-/// because going to sleep and waking up takes as long.
+/// Shortest wait, in nanoseconds, for which a generator thread sleeps. It polls during shorter
+/// waits, because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
-/// Interval, in nanoseconds, at which a thread without replies looks at its stop flag and for
-/// overdue requests.
+/// Interval, in nanoseconds, at which a generator thread without replies looks at its stop flag and
+/// for overdue requests.
 const IDLE_NS: u64 = 10 * NS_PER_MS;
 
-/// Received datagram.
+/// Datagram that a generator's socket or link received.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedDatagram<'a> {
-    /// Payload of the datagram.
+    /// Payload of the received datagram: a DHCP message, unless it is malformed.
     pub octets: &'a [u8],
-    /// Source and destination of the frame, when the datagram was taken from one.
+    /// Source and destination of the datagram's Ethernet frame; `None` when a UDP socket received
+    /// it.
     pub endpoints: Option<Endpoints>,
-    /// True if a header or a checksum is wrong, so that no station would have accepted the
-    /// datagram.
+    /// True if a header or a checksum of the datagram is wrong, so that no station would have
+    /// accepted it.
     pub is_damaged: bool,
 }
 
@@ -54,10 +55,10 @@ impl<'a> ReceivedDatagram<'a> {
     }
 }
 
-/// Requests that messages belong to.
+/// Requests of simulated clients, which a [`GeneratorSocket`] sends and hands the replies to.
 pub trait Requests {
-    /// Processes a datagram received at `now_ns`. Writes the message that the datagram calls for,
-    /// if any, into `buffer`.
+    /// Processes a datagram received at `now_ns` and returns the message that answers it, written
+    /// into `buffer`, if one must be sent.
     fn process_datagram(
         &mut self,
         now_ns: u64,
@@ -81,7 +82,7 @@ pub trait Requests {
     }
 }
 
-/// Socket with its output queue and its receive buffers.
+/// Socket of one generator thread with its output queue and its receive buffers.
 pub struct GeneratorSocket(GeneratorTransport);
 
 enum GeneratorTransport {
@@ -94,9 +95,9 @@ struct GeneratorUdpSocket {
     outbox: MessageOutbox,
     input: RecvBatch,
     received: usize,
-    /// True if every message is sent twice, where there is room.
+    /// True if every message is sent twice, where there is room in the output queue.
     chatty: bool,
-    /// Shortest duration of a turn that did something, in nanoseconds.
+    /// Shortest duration of a turn that sent or received something, in nanoseconds.
     turn_ns: u64,
 }
 
@@ -140,8 +141,8 @@ impl GeneratorTransport {
         }
     }
 
-    /// Receives waiting datagrams or frames, as many as there is room for. Returns their number, 0
-    /// when none waits.
+    /// Receives waiting datagrams or frames, as many as there is room for, and returns their
+    /// number, 0 when none waits.
     fn receive(&mut self) -> io::Result<usize> {
         match self {
             Self::Datagrams(datagrams) => datagrams.receive(),
@@ -157,8 +158,8 @@ impl GeneratorTransport {
         }
     }
 
-    /// Returns a message of the last batch, with room for the message that it calls for; `None`
-    /// when waiting messages must be sent first.
+    /// Returns message `index` of those received last, with a buffer for the message that answers
+    /// it; `None` when waiting messages must be sent first.
     fn message(&mut self, index: usize) -> Option<(ReceivedDatagram<'_>, &mut [u8])> {
         match self {
             Self::Datagrams(datagrams) => datagrams.message(index),
@@ -168,14 +169,15 @@ impl GeneratorTransport {
 }
 
 impl GeneratorSocket {
-    /// Creates a wire of the frames of `link`.
+    /// Creates a generator's socket that sends and receives the frames of `link`.
     #[must_use]
     pub fn on_link(link: FrameLink) -> Self {
         Self(GeneratorTransport::Frames(Box::new(link)))
     }
 
-    /// Creates a wire of `socket`, with `outbox` for the messages that leave it. With `coalesced`
-    /// the socket receives replies in groups ([`UdpSocket::coalesce`]).
+    /// Creates a generator's socket from the UDP socket `socket`, with `outbox` for the messages
+    /// that leave it. With `coalesced` the socket receives replies in groups
+    /// ([`UdpSocket::coalesce`]).
     #[must_use]
     pub fn new(socket: UdpSocket, outbox: MessageOutbox, coalesced: bool) -> Self {
         let input = if coalesced {
@@ -188,7 +190,7 @@ impl GeneratorSocket {
         Self(GeneratorTransport::Datagrams(Box::new(datagrams)))
     }
 
-    /// Returns the wire with every datagram sent twice, or not.
+    /// Returns the generator's socket with every datagram sent twice, or not.
     #[must_use]
     pub fn chatty(mut self, chatty: bool) -> Self {
         if let GeneratorTransport::Datagrams(datagrams) = &mut self.0 {
@@ -206,7 +208,7 @@ impl GeneratorSocket {
         }
     }
 
-    /// Returns true while messages leave in groups.
+    /// Returns true while the kernel sends messages in groups (UDP_SEGMENT).
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.0 {
@@ -215,7 +217,8 @@ impl GeneratorSocket {
         }
     }
 
-    /// Returns the number of datagrams that the kernel dropped because the socket was full.
+    /// Returns the number of datagrams or frames that the kernel dropped because the socket was
+    /// full.
     ///
     /// # Errors
     ///
@@ -227,8 +230,8 @@ impl GeneratorSocket {
         }
     }
 
-    /// Returns the wire with turns that do something at least `turn_ns` apart, so that each sends
-    /// and reads more; with 0, turns follow at once.
+    /// Returns the generator's socket with turns that do something at least `turn_ns` nanoseconds
+    /// apart, so that each sends and reads more; with 0, turns follow at once.
     #[must_use]
     pub fn paced(mut self, turn_ns: u64) -> Self {
         if let GeneratorTransport::Datagrams(datagrams) = &mut self.0 {
@@ -244,12 +247,13 @@ impl GeneratorSocket {
         }
     }
 
-    /// Returns true unless waiting messages must be sent first.
+    /// Returns true if there is room to queue another message; false when waiting messages must be
+    /// sent first.
     pub fn has_room(&mut self) -> bool {
         self.0.slot().is_some()
     }
 
-    /// Queues the message that `write` writes, if it writes one and there is room. Returns true if
+    /// Queues the message that `write` writes, if it writes one and there is room; returns true if
     /// it queued a message.
     pub fn queue_message(
         &mut self,
@@ -260,7 +264,7 @@ impl GeneratorSocket {
         true
     }
 
-    /// Sends all waiting messages.
+    /// Sends all waiting messages, and notes their departure in `requests`.
     ///
     /// # Errors
     ///
@@ -269,8 +273,8 @@ impl GeneratorSocket {
         self.0.flush(|name, at_ns| requests.record_sent(name, at_ns))
     }
 
-    /// Processes the received datagrams or frames and sends the messages that they call for.
-    /// Returns the number of datagrams or frames.
+    /// Processes the received datagrams or frames, sends the messages that answer them, and returns
+    /// the number of datagrams or frames.
     ///
     /// # Errors
     ///
@@ -312,8 +316,8 @@ impl GeneratorSocket {
         Ok(total)
     }
 
-    /// Sleeps until a turn that began at `began_ns`, and sent or read something, has lasted its
-    /// shortest duration.
+    /// Sleeps until a turn of the thread that began at `began_ns`, and sent or read something, has
+    /// lasted the shortest duration of a turn.
     ///
     /// # Errors
     ///
@@ -328,7 +332,7 @@ impl GeneratorSocket {
         Ok(())
     }
 
-    /// Sleeps until a reply comes or the time is `next_ns`.
+    /// Sleeps until a reply comes or the monotonic clock reaches `next_ns`.
     ///
     /// # Errors
     ///

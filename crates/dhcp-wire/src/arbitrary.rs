@@ -1,44 +1,47 @@
-//! Datagrams for tests, common to both families: kinds, and changes to valid messages.
+//! DHCP datagrams for tests, common to DHCPv4 and DHCPv6: kinds of datagrams, and changes to valid
+//! messages.
 
 use base::Random;
 
-/// Recommended length of the buffer for a datagram, in bytes; in a smaller one datagrams are
+/// Recommended length of the buffer for a test datagram, in bytes; in a smaller one datagrams are
 /// shorter.
 pub const BUFFER_LEN: usize = 1_600;
 
-/// Kind of a datagram.
+/// Kind of a test datagram, by the way in which the generator made its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
-    /// Message that is accepted.
+    /// DHCP message that the reader accepts.
     Sound,
-    /// Valid message with one to four changes.
+    /// Valid DHCP message with one to four changes.
     Changed,
-    /// Capture with one to four changes.
+    /// Captured DHCP message with one to four changes.
     ChangedCapture,
-    /// Random bytes after a valid header.
+    /// Datagram of random bytes after a valid DHCP header.
     NoiseAfterHeader,
-    /// Random bytes.
+    /// Datagram of random bytes.
     Noise,
 }
 
-/// Functions that make one family's datagrams. Each function writes at the front of a buffer and
-/// returns the length of the datagram; 0 when there is no room.
+/// Functions and constants with which one family, DHCPv4 or DHCPv6, makes its test datagrams. Each
+/// function writes at the front of a buffer and returns the length of the datagram; 0 when there is
+/// no room.
 pub(crate) struct DatagramGenerator {
-    /// Function that writes a message that is accepted.
+    /// Function that writes a DHCP message that the reader accepts.
     pub(crate) sound: fn(&mut Random, &mut [u8]) -> usize,
-    /// Function that writes a header that options may follow.
+    /// Function that writes a DHCP header that options may follow.
     pub(crate) header: fn(&mut Random, &mut [u8]) -> usize,
-    /// Offset of the options. Most changes are made there, where readers read most.
+    /// Offset of the options in a message, in bytes. Most changes are made from there on, where
+    /// readers read most. Most changes are made there, where readers read most.
     pub(crate) options_at: usize,
-    /// Bytes that readers treat specially.
+    /// Byte values that DHCP readers treat specially, for changes of single bytes.
     pub(crate) edges: &'static [u8],
-    /// Function that changes code or length of one option of a message, if it has one.
+    /// Function that changes code or length of one option of a DHCP message, if it has one.
     pub(crate) change_an_option: fn(&mut Random, &mut [u8]),
 }
 
 impl DatagramGenerator {
-    /// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
-    /// length. `captures` are messages to change, possibly none.
+    /// Fills the front of `buffer` with a DHCP datagram of a random kind and returns the kind and
+    /// its length in bytes. `captures` are messages to change, possibly none.
     pub(crate) fn datagram(
         &self,
         random: &mut Random,
@@ -77,8 +80,8 @@ impl DatagramGenerator {
         (0..=random.below(4)).fold(len, |len, _| self.change(random, buffer, len))
     }
 
-    /// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
-    /// length, its end, or a stretch duplicated or removed. Returns its new length.
+    /// Changes the datagram of `len` bytes at the front of `buffer` at one position: a bit, a byte,
+    /// a length, its end, or a stretch duplicated or removed. Returns its new length.
     pub(crate) fn change(&self, random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
         if len == 0 {
             return 0;

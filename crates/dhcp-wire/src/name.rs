@@ -1,16 +1,16 @@
-//! Domain names in options: as labels (RFC 1035 §3.1) and as text (RFC 1035 §5.1). A name is valid
-//! if Kea accepts it.
+//! Domain names in DHCP options: as labels (RFC 1035 §3.1) and as text (RFC 1035 §5.1). A name is
+//! valid if Kea accepts it.
 
-/// Maximum length of a name in bytes, with length bytes and final zero.
+/// Maximum length of a domain name in bytes, with length bytes and final zero.
 const NAME_MAX: usize = 255;
-/// Maximum length of a label in bytes.
+/// Maximum length of a label of a domain name in bytes.
 const LABEL_MAX: usize = 63;
-/// Both bits of the byte before a pointer to an earlier name (RFC 1035 §4.1.4).
+/// Both upper bits of the byte that begins a pointer to an earlier domain name (RFC 1035 §4.1.4).
 const POINTER: u8 = 0xc0;
 
-/// Calls `take` with the letters of a name made of labels, with a dot after each label. The final
-/// zero may be missing; bytes after it are ignored. Returns false when this is no name; `take` has
-/// got the part before the fault then. No bytes are an empty name.
+/// Calls `take` with the letters of a domain name made of labels, with a dot after each label. The
+/// final zero may be missing; bytes after it are ignored. Returns false when this is no name;
+/// `take` has got the part before the fault then. No bytes are an empty name.
 pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let (mut left, mut room) = (0, NAME_MAX - 1);
     let (mut is_first, mut last) = (true, 1);
@@ -41,8 +41,8 @@ pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8
     left == 0 && last != 0
 }
 
-/// Calls `take` with the letters of a name written as text, with a dot after each label, and with
-/// `\X` and `\DDD` decoded. Returns false when this is no name, such as an empty text.
+/// Calls `take` with the letters of a domain name written as text, with a dot after each label, and
+/// with `\X` and `\DDD` decoded. Returns false when this is no name, such as an empty text.
 pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let mut letters = octets.into_iter().peekable();
     let (mut label_len, mut room) = (0, NAME_MAX - 1);
@@ -79,7 +79,8 @@ pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8))
     !is_first
 }
 
-/// Returns the character for the letters after a backslash.
+/// Returns the character that the letters after a backslash in a domain name encode; `None` when
+/// they encode none.
 fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Option<u8> {
     let first = letters.next()?;
     if !first.is_ascii_digit() {
@@ -94,7 +95,8 @@ fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Opti
     u8::try_from(value).ok()
 }
 
-/// Returns true if `octets` are one name after another, where later ones may point to earlier ones.
+/// Returns true if `octets` are one domain name after another, where later names may point to
+/// earlier ones.
 pub(crate) fn are_names(octets: &[u8]) -> bool {
     let mut at = 0;
     while at < octets.len() {
@@ -106,7 +108,7 @@ pub(crate) fn are_names(octets: &[u8]) -> bool {
     true
 }
 
-/// Returns the end of the name that begins at `start`; `None` when there is no name.
+/// Returns the end of the domain name that begins at `start`; `None` when there is no name.
 pub(crate) fn end_of_name(octets: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut nearest, mut end) = (start, start, None);
     let mut room = NAME_MAX - 1;

@@ -1,23 +1,23 @@
-//! Types common to both families: strictness of a reader, failure of a writer, and enums whose
+//! Types common to DHCPv4 and DHCPv6: strictness of a reader, failure of a writer, and enums whose
 //! values have names.
 
 use core::fmt;
 
-/// Treatment of options that do not comply with their definition (Kea's
+/// Treatment of DHCP options that do not comply with their definition (Kea's
 /// `compatibility.lenient-option-parsing`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptionParsing {
-    /// Refuse the message.
+    /// Strict parsing: the reader refuses a message with an option that does not comply.
     #[default]
     Strict,
-    /// Read the option if its meaning is clear: bytes after a number or an address are ignored, a
-    /// Client FQDN option that requests and refuses entries requests them, a vendor class ends with
-    /// its option, a prefix has 128 bits at most. An option with contents that are no domain name
-    /// where one belongs counts as not sent.
+    /// Lenient parsing: the reader reads an option that does not comply if its meaning is clear: it
+    /// ignores bytes after a number or an address, a Client FQDN option that requests and refuses
+    /// entries requests them, a vendor class ends with its option, a prefix has 128 bits at most.
+    /// An option with contents that are no domain name where one belongs counts as not sent.
     Lenient,
 }
 
-/// Error: the message did not fit into its buffer.
+/// Error of a DHCP writer: the message did not fit into its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
@@ -45,10 +45,10 @@ macro_rules! named {
         }
 
         impl $type {
-            /// All values, in order.
+            /// All values of the enum, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// Returns the name of the value.
+            /// Returns the name of the enum's value.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -65,14 +65,14 @@ macro_rules! named {
     };
 }
 
-/// Defines reasons to refuse a peer's message, to be counted: [`named`] with `index()`. Names are
-/// lower case, words joined by hyphens.
+/// Defines reasons to refuse a peer's DHCP message, to be counted: [`named`] with `index()`. Names
+/// are lower case, words joined by hyphens.
 macro_rules! reasons {
     ($(#[$attribute:meta])* pub enum $type:ident { $($values:tt)+ }) => {
         $crate::shared::named! { $(#[$attribute])* pub enum $type { $($values)+ } }
 
         impl $type {
-            /// Returns the position in `ALL`, for counters kept as an array.
+            /// Returns the position of the reason in `ALL`, for counters kept as an array.
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
@@ -83,8 +83,8 @@ macro_rules! reasons {
     };
 }
 
-/// Defines codes of a registry without gaps: [`named`] with `code()` and `from_code()`. The first
-/// value has the given code.
+/// Defines codes of an IANA registry without gaps: [`named`] with `code()` and `from_code()`. The
+/// first value has the given code.
 macro_rules! coded {
     (
         first $first:literal;
@@ -93,13 +93,14 @@ macro_rules! coded {
         $crate::shared::named! { $(#[$attribute])* pub enum $type { $($values)+ } }
 
         impl $type {
-            /// Returns the value with this code; `None` when it is not registered.
+            /// Returns the value of the enum with this code; `None` when the code is not
+            /// registered.
             #[must_use]
             pub fn from_code(code: $code) -> Option<Self> {
                 Self::ALL.get(usize::from(code).wrapping_sub($first)).copied()
             }
 
-            /// Returns the code on the wire.
+            /// Returns the code of the value in DHCP messages.
             #[must_use]
             pub const fn code(self) -> $code {
                 self as $code + $first

@@ -24,17 +24,17 @@ use crate::search::{DnsSearchTrial, SearchOutcome, search};
 use crate::settings::{DnsLoadSettings, Transport};
 use crate::silence;
 
-/// Flags of the command.
+/// Flags of `godwit dns load`.
 #[derive(Debug, clap::Args)]
 pub struct DnsLoadArgs {
-    /// Server: an address or the name of a host, with a port or without
+    /// Server to load: an address or the name of a host, with a port or without
     #[arg(long, short = 's', value_name = "HOST[:PORT]")]
     server: String,
-    /// Port of the server, where --server has none
+    /// Port of the DNS server, where --server has none
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
-    /// Queries per second of all threads together [default: search for the highest rate; a replay
-    /// keeps its times]
+    /// Rate of the load: queries per second of all threads together [default: search for the
+    /// highest rate; a replay keeps its times]
     #[arg(long, short = 'Q', value_name = "N", value_parser = parse_rate)]
     rate: Option<LoadRate>,
     /// Instead of a rate: number of queries in flight; each answer triggers the next query, as in
@@ -45,7 +45,7 @@ pub struct DnsLoadArgs {
     /// each run of a search: 2]
     #[arg(long, short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// End after this many passes through the queries; needs -Q, -q or a replay
+    /// End the run after this many passes through the queries; needs -Q, -q or a replay
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub struct DnsLoadArgs {
     /// num-queries-per-conn=N`; the old one closes when its answers have arrived or are given up
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     queries_per_connection: Option<u32>,
-    /// Local address of queries
+    /// Local address that queries leave from
     #[arg(long, short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
     /// Seed of the queries' identifiers and of the gaps of --shape poisson
@@ -89,13 +89,13 @@ pub struct DnsLoadArgs {
     /// traffic
     #[arg(long, value_name = "S", default_value = "0.05", value_parser = parse_seconds)]
     linger_s: u64,
-    /// Number of threads, each with its own ports
+    /// Number of generator threads, each with its own source ports
     #[arg(long, short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Processors to bind the threads to, in turn
+    /// Processors to bind the generator's threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Send equal-sized queries of one port in groups (UDP_SEGMENT)
+    /// Send queries of equal size from one port in groups (UDP_SEGMENT)
     #[arg(long)]
     segmentation: bool,
     /// Read answers from a packet ring of this interface and send queries as its frames by AF_XDP,
@@ -107,7 +107,7 @@ pub struct DnsLoadArgs {
     /// kernel's ARP table]
     #[arg(long, value_name = "MAC", value_parser = neighbor::parse_mac, requires = "interface")]
     server_mac: Option<[u8; 6]>,
-    /// Also record counts per interval of S seconds
+    /// Also record counts of queries and answers per interval of S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     timeline_s: Option<u64>,
     /// Start when this machine's monotonic clock reaches N nanoseconds, to synchronize several
@@ -120,22 +120,23 @@ pub struct DnsLoadArgs {
     /// Write the record as JSON to FILE (`-`: standard output, instead of the summary)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write results to FILE in DNS-OARC's schema "DNS metrics", one object per line; with
-    /// --timeline-s also per interval
+    /// Write the results of the run to FILE in DNS-OARC's schema "DNS metrics", one object per
+    /// line; with --timeline-s also per interval
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
 }
 
-/// `-m`.
+/// Transport of queries that `-m` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DnsTransportMode {
-    /// UDP
+    /// Transport by UDP datagrams.
     Udp,
-    /// TCP
+    /// Transport by TCP connections.
     Tcp,
 }
 
-/// Reads `-m`; dnsperf's transports that are not there are named with what to write instead.
+/// Parses the value of `-m`; for dnsperf's transports that are not supported, the error names the
+/// ones to use instead.
 pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
     match text {
         "udp" => Ok(DnsTransportMode::Udp),
@@ -146,7 +147,8 @@ pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
     }
 }
 
-/// Rate of a run that has none of its own: a window, or the first of a search.
+/// Rate of a run that has no rate of its own, in queries per second: of a run with a window, or of
+/// the first run of a search.
 const ANY_PER_S: f64 = 1_000.0;
 /// Length of each run of a search, in nanoseconds.
 const TRIAL_NS: u64 = 2 * NS_PER_S;
@@ -164,11 +166,12 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "must be a number of seconds".into())
 }
 
-/// Message and exit code of a failure that ends the command early.
+/// Message and exit code of a failure that ends `godwit dns load` early.
 pub(crate) type Failure = (String, u8);
 
 impl DnsLoadArgs {
-    /// Returns shape and rate of a run against a server at `port`.
+    /// Returns load shape and rate of a run against a server at `port`, from the flags and the
+    /// times in `queries`.
     fn shape(
         &self,
         queries: &mut SelectedQueries,
@@ -207,12 +210,13 @@ impl DnsLoadArgs {
             .map_err(|why| (format!("--server {why}"), 2))
     }
 
-    /// Returns the source address without its interface, which is that of the server's address.
+    /// Returns the source address of queries without its interface, which is that of the server's
+    /// address; `None` without `--local`.
     fn own_ip(&self) -> Option<IpAddr> {
         self.local.map(|local| local.address)
     }
 
-    /// Returns true if the command searches for the highest rate.
+    /// Returns true if the flags make the command search for the highest rate.
     fn is_search(&self) -> bool {
         let is_replay = self.shape.is_replay() || self.asking.has_times();
         self.rate.is_none() && self.outstanding.is_none() && !is_replay
@@ -272,7 +276,8 @@ impl DnsLoadArgs {
         })
     }
 
-    /// Returns the cookie for the queries, if they carry one.
+    /// Returns the cookie for the queries (RFC 7873), if the flags ask for one; requests the
+    /// server's part from `server`.
     fn cookie(&self, server: SocketAddr) -> Result<Option<EdnsOption>, Failure> {
         if !self.asking.has_cookie() {
             return Ok(None);
@@ -287,7 +292,7 @@ impl DnsLoadArgs {
         Ok(Some(learnt.option))
     }
 
-    /// Returns the route of frames, if queries leave as frames.
+    /// Returns the route of frames to `server`, if queries leave as frames of an interface.
     fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
         let route = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
@@ -295,7 +300,7 @@ impl DnsLoadArgs {
         route.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
     }
 
-    /// Runs the load and prints its result.
+    /// Runs the load, prints its result and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
     }
@@ -370,13 +375,14 @@ impl DnsLoadArgs {
     }
 }
 
-/// Returns message and exit code of a run that failed.
+/// Returns message and exit code of a load run that failed.
 pub(crate) fn failure(error: DnsLoadError) -> Failure {
     let code = if matches!(error, DnsLoadError::Settings(_)) { 2 } else { 1 };
     (error.to_string(), code)
 }
 
-/// Sorts times in ascending order: a capture of several interfaces may have them in another order.
+/// Sorts times of captured queries in ascending order: a capture of several interfaces may have
+/// them in another order.
 fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
     times_ns.sort_unstable();
     times_ns

@@ -1,26 +1,26 @@
-//! Queries from a capture: those that were sent over UDP to a DNS port, in their order, unchanged
-//! except for the identifier.
+//! Queries from a capture file: those that were sent over UDP to a DNS port, in their order,
+//! unchanged except for the identifier.
 
 use dns_wire::{DnsMessage, Flags};
 use load::replay::{self, PacketCounts};
 
 use crate::queries::QueryWorkload;
 
-/// Port of DNS.
+/// UDP and TCP port of DNS servers.
 pub(crate) const DNS_PORT: u16 = 53;
-/// Largest length of a query, in bytes; longer ones are left out.
+/// Largest length of a captured query, in bytes; longer queries are left out.
 const QUERY_BYTES_MAX: usize = 2_048;
-/// Content of a capture.
+/// Queries in a capture file, with their times and the counts of its packets.
 #[derive(Debug, Default)]
 pub(crate) struct CapturedQueries {
-    /// Queries in the capture.
+    /// Queries in the capture, in their order.
     pub(crate) workload: QueryWorkload,
     /// Time at which each query was captured, in nanoseconds since 1970.
     pub(crate) times_ns: Vec<u64>,
-    /// Counts of the packets. Packets with other messages than queries of one question, or with
-    /// longer ones, are unwanted.
+    /// Counts of the capture's packets. Packets with other messages than queries of one question,
+    /// or with longer ones, are unwanted.
     pub(crate) packets: PacketCounts,
-    /// Largest answer that a query offers to accept, in bytes.
+    /// Largest answer that a query of the capture offers to accept, in bytes.
     pub(crate) answer_bytes: u16,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn is_request(payload: &[u8]) -> bool {
     (HEADER_BYTES..=QUERY_BYTES_MAX).contains(&payload.len()) && payload[2] & RESPONSE == 0
 }
 
-/// Returns the queries to one of `ports` in the capture `file`.
+/// Returns the queries to one of `ports` in the capture `file`, with their times.
 ///
 /// # Errors
 ///

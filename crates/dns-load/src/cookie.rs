@@ -1,5 +1,5 @@
-//! Cookie of a run (RFC 7873, RFC 9018): the seed decides on the client's part, and the generator
-//! requests the server's part once before the run.
+//! DNS cookie of a run (RFC 7873, RFC 9018): the seed decides on the client's part, and the
+//! generator requests the server's part once before the run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,24 +11,25 @@ use netio::own_endpoint;
 
 use crate::edns::{COOKIE, EdnsOption, PLAIN_BYTES};
 
-/// Length of the client's part, and below shortest and longest length of the server's part, in
-/// bytes.
+/// Length of the client's part of a DNS cookie, and below shortest and longest length of the
+/// server's part, in bytes.
 const CLIENT_BYTES: usize = 8;
 const SERVER_BYTES: std::ops::RangeInclusive<usize> = 8..=32;
-/// Largest number of requests to the server, followed by the wait for each answer.
+/// Largest number of requests to the server for its part of the cookie, followed by the wait for
+/// each answer.
 const ATTEMPTS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Cookie for the queries to a server.
+/// DNS cookie for the queries to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Learnt {
-    /// Option with both parts, or with the client's part alone.
+    /// EDNS option with both parts of the cookie, or with the client's part alone.
     pub(crate) option: EdnsOption,
-    /// True if the server sent its part.
+    /// True if the server sent its part of the cookie.
     pub(crate) is_whole: bool,
 }
 
-/// Requests the server's part of the cookie from `server`.
+/// Requests the server's part of the cookie from `server`, and returns the cookie for its queries.
 ///
 /// # Errors
 ///
@@ -37,7 +38,8 @@ pub(crate) fn learn(server: SocketAddr, local: Option<IpAddr>, seed: u64) -> io:
     learn_within(PATIENCE, server, local, seed)
 }
 
-/// Requests the server's part as [`learn`] does, and waits for each answer for `patience`.
+/// Requests the server's part of the cookie as [`learn`] does, and waits for each answer for
+/// `patience`.
 fn learn_within(
     patience: Duration,
     server: SocketAddr,
@@ -59,7 +61,8 @@ fn learn_within(
     Ok(Learnt { option: EdnsOption { code: COOKIE, data: client.to_vec() }, is_whole: false })
 }
 
-/// Returns a query for the name servers of the root, with the client's part.
+/// Returns a query with the identifier `id` for the name servers of the root, with the client's
+/// part of the cookie.
 fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     let head = [0, COOKIE as u8, 0, CLIENT_BYTES as u8];
     let option = [&head[..], client].concat();
@@ -73,7 +76,7 @@ fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     octets
 }
 
-/// Returns the option in the answer to query `id`, if that comes within `patience`.
+/// Returns the cookie option in the answer to query `id`, if the answer comes within `patience`.
 fn answer(
     socket: &UdpSocket,
     id: u16,
@@ -107,7 +110,7 @@ fn answer(
     }
 }
 
-/// Returns the cookie of an answer, when it repeats the client's part and has one of the server's.
+/// Returns the cookie of an answer, when it repeats the client's part and has a server's part.
 fn whole_cookie(message: &DnsMessage<'_>, client: &[u8]) -> Option<EdnsOption> {
     let record = message.records().find(|record| record.kind == RecordType::OPT)?;
     let mut rest = record.data;

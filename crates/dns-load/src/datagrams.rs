@@ -1,23 +1,24 @@
-//! Content of a frame: one UDP datagram, or a train of them that a kernel has joined.
+//! Content of an Ethernet frame: one UDP datagram, or a train of them that a kernel has joined.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netio::ReceivedFrame;
 use packet_wire::{ethernet, ipv4, ipv6, protocol, udp};
 
-/// Datagrams of a frame, all between the same ends.
+/// UDP datagrams of an Ethernet frame, all between the same two endpoints.
 pub(crate) struct FrameDatagrams<'f> {
     pub(crate) ethernet: ethernet::EthernetHeader,
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
     payload: &'f [u8],
-    /// Length of each datagram but the last, in bytes.
+    /// Length of each datagram's payload but the last, in bytes.
     each_bytes: usize,
 }
 
 impl<'f> FrameDatagrams<'f> {
-    /// Reads the datagrams of a frame. Returns `None` for a frame without a whole datagram, for a
-    /// damaged one, and for one that is not wanted (`is_accepted`) by its source and destination.
+    /// Reads the UDP datagrams of an Ethernet frame. Returns `None` for a frame without a whole
+    /// datagram, for a damaged one, and for one that is not wanted (`is_accepted`) by its source
+    /// and destination.
     pub(crate) fn from_frame(
         frame: ReceivedFrame<'f>,
         is_accepted: impl FnOnce(SocketAddr, SocketAddr) -> bool,
@@ -52,7 +53,7 @@ impl<'f> FrameDatagrams<'f> {
         })
     }
 
-    /// Returns the payload of each datagram.
+    /// Returns the payload of each datagram of the frame.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = &'f [u8]> {
         self.payload.chunks(self.each_bytes)
     }

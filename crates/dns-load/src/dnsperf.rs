@@ -1,5 +1,5 @@
 //! Command `dnsperf`, for links to this program with that name: dnsperf's letters and its output,
-//! from runs with our counts.
+//! from runs with Godwit's counts.
 
 use std::env;
 use std::fmt::Write as _;
@@ -33,58 +33,58 @@ use crate::settings::{DnsLoadSettings, PORTS_PER_THREAD_MAX, Transport};
 use crate::silence;
 use crate::tcp::ConnectionCounts;
 
-/// Version of dnsperf that has this output.
+/// Version of dnsperf whose output this command prints.
 const VERSION: &str = "2.10.0";
-/// Largest number of lines of lost queries that are printed by one call, after the first.
+/// Largest number of lines about lost queries that one call prints, after the first.
 const TIMEOUTS_AT_ONCE: usize = 1_000;
 
-/// Switches of dnsperf.
+/// Switches of dnsperf's command line.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct DnsperfArgs {
     /// IP version for the server's name: inet, inet6 or any
     #[arg(short = 'f', value_name = "FAMILY", default_value = "any", value_parser = ["any", "inet", "inet6"])]
     family: String,
-    /// Transport of queries: udp or tcp
+    /// Transport of all queries: udp or tcp
     #[arg(short = 'm', value_name = "MODE", default_value = "udp", value_parser = parse_mode)]
     mode: DnsTransportMode,
-    /// Server: an address or the name of a host
+    /// Server to load: an address or the name of a host
     #[arg(short = 's', value_name = "HOST", default_value = "127.0.0.1")]
     server: String,
-    /// Port of the server
+    /// Port of the DNS server
     #[arg(short = 'p', value_name = "PORT", default_value_t = DNS_PORT)]
     port: u16,
-    /// Local address of queries
+    /// Local address that queries leave from
     #[arg(short = 'a', value_name = "ADDRESS")]
     local: Option<ScopedAddress>,
-    /// File of queries [default: standard input]
+    /// File of queries in dnsperf's format [default: standard input]
     #[arg(short = 'd', value_name = "FILE", default_value = "-", hide_default_value = true)]
     queries: PathBuf,
-    /// Clients, each with its own port or connection
+    /// Number of clients, each with its own port or connection
     #[arg(short = 'c', value_name = "N")]
     clients: Option<u32>,
-    /// Number of threads
+    /// Number of generator threads
     #[arg(short = 'T', value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Passes through the file at most [default: 1, with -l any number]
+    /// Largest number of passes through the file of queries [default: 1, with -l any number]
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
     /// Largest number of seconds to run
     #[arg(short = 'l', value_name = "S", value_parser = parse_seconds)]
     duration: Option<u64>,
-    /// Accepted without effect; buffer sizes follow from the rate
+    /// Accepted without effect: the sizes of socket buffers follow from the rate
     #[arg(short = 'b', value_name = "KB")]
     buffer: Option<u32>,
     /// Seconds after which a query counts as lost
     #[arg(short = 't', value_name = "S", default_value = "5", value_parser = parse_seconds)]
     timeout: u64,
-    /// Use EDNS
+    /// Send queries with EDNS
     #[arg(short = 'e')]
     edns: bool,
-    /// Add an option of EDNS by its number, with its data in hex; implies EDNS
+    /// Add an EDNS option to queries by its number, with its data in hex; implies EDNS
     #[arg(short = 'E', value_name = "CODE:HEX", value_parser = parse_option)]
     edns_options: Vec<EdnsOption>,
-    /// Set the bit DO, with EDNS
+    /// Request DNSSEC records (set the bit DO); implies EDNS
     #[arg(short = 'D')]
     dnssec: bool,
     /// Largest number of queries in flight; not with -Q, where queries leave when they are due
@@ -100,25 +100,25 @@ pub struct DnsperfArgs {
     /// suppress=timeout: leave out the lines of lost queries
     #[arg(short = 'O', value_name = "NAME=VALUE", value_parser = parse_long)]
     long: Vec<LongOption>,
-    /// The file has DNS messages, each after its length in two bytes, which are sent unchanged;
-    /// answers and messages without a header are left out
+    /// Read DNS messages from the file, each after its length in two bytes, and send them
+    /// unchanged; answers and messages without a header are left out
     #[arg(short = 'B', conflicts_with_all = ["edns", "edns_options", "dnssec"])]
     is_binary: bool,
-    /// Accepted without effect
+    /// Accepted without effect (verbose output of dnsperf)
     #[arg(short = 'v')]
     verbose: bool,
-    /// Accepted without effect
+    /// Accepted without effect (warnings of dnsperf on standard output)
     #[arg(short = 'W')]
     to_stdout: bool,
 }
 
-/// Value of `-O`.
+/// Value of dnsperf's switch `-O`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LongOption {
     QueriesPerConnection(u32),
-    /// Messages not to print.
+    /// Kinds of messages not to print.
     Suppress {
-        /// True if the lines of lost queries are among them; the run has no other messages.
+        /// True to print no lines about lost queries; the run has no other messages.
         has_timeouts: bool,
     },
 }
@@ -142,7 +142,7 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
 }
 
 impl DnsperfArgs {
-    /// Runs the load and prints its result.
+    /// Runs the load, prints its result as dnsperf does, and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
         self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
     }
@@ -238,13 +238,14 @@ impl DnsperfArgs {
         Ok(self.with_ports(settings))
     }
 
-    /// Returns the length of the intervals of `-S`, in nanoseconds; as in dnsperf, 0 is none.
+    /// Returns the length of the intervals of dnsperf's `-S`, in nanoseconds; as in dnsperf, 0 is
+    /// none.
     fn interval_ns(&self) -> Option<u64> {
         self.interval.filter(|&ns| ns > 0)
     }
 
-    /// Sets the numbers of threads and ports: a thread for each client and each query in flight at
-    /// most, and as many ports as the queries need that are watched at a time.
+    /// Sets the numbers of threads and ports in `settings`: at most one thread for each client and
+    /// for each query in flight, and as many ports as the queries need that are watched at a time.
     fn with_ports(&self, mut settings: DnsLoadSettings) -> DnsLoadSettings {
         let clients = self.clients.unwrap_or_else(|| self.default_ports());
         let in_flight = settings.window.unwrap_or(u64::MAX).try_into().unwrap_or(u32::MAX);
@@ -268,7 +269,7 @@ impl DnsperfArgs {
         settings
     }
 
-    /// Returns the number of ports where the command line has no number of clients: dnsperf opens
+    /// Returns the number of ports when the command line has no number of clients: dnsperf opens
     /// sockets as it needs them.
     fn default_ports(&self) -> u32 {
         match self.mode {
@@ -340,7 +341,8 @@ impl DnsperfArgs {
     }
 }
 
-/// Returns the failure of a run, with the switches of dnsperf in its text.
+/// Returns the failure of a run, with the switches of dnsperf in its text instead of those of
+/// `godwit dns load`.
 fn named_failure(error: DnsLoadError) -> Failure {
     let (text, code) = failure(error);
     let names = [
@@ -354,7 +356,7 @@ fn named_failure(error: DnsLoadError) -> Failure {
     (names.iter().fold(text, |text, (ours, theirs)| text.replace(ours, theirs)), code)
 }
 
-/// Returns the lines about connections.
+/// Returns dnsperf's lines about TCP connections.
 fn connection_lines(tcp: &ConnectionCounts) -> String {
     let mut text = String::from("\nConnection Statistics:\n\n");
     let _ = writeln!(text, "  Reconnections:        {}\n", tcp.reopened);
@@ -368,7 +370,7 @@ fn connection_lines(tcp: &ConnectionCounts) -> String {
     text
 }
 
-/// Prints a line for each identifier of a lost query, until no more can come.
+/// Prints dnsperf's line for each identifier of a lost query, until the run sends no more.
 fn print_timeouts(ids: &Receiver<u16>) {
     while let Ok(first) = ids.recv() {
         let mut text = String::new();
@@ -380,7 +382,7 @@ fn print_timeouts(ids: &Receiver<u16>) {
     }
 }
 
-/// Prints the end of each interval in seconds since 1970 and its queries per second, until
+/// Prints the end of each interval of `-S` in seconds since 1970 and its queries per second, until
 /// `is_over` is closed.
 fn print_intervals(every: Duration, answered: &AtomicU64, is_over: &Receiver<()>) {
     let (mut before, mut began) = (0, Instant::now());
@@ -411,8 +413,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
-/// Standard deviation of the latency from sending, in seconds, as exactly as the buckets of the
-/// histogram are; that of a sample, as in dnsperf.
+/// Returns the standard deviation of the latency from sending, in seconds, as exactly as the
+/// buckets of the histogram are; that of a sample, as in dnsperf.
 fn deviation_s(report: &DnsLoadReport) -> f64 {
     let latency = &report.latency_sent.0;
     let count = latency.count().max(2) as f64;

@@ -1,4 +1,4 @@
-//! One thread of the generator: the loop between a schedule, queries and ports.
+//! Generator thread for queries over UDP: the loop between a schedule, queries and ports.
 //!
 //! A turn sends the queries that are due, waits until a port can be read or the next query is due,
 //! and reads the answers that have come. The thread never sends early, and never waits to fill a
@@ -21,20 +21,20 @@ use crate::input::AnswerSource;
 use crate::pacer::QueryPacer;
 use crate::tcp::{ConnectionCounts, Connections};
 
-/// Largest number of queries that one turn sends, so that answers are read while the schedule is
-/// late.
+/// Largest number of queries that one turn of a thread sends, so that answers are read while the
+/// schedule is late.
 pub(crate) const QUERIES_PER_TURN: usize = 128;
-/// Shortest wait, in nanoseconds, for which the thread sleeps. It polls during shorter waits,
-/// because going to sleep and waking up takes as long.
+/// Shortest wait, in nanoseconds, for which a generator thread sleeps. It polls during shorter
+/// waits, because going to sleep and waking up takes as long.
 const SPIN_NS: u64 = 10_000;
 /// Interval, in nanoseconds, at which a thread without answers looks at its stop flag and for
 /// expired queries.
 const IDLE_NS: u64 = 20_000_000;
 
-/// One thread's share of a run.
+/// Generator thread with its share of a run: its ports, queries and schedule.
 pub(crate) struct DnsLoadThread<'w> {
     pub(crate) ports: Vec<UdpSocket>,
-    /// Source address of each port.
+    /// Source address of each port of the thread.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) server: SocketAddr,
     pub(crate) exchanges: Exchanges<'w>,
@@ -42,19 +42,21 @@ pub(crate) struct DnsLoadThread<'w> {
     pub(crate) linger_ns: u64,
     pub(crate) outbox: MessageOutbox,
     pub(crate) input: AnswerSource,
-    /// Connections over which queries with truncated answers are sent again, if the run does that.
+    /// TCP connections over which the thread sends queries with truncated answers again, if the run
+    /// does that.
     pub(crate) fallback: Option<(ReadyList, Fallback)>,
 }
 
-/// Connections in addition to the ports.
+/// TCP connections of a thread in addition to its ports, for queries with truncated answers.
 pub(crate) struct Fallback {
     pub(crate) connections: Connections,
-    /// Buffer for the longest query.
+    /// Buffer for a query that is sent again over TCP, as long as the longest one.
     pub(crate) query: Vec<u8>,
 }
 
 impl Fallback {
-    /// Sends queries again over TCP where that is due, and reads the answers that have come.
+    /// Sends queries again over TCP whose answers were truncated, and reads the answers that have
+    /// come.
     fn turn(&mut self, list: &ReadyList, exchanges: &mut Exchanges<'_>) -> io::Result<()> {
         let now_ns = Clock::mono_ns();
         while let Some((port, len)) = exchanges.next_tcp_retry(&mut self.query) {
@@ -65,31 +67,33 @@ impl Fallback {
     }
 }
 
-/// Results of one thread.
+/// Results of one generator thread.
 pub(crate) struct DnsThreadResult {
-    /// Outcomes and datagrams.
+    /// Outcomes of the thread's queries and counts of its datagrams.
     pub(crate) answered: Answered,
-    /// Counts of sends that the kernel took and refused.
+    /// Counts of the thread's queries that the kernel took and refused.
     pub(crate) sends: SendCounts,
-    /// Counts of TCP connections.
+    /// Counts of the thread's TCP connections.
     pub(crate) connections: ConnectionCounts,
-    /// Datagrams that the kernel dropped at the ports.
+    /// Number of datagrams that the kernel dropped at the thread's ports.
     pub(crate) socket_drops: u64,
-    /// Number of datagrams longer than the largest accepted answer.
+    /// Number of received datagrams longer than the largest accepted answer.
     pub(crate) too_long: u64,
-    /// Processor time of the thread, nanoseconds.
+    /// Processor time of the thread, in nanoseconds.
     pub(crate) cpu_ns: u64,
-    /// True if the kernel still sent queries in groups at the end.
+    /// True if the kernel still sent queries in groups (UDP_SEGMENT) at the end.
     pub(crate) segmentation: bool,
-    /// Time at which the thread saw the stop flag, if that was before the schedule's end.
+    /// Time at which the thread saw the stop flag, in nanoseconds of the monotonic clock, if that
+    /// was before the schedule's end.
     pub(crate) stopped_ns: Option<u64>,
-    /// Time at which the last of a limited number of queries was begun.
+    /// Time at which the thread began the last of a limited number of queries, in nanoseconds of
+    /// the monotonic clock.
     pub(crate) ran_out_ns: Option<u64>,
 }
 
 impl DnsLoadThread<'_> {
-    /// Runs until the schedule has ended, no query is open and the ports have been silent, or,
-    /// after `stop` was set, for as long as queries are watched.
+    /// Runs the thread until the schedule has ended, no query is open and the ports have been
+    /// silent, or, after `stop` was set, for as long as queries are watched.
     ///
     /// # Errors
     ///
@@ -192,7 +196,7 @@ impl DnsLoadThread<'_> {
     }
 }
 
-/// Waits until a descriptor is ready, but at most `wait_ns`.
+/// Waits until a descriptor in `ready` can be read, but at most `wait_ns` nanoseconds.
 fn wait(ready: &ReadyList, wait_ns: u64) -> io::Result<()> {
     if wait_ns == 0 {
         Ok(())
@@ -201,7 +205,7 @@ fn wait(ready: &ReadyList, wait_ns: u64) -> io::Result<()> {
     }
 }
 
-/// Returns the longest wait for answers, in nanoseconds.
+/// Returns the longest time for which a thread may wait for answers, in nanoseconds.
 pub(crate) fn wait_ns(next_due_ns: Option<u64>) -> u64 {
     let wait_ns = next_due_ns.map_or(IDLE_NS, |due_ns| due_ns.saturating_sub(Clock::mono_ns()));
     if wait_ns > SPIN_NS { wait_ns.min(IDLE_NS) } else { 0 }

@@ -8,49 +8,52 @@ use dns_wire::Edns;
 pub(crate) const EDNS_BYTES: u16 = 4_096;
 /// Largest length of an answer without EDNS, in bytes (RFC 1035 section 4.2.1).
 pub(crate) const PLAIN_BYTES: u16 = 512;
-/// Codes of options: client subnet, and cookie.
+/// Codes of the EDNS options client subnet (RFC 7871), cookie (RFC 7873) and, below, padding (RFC
+/// 7830).
 const CLIENT_SUBNET: u16 = 8;
 pub(crate) const COOKIE: u16 = 10;
 const PADDING: u16 = 12;
-/// Largest length of all options of a query together, in bytes, so that it stays a datagram.
+/// Largest length of all EDNS options of a query together, in bytes, so that the query stays a
+/// datagram.
 const OPTIONS_BYTES_MAX: usize = 4_096;
 
-/// Flags for the OPT record.
+/// Flags for the OPT record of every query.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EdnsArgs {
     /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out [default: 4096]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     edns: Option<u16>,
-    /// UDP payload size where `--edns` is not given.
+    /// UDP payload size in bytes that queries offer where `--edns` is not given.
     #[arg(skip = EDNS_BYTES)]
     default_bytes: u16,
     /// Request DNSSEC records (set the bit DO)
     #[arg(long)]
     dnssec: bool,
-    /// Send a client subnet (RFC 7871), for instance 192.0.2.0/24
+    /// Send a client subnet in every query (RFC 7871), for instance 192.0.2.0/24
     #[arg(long, value_name = "PREFIX", value_parser = parse_subnet)]
     client_subnet: Option<ClientSubnet>,
-    /// Send a cookie (RFC 7873); the server's part is requested once before the run
+    /// Send a cookie in every query (RFC 7873); the server's part is requested once before the run
     #[arg(long)]
     pub(crate) cookie: bool,
     /// Pad queries to a multiple of N bytes (RFC 7830; 128 is recommended)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     padding: Option<u16>,
-    /// Add an option by its number, with its data in hex; may be given several times
+    /// Add an EDNS option to every query by its number, with its data in hex; may be given several
+    /// times
     #[arg(long, short = 'E', value_name = "CODE[:HEX]", value_parser = parse_option)]
     edns_option: Vec<EdnsOption>,
 }
 
-/// Option of an OPT record.
+/// Option of a query's OPT record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EdnsOption {
-    /// Number of the option.
+    /// Number of the EDNS option.
     pub(crate) code: u16,
-    /// Data of the option.
+    /// Data of the EDNS option.
     pub(crate) data: Vec<u8>,
 }
 
-/// Subnet of a client.
+/// Subnet of a client for the EDNS option Client Subnet (RFC 7871).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClientSubnet {
     address: IpAddr,
@@ -75,7 +78,7 @@ fn parse_subnet(text: &str) -> Result<ClientSubnet, String> {
     Ok(ClientSubnet { address, prefix_bits })
 }
 
-/// Reads a number and, after a colon, data in hex, as dnsperf writes them.
+/// Parses an EDNS option: its number and, after a colon, its data in hex, as dnsperf writes them.
 pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
     let wrong =
         || "must be a number up to 65535 and data in hex, like 10:0011223344556677".to_owned();
@@ -92,8 +95,8 @@ pub(crate) fn parse_option(text: &str) -> Result<EdnsOption, String> {
 }
 
 impl ClientSubnet {
-    /// Returns the option Client Subnet (RFC 7871 section 6): bits after the prefix are 0, bytes
-    /// after it are left out.
+    /// Returns the EDNS option Client Subnet (RFC 7871 section 6): bits after the prefix are 0,
+    /// bytes after it are left out.
     fn option(self) -> EdnsOption {
         let (family, octets) = match self.address {
             IpAddr::V4(address) => (1, address.octets().to_vec()),
@@ -124,7 +127,8 @@ impl Default for EdnsArgs {
 }
 
 impl EdnsArgs {
-    /// Returns the fields for a file whose queries are sent as dnsperf sends them.
+    /// Returns the settings of the OPT record for a file whose queries are sent as dnsperf sends
+    /// them.
     pub(crate) fn for_dnsperf(uses_edns: bool, dnssec: bool, options: &[EdnsOption]) -> Self {
         let has_edns = uses_edns || dnssec || !options.is_empty();
         Self {
@@ -141,7 +145,7 @@ impl EdnsArgs {
         self.edns.unwrap_or(self.default_bytes)
     }
 
-    /// Returns the fields of the OPT record, if queries have one.
+    /// Returns the OPT record of the queries without options; `None` if queries have no EDNS.
     pub(crate) fn record(&self) -> Option<Edns> {
         (self.payload_bytes() > 0).then_some(Edns {
             udp_payload_bytes: self.payload_bytes(),
@@ -156,12 +160,12 @@ impl EdnsArgs {
         self.padding.unwrap_or(0)
     }
 
-    /// Returns the first given flag.
+    /// Returns the name of the first EDNS flag that was given; `None` without any.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         self.contents().next().or_else(|| self.edns.map(|_| "--edns"))
     }
 
-    /// Returns the given flags other than `--edns`.
+    /// Returns the names of the EDNS flags that were given, other than `--edns`.
     fn contents(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             (self.dnssec, "--dnssec"),
@@ -173,7 +177,7 @@ impl EdnsArgs {
         flags.into_iter().filter_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
-    /// Returns the options as they are in the record, with `cookie` among them.
+    /// Returns the options as they are in the queries' OPT record, with `cookie` among them.
     ///
     /// # Errors
     ///

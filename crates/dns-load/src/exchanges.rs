@@ -1,5 +1,5 @@
-//! All queries of one thread, from their due times to their classes in the ledger. The module uses
-//! no sockets and no clock: a test can play any server on virtual time.
+//! All DNS queries of one generator thread, from their due times to their classes in the ledger.
+//! The module uses no sockets and no clock: a test can play any server on virtual time.
 //!
 //! A query is watched from its due time until the deadline and the grace after it have passed, also
 //! when it has its answer earlier. So late answers can be distinguished from lost ones, and second
@@ -20,10 +20,12 @@ use crate::identities::QueryIdentities;
 use crate::queries::QueryWorkload;
 use crate::tally::{AnswerFault, DnsMessageTally};
 
-/// Times until which an answer is in time, and until which a query is watched.
+/// Time limits of a query, in nanoseconds: until when its answer is in time, and until when it is
+/// watched.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryTimeLimits {
-    /// Longest time from the due time to the answer, in nanoseconds.
+    /// Longest time from a query's due time to its answer, in nanoseconds, for which the answer is
+    /// in time.
     pub deadline_ns: u64,
     /// Time for which a query is watched after its deadline, in nanoseconds.
     pub grace_ns: u64,
@@ -37,26 +39,26 @@ impl QueryTimeLimits {
     }
 }
 
-/// Results of a thread's queries.
+/// Results of a generator thread's queries.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// Outcomes. [`ExchangeClass::Nak`] is an answer in time with a response code other than
-    /// NOERROR and NXDOMAIN, [`ExchangeClass::WrongClient`] one with another question, or another
-    /// answer than the expected one.
+    /// Outcomes and latencies of the thread's queries. [`ExchangeClass::Nak`] is an answer in time
+    /// with a response code other than NOERROR and NXDOMAIN, [`ExchangeClass::WrongClient`] one
+    /// with another question, or another answer than the expected one.
     pub ledger: ExchangeLedger,
-    /// Datagrams by kind.
+    /// Counts of the thread's datagrams by kind.
     pub tally: DnsMessageTally,
-    /// Counts by interval, where the settings ask for them.
+    /// Counts of the thread's queries by interval; empty unless the settings ask for intervals.
     pub timeline: Timeline,
-    /// Nanoseconds from the due time to the answer of all queries that [`DnsMessageTally::rcodes`]
-    /// counts: in time, late, or with another response code.
+    /// Latencies in nanoseconds from the due time to the answer, of all queries that
+    /// [`DnsMessageTally::rcodes`] counts: in time, late, or with another response code.
     pub response_latency: ResponseLatency,
-    /// Time of the last answer that [`DnsMessageTally::rcodes`] counts, in nanoseconds; 0 without
-    /// any.
+    /// Time of the last answer that [`DnsMessageTally::rcodes`] counts, in nanoseconds of the
+    /// monotonic clock; 0 without any.
     pub answered_ns: u64,
 }
 
-/// Latency of every answer; a histogram of the ledger's kind.
+/// Latencies of answers in nanoseconds, as a histogram of the ledger's kind.
 #[derive(Clone, Debug)]
 pub struct ResponseLatency(pub Histogram);
 
@@ -66,28 +68,29 @@ impl Default for ResponseLatency {
     }
 }
 
-/// Query that was written into the given buffer and must be sent.
+/// DNS query that was written into the given buffer and must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutgoingQuery {
-    /// Number of the query.
+    /// Number of the query among those of its thread.
     pub number: u64,
-    /// Length of the query, in bytes.
+    /// Length of the DNS query, in bytes.
     pub len: usize,
 }
 
-/// State of a watched query.
+/// State of a query that the thread watches.
 #[derive(Clone, Copy, Debug)]
 struct WatchedQuery {
-    /// Time at which the kernel took the query, in nanoseconds; 0 before that.
+    /// Time at which the kernel took the query, in nanoseconds of the monotonic clock; 0 before
+    /// that.
     sent_ns: u64,
-    /// True if its answer was truncated, and the query is sent again over TCP.
+    /// True if the query's answer was truncated, and the query is sent again over TCP.
     over_tcp: bool,
     ended: Option<ExchangeClass>,
 }
 
 const NEW: WatchedQuery = WatchedQuery { sent_ns: 0, over_tcp: false, ended: None };
 
-/// All queries of one thread.
+/// All DNS queries of one generator thread.
 pub struct Exchanges<'w> {
     identities: QueryIdentities,
     limits: QueryTimeLimits,
@@ -96,7 +99,7 @@ pub struct Exchanges<'w> {
     /// × `stride` of the run.
     first: u64,
     stride: u64,
-    /// Number of queries that may be watched at a time, rounded up as the ring is.
+    /// Number of queries that the thread may watch at a time, rounded up as the ring is.
     capacity: u64,
     open: Outstanding<WatchedQuery>,
     unsettled: u64,
@@ -108,11 +111,11 @@ pub struct Exchanges<'w> {
     /// Numbers of queries to be sent again over TCP; `None` where truncated answers count as
     /// answers.
     tcp_retries: Option<VecDeque<u64>>,
-    /// Counter of first answers of all threads, for a display of the progress.
+    /// Counter of first answers to the queries of all threads, for a display of the progress.
     answered: Option<Arc<AtomicU64>>,
-    /// Channel for the identifiers of queries that time out.
+    /// Channel for the identifiers of queries that time out; `None` sends none.
     timed_out: Option<Sender<u16>>,
-    /// True if a query is not watched any more once it and those before it have their answers.
+    /// True if the thread stops watching a query once it and those before it have their answers.
     forgets_answered: bool,
 }
 
@@ -148,13 +151,13 @@ impl<'w> Exchanges<'w> {
         }
     }
 
-    /// Accepts no truncated datagram as an answer from now on: its query stays open, and is to be
-    /// sent again over TCP. Call it before the first query.
+    /// Makes truncated datagrams count as no answers from now on: their query stays open, and is to
+    /// be sent again over TCP. Call it before the first query.
     pub fn follow_truncation(&mut self) {
         self.tcp_retries = Some(VecDeque::with_capacity(self.capacity as usize));
     }
 
-    /// Counts first answers in `answered`, too. Call it before the first query.
+    /// Counts first answers in `answered` as well. Call it before the first query.
     pub fn count_in(&mut self, answered: Arc<AtomicU64>) {
         self.answered = Some(answered);
     }
@@ -165,8 +168,8 @@ impl<'w> Exchanges<'w> {
         self.timed_out = Some(timed_out);
     }
 
-    /// Stops watching a query that has its answer, as long as all before it have theirs. A second
-    /// answer then belongs to no query, and any number of queries per second has room.
+    /// Stops watching a query that has its answer, as long as all queries before it have theirs. A
+    /// second answer then belongs to no query, and any number of queries per second has room.
     pub const fn forget_answered(&mut self) {
         self.forgets_answered = true;
     }
@@ -180,14 +183,14 @@ impl<'w> Exchanges<'w> {
         ((self.first + number * self.stride) % self.workload.len() as u64) as usize
     }
 
-    /// Returns the port that the next query leaves by.
+    /// Returns the index of the port that the next query leaves by.
     #[must_use]
     pub const fn next_port(&self) -> usize {
         self.identities.port(self.open.next_number())
     }
 
-    /// Begins the query that came due at `due_ns`: writes it into `buffer`. Returns `None` when
-    /// more queries are watched than there is room for; the query is then lost, unsent.
+    /// Begins the query that came due at `due_ns`: writes it into `buffer` and returns it. Returns
+    /// `None` when more queries are watched than there is room for; the query is then lost, unsent.
     pub fn begin(&mut self, due_ns: u64, buffer: &mut [u8]) -> Option<OutgoingQuery> {
         self.ledger.record_due();
         self.timeline.record_due(due_ns);
@@ -200,14 +203,14 @@ impl<'w> Exchanges<'w> {
         Some(OutgoingQuery { number, len: self.write(number, buffer) })
     }
 
-    /// Writes the next query to be sent again over TCP into `buffer`. Returns its port and its
-    /// length.
+    /// Writes the next query to be sent again over TCP into `buffer`, and returns its port and its
+    /// length in bytes.
     pub fn next_tcp_retry(&mut self, buffer: &mut [u8]) -> Option<(usize, usize)> {
         let number = self.tcp_retries.as_mut()?.pop_front()?;
         Some((self.identities.port(number), self.write(number, buffer)))
     }
 
-    /// Writes query `number` into `buffer`; returns its length.
+    /// Writes query `number` into `buffer`; returns its length in bytes.
     fn write(&self, number: u64, buffer: &mut [u8]) -> usize {
         let query = self.workload.query(self.index_of(number));
         buffer[..query.len()].copy_from_slice(query);
@@ -215,7 +218,7 @@ impl<'w> Exchanges<'w> {
         query.len()
     }
 
-    /// Notes that the kernel took query `number` at `at_ns`.
+    /// Notes that query `number` left at `at_ns`.
     pub fn record_departure(&mut self, number: u64, at_ns: u64) {
         if let Some((due_ns, watched)) = self.open.find(number) {
             watched.sent_ns = at_ns.max(1);
@@ -229,12 +232,13 @@ impl<'w> Exchanges<'w> {
         self.tally.foreign += 1;
     }
 
-    /// Processes a datagram that came to `port` from the server, received at `now_ns`.
+    /// Processes a datagram that the server sent to `port`, received at `now_ns`.
     pub fn handle_datagram(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
         self.handle_message(now_ns, port, octets, true);
     }
 
-    /// Processes a message that came over the connection instead of `port`, received at `now_ns`.
+    /// Processes a DNS message that came over the TCP connection instead of `port`, received at
+    /// `now_ns`.
     pub fn handle_tcp_message(&mut self, now_ns: u64, port: usize, octets: &[u8]) {
         self.handle_message(now_ns, port, octets, false);
     }
@@ -309,7 +313,7 @@ impl<'w> Exchanges<'w> {
         self.unsettled -= u64::from(was_open && watched.ended.is_some());
     }
 
-    /// Enters queries whose watched time is over at `now_ns` into the ledger.
+    /// Ends queries whose watched time is over at `now_ns`, and counts them in the ledger.
     pub fn expire(&mut self, now_ns: u64) {
         if self.forgets_answered {
             self.close_answered();
@@ -317,13 +321,14 @@ impl<'w> Exchanges<'w> {
         self.close_before(now_ns.saturating_sub(self.limits.watched_ns()));
     }
 
-    /// Returns the number of queries that can still get an answer.
+    /// Returns the number of the thread's queries that can still get an answer.
     #[must_use]
     pub const fn unsettled(&self) -> u64 {
         self.unsettled
     }
 
-    /// Returns true when no query can still get an answer: every one has ended or expired.
+    /// Returns true when no query of the thread can still get an answer: every one has ended or
+    /// expired.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
@@ -343,8 +348,8 @@ impl<'w> Exchanges<'w> {
         while self.close_oldest(due_before_ns) {}
     }
 
-    /// Enters the oldest query into the ledger if it came due before `due_before_ns`. Returns true
-    /// if it did.
+    /// Ends the oldest query if it came due before `due_before_ns`, and counts it in the ledger;
+    /// returns true if it did.
     fn close_oldest(&mut self, due_before_ns: u64) -> bool {
         let Some(due_ns) = self.open.oldest_due_ns() else { return false };
         let Some((number, watched)) = self.open.close_oldest(due_before_ns) else { return false };
@@ -366,7 +371,8 @@ impl<'w> Exchanges<'w> {
         true
     }
 
-    /// Ends watching altogether. Queries that have not ended are lost.
+    /// Ends watching of all queries and returns the thread's results. Queries that have not ended
+    /// are lost.
     #[must_use]
     pub fn finish(mut self) -> Answered {
         self.close_before(u64::MAX);
@@ -375,7 +381,8 @@ impl<'w> Exchanges<'w> {
     }
 }
 
-/// Returns the response code of `message` as an answer to query `index`, or its fault.
+/// Returns the response code of `message` as an answer to query `index`, or the fault of the
+/// answer.
 fn check_answer(
     workload: &QueryWorkload,
     index: usize,

@@ -1,6 +1,6 @@
-//! Expected content of an answer, small enough to be stored with each query, and cheap enough to be
-//! compared at full rate: the response code, the number of records in the answer section, and a sum
-//! over them that does not depend on their order, because servers rotate it.
+//! Expected content of an answer to a DNS query, small enough to be stored with each query, and
+//! cheap enough to be compared at full rate: the response code, the number of records in the answer
+//! section, and a sum over them that does not depend on their order, because servers rotate it.
 //!
 //! For types without names in their data (A, AAAA, TXT) the sum covers type and data; for others
 //! the type alone, as names in data may be compressed. Budget: about 10 ns per record and 1 ns per
@@ -10,7 +10,7 @@ use dns_wire::{DnsMessage, Flags, Rcode, RecordType};
 
 use crate::tally::AnswerFault;
 
-/// Expected answer to a query.
+/// Expected answer to a DNS query: response code, number of records, and their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedAnswer {
     rcode: Rcode,
@@ -31,7 +31,8 @@ impl ExpectedAnswer {
         expected
     }
 
-    /// Compares an answer with NOERROR or NXDOMAIN. If TC is set, compares only the response code.
+    /// Compares `answer`, which has NOERROR or NXDOMAIN, with the expected one. If TC is set,
+    /// compares only the response code.
     ///
     /// # Errors
     ///
@@ -55,8 +56,8 @@ impl ExpectedAnswer {
     }
 }
 
-/// Returns a record's share of the sum: FNV-1a over its type and, where no name can be in it, its
-/// data.
+/// Returns the share of the sum that a record has: FNV-1a over its type and, where no name can be
+/// in it, its data.
 fn mark(kind: RecordType, data: &[u8]) -> u64 {
     let data =
         if matches!(kind, RecordType::A | RecordType::AAAA | RecordType::TXT) { data } else { &[] };

@@ -1,41 +1,44 @@
-//! Port and identifier of each query. Both follow from its number, so an answer leads to its query
-//! by arithmetic alone, and no two queries that are watched share both.
+//! Source port and identifier of each DNS query. Both follow from its number, so an answer leads to
+//! its query by arithmetic alone, and no two queries that are watched share both.
 
 use base::Random;
 
-/// Number of consecutive queries that leave by one port: enough for a system call to carry several.
+/// Number of consecutive queries that leave by one source port: enough for a system call to carry
+/// several.
 pub(crate) const RUN: u64 = 16;
 
-/// Ports and identifiers of one thread, whose queries are numbered 0, 1, 2 …
+/// Source ports and identifiers of one generator thread, whose queries are numbered 0, 1, 2 …
 #[derive(Clone, Copy, Debug)]
 pub struct QueryIdentities {
-    /// Number of ports of this thread.
+    /// Number of source ports of this thread.
     pub ports: u64,
-    /// Identifier of the first query of each port.
+    /// Identifier of the first query of each source port.
     pub id_base: u16,
 }
 
 impl QueryIdentities {
-    /// Returns the identifier that runs with `seed` begin with.
+    /// Returns the identifier of the first query in runs with `seed`.
     #[must_use]
     pub fn id_base_of(seed: u64) -> u16 {
         Random::from_seed(seed).fork(0x6964).next_u32() as u16
     }
 
-    /// Returns the port, counted from 0, that query `number` leaves by.
+    /// Returns the index of the port, counted from 0, that query `number` leaves by.
     #[must_use]
     pub const fn port(&self, number: u64) -> usize {
         (number / RUN % self.ports) as usize
     }
 
-    /// Returns the identifier of query `number`: unique among 65,536 consecutive ones of its port.
+    /// Returns the identifier of query `number`: unique among 65,536 consecutive queries of its
+    /// port.
     #[must_use]
     pub const fn id(&self, number: u64) -> u16 {
         let round = number / (RUN * self.ports);
         self.id_base.wrapping_add((round * RUN + number % RUN) as u16)
     }
 
-    /// Returns the latest query below `next_number` that left by `port` with the identifier `id`.
+    /// Returns the number of the latest query below `next_number` that left by `port` with the
+    /// identifier `id`; `None` when none did.
     #[must_use]
     pub fn number_of(&self, port: usize, id: u16, next_number: u64) -> Option<u64> {
         let (round_len, first) = (RUN * self.ports, port as u64 * RUN);

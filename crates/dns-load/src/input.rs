@@ -1,5 +1,5 @@
-//! Source of a thread's answers: its ports, or the ring of an interface into which the kernel puts
-//! frames, bypassing its UDP.
+//! Source of a generator thread's answers: its ports, or the ring of an interface into which the
+//! kernel puts frames, bypassing its UDP.
 //!
 //! Budget: with ports a `recvmmsg` for each that has answers, at most 64 of them, or 64 groups of
 //! up to 64; with the ring no system call while frames are waiting, and about 30 ns for each of our
@@ -18,49 +18,49 @@ use crate::exchanges::Exchanges;
 
 /// Number of answers that one receive call takes at a port.
 const RECEIVE_SLOTS: usize = 64;
-/// Receive calls per turn and port, limited so that a flood of answers cannot keep the schedule
-/// from being served.
+/// Number of receive calls per turn and port, limited so that a flood of answers cannot keep the
+/// schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
-/// Number of frames between two clock readings.
+/// Number of frames that a thread reads from a ring between two clock readings.
 const FRAMES_AT_ONCE: usize = 64;
-/// Groups of frames per turn that are taken from a ring, limited so that a flood of answers cannot
-/// keep the schedule from being served.
+/// Number of groups of frames that a thread takes from a ring per turn, limited so that a flood of
+/// answers cannot keep the schedule from being served.
 const LOOKS_PER_TURN: usize = 4;
-/// Memory for waiting frames: 16,384 of them. No Ethernet frame is longer; a train of answers may
-/// be.
+/// Memory of a ring for waiting frames: 16,384 of them. No Ethernet frame is longer; a train of
+/// answers may be.
 const RING: RingSize = RingSize { bytes: 32 << 20, slot_bytes: 2_048 };
-/// Index of a port that is none of the thread's.
+/// Index of a port that does not belong to the thread.
 const NO_PORT: u16 = u16::MAX;
 
-/// Source of answers.
+/// Source of a generator thread's answers.
 pub(crate) enum AnswerSource {
-    /// Sockets of the ports.
+    /// Answers come to the UDP sockets of the ports.
     Ports(RecvBatch),
-    /// Ring of the interface that the ports are at; the sockets get nothing.
+    /// Answers come to the ring of the interface that the ports are at; the sockets get nothing.
     Ring(RingInput),
 }
 
-/// Ring, with the indexes of the thread's ports by their numbers.
+/// Ring of frames, with the indexes of the thread's ports by their numbers.
 pub(crate) struct RingInput {
     ring: FrameRingReceiver,
-    /// Index of each port in the thread.
+    /// Index of each port in the thread, by port number.
     port_indexes: Box<[u16]>,
 }
 
 impl AnswerSource {
-    /// Creates an input from the ports, for answers of up to `answer_bytes` bytes.
+    /// Creates a source of answers from the ports, for answers of up to `answer_bytes` bytes.
     pub(crate) fn at_ports(answer_bytes: usize) -> Self {
         Self::Ports(RecvBatch::new(RECEIVE_SLOTS, answer_bytes))
     }
 
-    /// Creates an input from the ports, opened with `coalesce`, for answers of any length, also in
-    /// groups.
+    /// Creates a source of answers from the ports, opened with `coalesce`, for answers of any
+    /// length, also in groups.
     pub(crate) fn at_ports_in_groups() -> Self {
         Self::Ports(RecvBatch::coalescing_into(RECEIVE_SLOTS))
     }
 
-    /// Creates an input from the interface of `route`, at which `ports` have these `addresses`, for
-    /// answers of `server`.
+    /// Creates a source of answers from the interface of `route`, at which `ports` have these
+    /// `addresses`, for answers of `server`.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ impl AnswerSource {
         Ok(Self::Ring(RingInput { ring, port_indexes }))
     }
 
-    /// Registers the ports with `ready` by their indexes, so that it names those that have answers;
-    /// a ring has the number 0.
+    /// Registers the ports with `ready` by their indexes, so that it names the ports that have
+    /// answers; a ring has the number 0.
     pub(crate) fn watch(&self, ready: &ReadyList, ports: &[UdpSocket]) -> io::Result<()> {
         match self {
             Self::Ports(_) => (0..).zip(ports).try_for_each(|(index, port)| ready.add(port, index)),

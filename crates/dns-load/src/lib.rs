@@ -96,7 +96,7 @@ pub enum DnsCommand {
 }
 
 impl DnsCommand {
-    /// Runs the command.
+    /// Runs the command below `godwit dns` and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         match self {
@@ -109,7 +109,7 @@ impl DnsCommand {
     }
 }
 
-/// Prints the error that stopped a command, and returns the exit code.
+/// Prints the error that stopped a command below `godwit dns`, and returns the exit code.
 pub(crate) fn failed(message: &str, code: u8) -> ExitCode {
     for line in message.lines() {
         netio::stderr::print_line(format_args!("error: {line}"));

@@ -1,4 +1,4 @@
-//! Run as "DNS metrics": the schema of DNS-OARC that several tools write
+//! DNS load run in the schema "DNS metrics" of DNS-OARC, which several tools write
 //! (<https://github.com/DNS-OARC/dns-metrics>, of 2024-05-30), a JSON object per line: a header,
 //! statistics by intervals where the run counted them, and those of the whole run.
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::record::DnsLoadReport;
 
-/// Version of the schema, the day of its last change.
+/// Version of the schema "DNS metrics": the day of its last change.
 const SCHEMA_VERSION: u32 = 20_240_530;
 
-/// Returns the lines for a run with the command line `params`.
+/// Returns the lines of "DNS metrics" for a run with the command line `params`.
 pub(crate) fn lines(report: &DnsLoadReport, params: &[String]) -> String {
     let run_id = format!("{}-{}", report.started_ns, report.load.seed);
     let mut objects = vec![header(report, params)];
@@ -41,8 +41,8 @@ fn header(report: &DnsLoadReport, params: &[String]) -> Value {
     })
 }
 
-/// Returns the intervals: queries that left by their due times, answers by their times of arrival.
-/// Their sums are those of [`summary`].
+/// Returns the statistics of each interval: queries that left by their due times, answers by their
+/// times of arrival. Their sums are those of [`summary`].
 fn periodic(report: &DnsLoadReport) -> impl Iterator<Item = Value> {
     let timeline = report.load.timeline.clone().unwrap_or_default();
     let interval_ns = (timeline.interval_s * NS_PER_S as f64) as u64;
@@ -115,7 +115,7 @@ fn middle(highest: u64) -> f64 {
     f64::midpoint(lowest(highest) as f64, highest as f64)
 }
 
-/// Returns the counts of the transport; for a run with both, those of the datagrams.
+/// Returns the counts of the run's transport; for a run with UDP and TCP, those of the datagrams.
 fn connections(report: &DnsLoadReport) -> Value {
     let (messages, errors) = (
         report.load.messages,

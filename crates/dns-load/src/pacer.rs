@@ -1,22 +1,23 @@
-//! Due times of a thread's queries: by a schedule, or as soon as there is room among the queries
-//! that wait for an answer, as in dnsperf.
+//! Due times of a generator thread's queries: by a schedule, or as soon as there is room among the
+//! queries that wait for an answer, as in dnsperf.
 
 use std::ops::Range;
 
 use load::Schedule;
 
-/// Source of due times, with the number of queries that are left.
+/// Source of a thread's due times, with the number of queries that may still be begun.
 pub(crate) struct QueryPacer {
     kind: QueryPacing,
-    /// Number of queries that may still be begun.
+    /// Number of queries that the thread may still begin.
     remaining: u64,
-    /// Time at which the last of them was begun.
+    /// Time at which the thread began the last of a limited number of queries, in nanoseconds of
+    /// the monotonic clock.
     ran_out_ns: Option<u64>,
 }
 
 enum QueryPacing {
     Scheduled(Schedule),
-    /// Window in which at most `most` queries wait at a time.
+    /// Window in which at most `most` queries wait for an answer at a time.
     Window {
         most: u64,
         start_ns: u64,
@@ -25,7 +26,7 @@ enum QueryPacing {
 }
 
 impl QueryPacer {
-    /// Creates due times of `schedule`, at most `count`.
+    /// Creates the due times of `schedule`, at most `count`.
     pub(crate) fn scheduled(schedule: Schedule, count: Option<u64>) -> Self {
         Self::new(QueryPacing::Scheduled(schedule), count)
     }
@@ -46,7 +47,7 @@ impl QueryPacer {
     }
 
     /// Takes the due time of the next query that may be begun at `now_ns` while `waiting` queries
-    /// wait.
+    /// wait for an answer.
     pub(crate) fn take_due_ns(&mut self, now_ns: u64, waiting: u64) -> Option<u64> {
         if self.remaining == 0 {
             return None;
@@ -64,8 +65,8 @@ impl QueryPacer {
         Some(due_ns)
     }
 
-    /// Returns the latest time at which to look for the next query; `None` when there is none any
-    /// more.
+    /// Returns the latest time at which to look for the next query, in nanoseconds; `None` when no
+    /// more queries come.
     pub(crate) fn next_ns(&self, now_ns: u64, waiting: u64) -> Option<u64> {
         match &self.kind {
             _ if self.remaining == 0 => None,
@@ -78,7 +79,7 @@ impl QueryPacer {
         }
     }
 
-    /// Ends the due times at `end_ns`.
+    /// Ends the due times at `end_ns`, in nanoseconds of the monotonic clock.
     pub(crate) fn end_at(&mut self, end_ns: u64) {
         match &mut self.kind {
             QueryPacing::Scheduled(schedule) => schedule.end_at(end_ns),
@@ -86,7 +87,8 @@ impl QueryPacer {
         }
     }
 
-    /// Returns the time at which the last query of a limited number was begun.
+    /// Returns the time at which the last query of a limited number was begun, in nanoseconds of
+    /// the monotonic clock; `None` before that.
     pub(crate) const fn ran_out_ns(&self) -> Option<u64> {
         self.ran_out_ns
     }

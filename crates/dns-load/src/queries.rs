@@ -1,4 +1,4 @@
-//! Queries, made once before a run from a file of queries, a zone or a capture.
+//! DNS queries of a run, made once before it from a file of queries, a zone or a capture.
 
 use dns_wire::header::HEADER_BYTES;
 use dns_wire::{DnsMessage, Query, RecordType};
@@ -6,7 +6,7 @@ use dns_wire::{DnsMessage, Query, RecordType};
 use crate::expected::ExpectedAnswer;
 use crate::query_file::{self, BadLines};
 
-/// Queries of a run as bytes, with identifier 0.
+/// DNS queries of a run as bytes, with identifier 0, and their expected answers.
 #[derive(Clone, Debug, Default)]
 pub struct QueryWorkload {
     octets: Vec<u8>,
@@ -16,8 +16,8 @@ pub struct QueryWorkload {
 }
 
 impl QueryWorkload {
-    /// Reads the queries of `text`, each with the settings of `query`. `file` names the text in
-    /// problems.
+    /// Reads the queries of `text`, in dnsperf's format, each with the settings of `query`. `file`
+    /// names the text in problems.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl QueryWorkload {
         self.end().map_err(str::to_owned)
     }
 
-    /// Ends the query whose bytes were appended last.
+    /// Ends the query whose bytes were appended last; fails when there is no room for more.
     fn end(&mut self) -> Result<(), &'static str> {
         let end = u32::try_from(self.octets.len()).map_err(|_| "more than 4 GiB of queries")?;
         self.ends.push(end);
@@ -66,7 +66,7 @@ impl QueryWorkload {
         self.expected.push(expected);
     }
 
-    /// Adds a query unchanged, except for its identifier.
+    /// Adds a query's bytes unchanged, except for its identifier.
     ///
     /// # Errors
     ///
@@ -77,13 +77,13 @@ impl QueryWorkload {
         self.end()
     }
 
-    /// Returns the length of the longest query, in bytes.
+    /// Returns the length of the longest query of the run, in bytes.
     #[must_use]
     pub fn longest(&self) -> usize {
         (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
-    /// Returns the mean length of a query, in bytes, rounded down.
+    /// Returns the mean length of the run's queries, in bytes, rounded down.
     #[must_use]
     pub const fn mean_bytes(&self) -> usize {
         match self.octets.len().checked_div(self.len()) {
@@ -97,19 +97,19 @@ impl QueryWorkload {
         self.query(index).get(2).map_or(0, |octet| octet >> 3 & 0x0f)
     }
 
-    /// Returns the number of queries.
+    /// Returns the number of the run's queries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns true when there is no query.
+    /// Returns true when the run has no query.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns query `index` with identifier 0.
+    /// Returns the bytes of query `index`, with identifier 0.
     ///
     /// # Panics
     ///

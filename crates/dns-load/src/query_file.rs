@@ -1,5 +1,5 @@
-//! Text format of queries that dnsperf, resperf and kxdpgun read: a line holds a name, a type and
-//! perhaps flags.
+//! Text format of DNS queries that dnsperf, resperf and kxdpgun read: a line holds a name, a type
+//! and perhaps flags.
 //!
 //! Blank lines and those that begin with `;` or `#` are comments, and so is the text after a `;` or
 //! `#` that begins a word. The flags of kxdpgun work: `E` adds EDNS, `D` the bit DO as well. Other
@@ -12,55 +12,56 @@ use dns_wire::{Edns, Query, RecordType};
 
 use crate::queries::QueryWorkload;
 
-/// Largest number of problems that are reported.
+/// Largest number of invalid lines of a query file that are reported one by one.
 const PROBLEMS_MAX: usize = 10;
-/// EDNS payload, in bytes, of a query whose flags request EDNS while the settings have none.
+/// EDNS payload size, in bytes, of a query whose flags request EDNS while the settings have none.
 pub(crate) const EDNS_BYTES: u16 = 4_096;
 
-/// Treatment of lines that are no queries.
+/// Treatment of lines of a query file that are no queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadLines {
-    /// Refuse the file.
+    /// Invalid lines make the whole file invalid.
     Refuse,
-    /// Leave the lines out.
+    /// Invalid lines are left out.
     Skip,
 }
 
-/// Content of a file of queries.
+/// Content of a file of DNS queries.
 #[derive(Debug)]
 pub(crate) struct QueryFile {
-    /// Queries in the file.
+    /// DNS queries in the file, in their order.
     pub(crate) workload: QueryWorkload,
-    /// Lines that were left out, in words, the first ten one by one; empty when there are none.
+    /// Descriptions of lines that were left out, the first ten one by one; empty when there are
+    /// none.
     pub(crate) skipped: Vec<String>,
-    /// Lines with words after the type that have no meaning here, and the first of them.
+    /// Lines with words after the type that are ignored: their number and the first of them.
     pub(crate) unread: Option<UnreadLines>,
 }
 
-/// Lines with words that were not read.
+/// Lines of a query file with words that were ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnreadLines {
-    /// Number of such lines.
+    /// Number of lines with ignored words.
     pub(crate) lines: u64,
-    /// Number of the first such line, from 1.
+    /// Number of the first line with ignored words, from 1.
     pub(crate) first: usize,
 }
 
-/// Word of a line with its column, from 1.
+/// Word of a query file's line with its column, from 1.
 #[derive(Clone, Copy)]
 struct QueryFileWord<'t> {
     column: usize,
     text: &'t [u8],
 }
 
-/// Fault of a line: the column, from 1, and the reason.
+/// Fault of a query file's line: the column, from 1, and the reason.
 struct QueryLineFault {
     column: usize,
     why: String,
 }
 
-/// Reads the queries of `text`, each with the settings of `query`. `file` names the text in
-/// problems.
+/// Reads the queries of `text`, in dnsperf's format, each with the settings of `query`. `file`
+/// names the text in problems.
 ///
 /// # Errors
 ///
@@ -103,7 +104,8 @@ pub(crate) fn read(
     Ok(parsed)
 }
 
-/// Adds the query of a line, if it holds one. Returns false when words of the line have no meaning.
+/// Adds the query of a line of a query file, if the line holds one; returns false when words of the
+/// line are ignored.
 fn add_line(
     workload: &mut QueryWorkload,
     line: &[u8],
@@ -135,7 +137,7 @@ fn add_line(
     Ok(is_whole)
 }
 
-/// Returns the query with the flags of kxdpgun that `word` holds; `None` when it holds something
+/// Returns `query` with the flags of kxdpgun that `word` holds; `None` when it holds something
 /// else.
 fn with_flags<'q>(query: Query<'q>, word: &[u8]) -> Option<Query<'q>> {
     let is_flag = |octet: &u8| matches!(octet, b'E' | b'D' | b'e' | b'd');

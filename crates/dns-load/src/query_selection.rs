@@ -1,4 +1,4 @@
-//! Flags of `godwit dns load` that select the queries, and the resulting queries.
+//! Flags of `godwit dns load` that select the queries, and the selected queries.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,10 +13,10 @@ use crate::queries::QueryWorkload;
 use crate::query_file::{self, BadLines, QueryFile};
 use crate::zone::{Zone, ZoneLike, ZoneSize};
 
-/// Query of the slides on which the DNS benchmark is based.
+/// Query of the slides on which Farsight's DNS benchmark is based, as name and type.
 const ONE_QUERY: &str = "www.google.com AAAA";
 
-/// Flags that select the queries.
+/// Flags of `godwit dns load` that select the queries.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QuerySelectionArgs {
     /// File of queries in dnsperf's format, or a capture of them (pcap or pcapng), `-` for the
@@ -27,7 +27,7 @@ pub(crate) struct QuerySelectionArgs {
     /// rate
     #[arg(long, requires = "queries", conflicts_with = "shape")]
     replay_times: bool,
-    /// Without -d: the query to send, a name and a type
+    /// Query to send when there is no -d, a name and a type
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
     /// Send the query of Farsight's benchmark of 2015: www.google.com AAAA with RD and EDNS 4096, a
@@ -45,7 +45,7 @@ pub(crate) struct QuerySelectionArgs {
     skip_bad_lines: bool,
     #[command(flatten)]
     edns: EdnsArgs,
-    /// Clear the bit RD (recursion desired)
+    /// Clear the bit RD (recursion desired) in all queries
     #[arg(long)]
     no_recursion: bool,
 }
@@ -53,24 +53,25 @@ pub(crate) struct QuerySelectionArgs {
 /// Queries of a run and their origin.
 #[derive(Debug)]
 pub(crate) struct SelectedQueries {
-    /// Queries to send.
+    /// Queries that the run sends, in turn.
     pub(crate) workload: QueryWorkload,
-    /// Zone that the queries were made from, if they were.
+    /// Zone that the queries were made from; `None` for other queries.
     pub(crate) zone_like: Option<ZoneLike>,
-    /// Capture and the times of its queries, in nanoseconds since 1970, if the run repeats those.
+    /// Name of the capture and the times of its queries, in nanoseconds since 1970, if the run
+    /// repeats those times.
     pub(crate) times: Option<(String, Vec<u64>)>,
     /// Largest answer that the queries offer to accept, in bytes.
     pub(crate) answer_bytes: u16,
 }
 
 impl QuerySelectionArgs {
-    /// Returns true when queries carry a cookie.
+    /// Returns true when the flags ask for queries with a cookie.
     pub(crate) const fn has_cookie(&self) -> bool {
         self.edns.cookie
     }
 
-    /// Returns the queries to a server at `port`, with the cookie that `cookie` returns among the
-    /// options of EDNS. Flags that contradict each other are refused before `cookie` is called.
+    /// Returns the queries to a server at `port`, with the cookie that `cookie` returns among their
+    /// EDNS options. Flags that contradict each other are refused before `cookie` is called.
     pub(crate) fn select(
         &self,
         port: u16,
@@ -109,7 +110,7 @@ impl QuerySelectionArgs {
         Ok(queries_of(file.workload))
     }
 
-    /// Returns the name and the content of the query file, or of `--query`.
+    /// Returns the name and the content of the query file, or of the flag `--query`.
     fn read(&self) -> Result<(String, Vec<u8>), Failure> {
         let Some(path) = &self.queries else {
             return Ok(("--query".to_owned(), self.query.clone().into_bytes()));
@@ -119,8 +120,8 @@ impl QuerySelectionArgs {
         Ok((name, octets))
     }
 
-    /// Selects the queries of a file, as dnsperf does: a line that is no query is left out and
-    /// printed.
+    /// Creates the flags that select the queries of a file, as dnsperf does: a line that is no
+    /// query is left out and printed.
     pub(crate) fn for_file(path: &Path, edns: EdnsArgs) -> Self {
         Self {
             queries: Some(path.to_owned()),
@@ -135,13 +136,13 @@ impl QuerySelectionArgs {
         }
     }
 
-    /// Returns true if the run repeats the times of a capture.
+    /// Returns true if the run repeats the recorded times of a capture.
     pub(crate) const fn has_times(&self) -> bool {
         self.replay_times
     }
 
-    /// Returns the queries of a capture: those to the port of DNS, and to the server's port of this
-    /// run.
+    /// Returns the queries of the capture `file`: those to the port of DNS, and to the server's
+    /// port of this run.
     fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
         let flag = self.edns.first_given();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
@@ -162,8 +163,9 @@ impl QuerySelectionArgs {
     }
 }
 
-/// Returns the messages of a file, each after its length in two bytes, unchanged except for their
-/// identifiers; answers, and messages without a header of DNS, are left out and counted.
+/// Returns the messages of a binary query file, each after its length in two bytes, unchanged
+/// except for their identifiers; answers, and messages without a header of DNS, are left out and
+/// counted.
 pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     let name = path.display().to_string();
     let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
@@ -189,8 +191,8 @@ pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
     Ok(SelectedQueries { workload, zone_like: None, times: None, answer_bytes: EDNS_BYTES })
 }
 
-/// Prints the lines of a file that are left out, and the number of lines with words that are not
-/// read.
+/// Prints the lines of a query file that are left out, and the number of lines with words that are
+/// ignored.
 fn report_lines(name: &str, file: &QueryFile) {
     for problem in &file.skipped {
         netio::stderr::print_line(format_args!("dns load: left out: {problem}"));

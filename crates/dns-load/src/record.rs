@@ -1,5 +1,5 @@
-//! Result of a run: the record `godwit.load.v1`, fields that only DNS has, and the summary for a
-//! person.
+//! Result of a DNS load run: the record `godwit.load.v1`, fields that only DNS has, and the summary
+//! for a person.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,65 +27,66 @@ use crate::tcp::ConnectionCounts;
 /// question or another answer than the expected one.
 #[derive(Clone, Debug, Serialize)]
 pub struct DnsLoadReport {
-    /// Load record that all generators write.
+    /// Load record in the form that all generators write.
     #[serde(flatten)]
     pub load: LoadRecord,
-    /// Due time of the first query, in nanoseconds since 1970.
+    /// Due time of the run's first query, in nanoseconds since 1970.
     pub started_ns: u64,
-    /// True if the run was ended before its time.
+    /// True if the run was ended before its planned end.
     pub interrupted: bool,
-    /// Counts of received datagrams and messages.
+    /// Counts of received datagrams and messages, by kind.
     pub answers: AnswerCounts,
-    /// Latency of every answer that `answers.rcodes` counts.
+    /// Latency of every answer that `answers.rcodes` counts, from the due time.
     #[serde(skip)]
     pub response_latency: ResponseLatency,
     /// Time from sending to answer of every query in `load.latency_sent`.
     #[serde(skip)]
     pub latency_sent: ResponseLatency,
-    /// Time from the first due time to the end of the offer or the last answer, whichever is later,
-    /// in seconds.
+    /// Time from the first due time to the end of the schedule or the last answer, whichever is
+    /// later, in seconds.
     #[serde(skip)]
     pub run_time_s: f64,
-    /// Counts of TCP connections; none over UDP alone.
+    /// Counts of the run's TCP connections; `None` over UDP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionCounts>,
-    /// Receive buffer of each port, in bytes of kernel memory; 0 over TCP alone.
+    /// Size of each port's receive buffer, in bytes of kernel memory; 0 over TCP alone.
     pub receive_buffer_bytes: u64,
-    /// Number of `sendmmsg` calls.
+    /// Number of the run's `sendmmsg` calls.
     pub send_calls: u64,
-    /// Number of sends that found the socket or the device full and had to wait.
+    /// Number of the run's sends that found the socket or the device full and had to wait.
     pub send_stalls: u64,
-    /// Warnings that the reader must know before believing the figures.
+    /// Warnings about the run that the reader must know before believing the figures.
     pub warnings: Vec<String>,
 }
 
-/// Datagrams received, and messages over TCP, each counted once in `rcodes`, `asked_again`,
-/// `repeated`, `faults`, `malformed`, `unmatched` or `foreign`.
+/// Numbers of datagrams received, and of messages over TCP, each counted once in `rcodes`,
+/// `asked_again`, `repeated`, `faults`, `malformed`, `unmatched` or `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AnswerCounts {
-    /// First answers to queries, late ones too, by response code.
+    /// Numbers of first answers to queries, also late ones, by response code.
     pub rcodes: BTreeMap<String, u64>,
-    /// Truncated datagrams after which the query was sent again over TCP.
+    /// Number of truncated datagrams after which the query was sent again over TCP.
     pub asked_again: u64,
-    /// Further answers to queries that had an answer already.
+    /// Number of further answers to queries that had an answer already.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no valid answer to it, by the fault.
+    /// Numbers of messages with port and identifier of a query that are no valid answer to it, by
+    /// the fault.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Datagrams that are no DNS messages, by the defect.
+    /// Numbers of datagrams that are no DNS messages, by the defect.
     pub malformed: BTreeMap<&'static str, u64>,
-    /// Messages that belong to no query that is watched.
+    /// Number of messages that belong to no query that is watched.
     pub unmatched: u64,
-    /// Datagrams from other addresses than the server's.
+    /// Number of datagrams from other addresses than the server's.
     pub foreign: u64,
-    /// First answers with TC set.
+    /// Number of first answers with TC set.
     pub truncated: u64,
-    /// First answers that came after their deadline.
+    /// Number of first answers that came after their deadline.
     pub late: u64,
-    /// Datagrams longer than the largest accepted answer, which no other count includes.
+    /// Number of datagrams longer than the largest accepted answer, which no other count includes.
     pub too_long: u64,
 }
 
-/// Sum of the results of all threads.
+/// Sum of the results of all generator threads.
 struct DnsResultSum {
     answered: Answered,
     sends: SendCounts,
@@ -95,8 +96,8 @@ struct DnsResultSum {
     cpu_ns: u64,
     segmentation: bool,
     stopped_ns: Option<u64>,
-    /// Time at which the last of a limited number of queries was begun, if every thread has begun
-    /// all of its queries.
+    /// Time at which the last of a limited number of queries was begun, in nanoseconds of the
+    /// monotonic clock, if every thread has begun all of its queries.
     ran_out_ns: Option<u64>,
 }
 
@@ -259,7 +260,7 @@ fn settings_map(settings: &DnsLoadSettings) -> BTreeMap<String, Value> {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the parameters of the zone; null without one.
+/// Returns the parameters of the zone that the queries were made from; null without one.
 fn zone_like(settings: &DnsLoadSettings) -> Value {
     settings.zone_like.as_ref().map_or(
         Value::Null,
@@ -278,8 +279,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
-/// Returns the form in which queries left, for a person. Groups leave by sockets, also with an
-/// interface.
+/// Returns the name, for a person, of the form in which queries left. Groups leave by sockets, also
+/// with an interface.
 fn offload(load: &LoadRecord) -> &'static str {
     let setting = |name: &str| load.settings.get(name).unwrap_or(&Value::Null);
     let sends_frames = setting("interface").is_string() && setting("segmentation") == false;
@@ -290,7 +291,7 @@ fn offload(load: &LoadRecord) -> &'static str {
     }
 }
 
-/// Formats counts as `NAME COUNT, NAME COUNT`.
+/// Formats counts of a record as `NAME COUNT, NAME COUNT`.
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
@@ -325,7 +326,7 @@ impl DnsLoadReport {
 }
 
 impl fmt::Display for DnsLoadReport {
-    /// Writes the summary for a person, about a dozen lines.
+    /// Writes the summary of the run for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);
         writeln!(

@@ -1,23 +1,23 @@
-//! Command `resperf`, for links to this program with that name: prints the command line that
-//! replaces one of resperf.
+//! Command `resperf`, for links to this program with that name: prints the `godwit dns load`
+//! command line that replaces one of resperf.
 
 use std::process::ExitCode;
 
 use crate::failed;
 
-/// Switches of resperf that have a value and are not carried over.
+/// Switches of resperf that have a value and that the printed command line leaves out.
 const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 
-/// Switches of resperf, all of which have one letter.
+/// Switches of resperf's command line, all of which have one letter.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct ResperfArgs {
-    /// Command line of resperf
+    /// Command line of resperf, of which the replacement is printed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
-/// Settings of the command line that `dns load` has too.
+/// Settings of resperf's command line that `godwit dns load` also has.
 #[derive(Debug, PartialEq, Eq)]
 struct ResperfCommandLine {
     server: String,

@@ -1,4 +1,4 @@
-//! Whole run: opens ports or connections, starts threads, and adds up their results.
+//! Whole DNS load run: opens ports or connections, starts threads, and adds up their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,20 +25,21 @@ use crate::tcp::{ConnectionRetirementRule, Connections, TcpGeneratorThread};
 /// Size of the socket buffers that the generator requests over all ports, in bytes of kernel
 /// memory.
 const BUFFER_BYTES: usize = 64 << 20;
-/// Smallest size of the socket buffers that it requests for one port, in bytes of kernel memory.
+/// Smallest size of the socket buffers that the generator requests for one port, in bytes of kernel
+/// memory.
 const PORT_BUFFER_BYTES: usize = 1 << 20;
-/// Time from the moment when all is ready to the first due time, in nanoseconds: the threads take
-/// that long to start.
+/// Time from the moment when the generator is ready to the first due time, in nanoseconds: the
+/// threads take that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Reason why a run failed. No behaviour of a server is an error.
+/// Reason why a DNS load run failed. No behaviour of a server is an error.
 #[derive(Debug)]
 pub enum DnsLoadError {
-    /// The settings cannot work; lists every problem.
+    /// The settings of the run cannot work; lists every problem.
     Settings(Vec<String>),
-    /// The process may not have that many sockets.
+    /// The process may not open as many sockets as the run needs.
     Limit(String),
-    /// The environment refused something.
+    /// The operating system refused a socket, an interface or a processor.
     Net(NetError),
 }
 
@@ -60,8 +61,8 @@ impl From<NetError> for DnsLoadError {
     }
 }
 
-/// Runs until the schedule has ended and no query is open, or, after `stop` was set, as long as
-/// queries are open.
+/// Runs the DNS load until the schedule has ended and no query is open, or, after `stop` was set,
+/// as long as queries are open; returns the report.
 ///
 /// # Errors
 ///
@@ -83,8 +84,8 @@ pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepor
     }
 }
 
-/// Runs every thread with ports of its own, and with connections where truncated answers are
-/// followed.
+/// Runs a load over UDP: every thread with ports of its own, and with TCP connections where
+/// truncated answers are followed.
 fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     // Allocation takes time and must be over before the schedule begins.
     let mut load_threads = Vec::new();
@@ -119,12 +120,13 @@ fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
     Ok(DnsLoadReport::from_threads(settings, start_ns, results, Some(receive_buffer_bytes)))
 }
 
-/// Returns the earliest due time of the first query.
+/// Returns the earliest due time of the run's first query, in nanoseconds of the monotonic clock.
 fn start_ns(settings: &DnsLoadSettings) -> u64 {
     settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS)
 }
 
-/// Runs every thread with connections of its own, all open before the first query is due.
+/// Runs a load over TCP: every thread with connections of its own, all open before the first query
+/// is due.
 fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
     let mut load_threads = Vec::new();
     for thread in 0..u64::from(settings.threads) {
@@ -149,8 +151,8 @@ fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepo
     Ok(DnsLoadReport::from_threads(settings, start_ns, results, None))
 }
 
-/// Returns the connections of thread `thread`, none open, and the list that reports those that are
-/// ready.
+/// Returns the TCP connections of thread `thread`, none open, and the list that reports the
+/// connections that are ready.
 fn connections(
     settings: &DnsLoadSettings,
     thread: u64,
@@ -174,7 +176,8 @@ fn fallback(
     Ok(Some((list, Fallback { connections, query: vec![0; query_bytes(settings)] })))
 }
 
-/// Returns the smallest receive buffer that the kernel granted to a port, in bytes of its memory.
+/// Returns the smallest receive buffer that the kernel granted to a port, in bytes of kernel
+/// memory.
 fn smallest_buffer(load_threads: &[DnsLoadThread<'_>]) -> Result<usize, NetError> {
     let ports = load_threads.iter().flat_map(|load_thread| &load_thread.ports);
     let granted = ports.map(UdpSocket::receive_buffer_bytes).collect::<Result<Vec<_>, _>>();
@@ -218,8 +221,8 @@ fn outbox(settings: &DnsLoadSettings, thread: u32) -> Result<MessageOutbox, NetE
     }
 }
 
-/// Returns the source of answers. A ring gets the answers of all threads, so several threads read
-/// their ports instead.
+/// Returns the source of a thread's answers: its ports, or the ring of an interface. A ring gets
+/// the answers of all threads, so several threads read their ports instead.
 fn input(
     settings: &DnsLoadSettings,
     ports: &[UdpSocket],
@@ -258,7 +261,8 @@ fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
     exchanges
 }
 
-/// Returns intervals until the last query is no longer watched.
+/// Returns an empty time line whose intervals reach from `start_ns` until the last query is no
+/// longer watched.
 fn timeline(settings: &DnsLoadSettings, start_ns: u64) -> Timeline {
     settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
         let whole_ns = settings.duration_ns + settings.limits.watched_ns();
@@ -280,7 +284,7 @@ fn pacer(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
     QueryPacer::scheduled(schedule, count)
 }
 
-/// Runs every job on its own thread.
+/// Runs every job on its own thread, bound to `cpus` in turn, and returns the results.
 fn run_threads(
     cpus: &[usize],
     jobs: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
@@ -304,7 +308,7 @@ fn run_threads(
     })
 }
 
-/// Returns the length of a buffer for the longest query, in bytes.
+/// Returns the length of a buffer for the longest query of the run, in bytes.
 fn query_bytes(settings: &DnsLoadSettings) -> usize {
     settings.workload.longest().max(QUERY_BYTES_MAX)
 }

@@ -9,11 +9,11 @@ use crate::record::DnsLoadReport;
 use crate::run::{DnsLoadError, run};
 use crate::settings::DnsLoadSettings;
 
-/// Rate of the first run, in queries per second.
+/// Rate of a search's first run, in queries per second.
 const FIRST_PER_S: f64 = 1_000.0;
-/// Lowest rate of a run, in queries per second.
+/// Lowest rate of a search's runs, in queries per second.
 const LEAST_PER_S: f64 = 10.0;
-/// Largest share of queries that may be answered too late or not at all.
+/// Largest share of queries that a server may answer too late or not at all at a rate that holds.
 const SHORTFALL_MAX: f64 = 0.025;
 /// Ratio of the lowest rate that failed to the highest that held at which the search ends.
 const NEAR: f64 = 1.05;
@@ -25,12 +25,12 @@ pub(crate) struct DnsSearchTrial {
 }
 
 impl DnsSearchTrial {
-    /// Returns true if the server answered enough queries in time.
+    /// Returns true if the server answered enough queries of the run in time.
     pub(crate) fn holds(&self) -> bool {
         self.report.load.exchanges.shortfall() <= SHORTFALL_MAX
     }
 
-    /// Returns a line for people.
+    /// Returns a line about the run for people.
     pub(crate) fn line(&self) -> String {
         let load = &self.report.load;
         let answered = 100.0 * (1.0 - load.exchanges.shortfall());
@@ -43,15 +43,16 @@ impl DnsSearchTrial {
     }
 }
 
-/// Outcome of a search.
+/// Outcome of a search for the highest rate.
 pub(crate) struct SearchOutcome {
-    /// Run at the highest rate that held, or the last one if none did.
+    /// Run at the highest rate that held, or the last run if no rate held.
     pub(crate) trial: DnsSearchTrial,
     /// True if the generator or its ports prevented a run at a higher rate.
     pub(crate) is_limited_here: bool,
 }
 
-/// Searches with runs like `settings`; calls `tell` with each run.
+/// Searches for the highest rate with runs like `settings`; calls `tell` with each run, and returns
+/// the outcome.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Settings of a run.
+//! Settings of a DNS load run.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use crate::exchanges::QueryTimeLimits;
 use crate::queries::QueryWorkload;
 use crate::zone::ZoneLike;
 
-/// Largest number of ports of one thread: those that one wait looks at.
+/// Largest number of source ports of one thread: as many as one wait looks at.
 pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
 /// Number of queries of one port that are watched at a time: half of the identifiers, so that no
 /// query is taken for another.
 const WATCHED_PER_PORT: u64 = 1 << 15;
 
-/// Transport of queries.
+/// Transport of a run's queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Datagrams.
+    /// Queries leave as UDP datagrams.
     Udp {
-        /// True if a query with a truncated answer is sent again over TCP.
+        /// True if the generator sends a query with a truncated answer again over TCP.
         tc_fallback: bool,
     },
-    /// Connections instead of ports.
+    /// Queries leave over TCP connections instead of ports.
     Tcp,
 }
 
 impl Transport {
-    /// Returns the name in records.
+    /// Returns the name of the transport in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,22 +43,22 @@ impl Transport {
     }
 }
 
-/// Settings of one run of the generator.
+/// Settings of one run of the DNS load generator.
 #[derive(Clone, Debug)]
 pub struct DnsLoadSettings {
-    /// Server's address and port.
+    /// Address and port of the server.
     pub server: SocketAddr,
     /// Source address of the queries; `None` lets the kernel choose.
     pub local: Option<IpAddr>,
-    /// Queries to send, in turn.
+    /// DNS queries that the run sends, in turn.
     pub workload: QueryWorkload,
-    /// Zone that the queries were made from, if they were.
+    /// Zone that the queries were made from; `None` for other queries.
     pub zone_like: Option<ZoneLike>,
-    /// Largest answer that is accepted, in bytes.
+    /// Largest answer that the generator accepts, in bytes.
     pub answer_bytes: usize,
-    /// Queries per second, all threads together.
+    /// Rate in queries per second, all threads together.
     pub rate: LoadRate,
-    /// Spacing of due times.
+    /// Spacing of the queries' due times.
     pub shape: LoadShape,
     /// Largest number of queries that wait for an answer at a time, all threads together: with it a
     /// query leaves as soon as there is room, for any rate and shape.
@@ -67,14 +67,15 @@ pub struct DnsLoadSettings {
     pub count: Option<u64>,
     /// Time during which queries come due, in nanoseconds.
     pub duration_ns: u64,
-    /// Deadline of a query, and time for which it is watched after that.
+    /// Deadline of a query, and time after the deadline for which the query is watched, in
+    /// nanoseconds.
     pub limits: QueryTimeLimits,
     /// Silence of the ports before the end of the run, in nanoseconds, counted after the last query
     /// has ended: second answers come then.
     pub linger_ns: u64,
-    /// Seed of identifiers and Poisson gaps.
+    /// Seed of the queries' identifiers and of the gaps of a Poisson load.
     pub seed: u64,
-    /// Number of threads, each with its own ports.
+    /// Number of generator threads, each with its own ports.
     pub threads: u32,
     /// Transport of the queries.
     pub transport: Transport,
@@ -83,26 +84,28 @@ pub struct DnsLoadSettings {
     /// Number of queries that each connection carries before another one replaces it; `None` for
     /// any number.
     pub queries_per_connection: Option<u32>,
-    /// Processors to bind the threads to, in turn; empty binds none.
+    /// Processors to bind the generator threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// True if equal-sized queries leave in groups (`UDP_SEGMENT`).
+    /// True if queries of equal size leave in groups (`UDP_SEGMENT`).
     pub segmentation: bool,
-    /// Route of queries that leave as frames of an interface, bypassing the kernel's UDP.
+    /// Route of queries that leave as frames of an interface, bypassing the kernel's UDP; `None`
+    /// sends UDP datagrams.
     pub frames: Option<FrameRoute>,
-    /// Length of the intervals by which the record counts queries, in nanoseconds.
+    /// Length of the intervals by which the record counts queries, in nanoseconds; `None` counts
+    /// over the whole run only.
     pub timeline_ns: Option<u64>,
-    /// Counter of first answers while the run goes on, for a display of its progress.
+    /// Counter of first answers to queries while the run goes on, for a display of its progress.
     pub answered: Option<Arc<AtomicU64>>,
     /// Channel for the identifiers of queries that time out, while the run goes on.
     pub timed_out: Option<Sender<u16>>,
-    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as all is
-    /// ready.
+    /// Beginning of the run, in nanoseconds of the monotonic clock; `None` begins as soon as the
+    /// generator is ready.
     pub begin_at_ns: Option<u64>,
 }
 
 impl DnsLoadSettings {
-    /// Returns settings of a run of `rate` queries per second for ten seconds, otherwise with
-    /// defaults.
+    /// Returns the settings of a run of `rate` queries per second against `server` for ten seconds,
+    /// otherwise with defaults.
     #[must_use]
     pub const fn new(server: SocketAddr, workload: QueryWorkload, rate: LoadRate) -> Self {
         Self {
@@ -141,13 +144,14 @@ impl DnsLoadSettings {
         ports / threads + u64::from(thread < ports % threads)
     }
 
-    /// Returns the number of ports that [`DnsLoadSettings::watched`] takes, all threads together.
+    /// Returns the number of ports that the queries of [`DnsLoadSettings::watched`] need, all
+    /// threads together.
     pub(crate) fn ports_needed(&self) -> u64 {
         let threads = u64::from(self.threads);
         self.watched().div_ceil(threads).div_ceil(WATCHED_PER_PORT) * threads
     }
 
-    /// Returns the number of queries that are watched at a time.
+    /// Returns the number of queries that the threads watch at a time.
     pub(crate) fn watched(&self) -> u64 {
         let most = WATCHED_PER_PORT * u64::from(self.ports);
         match self.window {
@@ -167,7 +171,7 @@ impl DnsLoadSettings {
         self.queries_per_connection.map_or(0, |queries| unanswered.div_ceil(queries.into()))
     }
 
-    /// Returns everything that cannot work, in words; empty when the run can begin.
+    /// Returns all reasons why the run cannot work, as texts; empty when it can begin.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();

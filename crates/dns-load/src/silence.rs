@@ -1,12 +1,12 @@
-//! Messages about a run in which no query was answered.
+//! Messages about a DNS load run in which no query was answered.
 
 use netio::silence;
 
 use crate::record::DnsLoadReport;
 use crate::settings::{DnsLoadSettings, Transport};
 
-/// Returns the reason why no query was answered, as far as it is known, and advice what to check;
-/// `None` when a query was answered, or none was due.
+/// Returns the reason why no query of a run was answered, as far as it is known, and advice what to
+/// check; `None` when a query was answered, or none was due.
 pub(crate) fn describe(settings: &DnsLoadSettings, report: &DnsLoadReport) -> Option<String> {
     let queries = &report.load.exchanges;
     if queries.due == 0 || queries.lost < queries.due {

@@ -1,16 +1,17 @@
-//! Counts of one thread's datagrams by kind, and faults of those that name a query.
+//! Counts of one generator thread's datagrams by kind, and faults of the datagrams that name a
+//! query.
 
 use dns_wire::{DnsMessageDefect, Rcode};
 use load::ExchangeClass;
 
-/// Fault of a message that carries the port and the identifier of a query.
+/// Fault of a DNS message that carries the port and the identifier of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFault {
-    /// The question differs from the query's.
+    /// The question of the answer differs from the query's.
     Question,
-    /// QR is not set.
+    /// The flag QR of the answer is not set.
     NotAResponse,
-    /// The opcode is not that of a query.
+    /// The opcode of the answer is not that of a query.
     Opcode,
     /// The response code is NOERROR where NXDOMAIN was expected, or the other way round.
     ResponseCode,
@@ -19,11 +20,11 @@ pub enum AnswerFault {
 }
 
 impl AnswerFault {
-    /// All faults, by their number.
+    /// All faults of answers, by their number.
     pub const ALL: [Self; 5] =
         [Self::Question, Self::NotAResponse, Self::Opcode, Self::ResponseCode, Self::Records];
 
-    /// Returns the name in records.
+    /// Returns the name of the fault in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,32 +46,32 @@ impl AnswerFault {
     }
 }
 
-/// Counts of one thread's datagrams, and of messages over TCP, by kind. `received` is the sum of
-/// the others up to `foreign`, except `octets`.
+/// Counts of one generator thread's datagrams, and of messages over TCP, by kind. `received` is the
+/// sum of the others up to `foreign`, except `octets`.
 #[derive(Clone, Debug)]
 pub struct DnsMessageTally {
-    /// Datagrams received.
+    /// Number of datagrams received, and of messages over TCP.
     pub received: u64,
-    /// Bytes of the datagrams from the server, without headers.
+    /// Number of bytes of the messages from the server, without headers of UDP and IP.
     pub octets: u64,
-    /// First answers to queries, late ones too, by response code.
+    /// Numbers of first answers to queries, also late ones, by response code.
     pub rcodes: Vec<u64>,
-    /// Truncated datagrams after which the query was sent again over TCP.
+    /// Number of truncated datagrams after which the query was sent again over TCP.
     pub asked_again: u64,
-    /// Further answers to queries.
+    /// Number of further answers to queries that had an answer already.
     pub repeated: u64,
-    /// Messages with port and identifier of a query that are no valid answer to it, by
+    /// Numbers of messages with port and identifier of a query that are no valid answer to it, by
     /// [`AnswerFault`].
     pub faults: [u64; AnswerFault::ALL.len()],
-    /// Datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
+    /// Numbers of datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
     pub malformed: [u64; DnsMessageDefect::ALL.len()],
-    /// Messages that belong to no query that is watched.
+    /// Number of messages that belong to no query that is watched.
     pub unmatched: u64,
-    /// Datagrams from another address or port than the server's.
+    /// Number of datagrams from another address or port than the server's.
     pub foreign: u64,
-    /// First answers with TC set.
+    /// Number of first answers with TC set.
     pub truncated: u64,
-    /// First answers that came after their deadline.
+    /// Number of first answers that came after their deadline.
     pub late: u64,
 }
 
@@ -99,7 +100,7 @@ fn add(mine: &mut [u64], theirs: &[u64]) {
 }
 
 impl DnsMessageTally {
-    /// Adds the counts of another thread.
+    /// Adds the message counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
         self.octets += other.octets;

@@ -1,40 +1,41 @@
-//! Message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
+//! DNS message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
 
 use base::{ByteReader, ByteWriter};
 
 use crate::DnsMessageDefect;
 use crate::rcode::Rcode;
 
-/// Length of a header, in bytes.
+/// Length of a DNS message header, in bytes.
 pub const HEADER_BYTES: usize = 12;
 
-/// Sixteen bits between identifier and counts.
+/// Flags of a DNS header: the sixteen bits between identifier and counts, with opcode and response
+/// code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Bit of a response (QR).
+    /// Flag QR: the message is a response.
     pub const RESPONSE: u16 = 0x8000;
-    /// Bit of an authoritative answer (AA).
+    /// Flag AA: the answer is authoritative.
     pub const AUTHORITATIVE: u16 = 0x0400;
-    /// Bit of a message that did not fit (TC).
+    /// Flag TC: the message did not fit and is truncated.
     pub const TRUNCATED: u16 = 0x0200;
-    /// Bit for recursion desired (RD).
+    /// Flag RD: the client desires recursion.
     pub const RECURSION_DESIRED: u16 = 0x0100;
-    /// Bit for recursion available (RA).
+    /// Flag RA: the server offers recursion.
     pub const RECURSION_AVAILABLE: u16 = 0x0080;
-    /// Bit for authentic data (AD).
+    /// Flag AD: the server has authenticated the data.
     pub const AUTHENTIC: u16 = 0x0020;
-    /// Bit for checking disabled (CD).
+    /// Flag CD: the client disables the server's check of signatures.
     pub const CHECKING_DISABLED: u16 = 0x0010;
 
-    /// Returns true when any bit of `bits` is set.
+    /// Returns true when any flag of `bits` is set.
     #[must_use]
     pub const fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
     }
 
-    /// Returns the kind of query; 0 is a standard one.
+    /// Returns the opcode, the kind of query; 0 is a standard query.
     #[must_use]
     pub const fn opcode(self) -> u8 {
         (self.0 >> 11) as u8 & 0xf
@@ -47,19 +48,19 @@ impl Flags {
     }
 }
 
-/// Header of a message.
+/// Header of a DNS message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DnsHeader {
     /// Identifier that connects a response with its query.
     pub id: u16,
-    /// Flags, opcode and response code.
+    /// Flags, opcode and response code of the message.
     pub flags: Flags,
-    /// Numbers of questions, answers, authority records and additional records.
+    /// Numbers of questions, answers, authority records and additional records in the message.
     pub counts: [u16; 4],
 }
 
 impl DnsHeader {
-    /// Reads the header that `octets` begin with.
+    /// Reads the DNS header that `octets` begin with.
     ///
     /// # Errors
     ///
@@ -74,7 +75,7 @@ impl DnsHeader {
         })
     }
 
-    /// Writes the header.
+    /// Writes the DNS header, twelve bytes.
     pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.u16(self.id).u16(self.flags.0);
         for count in self.counts {

@@ -1,14 +1,14 @@
-//! Types and classes of records by number and mnemonic (RFC 1035 section 3.2, RFC 3597 section 5,
-//! and the registry that RFC 6895 describes).
+//! Types and classes of DNS records by number and mnemonic (RFC 1035 section 3.2, RFC 3597 section
+//! 5, and the registry that RFC 6895 describes).
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Type of a record or query ("RRTYPE", "QTYPE").
+/// Type of a DNS record or query ("RRTYPE", "QTYPE").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordType(pub u16);
 
-/// All types in IANA's registry ("Resource Record (RR) TYPEs").
+/// All DNS record types in IANA's registry ("Resource Record (RR) TYPEs"), as number and mnemonic.
 const NAMES: [(u16, &str); 97] = [
     (1, "A"),
     (2, "NS"),
@@ -110,26 +110,26 @@ const NAMES: [(u16, &str); 97] = [
 ];
 
 impl RecordType {
-    /// IPv4 address.
+    /// Record type A: an IPv4 address.
     pub const A: Self = Self(1);
-    /// Alias of another name.
+    /// Record type CNAME: the name for which this one is an alias.
     pub const CNAME: Self = Self(5);
-    /// Start of a zone.
+    /// Record type SOA: the start of a zone.
     pub const SOA: Self = Self(6);
-    /// Host that takes mail.
+    /// Record type MX: a host that accepts mail for the domain.
     pub const MX: Self = Self(15);
-    /// Text.
+    /// Record type TXT: text.
     pub const TXT: Self = Self(16);
-    /// IPv6 address.
+    /// Record type AAAA: an IPv6 address.
     pub const AAAA: Self = Self(28);
-    /// Pseudo-record of EDNS.
+    /// Record type OPT: the pseudo-record of EDNS.
     pub const OPT: Self = Self(41);
-    /// Access data of a web server (RFC 9460).
+    /// Record type HTTPS: access data of a web server (RFC 9460).
     pub const HTTPS: Self = Self(65);
 }
 
 impl fmt::Display for RecordType {
-    /// Writes the mnemonic, or `TYPE` and the number (RFC 3597 section 5).
+    /// Writes the mnemonic of the record type, or `TYPE` and the number (RFC 3597 section 5).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(number, _)| *number == self.0) {
             Some((_, name)) => f.write_str(name),
@@ -141,7 +141,7 @@ impl fmt::Display for RecordType {
 impl FromStr for RecordType {
     type Err = &'static str;
 
-    /// Parses a mnemonic in any case, `*`, or `TYPE` and a number.
+    /// Parses a record type from a mnemonic in any case, `*`, or `TYPE` and a number.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "*" {
             return Ok(Self(255));
@@ -157,12 +157,12 @@ impl FromStr for RecordType {
     }
 }
 
-/// Class of records or queries.
+/// Class of DNS records or queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordClass(pub u16);
 
 impl RecordClass {
-    /// Internet class.
+    /// Class IN, the Internet.
     pub const INTERNET: Self = Self(1);
 }
 

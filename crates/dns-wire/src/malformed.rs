@@ -1,21 +1,22 @@
-//! Reasons to refuse a message: the peer causes them, so each is a small value to count.
+//! Reasons to refuse a DNS message: the peer causes them, so each is a small value to count.
 
 use core::fmt;
 
-/// Defect of a message.
+/// Defect for which a DNS message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DnsMessageDefect {
-    /// The message is shorter than a header (RFC 1035 section 4.1.1).
+    /// The message is shorter than a DNS header (RFC 1035 section 4.1.1).
     Header,
     /// The message ends within a question or a record that its header announces.
     Truncated,
-    /// The first two bits of a label are 01 or 10 (RFC 1035 section 4.1.4, RFC 6891 section 5).
+    /// The first two bits of a name's label are 01 or 10 (RFC 1035 section 4.1.4, RFC 6891 section
+    /// 5).
     Label,
-    /// A compression pointer does not point to bytes before it.
+    /// A compression pointer in a name does not point to bytes before it.
     Pointer,
     /// A name has more than 255 bytes (RFC 1035 section 3.1).
     NameTooLong,
-    /// Bytes follow the last record.
+    /// Bytes follow the last record of the message.
     Trailing,
     /// The message has a second OPT record, or one that is not in the additional section or not of
     /// the root (RFC 6891 section 6.1.1).
@@ -23,7 +24,7 @@ pub enum DnsMessageDefect {
 }
 
 impl DnsMessageDefect {
-    /// Every reason, in the order of [`DnsMessageDefect::index`].
+    /// Every defect of a DNS message, in the order of [`DnsMessageDefect::index`].
     pub const ALL: [Self; 7] = [
         Self::Header,
         Self::Truncated,
@@ -34,13 +35,14 @@ impl DnsMessageDefect {
         Self::Opt,
     ];
 
-    /// Returns the position in [`DnsMessageDefect::ALL`], for counters kept as an array.
+    /// Returns the position of the defect in [`DnsMessageDefect::ALL`], for counters kept as an
+    /// array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns a short name for counters: lower case, words joined by hyphens.
+    /// Returns a short name of the defect for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

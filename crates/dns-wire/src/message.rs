@@ -1,4 +1,4 @@
-//! Whole message, checked once and then read in place.
+//! Whole DNS message, checked once and then read in place.
 
 use crate::DnsMessageDefect;
 use crate::header::{DnsHeader, Flags, HEADER_BYTES};
@@ -7,18 +7,18 @@ use crate::name::{self, DnsName};
 use crate::rcode::Rcode;
 use crate::record::{DnsRecord, Edns};
 
-/// Question of a query.
+/// Question of a DNS query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// Name of the wanted records.
+    /// Name of the records that the question requests.
     pub name: DnsName<'a>,
-    /// Type of the wanted records.
+    /// Type of the records that the question requests.
     pub kind: RecordType,
-    /// Class of the wanted records.
+    /// Class of the records that the question requests.
     pub class: RecordClass,
 }
 
-/// Message whose names and records have been checked.
+/// Checked view of a DNS message whose names and records are sound.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsMessage<'a> {
     octets: &'a [u8],
@@ -27,15 +27,15 @@ pub struct DnsMessage<'a> {
     edns: Option<Edns>,
 }
 
-/// Returns the end of the question at `at`.
+/// Checks the question at `at` and returns its end.
 fn check_question(octets: &[u8], at: usize) -> Result<usize, DnsMessageDefect> {
     let end = name::check(octets, at)? + 4;
     if end > octets.len() { Err(DnsMessageDefect::Truncated) } else { Ok(end) }
 }
 
 impl<'a> DnsMessage<'a> {
-    /// Checks `octets` from end to end. In a response with TC set the part that was sent must be
-    /// sound, and the rest may be missing (RFC 2181 section 9).
+    /// Checks the DNS message in `octets` from end to end. In a response with TC set the part that
+    /// was sent must be sound, and the rest may be missing (RFC 2181 section 9).
     ///
     /// # Errors
     ///
@@ -70,13 +70,13 @@ impl<'a> DnsMessage<'a> {
         if at == octets.len() { Ok(message) } else { Err(DnsMessageDefect::Trailing) }
     }
 
-    /// Returns the header.
+    /// Returns the header of the message.
     #[must_use]
     pub const fn header(&self) -> DnsHeader {
         self.header
     }
 
-    /// Returns the response code with the bits of EDNS.
+    /// Returns the response code of the message, including the bits of its OPT record.
     #[must_use]
     pub fn rcode(&self) -> Rcode {
         let extended = self.edns.map_or(0, |edns| u16::from(edns.extended_rcode));
@@ -89,13 +89,14 @@ impl<'a> DnsMessage<'a> {
         self.edns
     }
 
-    /// Returns the questions as bytes: everything after the header up to the first record.
+    /// Returns the questions of the message as bytes: everything after the header up to the first
+    /// record.
     #[must_use]
     pub fn question_octets(&self) -> &'a [u8] {
         &self.octets[HEADER_BYTES..self.questions_end]
     }
 
-    /// Returns the questions.
+    /// Returns the questions of the message, in order.
     pub fn questions(&self) -> impl Iterator<Item = Question<'a>> + use<'a> {
         let octets = self.octets;
         let mut at = HEADER_BYTES;
@@ -112,8 +113,8 @@ impl<'a> DnsMessage<'a> {
         })
     }
 
-    /// Returns the records in order: answers, authority, additional. A truncated message may have
-    /// fewer than its header announces.
+    /// Returns the records of the message in order: answers, authority, additional. A truncated
+    /// message may have fewer than its header announces.
     pub fn records(&self) -> impl Iterator<Item = DnsRecord<'a>> + use<'a> {
         let (octets, mut at) = (self.octets, self.questions_end);
         let count = self.header.counts[1..].iter().map(|&count| u32::from(count)).sum::<u32>();
@@ -124,7 +125,8 @@ impl<'a> DnsMessage<'a> {
         })
     }
 
-    /// Returns true when both messages have equal questions, with names in any case (RFC 4343).
+    /// Returns true when this message and `other` have equal questions, with names in any case (RFC
+    /// 4343).
     #[must_use]
     pub fn has_same_questions(&self, other: &Self) -> bool {
         self.header.counts[0] == other.header.counts[0]

@@ -1,5 +1,5 @@
-//! Domain names: inside of messages, compressed or not (RFC 1035 section 4.1.4), and as text
-//! (section 5.1). Comparison is that of RFC 4343: letters of ASCII in any case.
+//! Domain names: inside of DNS messages, compressed or not (RFC 1035 section 4.1.4), and as text
+//! (RFC 1035 section 5.1). Comparison is that of RFC 4343: letters of ASCII in any case.
 //!
 //! A pointer must point before the run of labels that it ends. So each jump goes further to the
 //! front, and reading ends for any content of a message; the limit of 255 bytes ends it sooner.
@@ -9,13 +9,13 @@ use core::fmt;
 
 use crate::DnsMessageDefect;
 
-/// Largest length of a name, in bytes, with the lengths of labels and the root's (RFC 1035 section
-/// 3.1).
+/// Largest length of a domain name, in bytes, with the lengths of labels and the root's (RFC 1035
+/// section 3.1).
 pub const NAME_BYTES_MAX: usize = 255;
-/// Largest length of a label, in bytes.
+/// Largest length of a domain name's label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 63;
 
-/// Result of one step of reading a name.
+/// Result of one step of reading a domain name in a message.
 enum NameStep {
     Label { from: usize, to: usize },
     Jump(usize),
@@ -42,8 +42,8 @@ fn step(message: &[u8], at: usize) -> Result<NameStep, DnsMessageDefect> {
     }
 }
 
-/// Checks the name at `at`. Returns its end in the message itself, which is after its first pointer
-/// if it has one.
+/// Checks the domain name at `start` and returns its end in the message itself, which is after its
+/// first pointer if it has one.
 pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, DnsMessageDefect> {
     let (mut at, mut run, mut end, mut len) = (start, start, None, 1);
     loop {
@@ -67,7 +67,7 @@ pub(crate) fn check(message: &[u8], start: usize) -> Result<usize, DnsMessageDef
     }
 }
 
-/// Checked name, in place.
+/// Checked domain name, read in place from its message.
 #[derive(Clone, Copy)]
 pub struct DnsName<'a> {
     message: &'a [u8],
@@ -75,7 +75,7 @@ pub struct DnsName<'a> {
 }
 
 impl<'a> DnsName<'a> {
-    /// Reads the name at `at` of `message`. Returns the name and its end.
+    /// Reads the domain name at `at` of `message`. Returns the name and its end.
     ///
     /// # Errors
     ///
@@ -84,25 +84,25 @@ impl<'a> DnsName<'a> {
         check(message, at).map(|end| (Self { message, at }, end))
     }
 
-    /// Wraps a name that [`check`] has found sound.
+    /// Wraps the domain name at `at`, which [`check`] has found sound.
     pub(crate) const fn checked(message: &'a [u8], at: usize) -> Self {
         Self { message, at }
     }
 
-    /// Returns the labels, without the root's.
+    /// Returns the labels of the domain name, without the root's.
     #[must_use]
     pub const fn labels(self) -> Labels<'a> {
         Labels { message: self.message, at: self.at }
     }
 
-    /// Returns true for the root.
+    /// Returns true if the domain name is the root.
     #[must_use]
     pub fn is_root(self) -> bool {
         self.labels().next().is_none()
     }
 }
 
-/// Labels of a name from left to right.
+/// Labels of a domain name from left to right.
 #[derive(Clone, Debug)]
 pub struct Labels<'a> {
     message: &'a [u8],
@@ -142,7 +142,8 @@ impl PartialEq for DnsName<'_> {
 impl Eq for DnsName<'_> {}
 
 impl fmt::Display for DnsName<'_> {
-    /// Writes the name with the dot of the root, and bytes that are no printable ASCII as `\DDD`.
+    /// Writes the domain name with the dot of the root, and bytes that are no printable ASCII as
+    /// `\DDD`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
             return f.write_str(".");
@@ -169,12 +170,12 @@ impl fmt::Debug for DnsName<'_> {
     }
 }
 
-/// Reason why a text is no name.
+/// Reason why a text is no domain name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// The text, or the part between two dots, is empty.
     Empty,
-    /// A label has more than 63 bytes.
+    /// A label of the name has more than 63 bytes.
     LabelTooLong,
     /// The name has more than 255 bytes.
     TooLong,
@@ -195,8 +196,8 @@ impl fmt::Display for NameError {
 
 impl core::error::Error for NameError {}
 
-/// Appends the name that `text` writes (RFC 1035 section 5.1) to `octets`, uncompressed. The last
-/// dot may be missing: every name begins at the root. On an error `octets` are unchanged.
+/// Appends the domain name that `text` writes (RFC 1035 section 5.1) to `octets`, uncompressed. The
+/// last dot may be missing: every name begins at the root. On an error `octets` are unchanged.
 ///
 /// # Errors
 ///
@@ -240,7 +241,7 @@ fn append(octets: &mut Vec<u8>, text: &[u8], start: usize) -> Result<(), NameErr
     if octets.len() - start > NAME_BYTES_MAX { Err(NameError::TooLong) } else { Ok(()) }
 }
 
-/// Appends a byte for the length of a label. Returns its position.
+/// Appends a byte for the length of a label of a domain name, and returns its position.
 fn open(octets: &mut Vec<u8>) -> usize {
     octets.push(0);
     octets.len() - 1

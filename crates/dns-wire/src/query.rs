@@ -1,4 +1,4 @@
-//! Writer of queries.
+//! Writer of DNS queries.
 
 use alloc::vec::Vec;
 
@@ -9,34 +9,33 @@ use crate::kind::{RecordClass, RecordType};
 use crate::name::{self, NAME_BYTES_MAX, NameError};
 use crate::record::Edns;
 
-/// Largest length of a query without options, in bytes: header, the longest name, type and class,
-/// an OPT record.
+/// Largest length of a DNS query without options, in bytes: header, the longest name, type and
+/// class, an OPT record.
 pub const QUERY_BYTES_MAX: usize = HEADER_BYTES + NAME_BYTES_MAX + 4 + 11;
 
-/// Settings that all queries of a load share.
+/// Settings that all DNS queries of a load share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
-    /// True to set RD.
+    /// True to set the flag RD (recursion desired) in the queries.
     pub recursion_desired: bool,
-    /// OPT record to add, if any.
+    /// OPT record to add to the queries, if any.
     pub edns: Option<Edns>,
-    /// Options of the OPT record.
+    /// Options of the queries' OPT record.
     pub options: EdnsOptions<'a>,
 }
 
-/// Options of an OPT record.
+/// Options of an OPT record in DNS queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdnsOptions<'a> {
-    /// Options as they are in the record: code, length and data of each.
+    /// Options as they are in the OPT record: code, length and data of each.
     pub octets: &'a [u8],
-    /// Block size in bytes to a multiple of which the message is padded (RFC 7830); 0 for no
-    /// padding.
+    /// Block size in bytes to a multiple of which the query is padded (RFC 7830); 0 for no padding.
     pub padding_block: u16,
 }
 
-/// Code of the option for padding (RFC 7830).
+/// Code of the EDNS option for padding (RFC 7830).
 const PADDING: u16 = 12;
-/// Length of an option without its data, in bytes.
+/// Length of an EDNS option without its data, in bytes.
 const OPTION_HEAD_BYTES: usize = 4;
 
 impl EdnsOptions<'_> {
@@ -58,15 +57,15 @@ impl EdnsOptions<'_> {
 }
 
 impl Query<'_> {
-    /// Query with RD and without an OPT record.
+    /// Settings of a query with the flag RD and without an OPT record.
     pub const PLAIN: Self = Self {
         recursion_desired: true,
         edns: None,
         options: EdnsOptions { octets: &[], padding_block: 0 },
     };
 
-    /// Appends a query with identifier 0 for records of the type `kind` and the class IN of the
-    /// name that `name` writes. On an error `octets` are unchanged.
+    /// Appends to `octets` a DNS query with identifier 0 for records of the type `kind` and the
+    /// class IN of the domain name that `name` writes. On an error `octets` are unchanged.
     ///
     /// # Errors
     ///

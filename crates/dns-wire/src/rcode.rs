@@ -1,13 +1,14 @@
-//! Response codes (RFC 1035 section 4.1.1, RFC 6895 section 2.3).
+//! DNS response codes (RFC 1035 section 4.1.1, RFC 6895 section 2.3).
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Response code of twelve bits, the upper eight from EDNS.
+/// DNS response code of twelve bits, the upper eight from EDNS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rcode(pub u16);
 
-/// Codes that have a name. 16 is BADVERS, as in an OPT record (BADSIG shares it).
+/// DNS response codes that have a name, as number and mnemonic. 16 is BADVERS, as in an OPT record
+/// (BADSIG shares it).
 const NAMES: [(u16, &str); 19] = [
     (0, "NOERROR"),
     (1, "FORMERR"),
@@ -31,18 +32,18 @@ const NAMES: [(u16, &str); 19] = [
 ];
 
 impl Rcode {
-    /// No error.
+    /// Response code of a query without error.
     pub const NOERROR: Self = Self(0);
-    /// The server failed.
+    /// Response code of a server that failed.
     pub const SERVFAIL: Self = Self(2);
-    /// The name does not exist.
+    /// Response code for a name that does not exist.
     pub const NXDOMAIN: Self = Self(3);
-    /// The server refuses to answer.
+    /// Response code of a server that refuses to answer.
     pub const REFUSED: Self = Self(5);
-    /// Number of codes: one more than the highest code.
+    /// Number of response codes: one more than the highest code.
     pub const COUNT: usize = 1 << 12;
 
-    /// Returns the mnemonic, where the code has one.
+    /// Returns the mnemonic of the response code; `None` when it has none.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)
@@ -50,7 +51,7 @@ impl Rcode {
 }
 
 impl fmt::Display for Rcode {
-    /// Writes the mnemonic, or `RCODE` and the number.
+    /// Writes the mnemonic of the response code, or `RCODE` and the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),
@@ -62,7 +63,8 @@ impl fmt::Display for Rcode {
 impl FromStr for Rcode {
     type Err = &'static str;
 
-    /// Parses a mnemonic in any case, or a number below 4096, with or without `RCODE` before it.
+    /// Parses a response code from a mnemonic in any case, or a number below 4096, with or without
+    /// `RCODE` before it.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some((code, _)) = NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)) {
             return Ok(Self(*code));

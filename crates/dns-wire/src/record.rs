@@ -1,30 +1,30 @@
-//! Resource records (RFC 1035 section 4.1.3) and the content of an OPT record (RFC 6891 section
+//! DNS resource records (RFC 1035 section 4.1.3) and the content of an OPT record (RFC 6891 section
 //! 6.1).
 
 use crate::DnsMessageDefect;
 use crate::kind::{RecordClass, RecordType};
 use crate::name::{self, DnsName};
 
-/// Number of bytes between the name and the data of a record.
+/// Number of bytes between the name and the data of a DNS record.
 const FIXED_BYTES: usize = 10;
 
-/// Resource record in place.
+/// DNS resource record, read in place from its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DnsRecord<'a> {
-    /// Name of the record's owner.
+    /// Domain name that owns the record.
     pub name: DnsName<'a>,
     /// Type of the record.
     pub kind: RecordType,
-    /// Class of the record; in an OPT record the sender's largest UDP payload.
+    /// Class of the record; in an OPT record the sender's largest UDP payload in bytes.
     pub class: RecordClass,
-    /// Time to live in seconds as written; see [`DnsRecord::ttl_s`].
+    /// Time to live of the record in seconds as sent; see [`DnsRecord::ttl_s`].
     pub ttl: u32,
-    /// Data of the record, names in them perhaps compressed.
+    /// Data of the record, in which names may be compressed.
     pub data: &'a [u8],
 }
 
 impl<'a> DnsRecord<'a> {
-    /// Reads the record at `at` of `message`. Returns the record and its end.
+    /// Reads the DNS record at `at` of `message`. Returns the record and its end.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl<'a> DnsRecord<'a> {
         if self.ttl >> 31 == 0 { self.ttl } else { 0 }
     }
 
-    /// Returns the content of the record when it is an OPT record.
+    /// Returns the content of the record when it is an OPT record; `None` otherwise.
     #[must_use]
     pub fn edns(&self) -> Option<Edns> {
         let [extended_rcode, version, flags, _] = self.ttl.to_be_bytes();
@@ -66,21 +66,21 @@ impl<'a> DnsRecord<'a> {
     }
 }
 
-/// Content of an OPT record without its options.
+/// Content of an OPT record (EDNS) without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edns {
     /// Largest UDP payload that the sender accepts, in bytes; below 512 it counts as 512.
     pub udp_payload_bytes: u16,
-    /// Upper eight bits of the response code.
+    /// Upper eight bits of the message's response code.
     pub extended_rcode: u8,
     /// Version of EDNS; 0 is the only one that exists.
     pub version: u8,
-    /// True if records of DNSSEC are wanted, or may be sent (DO, RFC 3225).
+    /// True if the client wants DNSSEC records, or the server may send them (flag DO, RFC 3225).
     pub dnssec_ok: bool,
 }
 
 impl Edns {
-    /// Returns the OPT record as it is in a message, without options.
+    /// Returns the bytes of the OPT record in a message, without options.
     #[must_use]
     pub const fn emit(&self) -> [u8; 11] {
         let [high, low] = self.udp_payload_bytes.to_be_bytes();

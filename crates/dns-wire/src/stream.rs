@@ -1,13 +1,13 @@
-//! Messages on a byte stream, each after its length in two bytes (RFC 1035 section 4.2.2, RFC 7766
-//! section 8).
+//! DNS messages on a byte stream, each after its length in two bytes (RFC 1035 section 4.2.2, RFC
+//! 7766 section 8).
 
-/// Length of a length field, in bytes.
+/// Length of the length field before a DNS message on a stream, in bytes.
 pub const LENGTH_BYTES: usize = 2;
-/// Largest length of a message, in bytes, without its length field.
+/// Largest length of a DNS message on a stream, in bytes, without its length field.
 pub const MESSAGE_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Returns the message that `octets` begin with and the bytes after it; `None` when the message is
-/// not complete yet.
+/// Returns the DNS message that `octets`, read from a stream, begin with, and the bytes after it;
+/// `None` when the message is not complete yet.
 #[must_use]
 pub fn split(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = octets.split_first_chunk::<LENGTH_BYTES>()?;

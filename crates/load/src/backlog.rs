@@ -1,4 +1,4 @@
-//! Count of exchanges that waited in a queue that grew while exchanges were offered.
+//! Count of exchanges that waited in a queue that grew while the generator offered exchanges.
 //!
 //! A queue that is long enough makes any rate look sustained until the queue is full: all exchanges
 //! are complete in time, the last of them long after the offer's end. A server of rate C that is
@@ -9,48 +9,50 @@
 
 use base::time::NS_PER_MS;
 
-/// Fraction of the time in which exchanges left by which the last replies may be later than the
-/// quickest one was: a hundredth.
+/// Divisor of the time in which exchanges left that gives the slack, the time by which the last
+/// replies may be later than the quickest one: a hundredth.
 const SLACK_PART: u64 = 100;
-/// Least slack, for short offers: 10 ms, by which a thread is often woken late.
+/// Least slack for replies, in nanoseconds: 10 ms, by which a thread is often woken late.
 const SLACK_LEAST_NS: u64 = 10 * NS_PER_MS;
-/// Most slack, for long offers: 50 ms, several times the queueing time at a server that keeps up.
+/// Most slack for replies, in nanoseconds: 50 ms, several times the queueing time at a server that
+/// keeps up.
 const SLACK_MOST_NS: u64 = 50 * NS_PER_MS;
 
-/// Returns how much later than the quickest one a reply may come when exchanges left for
-/// `offered_ns`.
+/// Returns how much later than the quickest reply a reply may come, in nanoseconds, when exchanges
+/// left for `offered_ns` nanoseconds.
 pub(crate) fn slack_ns(offered_ns: u64) -> u64 {
     (offered_ns / SLACK_PART).clamp(SLACK_LEAST_NS, SLACK_MOST_NS)
 }
 
-/// Count of exchanges completed in time but queued too long: later after the last one left than the
-/// quickest exchange took and the slack together.
+/// Count of exchanges completed in time but queued too long: the reply came later after the
+/// departure of the last exchange than the quickest exchange took and the slack together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuedExchangeCounter {
-    /// Time at which the first exchange left.
+    /// Time at which the first exchange left, in nanoseconds of the monotonic clock.
     first_left_ns: Option<u64>,
-    /// Time at which the newest exchange left.
+    /// Time at which the newest exchange left, in nanoseconds of the monotonic clock.
     left_ns: u64,
-    /// Shortest time from sending to completion.
+    /// Shortest time of an exchange from sending to completion, in nanoseconds.
     quickest_ns: Option<u64>,
     queued_too_long: u64,
 }
 
 impl QueuedExchangeCounter {
-    /// Returns the state at the end of a run that another process counted.
+    /// Returns the counter at the end of a run that another process counted.
     #[must_use]
     pub const fn from_totals(left_ns: u64, behind: u64) -> Self {
         Self { first_left_ns: None, left_ns, quickest_ns: None, queued_too_long: behind }
     }
 
-    /// Notes that the first message of an exchange left.
+    /// Notes that the first message of an exchange left at `at_ns`.
     pub fn record_sent(&mut self, at_ns: u64) {
         self.first_left_ns.get_or_insert(at_ns);
         self.left_ns = at_ns;
         self.queued_too_long = 0;
     }
 
-    /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
+    /// Notes that an exchange that began to leave at `sent_ns` was completed in time at
+    /// `answered_ns`.
     pub fn record_completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
         // A long duration for a client that is alone comes from a slow network path or store, not
@@ -63,12 +65,13 @@ impl QueuedExchangeCounter {
         self.queued_too_long += u64::from(answered_ns > latest_ns);
     }
 
-    /// Adds the count of another thread.
+    /// Adds the count of another thread's counter.
     pub const fn merge(&mut self, other: &Self) {
         self.queued_too_long += other.queued_too_long;
     }
 
-    /// Returns the time at which the newest exchange left; 0 when none did.
+    /// Returns the time at which the newest exchange left, in nanoseconds of the monotonic clock; 0
+    /// when none did.
     #[must_use]
     pub const fn last_sent_ns(&self) -> u64 {
         self.left_ns

@@ -6,14 +6,14 @@ use base::Histogram;
 use base::time::NS_PER_S;
 use base64ct::{Base64, Encoding};
 
-/// First word of an encoded histogram, plain, and below in a zlib stream; the low byte states that
-/// counts take one to nine bytes.
+/// First word of an encoded histogram outside of a zlib stream, and below inside of one; the low
+/// byte states that counts take one to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 /// Largest length of a stored block of DEFLATE, in bytes (RFC 1951 section 3.2.4).
 const BLOCK_MAX: usize = 65_535;
 
-/// Returns the lines at the beginning of a log.
+/// Returns the lines at the beginning of a HdrHistogram log.
 #[must_use]
 pub fn head() -> String {
     "#[Histogram log format version 1.3]\n\
@@ -22,7 +22,7 @@ pub fn head() -> String {
         .to_owned()
 }
 
-/// Returns the line of `histogram` under the name `tag`, which has neither spaces nor commas:
+/// Returns the log line of `histogram` under the name `tag`, which has neither spaces nor commas:
 /// values in nanoseconds from an interval of `length_ns` that began with the run.
 #[must_use]
 pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
@@ -32,7 +32,7 @@ pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     format!("Tag={tag},0.000,{length_s:.3},{max_ms:.3},{encoded}\n")
 }
 
-/// Encodes the histogram itself.
+/// Encodes the histogram in HdrHistogram's encoding V2, uncompressed.
 fn encoded(histogram: &Histogram) -> Vec<u8> {
     let mut counts = Vec::new();
     let mut zeros = 0;
@@ -57,7 +57,7 @@ fn encoded(histogram: &Histogram) -> Vec<u8> {
     octets
 }
 
-/// Writes a run of empty buckets as one negative number.
+/// Appends a run of `zeros` empty buckets of a histogram as one negative number.
 fn put_zeros(octets: &mut Vec<u8>, zeros: i64) {
     match zeros {
         0 => {}
@@ -66,7 +66,7 @@ fn put_zeros(octets: &mut Vec<u8>, zeros: i64) {
     }
 }
 
-/// Writes a number in zigzag encoding: seven bits a byte, eight in the ninth one.
+/// Appends a number in zigzag encoding: seven bits a byte, eight in the ninth byte.
 fn put_signed(octets: &mut Vec<u8>, number: i64) {
     let mut rest = (number << 1 ^ number >> 63).cast_unsigned();
     for _ in 0..8 {
@@ -80,8 +80,8 @@ fn put_signed(octets: &mut Vec<u8>, number: i64) {
     octets.push(rest as u8);
 }
 
-/// Returns a zlib stream (RFC 1950) of stored blocks: the format needs a stream, and a histogram is
-/// a few KiB.
+/// Returns a zlib stream (RFC 1950) that contains `octets` in stored blocks: the format needs a
+/// stream, and a histogram is a few KiB.
 fn compressed(octets: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut blocks = octets.chunks(BLOCK_MAX).peekable();

@@ -1,15 +1,15 @@
-//! Colors of a run's text on a terminal: counts of failures that are not zero, and warnings.
+//! Colors of a run's output on a terminal: counts of failures that are not zero, and warnings.
 
 use std::fmt::Write as _;
 
 /// Escape sequence of bold red text (ECMA-48, SGR).
 const RED: &str = "\x1b[1;31m";
-/// Escape sequence of yellow text.
+/// Escape sequence of yellow text (ECMA-48, SGR).
 const YELLOW: &str = "\x1b[33m";
-/// Escape sequence of plain text.
+/// Escape sequence that returns to plain text (ECMA-48, SGR).
 const PLAIN: &str = "\x1b[0m";
 
-/// Names of counts that are zero when all went well.
+/// Names of counts in the output of a run that are zero when all went well.
 const FAILURES: [&str; 22] = [
     "late",
     "lost",
@@ -34,12 +34,13 @@ const FAILURES: [&str; 22] = [
     "own socket drops",
     "conflicts",
 ];
-/// Beginnings of lines that are colored as a whole.
+/// Beginning of a line of output that is colored red as a whole, and below of one that is colored
+/// yellow.
 const GRAVE: &str = "GENERATOR LIMITED";
 const WARNING: &str = "warning:";
 
-/// Returns `text` with escape sequences around lines and counts that a reader must not miss;
-/// nothing else is changed.
+/// Returns `text`, the output of a run, with escape sequences around lines and counts that a reader
+/// must not miss; nothing else is changed.
 #[must_use]
 pub fn highlight(text: &str) -> String {
     let mut painted = String::with_capacity(text.len());
@@ -61,7 +62,7 @@ pub fn highlight(text: &str) -> String {
     painted
 }
 
-/// Appends a part of a line between commas, in red from the name on if it counts failures.
+/// Appends a part of an output line between commas, in red from the name on if it counts failures.
 fn push_part(part: &str, painted: &mut String) {
     match failure(part) {
         Some((before, count)) => {
@@ -71,8 +72,8 @@ fn push_part(part: &str, painted: &mut String) {
     }
 }
 
-/// Divides `part` in front of a failure's name and its count, `lost: 3` or `3 late sends`; `None`
-/// if it has none, or the count is zero.
+/// Divides `part` of an output line in front of a failure's name and its count, `lost: 3` or `3
+/// late sends`; returns `None` if it has none, or the count is zero.
 fn failure(part: &str) -> Option<(&str, &str)> {
     let trimmed = part.trim();
     let is_count = |word: &str| {

@@ -1,11 +1,11 @@
-//! Ends of all exchanges, and the verdict on the generator.
+//! Counts of how the exchanges of a run ended, and the verdict on the generator.
 
 use base::Histogram;
 use base::time::{NS_PER_MS, NS_PER_S};
 
 use crate::backlog::QueuedExchangeCounter;
 
-/// Class of an exchange's end. Every exchange that came due ends in exactly one class; where
+/// Class of an exchange by its end. Every exchange that came due ends in exactly one class; where
 /// several would fit, the first event that decides sets the class, with one exception noted below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExchangeClass {
@@ -17,7 +17,8 @@ pub enum ExchangeClass {
     Late,
     /// No expected reply came while the exchange was watched; also an exchange that was never sent.
     Lost,
-    /// The server refused.
+    /// The server refused: a DHCPNAK, a DHCPv6 status, or a DNS response code other than NOERROR
+    /// and NXDOMAIN.
     Nak,
     /// A reply broke the protocol: it carried the exchange's identifier and the right client, but
     /// not the content that a reply must carry at that stage.
@@ -31,7 +32,7 @@ pub enum ExchangeClass {
 }
 
 impl ExchangeClass {
-    /// All classes, by [`ExchangeClass::index`].
+    /// All classes of exchanges, by [`ExchangeClass::index`].
     pub const ALL: [Self; 7] = [
         Self::OnTime,
         Self::Late,
@@ -42,13 +43,13 @@ impl ExchangeClass {
         Self::DuplicateAnswered,
     ];
 
-    /// Returns the position in [`ExchangeClass::ALL`].
+    /// Returns the position of the class in [`ExchangeClass::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns the name in records.
+    /// Returns the name of the class in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,16 +64,16 @@ impl ExchangeClass {
     }
 }
 
-/// Delay after its due time, in nanoseconds, beyond which a first message is a late send: 10 ms,
-/// half a percent of the deadline of 2 s. On shared machines a thread is often woken some
-/// milliseconds late; a generator that cannot keep up is soon seconds late.
+/// Delay after its due time, in nanoseconds, beyond which an exchange's first message is a late
+/// send: 10 ms, half a percent of the deadline of 2 s. On shared machines a thread is often woken
+/// some milliseconds late; a generator that cannot keep up is soon seconds late.
 pub const LATE_SEND_NS: u64 = 10 * NS_PER_MS;
 /// Share of exchanges that were late sends above which the generator is the limit: 1 %.
 pub const LATE_SEND_SHARE: f64 = 0.01;
 /// Share of exchanges that the generator's own sockets dropped, or that it did not send, above
 /// which the generator is the limit: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
-/// Largest latency that the histograms resolve: 100 s.
+/// Largest latency that the histograms resolve, in nanoseconds: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
 
 /// Health of the generator, as its sockets report it.
@@ -87,9 +88,10 @@ pub struct Health {
 /// Verdict on whether the generator or the server set the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GeneratorVerdict {
-    /// The generator kept its schedule and lost nothing itself.
+    /// Verdict on a generator that kept its schedule and lost nothing itself.
     Sound,
-    /// The figures describe the generator; each reason names the threshold that it broke.
+    /// Verdict that the figures describe the generator, not the server; each reason names the
+    /// threshold that the generator broke.
     GeneratorLimited(Vec<String>),
 }
 
@@ -122,31 +124,32 @@ impl Default for ExchangeLedger {
     }
 }
 
-/// Parts of a ledger that another process kept; see the methods of [`ExchangeLedger`].
+/// Parts of an [`ExchangeLedger`] that another process kept, with the values of its methods.
 #[derive(Clone, Debug)]
 pub struct LedgerParts {
-    /// Value of [`ExchangeLedger::due`].
+    /// Number of exchanges that came due, as [`ExchangeLedger::due`].
     pub due: u64,
     /// Number of exchanges whose first message was sent.
     pub sent: u64,
-    /// Value of [`ExchangeLedger::count`] by [`ExchangeClass::index`].
+    /// Number of exchanges of each class, as [`ExchangeLedger::count`], by
+    /// [`ExchangeClass::index`].
     pub ended: [u64; ExchangeClass::ALL.len()],
-    /// Value of [`ExchangeLedger::latency_due`].
+    /// Latencies from the due time in nanoseconds, as [`ExchangeLedger::latency_due`].
     pub latency_due: Histogram,
-    /// Value of [`ExchangeLedger::latency_sent`].
+    /// Latencies from the sending in nanoseconds, as [`ExchangeLedger::latency_sent`].
     pub latency_sent: Histogram,
-    /// Value of [`ExchangeLedger::last_sent_ns`].
+    /// Time at which the newest exchange left in nanoseconds, as [`ExchangeLedger::last_sent_ns`].
     pub last_sent_ns: u64,
-    /// Value of [`ExchangeLedger::queued_too_long`].
+    /// Number of exchanges that were queued too long, as [`ExchangeLedger::queued_too_long`].
     pub queued_too_long: u64,
-    /// Value of [`ExchangeLedger::late_sends`].
+    /// Number of first messages that left late, as [`ExchangeLedger::late_sends`].
     pub late_sends: u64,
-    /// Value of [`ExchangeLedger::late_send_max_ns`].
+    /// Longest delay of a first message in nanoseconds, as [`ExchangeLedger::late_send_max_ns`].
     pub late_send_max_ns: u64,
 }
 
 impl ExchangeLedger {
-    /// Creates the ledger of these parts; returns `None` when they contradict each other.
+    /// Creates a ledger of these parts; returns `None` when they contradict each other.
     #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
         let LedgerParts {
@@ -188,7 +191,7 @@ impl ExchangeLedger {
         self.due += 1;
     }
 
-    /// Notes that the first message of an exchange left at `sent_ns`.
+    /// Notes that the first message of an exchange due at `due_ns` left at `sent_ns`.
     pub fn record_sent(&mut self, due_ns: u64, sent_ns: u64) {
         self.sent += 1;
         let late_ns = sent_ns.saturating_sub(due_ns);
@@ -211,13 +214,13 @@ impl ExchangeLedger {
         self.latency_sent.record(answered_ns.saturating_sub(sent_ns));
     }
 
-    /// Notes the end of an exchange. Call it exactly once for each that came due.
+    /// Notes the end of an exchange in `class`. Call it exactly once for each that came due.
     pub fn record_end(&mut self, class: ExchangeClass) {
         self.ended[class.index()] += 1;
         debug_assert!(self.ended.iter().sum::<u64>() <= self.due, "more ends than exchanges");
     }
 
-    /// Adds the counts of another thread.
+    /// Adds the counts and latencies of another thread's ledger.
     pub fn merge(&mut self, other: &Self) {
         self.due += other.due;
         self.sent += other.sent;
@@ -243,7 +246,8 @@ impl ExchangeLedger {
         self.sent
     }
 
-    /// Returns the time at which the newest exchange left; 0 when none did.
+    /// Returns the time at which the newest exchange left, in nanoseconds of the monotonic clock; 0
+    /// when none did.
     #[must_use]
     pub const fn last_sent_ns(&self) -> u64 {
         self.backlog.last_sent_ns()
@@ -268,13 +272,13 @@ impl ExchangeLedger {
         self.due - self.ended.iter().sum::<u64>()
     }
 
-    /// Returns the latencies in nanoseconds from the due time to the last reply.
+    /// Returns the latencies of exchanges in nanoseconds from the due time to the last reply.
     #[must_use]
     pub const fn latency_due(&self) -> &Histogram {
         &self.latency_due
     }
 
-    /// Returns the latencies in nanoseconds from the real sending to the last reply.
+    /// Returns the latencies of exchanges in nanoseconds from the real sending to the last reply.
     #[must_use]
     pub const fn latency_sent(&self) -> &Histogram {
         &self.latency_sent
@@ -293,7 +297,8 @@ impl ExchangeLedger {
         self.late_send_max_ns
     }
 
-    /// Judges the generator by the fixed thresholds of this module.
+    /// Returns the verdict on the generator, by the fixed thresholds of this module and the health
+    /// of its sockets.
     #[must_use]
     pub fn verdict(&self, health: Health) -> GeneratorVerdict {
         let share = |count: u64| count as f64 / self.due.max(1) as f64;

@@ -1,9 +1,9 @@
-//! Open exchanges, found by number in constant time and closed in order.
+//! Open exchanges of a generator, found by number in constant time and closed in order.
 
-/// Ring of exchanges numbered 0, 1, 2 … in the order of their due times. Because all of them stay
-/// for the same time, the oldest is always the next to leave: closing needs no timer wheel, finding
-/// no hashing, and an exchange that has left is never mistaken for one that reuses its slot. The
-/// ring allocates once.
+/// Ring of open exchanges numbered 0, 1, 2 … in the order of their due times. Because all of them
+/// stay for the same time, the oldest is always the next to leave: closing needs no timer wheel,
+/// finding no hashing, and an exchange that has left is never mistaken for one that reuses its
+/// slot. The ring allocates once.
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
     slots: Vec<Option<OutstandingSlot<T>>>,
@@ -52,7 +52,8 @@ impl<T> Outstanding<T> {
         Some(number)
     }
 
-    /// Returns the exchange `number` and its due time; `None` when it never was opened or has left.
+    /// Returns the due time and the value of exchange `number`; `None` when it never was opened or
+    /// has left.
     pub fn find(&mut self, number: u64) -> Option<(u64, &mut T)> {
         if number < self.oldest || number >= self.next {
             return None;
@@ -61,7 +62,8 @@ impl<T> Outstanding<T> {
         Some((slot.due_ns, &mut slot.value))
     }
 
-    /// Returns the exchange `number` as [`Outstanding::find`] does, without mutable access.
+    /// Returns the value of exchange `number` as [`Outstanding::find`] does, without mutable
+    /// access.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&T> {
         if number < self.oldest || number >= self.next {
@@ -70,7 +72,8 @@ impl<T> Outstanding<T> {
         self.slots[(number & self.mask) as usize].as_ref().map(|slot| &slot.value)
     }
 
-    /// Takes out the oldest exchange if it was due before `before_ns`.
+    /// Removes the oldest exchange if it was due before `before_ns`, and returns its number and
+    /// value.
     pub fn close_oldest(&mut self, before_ns: u64) -> Option<(u64, T)> {
         let index = (self.oldest & self.mask) as usize;
         let due_ns = self.slots[index].as_ref().map(|slot| slot.due_ns)?;
@@ -82,25 +85,25 @@ impl<T> Outstanding<T> {
         self.slots[index].take().map(|slot| (number, slot.value))
     }
 
-    /// Returns the due time of the oldest exchange.
+    /// Returns the due time of the oldest open exchange, in nanoseconds.
     #[must_use]
     pub fn oldest_due_ns(&self) -> Option<u64> {
         self.slots[(self.oldest & self.mask) as usize].as_ref().map(|slot| slot.due_ns)
     }
 
-    /// Returns the number of exchanges in the ring.
+    /// Returns the number of open exchanges in the ring.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.next - self.oldest
     }
 
-    /// Returns true when the ring has no exchange.
+    /// Returns true when the ring has no open exchange.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.next == self.oldest
     }
 
-    /// Returns the number that the next exchange will get.
+    /// Returns the number that the next opened exchange will get.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next

@@ -7,12 +7,12 @@ use base::time::NS_PER_S;
 use packet_wire::captured::{self, SkipReason};
 use packet_wire::pcap::{CaptureReader, PcapError};
 
-/// Times of recorded events.
+/// Times of recorded events, for a replay of their load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Times in nanoseconds since 1970, ascending; at least one.
+    /// Times of the events in nanoseconds since 1970, ascending; at least one.
     pub times_ns: Vec<u64>,
-    /// Counts of the packets; `None` for a lease file.
+    /// Counts of the capture's packets; `None` for a lease file.
     pub packets: Option<PacketCounts>,
 }
 
@@ -29,22 +29,22 @@ impl Recording {
 /// Counts of the packets of a capture, by use and by the reason for leaving them out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// Packets in the file.
+    /// Number of packets in the capture file.
     pub read: u64,
-    /// Packets that are used.
+    /// Number of packets that are used.
     pub used: u64,
-    /// Datagrams to other ports.
+    /// Number of datagrams to other ports than the wanted ones.
     pub other_ports: u64,
-    /// Datagrams to the right ports with other messages than the wanted ones.
+    /// Number of datagrams to the right ports with other messages than the wanted ones.
     pub unwanted: u64,
-    /// Packets without a datagram, by their reasons.
+    /// Number of packets without a datagram, by their reasons.
     pub skipped: [u64; SkipReason::ALL.len()],
-    /// True if the file ends inside of a packet.
+    /// True if the capture file ends inside of a packet.
     pub ends_early: bool,
 }
 
 impl PacketCounts {
-    /// Returns true when every packet is used.
+    /// Returns true when every packet of the capture is used.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.used == self.read && !self.ends_early
@@ -74,9 +74,10 @@ impl fmt::Display for PacketCounts {
     }
 }
 
-/// Returns the times in `file`, ascending. Of a capture they are the times of UDP datagrams to one
-/// of `ports` for which `is_first` returns true; of a lease file, the last change of every lease. A
-/// lease file has whole seconds: the changes of one second are spread over it evenly.
+/// Returns the times of the events in `file`, ascending. Of a capture they are the times of UDP
+/// datagrams to one of `ports` for which `is_first` returns true; of a lease file, the last change
+/// of every lease. A lease file has whole seconds: the changes of one second are spread over it
+/// evenly.
 ///
 /// # Errors
 ///
@@ -116,9 +117,9 @@ fn capture_times(
     Ok(Recording { times_ns, packets: Some(packets) })
 }
 
-/// Gives `take` every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng), in its
-/// order: the time of its capture, in nanoseconds since 1970, and its payload. `take` returns true
-/// if it uses the datagram.
+/// Calls `take` with every UDP datagram to one of `ports` in the capture `file` (pcap or pcapng),
+/// in the file's order: the time of its capture, in nanoseconds since 1970, and its payload. `take`
+/// returns true if it uses the datagram.
 ///
 /// # Errors
 ///

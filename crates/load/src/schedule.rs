@@ -1,18 +1,20 @@
-//! Due times of exchanges.
+//! Due times of a generator's exchanges.
 
 use base::Random;
 use base::time::NS_PER_S;
 
 use crate::LoadShape;
 
-/// Exchanges per second, kept in thousandths so that due times need only integer arithmetic.
+/// Rate of exchanges per second, kept in thousandths so that due times need only integer
+/// arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoadRate {
     per_1000_s: u64,
 }
 
 impl LoadRate {
-    /// Returns the rate nearest to `per_s`; `None` unless it is between 0.001 and 10^9 per second.
+    /// Returns the rate nearest to `per_s` exchanges per second; `None` unless it is between 0.001
+    /// and 10^9 per second.
     #[must_use]
     pub fn per_second(per_s: f64) -> Option<Self> {
         let thousandths = (per_s * 1_000.0).round();
@@ -30,15 +32,15 @@ impl LoadRate {
         self.per_1000_s
     }
 
-    /// Returns the share of each of `threads` threads, at least 0.001 per second.
+    /// Returns the share of the rate that each of `threads` threads has, at least 0.001 per second.
     #[must_use]
     pub fn share(self, threads: u64) -> Self {
         let per_s = self.as_per_second() / threads.max(1) as f64;
         Self::per_second(per_s.max(0.001)).expect("a share of a rate is a rate")
     }
 
-    /// Returns the nanoseconds from the start to exchange `k`, rounded down; no error adds up over
-    /// `k`.
+    /// Returns the nanoseconds from the start of the run to the due time of exchange `k`, rounded
+    /// down; no error adds up over `k`.
     #[must_use]
     pub const fn offset_ns(self, k: u64) -> u64 {
         (k as u128 * (NS_PER_S as u128 * 1_000) / self.per_1000_s as u128) as u64
@@ -55,13 +57,13 @@ impl LoadRate {
 
 #[derive(Clone, Debug)]
 enum Spacing {
-    /// Every `stride`-th exchange of `shape` from number `next` on.
+    /// Spacing of every `stride`-th exchange of `shape` from number `next` on.
     Fixed { shape: LoadShape, rate: LoadRate, next: u64, stride: u64 },
-    /// Gaps with an exponential distribution of mean `mean_gap_ns`.
+    /// Spacing by gaps with an exponential distribution of mean `mean_gap_ns` nanoseconds.
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
 }
 
-/// Start and length of a run.
+/// Start and length of a generator's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadPeriod {
     /// Start of the run on the monotonic clock, in nanoseconds.
@@ -73,9 +75,9 @@ pub struct LoadPeriod {
 /// Share of a load that one of several threads has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// Number of the thread, from 0.
+    /// Number of the thread among the generator's threads, from 0.
     pub thread: u64,
-    /// Number of all threads.
+    /// Number of all threads of the generator.
     pub threads: u64,
 }
 
@@ -166,13 +168,13 @@ impl Schedule {
         schedule
     }
 
-    /// Returns the due time of the next exchange; `None` when the run has no more.
+    /// Returns the due time of the next exchange in nanoseconds; `None` when the run has no more.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
         (self.next_due_ns < self.end_ns).then_some(self.next_due_ns)
     }
 
-    /// Takes the next exchange if it is due at `now_ns`; returns its due time.
+    /// Takes the next exchange if it is due at `now_ns`; returns its due time in nanoseconds.
     pub fn take(&mut self, now_ns: u64) -> Option<u64> {
         let due_ns = self.next_due_ns().filter(|&due_ns| due_ns <= now_ns)?;
         self.taken_count += 1;
@@ -186,12 +188,12 @@ impl Schedule {
         self.taken_count
     }
 
-    /// Ends the run at `end_ns`, if that is earlier than its end.
+    /// Ends the run at `end_ns`, if that is earlier than its present end.
     pub fn end_at(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns);
     }
 
-    /// Computes the due time of the next exchange of a fixed shape.
+    /// Computes the due time of the next exchange of a load shape with fixed due times.
     fn look(&mut self) {
         if let Spacing::Fixed { shape, rate, next, .. } = &self.spacing {
             let offset_ns = shape.offset_ns(*rate, self.duration_ns, *next);

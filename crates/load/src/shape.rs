@@ -7,29 +7,31 @@ use base::time::NS_PER_S;
 
 use crate::LoadRate;
 
-/// Spacing of due times. The rate of the run is the highest rate of a shape; for bursts and replays
-/// it is the mean rate.
+/// Spacing of the due times of a load's exchanges. The rate of the run is the highest rate of a
+/// shape; for bursts and replays it is the mean rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LoadShape {
-    /// Equal gaps.
+    /// Equal gaps between exchanges.
     #[default]
     Even,
-    /// Poisson process, as many independent clients produce.
+    /// Poisson process of exchanges, as many independent clients produce.
     Poisson,
-    /// This many at a time.
+    /// Bursts of this many exchanges at a time.
     Burst(u32),
-    /// Linear change from one rate to another one over the run, in thousandths of the run's rate.
+    /// Linear change of the rate from one value to another over the run, in thousandths of the
+    /// run's rate.
     Ramp(u32, u32),
-    /// One rate after another for equal parts of the run, in thousandths of the run's rate.
+    /// Rates that follow each other for equal parts of the run, in thousandths of the run's rate.
     Steps(Vec<u32>),
-    /// Times of recorded events, in nanoseconds from the first one, ascending.
+    /// Due times equal to the times of recorded events, in nanoseconds from the first one,
+    /// ascending.
     Replay(Arc<[u64]>),
 }
 
-/// Largest number of steps.
+/// Largest number of rates in a load of steps.
 const STEPS_MAX: usize = 1_000;
 
-/// Shapes that a command line may name, for help.
+/// Load shapes that a command line may name, for help texts.
 pub const SHAPES: &str = "even, poisson, burst:N, ramp:P%..P%, steps:P%,P%..., replay:FILE";
 
 fn share(text: &str) -> Option<u32> {
@@ -49,7 +51,7 @@ impl fmt::Display for Percent {
 }
 
 impl LoadShape {
-    /// Parses the shape that `text` describes, any but a replay, whose file the caller reads.
+    /// Parses the load shape that `text` describes, any but a replay, whose file the caller reads.
     ///
     /// # Errors
     ///
@@ -79,21 +81,22 @@ impl LoadShape {
         })
     }
 
-    /// Returns true if the shape depends on the duration of the run.
+    /// Returns true if the load shape depends on the duration of the run.
     #[must_use]
     pub const fn fills_the_run(&self) -> bool {
         matches!(self, Self::Ramp(..) | Self::Steps(_))
     }
 
-    /// Creates a replay of `times_ns`, ascending, from the first time on; `None` without any.
+    /// Creates a replay of events at `times_ns`, ascending, from the first time on; `None` without
+    /// any.
     #[must_use]
     pub fn replay(times_ns: &[u64]) -> Option<Self> {
         let first_ns = *times_ns.first()?;
         Some(Self::Replay(times_ns.iter().map(|time_ns| time_ns - first_ns).collect()))
     }
 
-    /// Returns the duration of a replay, with the mean gap after its last time; `None` for other
-    /// shapes.
+    /// Returns the duration of a replay in nanoseconds, with the mean gap after its last time;
+    /// `None` for other shapes.
     #[must_use]
     pub fn length_ns(&self) -> Option<u64> {
         let Self::Replay(times_ns) = self else { return None };
@@ -101,7 +104,7 @@ impl LoadShape {
         Some(last_ns + last_ns / (times_ns.len() as u64 - 1).max(1) + 1)
     }
 
-    /// Returns the mean rate of a replay; `None` for other shapes.
+    /// Returns the mean rate of a replay; `None` for other load shapes.
     #[must_use]
     pub fn mean_rate(&self) -> Option<LoadRate> {
         let Self::Replay(times_ns) = self else { return None };
@@ -117,8 +120,8 @@ impl LoadShape {
         Self::Replay(times_ns.iter().map(|&ns| (ns as f64 * factor).round() as u64).collect())
     }
 
-    /// Returns the approximate maximum of exchanges that come due at `rate` within `window_ns`: a
-    /// Poisson process may have more.
+    /// Returns the approximate maximum of exchanges that come due at `rate` within `window_ns`
+    /// nanoseconds: a Poisson process may have more.
     #[must_use]
     pub fn most_in(&self, rate: LoadRate, window_ns: u64) -> u64 {
         match self {
@@ -138,8 +141,8 @@ impl LoadShape {
     }
 
     /// Returns the due time of exchange `k` of a run of `duration_ns` at `rate`, in nanoseconds
-    /// from the run's beginning; `None` when the run has fewer. It works for every shape but a
-    /// Poisson process, which is drawn.
+    /// from the run's beginning; `None` when the run has fewer exchanges. It works for every shape
+    /// but a Poisson process, which is drawn.
     pub(crate) fn offset_ns(&self, rate: LoadRate, duration_ns: u64, k: u64) -> Option<u64> {
         match self {
             Self::Even | Self::Poisson => Some(rate.offset_ns(k)),
@@ -151,8 +154,8 @@ impl LoadShape {
     }
 }
 
-/// Returns the time at which the integral of a rate that rises or falls linearly reaches `k`. It
-/// uses only operations that IEEE 754 fixes to the bit.
+/// Returns the time in nanoseconds at which the integral of a rate that rises or falls linearly
+/// reaches `k` exchanges. It uses only operations that IEEE 754 fixes to the bit.
 fn ramp_ns(rate: LoadRate, from: u32, to: u32, duration_ns: u64, k: u64) -> Option<u64> {
     let per_s = |share: u32| rate.as_per_second() * f64::from(share) / 1_000.0;
     let (from, to) = (per_s(from), per_s(to));
@@ -203,12 +206,12 @@ impl fmt::Display for LoadShape {
     }
 }
 
-/// Shape that a command line selects.
+/// Load shape that a command line selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadShapeArg {
-    /// Shape that needs no file.
+    /// Load shape that needs no file.
     Shape(LoadShape),
-    /// Times in this file.
+    /// Replay of the times in the file at this path.
     Replay(String),
 }
 
@@ -228,7 +231,7 @@ impl fmt::Display for LoadShapeArg {
 }
 
 impl LoadShapeArg {
-    /// Parses the shape that `text` selects.
+    /// Parses the load shape that `text` selects on a command line.
     ///
     /// # Errors
     ///
@@ -240,8 +243,8 @@ impl LoadShapeArg {
         }
     }
 
-    /// Returns the shape and the rate of a run with the requested `rate`. A replay without one goes
-    /// as fast as its recording, whose times `times` reads from a file.
+    /// Returns the load shape and the rate of a run with the requested `rate`. A replay without one
+    /// goes as fast as its recording, whose times `times` reads from a file.
     ///
     /// # Errors
     ///
@@ -266,7 +269,7 @@ impl LoadShapeArg {
         }
     }
 
-    /// Returns true if the shape repeats the times in a file.
+    /// Returns true if the load shape repeats the times in a file.
     #[must_use]
     pub const fn is_replay(&self) -> bool {
         matches!(self, Self::Replay(_))

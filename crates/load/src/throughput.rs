@@ -1,4 +1,5 @@
-//! Exchanges per second of a run whose service may still work off a queue after the offer.
+//! Exchanges per second of a run whose server may still work off a queue after the last exchange
+//! left.
 //!
 //! The number of exchanges completed in time, divided by the time of the offer, is no throughput
 //! when a queue grew in that time: a service of 400/s that is offered 600/s for two seconds
@@ -8,7 +9,7 @@
 
 use crate::backlog::slack_ns;
 
-/// Number of exchanges completed in time, and the time after the offer's end that they took.
+/// Number of exchanges completed in time, and the time after the last exchange left that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
     first_left_ns: Option<u64>,
@@ -17,12 +18,12 @@ pub struct Throughput {
     quickest_ns: Option<u64>,
     completed: u64,
     /// Number of exchanges completed at the moment at which the rate was highest, with the
-    /// nanoseconds from the offer's end to that moment.
+    /// nanoseconds from the time at which the last exchange left to that moment.
     best: Option<(u64, u64)>,
 }
 
 impl Throughput {
-    /// Notes that the first message of an exchange left.
+    /// Notes that the first message of an exchange left at `at_ns`.
     pub fn record_sent(&mut self, at_ns: u64) {
         self.first_left_ns.get_or_insert(at_ns);
         self.left_ns = at_ns;
@@ -30,7 +31,8 @@ impl Throughput {
         self.best = None;
     }
 
-    /// Notes that an exchange that began to leave at `sent_ns` was completed in time.
+    /// Notes that an exchange that began to leave at `sent_ns` was completed in time at
+    /// `answered_ns`.
     pub fn record_completed(&mut self, sent_ns: u64, answered_ns: u64) {
         let took_ns = answered_ns.saturating_sub(sent_ns);
         let quickest_ns = self.quickest_ns.map_or(took_ns, |ns| ns.min(took_ns));
@@ -51,8 +53,8 @@ impl Throughput {
         }
     }
 
-    /// Returns the number of exchanges that count, and the nanoseconds after the offer's end that
-    /// they took.
+    /// Returns the number of completed exchanges that count, and the nanoseconds after the last
+    /// exchange left that they took.
     #[must_use]
     pub fn counted(&self) -> (u64, u64) {
         self.best.unwrap_or((self.completed, 0))

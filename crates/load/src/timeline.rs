@@ -1,40 +1,40 @@
-//! Counts of exchanges by short intervals, so that an interruption of the service can be seen next
+//! Counts of exchanges by short intervals, so that an interruption of the server can be seen next
 //! to the rates before and after it.
 
 /// Reply that a client waits for in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwaitedReply {
-    /// Reply with an offer.
+    /// Reply that offers a lease (DHCPOFFER, ADVERTISE).
     Offer,
-    /// Grant of the offered lease, or of the renewed one.
+    /// Reply that grants the offered lease or the renewed one (DHCPACK, REPLY).
     Grant,
 }
 
-/// Counts of the exchanges of one interval.
+/// Counts of the exchanges of one interval of a time line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelinePoint {
-    /// Exchanges that came due in the interval.
+    /// Number of exchanges that came due in the interval.
     pub due: u64,
-    /// Exchanges completed on time in the interval, with any due time.
+    /// Number of exchanges completed on time in the interval, with any due time.
     pub completed: u64,
-    /// Exchanges that came due in the interval and were not completed on time.
+    /// Number of exchanges that came due in the interval and were not completed on time.
     pub missed: u64,
-    /// Exchanges rejected in the interval, with any due time, by a reply that carries no lease:
-    /// instead of the offer, and instead of the grant.
+    /// Numbers of exchanges rejected in the interval, with any due time, by a reply that carries no
+    /// lease: instead of the offer, and instead of the grant.
     pub rejected: [u64; 2],
-    /// Exchanges that came due in the interval and were lost: without an offer, and without the
-    /// grant.
+    /// Numbers of exchanges that came due in the interval and were lost: without an offer, and
+    /// without the grant.
     pub unanswered: [u64; 2],
-    /// Exchanges that came due in the interval and left.
+    /// Number of exchanges that came due in the interval and left.
     pub sent: u64,
-    /// Exchanges that got a reply in the interval that ends an exchange, also a late one or a
-    /// refusal, with any due time.
+    /// Number of exchanges that got a reply in the interval that ends an exchange, also a late one
+    /// or a refusal, with any due time.
     pub answered: u64,
-    /// Exchanges that came due in the interval, left and never got a reply.
+    /// Number of exchanges that came due in the interval, left and never got a reply.
     pub silent: u64,
 }
 
-/// Exchanges by intervals of equal length. Exchanges after the last interval count in it.
+/// Counts of exchanges in intervals of equal length. Exchanges after the last interval count in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     start_ns: u64,
@@ -109,7 +109,7 @@ impl Timeline {
         }
     }
 
-    /// Adds the counts of another thread over the same intervals.
+    /// Adds the counts of another thread's time line over the same intervals.
     pub fn merge(&mut self, other: &Self) {
         if self.points.is_empty() {
             self.clone_from(other);
@@ -129,19 +129,20 @@ impl Timeline {
         }
     }
 
-    /// Returns the beginning of the first interval, in nanoseconds of the monotonic clock.
+    /// Returns the beginning of the time line's first interval, in nanoseconds of the monotonic
+    /// clock.
     #[must_use]
     pub const fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// Returns the length of an interval, in nanoseconds.
+    /// Returns the length of each interval of the time line, in nanoseconds.
     #[must_use]
     pub const fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
-    /// Returns the intervals in order; none when nothing is counted.
+    /// Returns the intervals of the time line in order; none when nothing is counted.
     #[must_use]
     pub fn points(&self) -> &[TimelinePoint] {
         &self.points

@@ -1,5 +1,5 @@
-//! Account of one kind of exchange: every request that came due, by its end, and every reply that
-//! ended none.
+//! Account of one kind of DHCP exchange: every request that came due, by its end, and every reply
+//! that ended no request.
 
 use load::{ExchangeClass, ExchangeLedger};
 use serde::{Deserialize, Serialize};
@@ -7,35 +7,37 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
 
-/// Counts of one kind of exchange.
+/// Counts of one kind of DHCP exchange of a perfdhcp run.
 #[derive(Clone, Debug, Default)]
 pub struct ExchangeAccount {
-    /// Requests by their end, latencies, late sends. The ledger never has
+    /// Requests of this kind by their end, latencies, late sends. The ledger never has
     /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and each
     /// further reply is one of `duplicates`.
     pub ledger: ExchangeLedger,
-    /// Refusals by [`ServerRefusal::index`]; each is an exchange that ended as
+    /// Numbers of refusals by [`ServerRefusal::index`]; each is an exchange that ended as
     /// [`ExchangeClass::Nak`].
     pub refusals: [u64; ServerRefusal::ALL.len()],
-    /// Invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
+    /// Numbers of invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
     /// [`ExchangeClass::Invalid`].
     pub faults: [u64; ReplyFault::ALL.len()],
-    /// Further replies to requests that already had one.
+    /// Number of further replies to requests that already had one.
     pub duplicates: u64,
-    /// Replies of this kind to no request that is watched.
+    /// Number of replies of this kind to no request that is watched.
     pub unmatched: u64,
-    /// Datagrams that are no messages but carry the transaction identifier of a watched request.
+    /// Number of datagrams that are no DHCP messages but carry the transaction identifier of a
+    /// watched request.
     pub malformed: u64,
-    /// Requests sent again.
+    /// Number of times that requests were sent again.
     pub resent: u64,
-    /// Requests that the generator could not send for want of a lease to renew or give back.
+    /// Number of requests that the generator could not send for want of a lease to renew or give
+    /// back.
     pub without_lease: u64,
-    /// Requests whose deadline passed without a reply, also when one came later.
+    /// Number of requests whose deadline passed without a reply, also when one came later.
     pub overdue: u64,
     pub(crate) delay: RunningMoments,
 }
 
-/// Mean and spread of values as they come (Welford).
+/// Mean and spread of values that come one by one (Welford's method).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RunningMoments {
     count: u64,
@@ -51,7 +53,7 @@ impl RunningMoments {
         self.squares += off * (value - self.mean);
     }
 
-    /// Adds other values (Chan, Golub and LeVeque).
+    /// Adds the mean and spread of other values (method of Chan, Golub and LeVeque).
     fn merge(&mut self, other: Self) {
         let count = self.count + other.count;
         if count == 0 {
@@ -66,8 +68,8 @@ impl RunningMoments {
 }
 
 impl ExchangeAccount {
-    /// Notes the times of a request that ended as [`ExchangeClass::OnTime`] or
-    /// [`ExchangeClass::Late`].
+    /// Notes the due, sending and reply time of a request that ended as [`ExchangeClass::OnTime`]
+    /// or [`ExchangeClass::Late`].
     pub fn record_completed(
         &mut self,
         class: ExchangeClass,
@@ -81,7 +83,7 @@ impl ExchangeAccount {
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
     }
 
-    /// Adds the counts of another generator of the same run.
+    /// Adds the account of another generator of the same run.
     pub fn merge(&mut self, other: &Self) {
         self.ledger.merge(&other.ledger);
         for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
@@ -120,31 +122,31 @@ impl ExchangeAccount {
         class
     }
 
-    /// Returns the number of requests that left.
+    /// Returns the number of requests of this kind that left.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.ledger.sent()
     }
 
-    /// Returns the number of requests with a reply on time.
+    /// Returns the number of requests of this kind with a reply on time.
     #[must_use]
     pub const fn on_time(&self) -> u64 {
         self.ledger.count(ExchangeClass::OnTime)
     }
 
-    /// Returns the number of refusals other than a DHCPNAK.
+    /// Returns the number of refusals by servers other than a DHCPNAK.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.ledger.count(ExchangeClass::Nak) - self.refusals[ServerRefusal::Nak.index()]
     }
 
-    /// Returns the number of requests that ended otherwise than on time.
+    /// Returns the number of requests of this kind that ended otherwise than on time.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.ledger.due() - self.ledger.in_flight() - self.on_time()
     }
 
-    /// Returns the number of messages that came, of any kind.
+    /// Returns the number of messages received for this kind of exchange, of any type.
     #[must_use]
     pub fn received_messages(&self) -> u64 {
         let ended: u64 = ExchangeClass::ALL.iter().map(|&class| self.ledger.count(class)).sum();
@@ -154,7 +156,8 @@ impl ExchangeAccount {
             + self.malformed
     }
 
-    /// Returns the standard deviation of the delay from sending to reply, in nanoseconds.
+    /// Returns the standard deviation of the delay from sending to reply of this kind's requests,
+    /// in nanoseconds.
     #[must_use]
     pub fn delay_deviation_ns(&self) -> f64 {
         (self.delay.squares / self.delay.count.max(1) as f64).sqrt()

@@ -10,7 +10,7 @@ use super::files::NamedFileSource;
 use super::part::GeneratorPart;
 use crate::frames::FrameArgs;
 
-/// Mean time in seconds until a client of a population returns.
+/// Default mean time in seconds until a client of a lifecycle population returns.
 pub(crate) const AWAY_DEFAULT_S: f64 = 600.0;
 
 /// Load-test a DHCP server with perfdhcp's options, and report what became of every request.
@@ -34,7 +34,7 @@ pub struct PerfdhcpArgs {
     /// Send all REQUESTs to the server of the first offer
     #[arg(short = '1')]
     pub(crate) first_server: bool,
-    /// Without -r: number of exchanges that are started at a time, without waiting for answers (as
+    /// Without -r: number of exchanges that are started at a time, without waiting for replies (as
     /// in perfdhcp of 2011)
     #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) aggressivity: u32,
@@ -42,8 +42,8 @@ pub struct PerfdhcpArgs {
     /// refused
     #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
     pub(crate) relay: Option<u8>,
-    /// First identity, from which those of the other clients are counted up: mac= (or ether=) or
-    /// duid=; may be given up to 4 times
+    /// First client's identity, from which the identities of the other clients are counted up: mac=
+    /// (or ether=) or duid=; may be given up to 4 times
     #[arg(short = 'b', value_name = "TYPE=VALUE", value_parser = base)]
     pub(crate) bases: Vec<Base>,
     /// DHCPv4: allow the socket to send to broadcast addresses
@@ -69,20 +69,20 @@ pub struct PerfdhcpArgs {
     /// With --direct: answer ARP requests for the clients' addresses
     #[arg(long)]
     pub(crate) answer_arp: bool,
-    /// End when this many requests, or this percentage, are overdue; a second -D is for the second
-    /// exchange
+    /// End the run when this many requests, or this percentage, are overdue; a second -D is for the
+    /// second exchange
     #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
     pub(crate) max_drops: Vec<MaxDrops>,
     /// Lease type to request; all but addresses need -6
     #[arg(short = 'e', value_name = "TYPE", value_enum, default_value_t = LeaseType::AddressOnly)]
     pub(crate) lease_type: LeaseType,
-    /// Renewals per second; needs -r
+    /// Renewals of leases per second; needs -r
     #[arg(short = 'f', value_name = "N", value_parser = positive)]
     pub(crate) renew_rate: Option<u32>,
-    /// Releases per second; needs -r
+    /// Releases of leases per second; needs -r
     #[arg(short = 'F', value_name = "N", value_parser = positive)]
     pub(crate) release_rate: Option<u32>,
-    /// Accepted without effect; one thread sends and receives in batches
+    /// Accepted without effect: one thread sends and receives in batches
     #[arg(short = 'g', value_name = "MODE", value_enum)]
     pub(crate) threads: Option<ThreadMode>,
     /// First exchange only: DISCOVER and OFFER, or SOLICIT and ADVERTISE
@@ -93,7 +93,7 @@ pub struct PerfdhcpArgs {
     /// source (KEA_TEST_SEND_RESPONSES_TO_SOURCE)
     #[arg(short = 'J', value_name = "FILE")]
     pub(crate) relay_list: Option<PathBuf>,
-    /// Local address, host name or interface; --direct needs an interface
+    /// Local address, host name or interface that messages leave from; --direct needs an interface
     #[arg(short = 'l', value_name = "ADDRESS|INTERFACE|HOST")]
     pub(crate) local: Option<String>,
     /// Local port [default: DHCPv4 67, with --direct 68; DHCPv6 546, with -A 547]
@@ -102,20 +102,20 @@ pub struct PerfdhcpArgs {
     /// File of the clients' hardware addresses, one per line; each exchange uses a random one
     #[arg(short = 'M', value_name = "FILE")]
     pub(crate) mac_list: Option<PathBuf>,
-    /// End after this many first requests (DISCOVER, SOLICIT); a second -n is for second requests
-    /// (REQUEST)
+    /// End the run after this many first requests (DISCOVER, SOLICIT); a second -n is for second
+    /// requests (REQUEST)
     #[arg(short = 'n', value_name = "N", value_parser = positive)]
     pub(crate) counts: Vec<u32>,
-    /// Port of the server [default: DHCPv4 67, DHCPv6 547]
+    /// UDP port of the server [default: DHCPv4 67, DHCPv6 547]
     #[arg(short = 'N', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) server_port: u16,
-    /// Add an option to every message, value in hexadecimal digits
+    /// Add an option to every message of the clients, value in hexadecimal digits
     #[arg(short = 'o', value_name = "CODE,HEX", value_parser = option)]
     pub(crate) options: Vec<(u16, Vec<u8>)>,
     /// DHCPv6: add an option to the RELAY-FORW; needs -A
     #[arg(long = "or", value_name = "[1:]CODE,HEX", value_parser = relay_option)]
     pub(crate) relay_options: Vec<(u16, Vec<u8>)>,
-    /// End after this many seconds
+    /// End the run after this many seconds
     #[arg(short = 'p', value_name = "S", value_parser = positive)]
     pub(crate) period_s: Option<u32>,
     /// Send this many first requests at once before the run, without counting them
@@ -130,10 +130,10 @@ pub struct PerfdhcpArgs {
     /// replay:FILE (times of a capture or of a Kea lease file; with -r stretched to that mean rate)
     #[arg(long, value_name = "SHAPE", value_parser = LoadShapeArg::parse)]
     pub(crate) shape: Option<LoadShapeArg>,
-    /// Number of clients, used in turn [default: 1]
+    /// Number of simulated clients, used in turn [default: 1]
     #[arg(short = 'R', value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) clients: u32,
-    /// Seed of transaction identifiers and all random choices; 0 picks a random seed
+    /// Seed of the run's transaction identifiers and all random choices; 0 picks a random seed
     #[arg(short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Avalanche: all clients start at once and repeat requests until answered. Lifecycle: -R
@@ -260,17 +260,17 @@ pub struct PerfdhcpArgs {
     pub(crate) server: Option<String>,
 }
 
-/// Command that reaches other machines by default: SSH without questions to the user, which ends
-/// when the other side is gone.
+/// Default command that connects to other machines: SSH without prompts, which ends when the other
+/// side is gone.
 const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 \
                    -o ServerAliveCountMax=3";
 
-/// Machine of `--generators`.
+/// Machine of `--generators`, on which a generator of the run is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GeneratorHost {
-    /// Name of the machine for SSH.
+    /// Name of the machine, as SSH takes it.
     pub(crate) name: String,
-    /// Address or interface of the machine, instead of `-l`.
+    /// Address or interface of the machine that its messages leave from, instead of `-l`.
     pub(crate) local: Option<String>,
 }
 
@@ -286,21 +286,21 @@ impl GeneratorHost {
     }
 }
 
-/// Value of `-b`.
+/// Value of `-b`: the hardware address or DUID of client 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Mac([u8; 6]),
     Duid(Vec<u8>),
 }
 
-/// Value of `-D`.
+/// Value of `-D`: the number or percentage of overdue requests that ends the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum MaxDrops {
     Count(u64),
     Percent(f64),
 }
 
-/// Value of `-e`.
+/// Value of `-e`: the type of leases that clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LeaseType {
     AddressOnly,
@@ -318,14 +318,14 @@ impl LeaseType {
     }
 }
 
-/// Value of `-g`.
+/// Value of `-g`: perfdhcp's mode of threads, which has no effect on sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ThreadMode {
     Single,
     Multi,
 }
 
-/// Value of `--scenario`.
+/// Value of `--scenario`: the behavior of the simulated clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PerfdhcpScenario {
     Basic,
@@ -333,7 +333,7 @@ pub(crate) enum PerfdhcpScenario {
     Lifecycle,
 }
 
-/// Value of `--resend`.
+/// Value of `--resend`: the rule by which an avalanche sends requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ResendRule {
     Rfc,
@@ -377,7 +377,7 @@ fn drops(text: &str) -> Result<MaxDrops, String> {
     positive(text).map(|count| MaxDrops::Count(count.into()))
 }
 
-/// Reads bytes from an even number of hexadecimal digits.
+/// Parses bytes from an even number of hexadecimal digits.
 pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     let pairs = digits.as_bytes().chunks(2).map(|pair| {
         if pair.len() != 2 || !pair.iter().all(u8::is_ascii_hexdigit) {
@@ -388,7 +388,7 @@ pub(crate) fn octets(digits: &str) -> Result<Vec<u8>, String> {
     pairs.collect::<Option<_>>().ok_or_else(|| "an even number of hexadecimal digits".into())
 }
 
-/// Reads a hardware address: six bytes of one or two digits with `:` or `::` between them.
+/// Parses a hardware address: six bytes of one or two digits with `:` or `::` between them.
 pub(crate) fn mac(text: &str) -> Option<[u8; 6]> {
     let text = text.replace("::", ":");
     let octets: Option<Vec<u8>> = text
@@ -444,8 +444,8 @@ fn letters(text: &str) -> Result<String, String> {
     }
 }
 
-/// Multicast group of relays and servers, followed by the group of a site's servers (RFC 9915
-/// §7.1).
+/// Multicast group of DHCPv6 relays and servers, followed by the group of a site's servers (RFC
+/// 9915 §7.1).
 pub(crate) const GROUP_ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 pub(crate) const GROUP_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3);
 
@@ -455,13 +455,12 @@ impl PerfdhcpArgs {
         self.v6
     }
 
-    /// Returns true if the diagnostics `letter` are requested.
+    /// Returns true if the switch `-x` requests the diagnostics `letter`.
     pub(crate) fn shows(&self, letter: char) -> bool {
         self.diagnostics.contains(letter)
     }
 
-    /// Returns the value of the `index`th -d, or of the one before, in nanoseconds; 1 s without
-    /// any.
+    /// Returns the value of the `index`th -d, or of the last one, in nanoseconds; 1 s without any.
     pub(crate) fn deadline_ns(&self, index: usize) -> u64 {
         // One -d sets both deadlines: with perfdhcp the second exchange would stay at 1 s.
         self.deadlines.get(index).or_else(|| self.deadlines.last()).copied().unwrap_or(NS_PER_S)

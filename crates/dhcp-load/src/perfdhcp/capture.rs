@@ -1,5 +1,5 @@
-//! Messages that a run keeps for a capture file (`--pcap`): all of them, or those of exchanges that
-//! failed. Memory is bounded; messages that do not fit are counted.
+//! DHCP messages that a run keeps for a capture file (`--pcap`): all of them, or those of exchanges
+//! that failed. Memory is bounded; messages that do not fit are counted.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,38 +7,39 @@ use packet_wire::frame::Endpoints;
 
 use super::dialect::ExchangeKind;
 
-/// Upper limit of the bytes of kept messages.
+/// Upper limit of the memory for kept messages, in bytes.
 const OCTETS_MAX: usize = 256 << 20;
 
-/// Selection of the messages to keep.
+/// Selection of the messages that a run keeps for its capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// All messages.
+    /// All messages of the run.
     All,
     /// Messages of exchanges that did not end on time, from the first request on, and replies to no
     /// request.
     Failed,
 }
 
-/// Message that left or came.
+/// DHCP message that the generator sent or received, for a capture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedMessage {
     /// Time at which the message left or came, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// True if the message left.
+    /// True if the generator sent the message, false if it received it.
     pub is_sent: bool,
-    /// Bytes of the message.
+    /// Bytes of the DHCP message.
     pub octets: Box<[u8]>,
-    /// Source and destination of the frame, for clients on the generator's link.
+    /// Source and destination of the message's frame, for clients on the generator's link.
     pub endpoints: Option<Endpoints>,
     exchange: Option<u64>,
 }
 
-/// Messages of a run that are kept, or may still be.
+/// Messages of a run that are kept for a capture file, or may still be.
 #[derive(Clone, Debug)]
 pub struct MessageCapture {
     keep: Keep,
-    /// Written messages that the kernel has not yet taken, with their names.
+    /// Written messages that the kernel has not yet taken, with the numbers by which the kernel
+    /// reports them.
     waiting: VecDeque<(u64, CapturedMessage)>,
     /// Messages of exchanges that may still fail.
     recent: VecDeque<CapturedMessage>,
@@ -59,7 +60,7 @@ pub(crate) const fn exchange_of(kind: ExchangeKind, exchange: u64) -> u64 {
 }
 
 impl MessageCapture {
-    /// Creates an empty capture.
+    /// Creates an empty capture for this selection of messages.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl MessageCapture {
         }
     }
 
-    /// Notes the message with number `name`, which waits to leave.
+    /// Notes the message with number `name`, which waits to be sent.
     pub(crate) fn record_queued(
         &mut self,
         name: u64,
@@ -86,8 +87,8 @@ impl MessageCapture {
         self.waiting.push_back((name, message));
     }
 
-    /// Notes that the message with number `name` left. The kernel refused the messages written
-    /// before it.
+    /// Notes that the message with number `name` left at `at_ns`. The kernel refused the messages
+    /// written before it.
     pub(crate) fn record_sent(&mut self, name: u64, at_ns: u64) {
         while let Some((waiting, message)) = self.waiting.pop_front() {
             if waiting == name {
@@ -97,7 +98,7 @@ impl MessageCapture {
         }
     }
 
-    /// Notes a received message, for `exchange` or for no request.
+    /// Notes a message received at `at_ns`, for `exchange` or, with `None`, for no request.
     pub(crate) fn record_received(
         &mut self,
         at_ns: u64,
@@ -129,7 +130,7 @@ impl MessageCapture {
         }
     }
 
-    /// Notes that `exchange` failed.
+    /// Notes that `exchange` failed, so that its messages are kept.
     pub(crate) fn mark_failed(&mut self, exchange: u64) {
         if self.keep == Keep::Failed {
             self.failed.insert(exchange);
@@ -145,14 +146,15 @@ impl MessageCapture {
         }
     }
 
-    /// Decides on messages that left or came before `before_ns`, whose exchanges have ended.
+    /// Keeps or drops messages that left or came before `before_ns`, whose exchanges have ended.
     pub(crate) fn settle(&mut self, before_ns: u64) {
         while self.recent.front().is_some_and(|message| message.at_ns < before_ns) {
             self.settle_oldest();
         }
     }
 
-    /// Returns all kept messages, in order, and the number of messages that did not fit.
+    /// Returns all kept messages, in order, and the number of messages that did not fit into
+    /// memory.
     #[must_use]
     pub fn into_messages(mut self) -> (Vec<CapturedMessage>, u64) {
         self.settle(u64::MAX);

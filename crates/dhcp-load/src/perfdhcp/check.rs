@@ -10,11 +10,11 @@ use super::args::{
 };
 use super::holders::CLIENTS_MAX;
 
-/// Codes of options that the messages already have, for DHCPv4 and below for DHCPv6.
+/// Codes of options that the generator's messages already have, for DHCPv4 and below for DHCPv6.
 const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
 const OWN6: [u16; 8] = [1, 2, 3, 6, 8, 9, 14, 25];
 
-/// List of problems.
+/// List of problems with the switches of a command line, as texts.
 struct Problems(Vec<String>);
 
 impl Problems {
@@ -25,7 +25,7 @@ impl Problems {
     }
 }
 
-/// Returns everything about `args` that cannot work, in words.
+/// Returns every problem with the switches in `args`, as texts; empty when the run can begin.
 pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
     let mut problems = Problems(Vec::new());
     problems.when(args.v4 && args.v6, "-4 and -6: choose one");
@@ -81,7 +81,7 @@ pub(crate) fn problems(args: &PerfdhcpArgs) -> Vec<String> {
     problems.0
 }
 
-/// Checks the rules of clients on the generator's link.
+/// Adds problems with the switches for clients on the generator's link (`--direct`).
 fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
     if !args.direct {
         for (is_given, name) in
@@ -153,7 +153,7 @@ fn direct(args: &PerfdhcpArgs, problems: &mut Problems) {
     );
 }
 
-/// Checks the rules of several generators.
+/// Adds problems with the switches for several generators (`--generators`).
 fn several(args: &PerfdhcpArgs, problems: &mut Problems) {
     let count = args.generators.len() as u64;
     if count == 0 {
@@ -180,7 +180,7 @@ fn several(args: &PerfdhcpArgs, problems: &mut Problems) {
     problems.when(args.remote_godwit.trim().is_empty(), "--remote-godwit is empty");
 }
 
-/// Checks the rules of shapes.
+/// Adds problems with the load shape (`--shape`).
 fn shape(args: &PerfdhcpArgs, problems: &mut Problems) {
     let Some(load_shape) = &args.shape else { return };
     let needs_rate = !load_shape.is_replay() && args.rate.is_none();
@@ -190,7 +190,7 @@ fn shape(args: &PerfdhcpArgs, problems: &mut Problems) {
     problems.when(needs_period, "--shape ramp and steps need -p: how long the run is");
 }
 
-/// Checks the rules of packets from files.
+/// Adds problems with the switches for packets from files (`-T`).
 fn templates(args: &PerfdhcpArgs, problems: &mut Problems) {
     let count = args.templates.len();
     problems
@@ -304,7 +304,7 @@ fn rates(args: &PerfdhcpArgs, problems: &mut Problems) {
     }
 }
 
-/// Checks the rules of populations.
+/// Adds problems with the switches for a population of clients (`--scenario lifecycle`).
 fn lifecycle(args: &PerfdhcpArgs, problems: &mut Problems) {
     let own = [
         (args.speed != 1.0, "--speed"),

@@ -24,11 +24,12 @@ use super::traffic::RequestTraffic;
 use super::{check, compat, diagnose, pcap, text};
 use crate::wire::GeneratorSocket;
 
-/// Time from the moment when all is ready to the first due time, in nanoseconds.
+/// Time from the moment when the generator is ready to the first due time, in nanoseconds.
 const LEAD_NS: u64 = 5 * NS_PER_MS;
 
 impl PerfdhcpArgs {
-    /// Runs the load and prints its result. `words` is the command line after the program's name.
+    /// Runs the load, prints its result and returns the exit code. `words` is the command line
+    /// after the program's name.
     #[must_use]
     pub fn run(&self, words: &[String]) -> ExitCode {
         if self.version || self.extended_version {
@@ -59,12 +60,12 @@ impl PerfdhcpArgs {
         )
     }
 
-    /// Returns true if the result is printed as text.
+    /// Returns true if the result of the run is printed as text.
     pub(crate) fn is_text(&self) -> bool {
         self.json.as_deref() != Some(Path::new("-"))
     }
 
-    /// Prints the lines that come before the run.
+    /// Prints the lines about the command line that come before the run.
     pub(crate) fn print_head(&self, words: &[String]) -> Result<(), PerfdhcpFailure> {
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
         print(&text::head(self, words, cpus)).map(drop)
@@ -105,7 +106,8 @@ impl PerfdhcpArgs {
         Ok(ExitCode::from(ending.code()))
     }
 
-    /// Prints the text of a run, on a terminal with colors; perfdhcp's own form has none.
+    /// Prints the text of a run, on a terminal with colors; perfdhcp's own form (`--compat`) has
+    /// none.
     fn print_text(&self, text: &str) -> Result<ExitCode, PerfdhcpFailure> {
         if self.compat {
             return print(text);
@@ -141,7 +143,7 @@ impl PerfdhcpArgs {
         }
     }
 
-    /// Returns the capture of the run, as a file.
+    /// Returns the bytes of the capture file (`--pcap`) of the run.
     fn capture_file(&self, report: &PerfdhcpReport, addresses: &RunAddresses) -> Vec<u8> {
         let now = Clock::now();
         let wall_ns = now.wall_us * 1_000 - now.mono_ns;
@@ -150,7 +152,7 @@ impl PerfdhcpArgs {
     }
 }
 
-/// Run on this machine.
+/// Run of the load by a single generator on this machine.
 struct LocalRun<'a> {
     args: &'a PerfdhcpArgs,
     words: &'a [String],
@@ -256,15 +258,15 @@ fn code(done: Result<ExitCode, PerfdhcpFailure>) -> ExitCode {
     }
 }
 
-/// Program of `-w`.
+/// Program of the switch `-w`, which is started before the run and called again after it.
 pub(crate) struct WrappedProgram<'a> {
     program: &'a Path,
     started: std::process::Child,
 }
 
 impl<'a> WrappedProgram<'a> {
-    /// Starts the program, if there is one, with the argument `start`; the program may go on while
-    /// the run does.
+    /// Starts the program of `-w`, if there is one, with the argument `start`; the program may go
+    /// on while the run does.
     pub(crate) fn start(args: &'a PerfdhcpArgs) -> Result<Option<Self>, PerfdhcpFailure> {
         let Some(program) = args.wrapped.as_deref() else { return Ok(None) };
         let started = Command::new(program).arg("start").spawn();
@@ -272,7 +274,8 @@ impl<'a> WrappedProgram<'a> {
         Ok(Some(Self { program, started }))
     }
 
-    /// Starts the program once more with the argument `stop` and waits for that call to end.
+    /// Starts the program of `-w` once more with the argument `stop` and waits for that call to
+    /// end.
     fn stop(&mut self) -> Result<(), PerfdhcpFailure> {
         let stopped = Command::new(self.program).arg("stop").status();
         stopped.map_err(|error| Self::failed(self.program, &error))?;

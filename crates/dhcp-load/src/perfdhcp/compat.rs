@@ -9,15 +9,14 @@ use super::dialect::ExchangeKind;
 use super::report::PerfdhcpReport;
 use super::text::{general, rate_name};
 
-/// Returns the line about threads, which follows from the number of processors unless `-g` sets the
-/// mode.
+/// Returns perfdhcp's line about threads, which follows from the number of processors unless `-g`
+/// sets the mode.
 pub(crate) fn threads(args: &PerfdhcpArgs, cpus: usize) -> &'static str {
     let is_multi = args.threads.map_or(cpus > 1, |mode| mode == ThreadMode::Multi);
     if is_multi { "Multi-thread mode enabled.\n" } else { "" }
 }
 
-/// Returns the count of received replies. perfdhcp counts a refusal as received and ignores a
-/// DHCPNAK.
+/// Returns perfdhcp's count of received replies of one kind of exchange.
 fn received(account: &ExchangeAccount) -> u64 {
     account.on_time() + account.rejected()
 }
@@ -56,7 +55,7 @@ fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, is_first: bool, text: &
     text.push_str("collected packets: 0\n\n");
 }
 
-/// Returns the text of a run that is over.
+/// Returns the text of a finished run in perfdhcp's form.
 pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);
@@ -77,7 +76,7 @@ pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     text
 }
 
-/// Adds the lines of an avalanche to `text`.
+/// Appends perfdhcp's lines about an avalanche to `text`.
 pub(crate) fn avalanche(args: &PerfdhcpArgs, report: &PerfdhcpReport, text: &mut String) {
     let took_us = (report.loop_result.end_ns - report.loop_result.start_ns) / 1_000;
     let (s, us) = (took_us / 1_000_000, took_us % 1_000_000);

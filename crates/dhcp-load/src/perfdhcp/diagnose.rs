@@ -1,4 +1,4 @@
-//! Diagnostics of `-x`, in perfdhcp's words.
+//! Diagnostics of the switch `-x`, in perfdhcp's words.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ fn joined(octets: &[u8], between: &str) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(between)
 }
 
-/// Returns the names of the switches without a value that are given.
+/// Returns the names of the given switches that have no value.
 fn set_flags(args: &PerfdhcpArgs) -> impl Iterator<Item = &'static str> {
     let flags = [
         (args.broadcast, "broadcast"),
@@ -27,7 +27,7 @@ fn set_flags(args: &PerfdhcpArgs) -> impl Iterator<Item = &'static str> {
     flags.into_iter().filter_map(|(is_set, flag)| is_set.then_some(flag))
 }
 
-/// Returns the text for `a`: every setting before the run.
+/// Returns the text for `-x a`: every setting of the run, printed before it.
 pub(crate) fn settings(
     args: &PerfdhcpArgs,
     addresses: &RunAddresses,
@@ -93,7 +93,7 @@ pub(crate) fn settings(
     text
 }
 
-/// Returns the text after the statistics: i, e, t, s, T, l.
+/// Returns the text for the other letters of `-x`, printed after the statistics: i, e, t, s, T, l.
 pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::new();
     if args.shows('i') {

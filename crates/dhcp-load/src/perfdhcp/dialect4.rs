@@ -17,7 +17,7 @@ use crate::v4::answer::{Dhcp4Reply, kind};
 use crate::v4::protocol::{Addressee, OfferedAddress, judge};
 use crate::v4::template::{Dhcp4MessageExtras, Templates, set_relay, set_secs};
 
-/// Messages of DHCPv4.
+/// DHCPv4 messages of perfdhcp's clients, and the checks of replies to them.
 #[derive(Clone, Debug)]
 pub struct Dialect4 {
     personas: Personas,
@@ -30,8 +30,9 @@ pub struct Dialect4 {
 }
 
 impl Dialect4 {
-    /// Creates the messages of `personas` with relays at `links`, of which there must be one. With
-    /// `keeps_first_server` all REQUESTs go to the server of the first OFFER (`-1`).
+    /// Creates the DHCPv4 messages of the clients `personas` with relays at `links`, of which there
+    /// must be one. With `keeps_first_server` all REQUESTs go to the server of the first OFFER
+    /// (`-1`).
     #[must_use]
     pub fn new(
         personas: Personas,
@@ -60,13 +61,14 @@ impl Dialect4 {
         Self { templates, direct: Some(direct), ..self }
     }
 
-    /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
+    /// Returns the messages with first requests, and second ones if it has them, from the packets
+    /// of `-T`.
     #[must_use]
     pub fn with_packets(self, packets: Option<Dhcp4PacketTemplates>) -> Self {
         Self { packets, ..self }
     }
 
-    /// Returns the client's hardware address as the server sees it.
+    /// Returns the hardware address of client `who` as the server sees it.
     fn mac(&self, who: MessageSender) -> [u8; 6] {
         let mac = self.personas.mac(who.client);
         self.packets.as_ref().map_or(mac, |packets| packets.chaddr(mac))
@@ -284,8 +286,8 @@ impl Dialect for Dialect4 {
     }
 }
 
-/// Returns the meaning of `answer` for an INFORM of `to`: an ACK without address and lease time
-/// (RFC 2131 section 4.3.5).
+/// Returns the meaning of `answer` for a DHCPINFORM of `to`: a DHCPACK without address and lease
+/// time (RFC 2131 section 4.3.5).
 fn judge_inform(answer: &Dhcp4Reply<'_>, to: Addressee) -> Judgment<OfferedAddress> {
     let is_for_client =
         if to.checks_client_id { answer.names_client(to.mac) } else { answer.mac == to.mac };

@@ -14,19 +14,19 @@ use crate::v6::client::{ClientIa, Dhcp6LeasedResource, MessageIdentity, link_loc
 use crate::v6::protocol::{Advertised, Dhcp6ClientMessages};
 use crate::v6::template::Dhcp6MessageExtras;
 
-/// Length of the longest REPLY that is kept, in bytes without the relay's: one with two
-/// associations, a long server identifier and some options. The lease of a longer REPLY is neither
-/// renewed nor released.
+/// Length of the longest REPLY that the generator keeps, in bytes without the relay's: a REPLY with
+/// two associations, a long server identifier and some options. The lease of a longer REPLY is
+/// neither renewed nor released.
 const REPLY_MAX: usize = 384;
 
-/// REPLY that gave a lease.
+/// REPLY that gave a lease to a DHCPv6 client.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseReply {
     octets: [u8; REPLY_MAX],
     len: u16,
 }
 
-/// Messages of DHCPv6.
+/// DHCPv6 messages of perfdhcp's clients, and the checks of replies to them.
 #[derive(Clone, Debug)]
 pub struct Dialect6 {
     personas: Personas,
@@ -39,9 +39,9 @@ pub struct Dialect6 {
 }
 
 impl Dialect6 {
-    /// Creates the messages of `personas` that request `ask`, bare without `links`, else through a
-    /// relay with these link addresses. With `keeps_first_server` all REQUESTs go to the server of
-    /// the first ADVERTISE (`-1`).
+    /// Creates the DHCPv6 messages of the clients `personas` that request `ask`, bare without
+    /// `links`, else through a relay with these link addresses. With `keeps_first_server` all
+    /// REQUESTs go to the server of the first ADVERTISE (`-1`).
     #[must_use]
     pub fn new(
         personas: Personas,
@@ -56,7 +56,8 @@ impl Dialect6 {
         Self { personas, links, clients, has_prefixes, packets, keeps_first_server, first_server }
     }
 
-    /// Returns the dialect with first requests, and second ones if it has them, from `packets`.
+    /// Returns the messages with first requests, and second ones if it has them, from the packets
+    /// of `-T`.
     #[must_use]
     pub fn with_packets(self, packets: Option<Dhcp6PacketTemplates>) -> Self {
         let Some(packets) = packets else { return self };

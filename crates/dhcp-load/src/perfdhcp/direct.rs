@@ -20,18 +20,20 @@ use crate::v4::protocol::OfferedAddress;
 /// stations.
 const SERVERS_MAX: usize = 64;
 
-/// Addresses and ports that clients on the generator's link need.
+/// Addresses and ports of frames between clients on the generator's link and servers.
 #[derive(Clone, Debug)]
 pub struct DirectAddressing {
-    /// Ports of clients and servers.
+    /// UDP ports of clients and of servers.
     ports: [u16; 2],
     servers: Vec<(Ipv4Addr, MacAddress)>,
-    /// Hardware addresses of the clients when they come from a list, sorted.
+    /// Hardware addresses of the clients when they come from a list (`-M`), sorted; otherwise
+    /// empty.
     listed: Vec<[u8; 6]>,
 }
 
 impl DirectAddressing {
-    /// Creates the data for the clients `personas`, with the ports of clients and servers.
+    /// Creates the addressing for the clients `personas`, with the UDP ports of clients and of
+    /// servers.
     #[must_use]
     pub fn new(ports: [u16; 2], personas: &Personas) -> Self {
         let mut listed = personas.own_list();
@@ -39,7 +41,7 @@ impl DirectAddressing {
         Self { ports, servers: Vec::with_capacity(SERVERS_MAX), listed }
     }
 
-    /// Returns true if one of the clients has the hardware address `mac`.
+    /// Returns true if one of the clients `personas` has the hardware address `mac`.
     #[must_use]
     pub fn has(&self, personas: &Personas, mac: [u8; 6]) -> bool {
         if personas.list.is_empty() {
@@ -48,7 +50,7 @@ impl DirectAddressing {
         self.listed.binary_search(&mac).is_ok()
     }
 
-    /// Notes the source of the frame with `answer`.
+    /// Notes that the server that sent `answer` is reached by the hardware address `from`.
     pub fn learn_server(&mut self, answer: &Dhcp4Reply<'_>, from: MacAddress) {
         let Some(server) = answer.server else { return };
         if let Some(entry) = self.servers.iter_mut().find(|entry| entry.0 == server) {
@@ -58,8 +60,8 @@ impl DirectAddressing {
         }
     }
 
-    /// Returns source and destination of the frame for a message of `kind` by the client `mac`,
-    /// about `lease`.
+    /// Returns source and destination of the Ethernet frame for a message of `kind` by the client
+    /// with hardware address `mac`, about `lease`.
     #[must_use]
     pub fn endpoints(
         &self,

@@ -15,58 +15,59 @@ use super::traffic::RequestTraffic;
 use crate::drive::LINGER_NS;
 use crate::wire::GeneratorSocket;
 
-/// Kinds of [`PerfdhcpRun::lease_schedules`].
+/// Kinds of requests that [`PerfdhcpRun::lease_schedules`] has due times for.
 const LEASE_KINDS: [ExchangeKind; 2] = [ExchangeKind::Renewal, ExchangeKind::Release];
 
-/// Rule for the due times of first requests.
+/// Rule for the due times of a run's first requests.
 #[derive(Clone, Debug)]
 pub enum RequestPacing {
-    /// Due times of a schedule.
+    /// First requests are due when a schedule says so.
     Scheduled(Schedule),
-    /// This many requests per turn, each due when it is begun, as long as there is room.
+    /// This many first requests per turn, each due when it is begun, as long as there is room.
     BestEffort(u32),
-    /// This many requests, all due at the start.
+    /// This many first requests, all due at the start.
     AtOnce(u64),
 }
 
-/// Limits that end a run.
+/// Limits that end a perfdhcp run.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    /// Numbers of first and second requests.
+    /// Largest numbers of first and of second requests; `None` for any number.
     pub counts: [Option<u64>; 2],
-    /// Length of the run in nanoseconds from the start.
+    /// Length of the run in nanoseconds from the start; `None` for any length.
     pub period_ns: Option<u64>,
-    /// True if the period ends a run only when all first requests of its schedule were sent, late
-    /// ones too.
+    /// True if the period ends a run only when all first requests of its schedule were sent, also
+    /// late ones.
     pub sends_all: bool,
-    /// Numbers of overdue requests, first and second.
+    /// Numbers of overdue requests, first and second, at which the run ends.
     pub overdue: [Option<u64>; 2],
-    /// Percentages of overdue requests among those sent, once more than ten were, first and second.
+    /// Percentages of overdue requests among those sent, first and second, at which the run ends,
+    /// once more than ten were sent.
     pub overdue_percent: [Option<f64>; 2],
-    /// Longest wait for missing replies after that, in nanoseconds.
+    /// Longest wait for missing replies after the end of sending, in nanoseconds.
     pub wait_ns: Option<u64>,
 }
 
-/// Reason why sending ended.
+/// Reason why a run stopped sending requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendingEndReason {
-    /// Length of the run, `-p`.
+    /// The run reached its length (`-p`).
     Period,
-    /// Number of requests, `-n`.
+    /// The run reached its number of requests (`-n`).
     Requests,
-    /// Number of overdue requests, `-D` with a number.
+    /// The run reached a number of overdue requests (`-D` with a number).
     Drops,
-    /// Percentage of overdue requests, `-D` with a share.
+    /// The run reached a percentage of overdue requests (`-D` with a share).
     DropsPercent,
-    /// Signal to the process.
+    /// A signal interrupted the process.
     Interrupted,
-    /// Every client of an avalanche has begun.
+    /// All clients of an avalanche have begun their exchanges.
     AllBegun,
 }
 
 impl SendingEndReason {
-    /// Returns the text of `-x e`.
+    /// Returns the text of the reason for the diagnostics `-x e`.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -80,42 +81,42 @@ impl SendingEndReason {
     }
 }
 
-/// Results of a run in addition to its accounts.
+/// Results of a perfdhcp run in addition to its accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct PerfdhcpLoopResult {
-    /// Reason why the run ended.
+    /// Reason why the run stopped sending requests.
     pub reason: SendingEndReason,
     /// Time at which the first request was due, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
-    /// Time at which the reason to end was found.
+    /// Time at which the run stopped sending, in nanoseconds of the monotonic clock.
     pub sending_end_ns: u64,
-    /// Time from which no reply was awaited any more.
+    /// Time from which no reply was awaited any more, in nanoseconds of the monotonic clock.
     pub end_ns: u64,
-    /// Turns in which no request was due and no reply had come.
+    /// Number of turns in which no request was due and no reply had come.
     pub idle_turns: u64,
-    /// Counts of sends that the kernel took and refused.
+    /// Counts of the run's messages that the kernel took and refused.
     pub sends: SendCounts,
-    /// Datagrams that the kernel dropped at the socket.
+    /// Number of datagrams that the kernel dropped at the run's socket.
     pub socket_drops: u64,
-    /// Processor time of the thread, nanoseconds.
+    /// Processor time of the run's thread, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// Run that is ready to begin.
+/// Perfdhcp run that is ready to begin.
 pub struct PerfdhcpRun<D: Dialect> {
     /// Generator's socket, with the messages that wait to leave it.
     pub wire: GeneratorSocket,
-    /// Requests of the run.
+    /// Requests of the run, with the counts of their ends.
     pub traffic: RequestTraffic<D>,
-    /// Due times of first requests.
+    /// Rule for the due times of the run's first requests.
     pub pacing: RequestPacing,
-    /// Due times of renewals and releases.
+    /// Due times of renewals and of releases; `None` for a run without them.
     pub lease_schedules: [Option<Schedule>; 2],
-    /// Limits that end the run.
+    /// Limits that end the perfdhcp run.
     pub limits: RunLimits,
     /// Beginning of the run, in nanoseconds of the monotonic clock.
     pub start_ns: u64,
-    /// Interval between reports, in nanoseconds.
+    /// Interval between periodic reports, in nanoseconds; `None` for no reports.
     pub report_ns: Option<u64>,
     /// Silence of the socket before the end of the run, in nanoseconds, once no reply is awaited.
     pub linger_ns: u64,
@@ -123,7 +124,7 @@ pub struct PerfdhcpRun<D: Dialect> {
 }
 
 impl<D: Dialect> PerfdhcpRun<D> {
-    /// Creates a run through `wire` that begins at `start_ns`, and which only a signal ends.
+    /// Creates a run through `wire` that begins at `start_ns`, and that only a signal ends.
     #[must_use]
     pub fn new(
         wire: GeneratorSocket,
@@ -145,7 +146,7 @@ impl<D: Dialect> PerfdhcpRun<D> {
         }
     }
 
-    /// Sends `count` first requests at once that are not counted.
+    /// Sends `count` first requests at once that the run does not count.
     ///
     /// # Errors
     ///
@@ -161,7 +162,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         self.flush()
     }
 
-    /// Runs to the end. Calls `report` with the time at every interval.
+    /// Runs the load to its end and returns the results; calls `report` with time and accounts at
+    /// every interval.
     ///
     /// # Errors
     ///
@@ -288,7 +290,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         self.wire.flush(&mut self.traffic)
     }
 
-    /// Returns the due time of the next first request that may begin at `now_ns`.
+    /// Returns the due time of the next first request that may begin at `now_ns`, in nanoseconds;
+    /// `None` when none may.
     fn next_first(&mut self, now_ns: u64, in_turn: u32) -> Option<u64> {
         if now_ns < self.start_ns || self.limits.counts[0].is_some_and(|count| self.begun >= count)
         {
@@ -303,7 +306,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         }
     }
 
-    /// Returns the due time of the next first request in the schedule.
+    /// Returns the due time of the next first request in the run's schedule, in nanoseconds; `None`
+    /// without one.
     fn scheduled_ns(&self) -> Option<u64> {
         match &self.pacing {
             RequestPacing::Scheduled(schedule) => schedule.next_due_ns(),
@@ -311,8 +315,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
         }
     }
 
-    /// Sends the next message of a client of the population, when it is due before the next client
-    /// joins. Returns true if one was due.
+    /// Queues the next message of a client of the population, when it is due before the next client
+    /// joins; returns true if one was due.
     fn send_lifecycle_message(&mut self, now_ns: u64) -> bool {
         let next_ns = self.traffic.next_life_ns().filter(|&ns| ns <= now_ns);
         let is_next =

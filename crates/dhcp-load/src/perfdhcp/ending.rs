@@ -1,21 +1,22 @@
-//! End of a run, as its exit code reports it.
+//! End of a perfdhcp run, as its exit code reports it.
 
 use super::account::ExchangeAccount;
 use super::dialect::ExchangeKind;
 
-/// End of a run.
+/// End of a perfdhcp run, for its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfdhcpRunEnd {
     /// Every request had its reply on time or still awaits it, and no address has two clients.
     Served,
     /// A request had no reply on time, or an address has two clients.
     FellShort,
-    /// A signal ended the run.
+    /// A signal ended the perfdhcp run.
     Interrupted,
 }
 
 impl PerfdhcpRunEnd {
-    /// Returns the end of a run with these accounts and this number of conflicts between leases.
+    /// Returns the end of a run with these accounts of exchanges and this number of conflicts
+    /// between leases.
     #[must_use]
     pub fn from_accounts(
         accounts: &[ExchangeAccount; ExchangeKind::COUNT],
@@ -32,7 +33,7 @@ impl PerfdhcpRunEnd {
         }
     }
 
-    /// Returns the exit code.
+    /// Returns the exit code of the process for this end of the run.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {

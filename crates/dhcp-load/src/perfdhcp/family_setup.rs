@@ -1,5 +1,5 @@
-//! Preparation of a run from the command line, for this program alone, for a coordinator of several
-//! generators, or for one of those.
+//! Preparation of a perfdhcp run from the command line, for a single generator, for a coordinator
+//! of several generators, or for one of those.
 
 use std::io;
 use std::net::IpAddr;
@@ -21,25 +21,25 @@ use crate::v4::template as template4;
 use crate::v6::template as template6;
 use crate::wire::GeneratorSocket;
 
-/// Clients and messages of one family.
+/// Simulated clients and messages of a run in one protocol family.
 pub(crate) struct FamilySetup<D> {
     pub(crate) personas: Personas,
     pub(crate) dialect: D,
-    /// Number of relay addresses.
+    /// Number of relay addresses of the run.
     pub(crate) links: usize,
 }
 
-/// Operation on a stage of either family.
+/// Operation on the clients and messages of either family, DHCPv4 or DHCPv6.
 pub(crate) trait FamilyOperation {
-    /// Result of the operation.
+    /// Result of the operation on the clients and messages of a family.
     type Played;
 
-    /// Runs the operation on `setup`.
+    /// Runs the operation on the clients and messages in `setup`, and returns its result.
     fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
 }
 
-/// Opens the sockets and makes the clients that `args` describe, with `own` as this machine's
-/// address, and runs `play` with them.
+/// Makes the clients and messages that `args` describe, with `own` as this machine's address, and
+/// runs `play` with them.
 pub(crate) fn run_for_family<P: FamilyOperation>(
     args: &PerfdhcpArgs,
     own: IpAddr,
@@ -78,12 +78,12 @@ pub(crate) fn run_for_family<P: FamilyOperation>(
     play.run(FamilySetup { personas, dialect, links: count })
 }
 
-/// Values that the due times of requests follow from.
+/// Values that determine the due times of a run's requests.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestTiming<'s> {
-    /// Seed of the gaps of a Poisson process.
+    /// Seed of the gaps of a Poisson load.
     pub(crate) seed: u64,
-    /// Shape and rate of first requests; `None` when they have no rate.
+    /// Load shape and rate of first requests; `None` when they have no rate.
     pub(crate) shape: Option<&'s (LoadShape, LoadRate)>,
     /// Start of the run on the monotonic clock, in nanoseconds.
     pub(crate) start_ns: u64,
@@ -107,7 +107,7 @@ pub(crate) fn prepare_run<D: Dialect>(
     Ok(run)
 }
 
-/// Returns the failure of a run in which the kernel reported `cause`.
+/// Returns the failure of a run on `addresses` in which the kernel reported `cause`.
 pub(crate) fn failed(addresses: &RunAddresses, cause: &io::Error) -> PerfdhcpFailure {
     PerfdhcpFailure::Environment(format!("the run on {}: {cause}", addresses.text()))
 }

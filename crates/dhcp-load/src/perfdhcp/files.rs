@@ -9,18 +9,18 @@ use load::LoadShapeArg;
 
 use super::args::{self, PerfdhcpArgs};
 
-/// Source of the named files.
+/// Source of the files that a command line names.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum NamedFileSource {
-    /// File system.
+    /// Files are read from this machine's file system.
     #[default]
     Here,
-    /// Contents that came with the command line.
+    /// Files came with the command line from another machine.
     Brought(BTreeMap<PathBuf, Vec<u8>>),
 }
 
 impl NamedFileSource {
-    /// Returns the content of the file at `path`.
+    /// Returns the content of the file that the command line names `path`.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self {
             Self::Here => fs::read(path),
@@ -30,7 +30,7 @@ impl NamedFileSource {
         }
     }
 
-    /// Returns the files of pairs that [`pack`] made; `None` when one is damaged.
+    /// Returns the files of the pairs that [`pack`] made; `None` when one is damaged.
     pub(crate) fn unpack(packed: Vec<(String, String)>) -> Option<Self> {
         let unpacked =
             packed.into_iter().map(|(path, hex)| Some((path.into(), args::octets(&hex).ok()?)));
@@ -38,7 +38,7 @@ impl NamedFileSource {
     }
 }
 
-/// Returns every file that `args` name, as pairs of its path and hexadecimal digits.
+/// Returns every file that `args` name, as pairs of its path and its content in hexadecimal digits.
 pub(crate) fn pack(args: &PerfdhcpArgs) -> io::Result<Vec<(String, String)>> {
     let lists = [&args.mac_list, &args.relay_list].into_iter().flatten().map(PathBuf::as_path);
     let replay = match &args.shape {

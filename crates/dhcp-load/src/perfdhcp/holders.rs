@@ -4,24 +4,24 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Largest number of clients.
+/// Largest number of clients in the table of addresses.
 pub(crate) const CLIENTS_MAX: u64 = 1 << 22;
 /// Largest number of waiting announcements: more than one batch of frames brings.
 const WAITING_MAX: usize = 256;
 
-/// Address of a client, with the time until which the client has it.
+/// Address of a client, with the time until which the client has it, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeldAddress {
     address: Ipv4Addr,
     ends_ns: u64,
 }
 
-/// Addresses of all clients. Nothing is allocated after construction.
+/// Table of the addresses that simulated clients have. Nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub struct Holders {
     by_client: Vec<Option<HeldAddress>>,
     by_address: HashMap<Ipv4Addr, u32>,
-    /// Clients that have a new address and have not announced it.
+    /// Numbers of clients that have a new address and have not announced it.
     unannounced: VecDeque<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Holders {
         }
     }
 
-    /// Notes that client number `client` has `address` until `ends_ns`, and no other one.
+    /// Notes that client number `client` has `address` until `ends_ns`, and no other address.
     pub fn set_address(&mut self, client: u32, address: Ipv4Addr, ends_ns: u64) {
         self.remove_address(client);
         if let Some(entry) = self.by_client.get_mut(client as usize) {
@@ -46,7 +46,7 @@ impl Holders {
         }
     }
 
-    /// Queues client number `client` to announce its address.
+    /// Queues client number `client` to announce its address by ARP.
     pub fn queue_announcement(&mut self, client: u32) {
         if self.unannounced.len() < WAITING_MAX {
             self.unannounced.push_back(client);
@@ -74,7 +74,8 @@ impl Holders {
         }
     }
 
-    /// Returns the client that has `address` at `now_ns`; of several, the client that got it last.
+    /// Returns the number of the client that has `address` at `now_ns`; of several, the client that
+    /// got it last.
     #[must_use]
     pub fn find_client(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
         let client = *self.by_address.get(&address)?;

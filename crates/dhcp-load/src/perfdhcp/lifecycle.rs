@@ -1,7 +1,7 @@
-//! Lives of a population of clients (`--scenario lifecycle`): clients join, renew their leases at
-//! T1, ask any server at T2, begin anew when a lease ends, leave with a RELEASE or silently, come
-//! back and request their former addresses. RFC 2131 sections 3.2, 4.4.5 and 4.4.6; RFC 9915
-//! section 18.2.
+//! Population of clients over the life of their leases (`--scenario lifecycle`): clients join,
+//! renew their leases at T1, ask any server at T2, begin anew when a lease ends, leave with a
+//! RELEASE or silently, come back and request their former addresses. RFC 2131 sections 3.2, 4.4.5
+//! and 4.4.6; RFC 9915 section 18.2.
 //!
 //! Each client either has one step ahead of it, at a set time, or one exchange open, whose end
 //! decides on the next step. Nothing is allocated after construction.
@@ -18,21 +18,22 @@ use super::dialect::{ExchangeKind, LeaseLifetimes, MessageSender};
 /// Wait of a client after an exchange that gave it no lease, and at least after a DECLINE (RFC 2131
 /// section 3.1), in seconds.
 const RETRY_S: u32 = 10;
-/// Shortest wait before one more renewal (RFC 2131 section 4.4.5), in seconds.
+/// Shortest wait of a client before another renewal (RFC 2131 section 4.4.5), in seconds.
 const RENEW_AGAIN_S: u32 = 60;
-/// Time from a new lease to the INFORM about it, in seconds.
+/// Time from a new lease to the INFORM or INFORMATION-REQUEST about it, in seconds.
 const INFORM_AFTER_S: u32 = 1;
 
 /// Settings of a population of clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LifecycleSettings {
-    /// Number of clients.
+    /// Number of clients in the population.
     pub clients: u32,
-    /// Number of the clients' seconds that pass in one second.
+    /// Number of the clients' seconds that pass in one real second.
     pub speed: f64,
-    /// Mean time that a client stays, exponentially distributed, in seconds; `None`: for ever.
+    /// Mean time that a client stays, exponentially distributed, in the clients' seconds; `None`:
+    /// for ever.
     pub stay_s: Option<f64>,
-    /// Mean time that a client is away, exponentially distributed, in seconds.
+    /// Mean time that a client is away, exponentially distributed, in the clients' seconds.
     pub away_s: f64,
     /// Percentage of leaving clients that send a RELEASE.
     pub releasing_percent: u8,
@@ -42,10 +43,10 @@ pub struct LifecycleSettings {
     pub declining_percent: u8,
 }
 
-/// Next step of a client.
+/// Next step of a client of the population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LifecycleStep {
-    /// Request a lease, or the one that the client had.
+    /// Request a new lease, or the lease that the client had.
     Begin,
     Renew,
     Rebind,
@@ -54,7 +55,7 @@ enum LifecycleStep {
     Leave,
 }
 
-/// Lease of a client.
+/// Lease of a client of the population, with its times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleLease<L> {
     who: MessageSender,
@@ -64,7 +65,7 @@ struct LifecycleLease<L> {
     ends_ns: u64,
 }
 
-/// State of one client.
+/// State of one client of the population.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleClient<L> {
     current_lease: Option<LifecycleLease<L>>,
@@ -73,29 +74,29 @@ struct LifecycleClient<L> {
     is_away: bool,
 }
 
-/// End of an exchange for its client.
+/// End of an exchange for a client of the population.
 #[derive(Clone, Copy, Debug)]
 pub enum LifecycleExchangeEnd<L> {
-    /// The client has a lease.
+    /// The client has a lease, with these lifetimes.
     Granted(L, LeaseLifetimes),
-    /// The server sent a reply that gives nothing.
+    /// The server sent a reply that gives no lease.
     Agreed,
-    /// The server refused.
+    /// The server refused the lease.
     Refused,
-    /// No reply came in time, or one that means nothing.
+    /// No reply came in time, or an invalid one.
     Failed,
 }
 
-/// Message that must be sent.
+/// Message that a client of the population must send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifecycleMessage<L> {
     /// First request of the client with this number.
     Begin(u32),
-    /// Message about a lease.
+    /// Message of this kind, by this client, about this lease.
     About(ExchangeKind, MessageSender, L),
 }
 
-/// Population of clients.
+/// Population of clients that join, renew, leave and return.
 #[derive(Clone, Debug)]
 pub struct LifecyclePopulation<L> {
     habits: LifecycleSettings,
@@ -106,7 +107,7 @@ pub struct LifecyclePopulation<L> {
 }
 
 impl<L: Copy> LifecyclePopulation<L> {
-    /// Creates a population in which no client has joined.
+    /// Creates a population in which no client has joined yet.
     #[must_use]
     pub fn new(habits: LifecycleSettings, seed: u64) -> Self {
         let blank = LifecycleClient { current_lease: None, leaves_ns: u64::MAX, is_away: false };
@@ -119,20 +120,20 @@ impl<L: Copy> LifecyclePopulation<L> {
         }
     }
 
-    /// Returns the next client that joins; `None` when all have.
+    /// Returns the number of the next client that joins; `None` when all have.
     pub fn join(&mut self) -> Option<u32> {
         let client = self.joined;
         self.joined += u32::from(client < self.habits.clients);
         (client < self.habits.clients).then_some(client)
     }
 
-    /// Returns the duration of `s` of the clients' seconds, in nanoseconds.
+    /// Returns the duration of `s` of the clients' seconds, in real nanoseconds.
     fn ns(&self, s: f64) -> u64 {
         (s * NS_PER_S as f64 / self.habits.speed) as u64
     }
 
-    /// Returns the time at which `s` seconds have passed since `now_ns`; never, for an infinite
-    /// lease.
+    /// Returns the time at which `s` of the clients' seconds have passed since `now_ns`, in
+    /// nanoseconds; never, for an infinite lease.
     fn after(&self, now_ns: u64, s: u32) -> u64 {
         if s == u32::MAX { u64::MAX } else { now_ns.saturating_add(self.ns(s.into())) }
     }
@@ -152,13 +153,15 @@ impl<L: Copy> LifecyclePopulation<L> {
         }
     }
 
-    /// Returns the time of the next client's step.
+    /// Returns the time of the next step of any client, in nanoseconds; `None` when no step is
+    /// planned.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.ahead.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes the next step that is due at `now_ns`. Returns its due time and the message to send.
+    /// Takes the next step that is due at `now_ns`, and returns its due time and the message to
+    /// send.
     pub fn take(&mut self, now_ns: u64) -> Option<(u64, LifecycleMessage<L>)> {
         while self.next_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             let Reverse((at_ns, client, step)) = self.ahead.pop()?;
@@ -169,7 +172,7 @@ impl<L: Copy> LifecyclePopulation<L> {
         None
     }
 
-    /// Returns true if a client is present at `now_ns` with a lease that has not ended.
+    /// Returns true if client `client` is present at `now_ns` with a lease that has not ended.
     #[must_use]
     pub fn is_present_with_lease(&self, client: u32, now_ns: u64) -> bool {
         let life = self.clients.get(client as usize);
@@ -214,7 +217,8 @@ impl<L: Copy> LifecyclePopulation<L> {
         Some(LifecycleMessage::About(kind, current_lease.who, current_lease.lease))
     }
 
-    /// Notes at `now_ns` the end of an exchange of `who`. Call it once for each.
+    /// Notes at `now_ns` the end of an exchange of client `who`, and plans the client's next step.
+    /// Call it once for each.
     pub fn record_exchange_end(
         &mut self,
         now_ns: u64,
@@ -286,15 +290,15 @@ impl<L: Copy> LifecyclePopulation<L> {
             Some(LifecycleLease { who, lease, t1_ns, t2_ns, ends_ns });
     }
 
-    /// Draws the time for which a client that has just come stays.
+    /// Draws the time for which client `client`, which has just come, stays.
     fn draw_stay(&mut self, now_ns: u64, client: u32) {
         let leaves_ns =
             self.habits.stay_s.map_or(u64::MAX, |stay_s| self.after_about(now_ns, stay_s));
         self.clients[client as usize].leaves_ns = leaves_ns;
     }
 
-    /// Plans the next step of a client with a lease: it renews the lease or leaves, whichever comes
-    /// first.
+    /// Plans the next step of client `client`, which has a lease: it renews the lease or leaves,
+    /// whichever comes first.
     fn plan_next_step(&mut self, now_ns: u64, client: u32) {
         let life = self.clients[client as usize];
         match life.current_lease {
@@ -312,8 +316,8 @@ impl<L: Copy> LifecyclePopulation<L> {
         }
     }
 
-    /// Plans another renewal after half of the time that is left until T2, and after T2 of the time
-    /// that is left of the lease, but at least a minute.
+    /// Plans another renewal by client `client` after half of the time that is left until T2, and
+    /// after T2 of the time that is left of the lease, but at least a minute.
     fn plan_renewal_retry(&mut self, now_ns: u64, client: u32) {
         let Some(current_lease) = self.clients[client as usize].current_lease else {
             return self.push(now_ns, client, LifecycleStep::Begin);

@@ -1,5 +1,5 @@
-//! Full-screen view of a run (`--live`): rates, drops by class and latency bands of each kind of
-//! exchange, a frame for each interval. Crate `netio` shows it.
+//! Full-screen view of a perfdhcp run (`--live`): rates, drops by class and latency bands of each
+//! kind of exchange, a frame for each interval. Crate `netio` shows it.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::account::ExchangeAccount;
 use super::dialect::ExchangeKind;
 use crate::run::seconds;
 
-/// Upper ends of the latency bands, in nanoseconds, with their names.
+/// Upper ends of the view's latency bands, in nanoseconds, with their names.
 const BANDS: [(u64, &str); 6] = [
     (NS_PER_MS / 10, "to 0.1 ms"),
     (NS_PER_MS, "to 1 ms"),
@@ -19,10 +19,10 @@ const BANDS: [(u64, &str); 6] = [
     (NS_PER_S, "to 1 s"),
     (u64::MAX, "above"),
 ];
-/// Number of characters of a band that has all exchanges.
+/// Number of characters of the bar for a latency band that has all exchanges.
 const BAR_LEN: u64 = 40;
 
-/// Counts at the time of a frame.
+/// Counts of one kind of exchange at the time of a frame of the view.
 #[derive(Clone, Copy, Debug, Default)]
 struct PerfdhcpLiveCounts {
     sent: u64,
@@ -41,7 +41,7 @@ impl PerfdhcpLiveCounts {
     }
 }
 
-/// Title, rows and last counts of the view.
+/// Full-screen view of a run, with its title, its rows and the counts of the last frame.
 #[derive(Debug)]
 pub(crate) struct PerfdhcpLiveView {
     title: String,
@@ -52,7 +52,8 @@ pub(crate) struct PerfdhcpLiveView {
 }
 
 impl PerfdhcpLiveView {
-    /// Creates the view of a run that begins at `start_ns`, of these kinds with their names.
+    /// Creates the view of a run that begins at `start_ns`, with a row for each kind of exchange in
+    /// `rows`.
     pub(crate) fn new(
         title: String,
         rows: Vec<(ExchangeKind, &'static str)>,
@@ -62,7 +63,7 @@ impl PerfdhcpLiveView {
         Self { title, rows, start_ns, last_ns: start_ns, last }
     }
 
-    /// Returns the screen at `now_ns`.
+    /// Returns the text of the screen at `now_ns`, and keeps the counts for the next frame.
     pub(crate) fn frame(
         &mut self,
         now_ns: u64,

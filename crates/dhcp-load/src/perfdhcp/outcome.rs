@@ -1,5 +1,5 @@
-//! Counts of a run before their interpretation: of one generator, or the sum of several generators'
-//! counts.
+//! Counts of a perfdhcp run before their interpretation: of one generator, or the sum of several
+//! generators' counts.
 
 use netio::send::SendCounts;
 
@@ -9,12 +9,12 @@ use super::drive::{PerfdhcpLoopResult, SendingEndReason};
 use super::traffic::{LinkCounts, RequestTraffic};
 use crate::leases::{LeaseLog, LeasedResource};
 
-/// Counts of a generator. All times are nanoseconds from the start of the run.
+/// Counts of a generator's run. All times are nanoseconds from the start of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct GeneratorOutcome<R: LeasedResource> {
-    /// Accounts by [`ExchangeKind::index`].
+    /// Accounts of each kind of exchange, by [`ExchangeKind::index`].
     pub(crate) accounts: [ExchangeAccount; ExchangeKind::COUNT],
-    /// Leases granted, and addresses offered.
+    /// Logs of the leases granted, and of the addresses offered.
     pub(crate) leases: [LeaseLog<R>; 2],
     pub(crate) received: u64,
     pub(crate) malformed: u64,
@@ -22,17 +22,17 @@ pub(crate) struct GeneratorOutcome<R: LeasedResource> {
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
     pub(crate) link: LinkCounts,
-    /// Time of the last reply that was on time.
+    /// Time of the last reply that was on time, in nanoseconds from the start of the run.
     pub(crate) answered_ns: u64,
-    /// Number of whole exchanges on time that count in the rate, and the nanoseconds after the
-    /// offer's end that they took ([`load::Throughput`]).
+    /// Number of whole exchanges on time that count in the rate, and below the nanoseconds after
+    /// the last request left that they took ([`load::Throughput`]).
     pub(crate) counted: u64,
     pub(crate) overtime_ns: u64,
     pub(crate) loop_result: PerfdhcpLoopResult,
 }
 
 impl<R: LeasedResource> GeneratorOutcome<R> {
-    /// Creates an empty outcome, to which others are added.
+    /// Creates an empty outcome, to which the outcomes of generators are added.
     pub(crate) fn none(reason: SendingEndReason) -> Self {
         Self {
             accounts: Default::default(),
@@ -59,7 +59,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         }
     }
 
-    /// Takes the leases of `traffic` and returns its counts.
+    /// Takes the leases out of `traffic` and returns the counts of its run.
     pub(crate) fn from_traffic<D: Dialect<Resource = R>>(
         traffic: &mut RequestTraffic<D>,
         done: PerfdhcpLoopResult,
@@ -91,7 +91,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         }
     }
 
-    /// Adds the counts of another generator of the same run.
+    /// Adds the outcome of another generator of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.accounts.iter_mut().zip(&other.accounts) {
             mine.merge(theirs);

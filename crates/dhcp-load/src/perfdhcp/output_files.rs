@@ -1,4 +1,5 @@
-//! Files for the result, opened before the run, so that one that cannot be written costs no run.
+//! Files for the result of a run, opened before it, so that a file that cannot be written costs no
+//! run.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::args::PerfdhcpArgs;
 use super::plan::PerfdhcpFailure;
 
-/// File that the result goes to.
+/// File that a result of the run goes to.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
@@ -15,14 +16,14 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens the file at `path`. Its content stays until [`Self::write`].
+    /// Opens the file at `path` for writing. Its content stays until [`Self::write`].
     fn open(path: &Path) -> Result<Self, PerfdhcpFailure> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, &error))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Replaces the content of the file.
+    /// Replaces the content of the file with `octets`.
     pub(crate) fn write(&self, octets: &[u8]) -> Result<(), PerfdhcpFailure> {
         let write = || {
             // Pipes and devices have no length.
@@ -39,19 +40,19 @@ fn failed(path: &Path, error: &std::io::Error) -> PerfdhcpFailure {
     PerfdhcpFailure::Environment(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Files of a command line.
+/// Files for results that the command line names.
 #[derive(Debug)]
 pub(crate) struct OutputFiles {
-    /// File of `--json`; `None` if that is standard output.
+    /// File of the switch `--json`; `None` without one, or if it is standard output.
     pub(crate) json: Option<OutputFile>,
-    /// File of `--hdr`.
+    /// File of the switch `--hdr` (HdrHistogram log); `None` without one.
     pub(crate) hdr: Option<OutputFile>,
-    /// File of `--pcap`.
+    /// File of the switch `--pcap` (capture); `None` without one.
     pub(crate) pcap: Option<OutputFile>,
 }
 
 impl OutputFiles {
-    /// Opens the files that `args` name.
+    /// Opens the files for results that `args` name.
     pub(crate) fn open(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         let open = |path: Option<&PathBuf>| path.map(|path| OutputFile::open(path)).transpose();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Packets from files (`-T`): DHCPv4 messages in hexadecimal digits, in which the generator
+//! DHCPv4 packets from files (`-T`): messages in hexadecimal digits, in which the generator
 //! overwrites only the fields that change from one message to the next.
 
 use std::net::Ipv4Addr;
@@ -9,36 +9,36 @@ use crate::v4::protocol::OfferedAddress;
 const GIADDR: usize = 24;
 const CHADDR: usize = 28;
 
-/// Offsets of the changing fields of a packet.
+/// Offsets of the changing fields of a DHCPv4 packet from a file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp4PacketOffsets {
-    /// Offset of the transaction identifier.
+    /// Offset of the transaction identifier in the packet.
     pub xid: usize,
-    /// Offset of the hardware address's last byte.
+    /// Offset of the last byte of the client's hardware address in the packet.
     pub client_end: usize,
-    /// Offset of `secs`, in the second packet.
+    /// Offset of the field `secs`, in the second packet.
     pub secs: usize,
-    /// Offset of the server identifier option, in the second packet.
+    /// Offset of the server identifier option in the second packet, in bytes.
     pub server: usize,
-    /// Offset of the requested address option, in the second packet.
+    /// Offset of the requested address option in the second packet, in bytes.
     pub address: usize,
 }
 
-/// Packet with the offsets of its changing fields.
+/// DHCPv4 packet from a file, with the offsets of its changing fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Dhcp4PacketTemplate {
     octets: Vec<u8>,
     offsets: Dhcp4PacketOffsets,
 }
 
-/// Packets of a run.
+/// DHCPv4 packets from files that a run sends: a DISCOVER, and perhaps a REQUEST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp4PacketTemplates {
     first: Dhcp4PacketTemplate,
     second: Option<Dhcp4PacketTemplate>,
 }
 
-/// Reads hexadecimal digits with white space anywhere between them. Returns `None` for any other
+/// Parses hexadecimal digits with white space anywhere between them. Returns `None` for any other
 /// character, for an odd number of digits, and for none.
 #[must_use]
 pub fn read(text: &str) -> Option<Vec<u8>> {
@@ -66,8 +66,8 @@ impl Dhcp4PacketTemplate {
         octets[client_end - 5..=client_end].copy_from_slice(&mac);
     }
 
-    /// Returns the switch of a field that lies outside of the packet, or that the packet's end
-    /// cuts.
+    /// Returns the switch for the offset of a field that lies outside of the packet, or that the
+    /// packet's end cuts; `None` when all fields fit.
     fn misplaced(&self, is_second: bool) -> Option<&'static str> {
         let (at, len) = (self.offsets, self.octets.len());
         let mut field_ends = vec![(at.xid + 4, "-X"), (at.client_end + 1, "-O")];
@@ -128,7 +128,7 @@ impl Dhcp4PacketTemplates {
         Ok(packets)
     }
 
-    /// Returns the length of the longer packet, in bytes.
+    /// Returns the length of the longer of both packets, in bytes.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         let second = self.second.as_ref().map_or(0, |second| second.octets.len());
@@ -149,19 +149,21 @@ impl Dhcp4PacketTemplates {
         chaddr
     }
 
-    /// Returns the relay address of the first packet.
+    /// Returns the relay address (`giaddr`) of the first packet.
     #[must_use]
     pub fn giaddr(&self) -> Ipv4Addr {
         let octets = self.first.octets.get(GIADDR..).and_then(|octets| octets.first_chunk::<4>());
         octets.copied().map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from)
     }
 
-    /// Writes the first packet into `buffer`; returns its length.
+    /// Writes the first packet for the client with hardware address `mac` into `buffer`; returns
+    /// its length in bytes.
     pub fn first(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6]) -> usize {
         self.first.write(buffer, xid, mac).len()
     }
 
-    /// Writes the second packet, if there is one, into `buffer`; returns its length.
+    /// Writes the second packet, if there is one, for the client with hardware address `mac` into
+    /// `buffer`; returns its length in bytes.
     pub fn second(
         &self,
         buffer: &mut [u8],

@@ -1,4 +1,4 @@
-//! Packets of DHCPv6 from files (`-T`): a bare SOLICIT and a bare REQUEST, in which the generator
+//! DHCPv6 packets from files (`-T`): a bare SOLICIT and a bare REQUEST, in which the generator
 //! replaces the client, the transaction and the server's data; it sends every other option
 //! unchanged.
 
@@ -11,48 +11,49 @@ use crate::v6::RequestedAssociations;
 use crate::v6::answer::{Dhcp6Reply, code, kind};
 use crate::v6::template::{IA_ROOM, SERVER_ID_MAX, repeat};
 
-/// Length of the message header, and of an option's header, in bytes.
+/// Length of the DHCPv6 message header, and of an option's header, in bytes.
 const HEADER: usize = 4;
 /// Number of bytes of a client's DUID that the generator writes into a packet: the last ones.
 const TAIL: usize = 6;
 
-/// Offsets of the changing fields of a packet.
+/// Offsets of the changing fields of a DHCPv6 packet from a file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp6PacketOffsets {
-    /// Offset of the transaction identifier.
+    /// Offset of the transaction identifier in the packet.
     pub xid: usize,
-    /// Offset of the last byte of the client that is replaced.
+    /// Offset of the last byte of the client's DUID that is replaced.
     pub client_end: usize,
-    /// Offset of the elapsed time option, in the second packet, if it has one.
+    /// Offset of the elapsed time option in the second packet, in bytes; `None` when the packet has
+    /// no such option.
     pub elapsed: Option<usize>,
-    /// Offset of the server identifier option, in the second packet.
+    /// Offset of the server identifier option in the second packet, in bytes.
     pub server: usize,
-    /// Offset of the identity association, in the second packet.
+    /// Offset of the identity association in the second packet, in bytes.
     pub association: usize,
 }
 
-/// Client of a run, whose DUID its persona determines.
+/// Simulated client of a run, whose DUID its number determines.
 #[derive(Clone, Copy, Debug)]
 pub struct PersonaClient<'p> {
-    /// Personas of all clients of the run.
+    /// Identities of all clients of the run.
     pub personas: &'p Personas,
-    /// Number of the client.
+    /// Number of the client among the clients of the run.
     pub client: u32,
 }
 
-/// Packets of a run.
+/// DHCPv6 packets from files that a run sends: a SOLICIT, and perhaps a REQUEST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp6PacketTemplates {
     first: Vec<u8>,
     second: Option<Vec<u8>>,
     offsets: [Dhcp6PacketOffsets; 2],
-    /// Range of the client identifier in the first packet.
+    /// Range of the client identifier's value in the first packet.
     duid: Range<usize>,
     iaid: u32,
     rapid_commit: bool,
 }
 
-/// Returns the code and the range of each option.
+/// Returns the code and the range of each option of a DHCPv6 packet.
 fn options(packet: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     let mut at = HEADER;
     std::iter::from_fn(move || {
@@ -141,13 +142,13 @@ impl Dhcp6PacketTemplates {
         Ok(())
     }
 
-    /// Returns the request for leases in the first packet.
+    /// Returns the identity associations that the first packet requests.
     #[must_use]
     pub const fn ask(&self) -> RequestedAssociations {
         RequestedAssociations { rapid_commit: self.rapid_commit, ..RequestedAssociations::ADDRESS }
     }
 
-    /// Returns the IAID of the association in the first packet.
+    /// Returns the IAID of the identity association in the first packet.
     #[must_use]
     pub const fn iaid(&self) -> u32 {
         self.iaid
@@ -159,7 +160,7 @@ impl Dhcp6PacketTemplates {
         self.duid.len()
     }
 
-    /// Returns the length of the longer message, in bytes.
+    /// Returns the length of the longer of both messages that the packets become, in bytes.
     #[must_use]
     pub fn bytes_max(&self) -> usize {
         let more = DUID_MAX + SERVER_ID_MAX + IA_ROOM;
@@ -204,13 +205,13 @@ impl Dhcp6PacketTemplates {
         octets.len()
     }
 
-    /// Writes the first packet of `client` into `buffer`; returns its length.
+    /// Writes the first packet of client `client` into `buffer`; returns its length in bytes.
     pub fn first(&self, buffer: &mut [u8], xid: u32, personas: &Personas, client: u32) -> usize {
         self.write_first(buffer, xid, &Self::tail(personas, client))
     }
 
-    /// Writes the second packet, if there is one, that takes up `answer` into `buffer`; returns its
-    /// length. `own` is the end of the client's DUID.
+    /// Writes the second packet, if there is one, that takes up the ADVERTISE `answer` into
+    /// `buffer`; returns its length in bytes. `own` is the end of the client's DUID.
     fn second(
         &self,
         buffer: &mut [u8],
@@ -248,8 +249,8 @@ impl Dhcp6PacketTemplates {
         Some(octets.len())
     }
 
-    /// Writes the second packet of client `by`, if there is one, that takes up `answer` into
-    /// `buffer`; returns its length.
+    /// Writes the second packet of client `by`, if there is one, that takes up the ADVERTISE
+    /// `answer` into `buffer`; returns its length in bytes.
     pub fn take_up(
         &self,
         buffer: &mut [u8],

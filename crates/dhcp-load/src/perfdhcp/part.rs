@@ -1,4 +1,4 @@
-//! Share of a run that one of several generators carries.
+//! Share of a perfdhcp run that one of several generators carries.
 //!
 //! First requests, clients and leases to renew of a run are each numbered from 0 on, and generator
 //! `index` of `of` takes the numbers `index`, `index + of`, `index + 2 × of` and so on. Hence the
@@ -8,12 +8,12 @@
 use base::Random;
 use serde::{Deserialize, Serialize};
 
-/// Number of a generator's part, and the number of parts.
+/// Share of a run that one generator carries: its number, and the number of all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorPart {
-    /// Number of this part.
+    /// Number of this part, from 0.
     pub index: u32,
-    /// Number of parts.
+    /// Number of all parts of the run.
     pub of: u32,
 }
 
@@ -24,10 +24,10 @@ impl Default for GeneratorPart {
 }
 
 impl GeneratorPart {
-    /// Part that is the whole run.
+    /// Part of a single generator, which carries the whole run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Returns the count of numbers below `count` that are in this part.
+    /// Returns how many of the numbers below `count` are in this part.
     #[must_use]
     pub const fn share(self, count: u64) -> u64 {
         count.saturating_sub(self.index as u64).div_ceil(self.of as u64)
@@ -39,13 +39,13 @@ impl GeneratorPart {
         self.share(count as u64) as u32
     }
 
-    /// Returns the number at position `position` in this part.
+    /// Returns the number of the run at position `position` in this part.
     #[must_use]
     pub const fn number(self, position: u32) -> u32 {
         position * self.of + self.index
     }
 
-    /// Returns the position of a number in its part.
+    /// Returns the position of a number of the run in its part.
     #[must_use]
     pub const fn position(self, number: u32) -> u32 {
         number / self.of
@@ -60,7 +60,7 @@ impl GeneratorPart {
         Random::from_seed(seed).fork(self.index as u64).next_u64()
     }
 
-    /// Returns number and count as arguments of schedules.
+    /// Returns the number of this part and the number of all parts, as arguments of schedules.
     pub(crate) const fn pair(self) -> (u64, u64) {
         (self.index as u64, self.of as u64)
     }

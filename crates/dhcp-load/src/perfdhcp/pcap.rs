@@ -1,6 +1,6 @@
-//! Capture file of a run (`--pcap`): bare IP packets with times in nanoseconds, whose addresses and
-//! ports are those of the command line (a server may reply from another one); frames for clients on
-//! the generator's link.
+//! Capture file of a perfdhcp run (`--pcap`): bare IP packets with times in nanoseconds, whose
+//! addresses and ports are those of the command line (a server may reply from another one); frames
+//! for clients on the generator's link.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,8 +13,9 @@ use super::capture::CapturedMessage;
 /// Length of IPv6 and UDP headers, in bytes.
 const HEADROOM: usize = 48;
 
-/// Returns the capture file of `messages` between `local` and `server`, whose times are `wall_ns`
-/// before those since 1970; with `has_frames`, of the messages whose frames are known.
+/// Returns the bytes of the capture file of `messages` between `local` and `server`, whose times
+/// are `wall_ns` before those since 1970; with `has_frames`, of the messages whose frames are
+/// known.
 pub(crate) fn file(
     messages: &[CapturedMessage],
     [local, server]: [SocketAddr; 2],

@@ -5,27 +5,27 @@ use base::Random;
 
 use super::part::GeneratorPart;
 
-/// Largest length of a DUID (`-b duid=`), in bytes.
+/// Largest length of a client's DUID (`-b duid=`), in bytes.
 pub const DUID_MAX: usize = 64;
 
-/// Clients of a run.
+/// Identities (personas) of the simulated clients of a run: hardware addresses and DUIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Personas {
-    /// Hardware address of client 0.
+    /// Hardware address of client 0, from which the addresses of the other clients count up.
     pub base_mac: [u8; 6],
-    /// DUID of client 0.
+    /// DUID of client 0, from which the DUIDs of the other clients count up.
     pub base_duid: Vec<u8>,
-    /// Number of clients that take turns.
+    /// Number of clients that take turns in the run.
     pub clients: u32,
-    /// Part of the clients that this generator plays.
+    /// Part of the clients that this generator simulates.
     pub part: GeneratorPart,
-    /// Hardware addresses to take one from, at random, for each exchange; empty: count from the
-    /// base.
+    /// Hardware addresses of the clients (`-M`), of which each exchange uses a random one; empty:
+    /// the addresses count from the base.
     pub list: Vec<[u8; 6]>,
 }
 
-/// Adds `number` byte by byte from the last one on, without carry, as perfdhcp does: the numbers 0
-/// to 2^32 - 1 give different results for any base.
+/// Adds `number` to `octets` byte by byte from the last one on, without carry, as perfdhcp does:
+/// the numbers 0 to 2^32 - 1 give different results for any base.
 fn add(octets: &mut [u8], number: u32) {
     for (octet, digit) in octets.iter_mut().rev().zip(number.to_le_bytes()) {
         *octet = octet.wrapping_add(digit);
@@ -33,7 +33,7 @@ fn add(octets: &mut [u8], number: u32) {
 }
 
 impl Personas {
-    /// Returns the client of exchange `number` of this generator.
+    /// Returns the number of the client of exchange `number` of this generator.
     pub fn client(&self, number: u64, random: &mut Random) -> u32 {
         let position = if self.list.is_empty() {
             number % self.part.share(self.clients.into()).max(1)
@@ -43,7 +43,7 @@ impl Personas {
         self.part.number(position as u32)
     }
 
-    /// Returns the hardware address of a client.
+    /// Returns the hardware address of client `client`.
     #[must_use]
     pub fn mac(&self, client: u32) -> [u8; 6] {
         if let Some(mac) = self.list.get(client as usize) {
@@ -54,8 +54,8 @@ impl Personas {
         mac
     }
 
-    /// Returns true if `mac` is the address of a client that this generator plays and that counts
-    /// from the base.
+    /// Returns true if `mac` is the address of a client that this generator simulates and whose
+    /// address counts from the base.
     #[must_use]
     pub fn counts(&self, mac: [u8; 6]) -> bool {
         let (vendor, own) = mac.split_at(2);
@@ -69,14 +69,14 @@ impl Personas {
         is_own && vendor == base_vendor
     }
 
-    /// Returns the hardware addresses of the list that this generator plays.
+    /// Returns the hardware addresses of the list whose clients this generator simulates.
     #[must_use]
     pub fn own_list(&self) -> Vec<[u8; 6]> {
         let own = self.list.iter().skip(self.part.index as usize);
         own.step_by(self.part.of as usize).copied().collect()
     }
 
-    /// Returns the number of clients that this generator plays.
+    /// Returns the number of clients that this generator simulates.
     #[must_use]
     pub fn own_count(&self) -> u64 {
         let all = if self.list.is_empty() { self.clients as usize } else { self.list.len() };
@@ -89,8 +89,8 @@ impl Personas {
         if self.list.is_empty() { self.base_duid.len() } else { 10 }
     }
 
-    /// Writes the DUID of a client into `buffer` and returns it. A client of a list has a DUID-LL
-    /// (RFC 9915 §11.4).
+    /// Writes the DUID of client `client` into `buffer` and returns it. A client of a list has a
+    /// DUID-LL (RFC 9915 §11.4).
     pub fn duid<'b>(&self, client: u32, buffer: &'b mut [u8; DUID_MAX]) -> &'b [u8] {
         let len = self.duid_len();
         let duid = &mut buffer[..len];

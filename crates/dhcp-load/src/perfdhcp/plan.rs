@@ -1,4 +1,4 @@
-//! Derivation of a run's clients, files and bounds from the command line.
+//! Derivation of a perfdhcp run's clients, files and limits from the command line.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -23,23 +23,24 @@ use crate::v4::answer::is_discover;
 use crate::v6::RequestedAssociations;
 use crate::v6::answer::is_solicit;
 
-/// Time for which an avalanche awaits a reply, in nanoseconds.
+/// Time for which the clients of an avalanche await a reply, in nanoseconds.
 const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
-/// Number of first requests watched at a time when no rate sets it.
+/// Number of first requests that a run without a rate watches at a time.
 const BEST_EFFORT_ROOM: u64 = 1 << 18;
-/// Number of leases compared when no limit sets it.
+/// Number of leases that a run without a limit keeps to compare.
 const LEASES_OPEN: u64 = 1 << 20;
-/// Largest number of lines of a list that are named as wrong.
+/// Largest number of invalid lines of a list (`-M`, `-J`) that are reported.
 const LIST_PROBLEMS_MAX: usize = 10;
 
-/// Reason why a run failed.
+/// Reason why a perfdhcp run failed.
 #[derive(Debug)]
 pub(crate) enum PerfdhcpFailure {
     /// The command line cannot work; lists every problem.
     Usage(Vec<String>),
-    /// The environment refused something.
+    /// The environment failed: the operating system refused something, or another generator failed;
+    /// contains the message.
     Environment(String),
-    /// A signal came before the measurement began.
+    /// A signal interrupted the run before the measurement began.
     Interrupted,
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn usage(problem: impl fmt::Display) -> PerfdhcpFailure {
     PerfdhcpFailure::Usage(vec![problem.to_string()])
 }
 
-/// Returns the text in a file.
+/// Returns the text in the file `path`, which the switch `switch` names.
 fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<String, PerfdhcpFailure> {
     let octets = args.files.read(path).and_then(|octets| {
         if let Some(advice) = text_file::utf16_advice(&octets) {
@@ -65,8 +66,8 @@ fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<String, Perfdh
     octets.map_err(|error| usage(format!("{switch} {}: cannot be read: {error}", path.display())))
 }
 
-/// Returns the values on the lines of a list, without empty lines. `read` reads one; a line for
-/// which it returns `None` is no `kind`.
+/// Returns the values on the lines of the list `path`, without empty lines. `read` reads one; a
+/// line for which it returns `None` is no `kind`.
 fn list<T>(
     args: &PerfdhcpArgs,
     switch: &str,
@@ -96,7 +97,7 @@ fn list<T>(
     }
 }
 
-/// Returns the identities of the clients.
+/// Returns the identities (personas) of the simulated clients.
 pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure> {
     let mut base_mac = [0, 0x0c, 1, 2, 3, 4];
     let mut base_duid = None;
@@ -132,7 +133,7 @@ pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, Per
     })
 }
 
-/// Returns the bytes of the `index`th packet of `-T`.
+/// Returns the bytes of the `index`th packet of `-T`, if the command line has one.
 fn packet(args: &PerfdhcpArgs, index: usize) -> Result<Option<Vec<u8>>, PerfdhcpFailure> {
     let Some(path) = args.templates.get(index) else { return Ok(None) };
     let octets = packet::read(&text(args, "-T", path)?).ok_or_else(|| {
@@ -141,12 +142,12 @@ fn packet(args: &PerfdhcpArgs, index: usize) -> Result<Option<Vec<u8>>, Perfdhcp
     Ok(Some(octets))
 }
 
-/// Returns the `index`th of the given offsets, or the last one.
+/// Returns the `index`th of the offsets in a packet that a switch gives, or the last one.
 fn offset_of(offsets: &[usize], index: usize, default: usize) -> usize {
     offsets.get(index).or_else(|| offsets.last()).copied().unwrap_or(default)
 }
 
-/// Returns the packets of `-T`, for DHCPv4.
+/// Returns the DHCPv4 packets of `-T`, if the command line has some.
 pub(crate) fn packets(
     args: &PerfdhcpArgs,
 ) -> Result<Option<Dhcp4PacketTemplates>, PerfdhcpFailure> {
@@ -167,8 +168,8 @@ pub(crate) fn packets(
     Ok(Some(packets))
 }
 
-/// Returns the packets of `-T`, for DHCPv6. The default offsets are perfdhcp's, those of its own
-/// messages.
+/// Returns the DHCPv6 packets of `-T`, if the command line has some. The default offsets are
+/// perfdhcp's, those of its own messages.
 pub(crate) fn packets6(
     args: &PerfdhcpArgs,
 ) -> Result<Option<packet6::Dhcp6PacketTemplates>, PerfdhcpFailure> {
@@ -184,7 +185,7 @@ pub(crate) fn packets6(
     packet6::Dhcp6PacketTemplates::new((first, offsets(0)), second).map(Some).map_err(usage)
 }
 
-/// Returns the request for leases of every DHCPv6 client.
+/// Returns the identity associations that every DHCPv6 client requests.
 pub(crate) fn ask(args: &PerfdhcpArgs) -> RequestedAssociations {
     RequestedAssociations {
         na: args.lease_type != LeaseType::PrefixOnly,
@@ -194,17 +195,17 @@ pub(crate) fn ask(args: &PerfdhcpArgs) -> RequestedAssociations {
     }
 }
 
-/// Returns the IPv4 addresses.
+/// Returns the IPv4 addresses among `links`.
 pub(crate) fn v4(links: &[IpAddr]) -> Vec<Ipv4Addr> {
     links.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect()
 }
 
-/// Returns the IPv6 addresses.
+/// Returns the IPv6 addresses among `links`.
 pub(crate) fn v6(links: &[IpAddr]) -> Vec<Ipv6Addr> {
     links.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect()
 }
 
-/// Returns the seed of the command line, or a random one.
+/// Returns the seed of the command line, or a random one if it has none.
 pub(crate) fn seed(args: &PerfdhcpArgs) -> u64 {
     if args.seed > 0 {
         return args.seed;
@@ -221,7 +222,7 @@ fn per_second(rate: u32) -> LoadRate {
     LoadRate::per_second(rate.into()).expect("whole numbers from 1 to 2^31 are rates")
 }
 
-/// Returns the deadlines and bounds of requests.
+/// Returns the deadlines and limits of the run's requests.
 pub(crate) fn rules(
     args: &PerfdhcpArgs,
     shape: Option<&(LoadShape, LoadRate)>,
@@ -293,7 +294,7 @@ pub(crate) fn rules(
     })
 }
 
-/// Returns the rule for sending requests again.
+/// Returns the rule by which an avalanche sends requests again.
 fn resend_of(args: &PerfdhcpArgs) -> Resend {
     match args.resend {
         ResendRule::Perfdhcp => Resend::Perfdhcp,
@@ -302,7 +303,7 @@ fn resend_of(args: &PerfdhcpArgs) -> Resend {
     }
 }
 
-/// Returns the selection of data to keep for the end of the run.
+/// Returns the selection of data that the run keeps for the diagnostics of `-x`.
 fn trace_of(args: &PerfdhcpArgs) -> Trace {
     Trace {
         keeps_templates: args.shows('T'),
@@ -313,17 +314,18 @@ fn trace_of(args: &PerfdhcpArgs) -> Trace {
     }
 }
 
-/// Returns the number of clients that this part plays.
+/// Returns the number of clients that this generator's part of the run simulates.
 fn clients(args: &PerfdhcpArgs) -> u32 {
     args.part.share_u32(args.clients)
 }
 
-/// Returns the number of requests that the `index`th -n leaves to this part.
+/// Returns the number of requests that the `index`th -n leaves to this generator's part of the run.
 fn count(args: &PerfdhcpArgs, index: usize) -> Option<u64> {
     args.counts.get(index).map(|&count| args.part.share(count.into()))
 }
 
-/// Returns the number of exchanges that will begin, when the command line determines it.
+/// Returns the number of exchanges that this generator will begin, when the command line determines
+/// it.
 fn expected(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> Option<u64> {
     if is_avalanche(args) {
         return Some(clients(args).into());
@@ -339,7 +341,7 @@ fn expected(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> Optio
     by_period.into_iter().chain(count(args, 0)).min()
 }
 
-/// Returns the limits that end the run.
+/// Returns the limits that end the run, from `-n`, `-p`, `-D` and `-W`.
 pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>) -> RunLimits {
     let counts = |limit: &MaxDrops| if let MaxDrops::Count(n) = limit { Some(*n) } else { None };
     let shares = |limit: &MaxDrops| if let MaxDrops::Percent(x) = limit { Some(*x) } else { None };
@@ -361,7 +363,7 @@ pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>)
     }
 }
 
-/// Returns the shape and the rate of first requests, when they have a schedule.
+/// Returns the load shape and the rate of first requests, when they have a schedule.
 pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>, PerfdhcpFailure> {
     let rate = args.rate.map(per_second);
     let Some(shape_arg) = &args.shape else { return Ok(rate.map(|rate| (LoadShape::Even, rate))) };
@@ -409,8 +411,8 @@ pub(crate) fn schedules(
     (pacing, [args.renew_rate.map(even), args.release_rate.map(even)])
 }
 
-/// Returns the options of DHCPv4 on the wire: the codes for the parameter request list, and the
-/// rest.
+/// Returns the DHCPv4 options of `-o` on the wire: the codes for the parameter request list, and
+/// the other options.
 pub(crate) fn options4(args: &PerfdhcpArgs) -> (Vec<u8>, Vec<u8>) {
     let (mut parameters, mut options) = (Vec::new(), Vec::new());
     for (code, value) in &args.options {
@@ -424,7 +426,7 @@ pub(crate) fn options4(args: &PerfdhcpArgs) -> (Vec<u8>, Vec<u8>) {
     (parameters, options)
 }
 
-/// Returns the options of DHCPv6 on the wire.
+/// Returns DHCPv6 options on the wire: code, length and value of each.
 pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let mut octets = Vec::new();
     for (code, value) in options {
@@ -435,7 +437,7 @@ pub(crate) fn options6(options: &[(u16, Vec<u8>)]) -> Vec<u8> {
     octets
 }
 
-/// Returns the settings of a population.
+/// Returns the settings of a lifecycle population of clients; `None` for other scenarios.
 fn habits(args: &PerfdhcpArgs) -> Option<LifecycleSettings> {
     (args.scenario == PerfdhcpScenario::Lifecycle).then_some(LifecycleSettings {
         clients: clients(args),

@@ -7,10 +7,10 @@ use base::Random;
 
 use super::dialect::MessageSender;
 
-/// Largest number of kept leases; those of further clients are neither renewed nor released.
+/// Largest number of kept leases; the leases of further clients are neither renewed nor released.
 pub(crate) const LEASES_MAX: usize = 65_536;
 
-/// Leases with their clients.
+/// Leases that clients may renew or release, with their clients.
 #[derive(Clone, Debug)]
 pub struct RenewableLeases<L> {
     leases: Vec<(MessageSender, L)>,
@@ -18,7 +18,7 @@ pub struct RenewableLeases<L> {
 }
 
 impl<L: Copy> RenewableLeases<L> {
-    /// Creates an empty pool, with its memory allocated at once when `is_used`.
+    /// Creates an empty pool of leases, with its memory allocated at once when `is_used`.
     #[must_use]
     pub fn new(is_used: bool) -> Self {
         let capacity = if is_used { LEASES_MAX } else { 0 };
@@ -28,7 +28,7 @@ impl<L: Copy> RenewableLeases<L> {
         }
     }
 
-    /// Keeps `lease`, instead of an older one of the same client.
+    /// Keeps `lease` of client `who`, instead of an older one of that client.
     pub fn put(&mut self, who: MessageSender, lease: L) {
         if let Some(&index) = self.index_by_client.get(&who.client) {
             self.leases[index] = (who, lease);
@@ -38,7 +38,8 @@ impl<L: Copy> RenewableLeases<L> {
         }
     }
 
-    /// Takes out a random lease.
+    /// Removes a random lease from the pool and returns it with its client; `None` when there is
+    /// none.
     pub fn take(&mut self, random: &mut Random) -> Option<(MessageSender, L)> {
         let count = self.leases.len() as u64;
         if count == 0 {

@@ -1,15 +1,16 @@
-//! Relay addresses of `-J`, and the addresses among them that this machine has itself.
+//! Relay addresses of the switch `-J`, and the addresses among them that this machine has itself.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
 use super::args::PerfdhcpArgs;
 use super::plan::{self, PerfdhcpFailure};
 
-/// Number of addresses that a message names; it counts the others.
+/// Number of relay addresses that a message for people names; it counts the others.
 const LISTED_MAX: usize = 3;
 
-/// Relay addresses of DHCPv4 that `-J` lists. A server sends its answers to the relay address in
-/// the message, at whatever address the message left from.
+/// Relay addresses of DHCPv4 that `-J` lists: those that this machine has, and others. A server
+/// sends its answers to the relay address in the message, at whatever address the message left
+/// from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RelayAddresses {
     own: Vec<Ipv4Addr>,
@@ -28,12 +29,13 @@ impl RelayAddresses {
         Ok(Self { own, foreign })
     }
 
-    /// Returns true if answers come to an address of this machine other than `local`.
+    /// Returns true if replies come to an address of this machine other than `local`.
     pub(crate) fn needs_other_than(&self, local: IpAddr) -> bool {
         self.own.iter().any(|&relay| relay != local)
     }
 
-    /// Returns a warning when answers go to addresses that this machine does not have.
+    /// Returns a warning when servers send replies to relay addresses that this machine does not
+    /// have.
     pub(crate) fn warning(&self) -> Option<String> {
         let verb = if self.foreign.len() == 1 { "is not an address" } else { "are not addresses" };
         (!self.foreign.is_empty()).then(|| {
@@ -45,14 +47,14 @@ impl RelayAddresses {
         })
     }
 
-    /// Returns the addresses for people; `None` without any.
+    /// Returns the relay addresses for people; `None` without any.
     pub(crate) fn list_text(&self) -> Option<String> {
         let all: Vec<_> = self.own.iter().chain(&self.foreign).copied().collect();
         (!all.is_empty()).then(|| list_text(&all))
     }
 }
 
-/// Returns true if this machine has `address`: only own addresses can be bound.
+/// Returns true if this machine has `address`: only a machine's own addresses can be bound.
 fn is_own(address: Ipv4Addr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Result of a run, for either text and for JSON (`godwit.perfdhcp.v1`).
+//! Result of a perfdhcp run, for either text and for JSON (`godwit.perfdhcp.v1`).
 
 use std::collections::BTreeMap;
 
@@ -28,20 +28,20 @@ use crate::run::seconds;
 #[cfg(test)]
 mod tests;
 
-/// Port of DHCPv4 clients.
+/// UDP port of DHCPv4 clients.
 const CLIENT_PORT: u16 = 68;
-/// Schema of the document.
+/// Schema of the JSON document.
 const SCHEMA: &str = "godwit.perfdhcp.v1";
 
-/// Result of a run that is over.
+/// Result of a finished perfdhcp run.
 pub(crate) struct PerfdhcpReport {
     pub(crate) names: [&'static str; ExchangeKind::COUNT],
-    /// Kinds that the command line selects.
+    /// Kinds of exchanges that the command line selects.
     pub(crate) kinds: Vec<ExchangeKind>,
-    /// True for kinds to which servers send replies.
+    /// True for kinds of requests to which servers send replies, by [`ExchangeKind::index`].
     pub(crate) is_awaited: [bool; ExchangeKind::COUNT],
     pub(crate) accounts: [ExchangeAccount; ExchangeKind::COUNT],
-    /// Addresses that two clients got, by the kind that gave them.
+    /// Addresses that two clients got, by the kind of exchange that gave them.
     pub(crate) conflicts: [LeaseSummary; ExchangeKind::COUNT],
     pub(crate) trace: Trace,
     /// Clients of the leases in `trace`, by number, as text.
@@ -53,26 +53,26 @@ pub(crate) struct PerfdhcpReport {
     pub(crate) too_short: u64,
     pub(crate) local_limit: u64,
     pub(crate) preloaded: [u64; 2],
-    /// Counts of clients on the generator's link.
+    /// Counts of messages over the generator's link; `None` for clients behind a relay.
     pub(crate) link: Option<LinkCounts>,
     pub(crate) leases: u64,
     /// Time during which first requests came due, in seconds; in an avalanche until the last reply,
     /// as all of its clients come at once.
     pub(crate) sending_s: f64,
-    /// Number of exchanges completed in time that count in the rate, and the seconds after the
-    /// offer's end that they took.
+    /// Number of exchanges completed in time that count in the rate, and below the seconds after
+    /// the last request left that they took.
     pub(crate) counted: u64,
     pub(crate) overtime_s: f64,
-    /// Messages for a capture file.
+    /// Messages for the capture file (`--pcap`).
     pub(crate) messages: Vec<CapturedMessage>,
     pub(crate) warnings: Vec<String>,
-    /// Reason why no server has answered, or why no message has left.
+    /// Reason why no server has sent a reply, or why no message has left.
     pub(crate) silence: Option<String>,
-    /// Generators of the measurement, when there were several.
+    /// Results of each generator of the run, when there were several.
     pub(crate) generators: Vec<GeneratorResult>,
 }
 
-/// Entry of one kind of exchange in the document.
+/// Entry of one kind of exchange in the JSON document.
 #[derive(Serialize)]
 pub(crate) struct ExchangeReport {
     name: &'static str,
@@ -102,7 +102,7 @@ pub(crate) struct ExchangeReport {
     latency_sent: LatencySummary,
 }
 
-/// Returns the kinds that a command line selects.
+/// Returns the kinds of exchanges that a command line selects.
 pub(crate) fn kinds(args: &PerfdhcpArgs) -> Vec<ExchangeKind> {
     let is_lifecycle = args.scenario == PerfdhcpScenario::Lifecycle;
     let all = [
@@ -233,7 +233,8 @@ impl PerfdhcpReport {
         sends.sent == 0 && sends.refused > 0
     }
 
-    /// Takes the single messages that a run from `start_ns` on has kept.
+    /// Takes the single messages that a run from `start_ns` on has kept for diagnostics and the
+    /// capture file.
     pub(crate) fn take_details<D: Dialect>(
         &mut self,
         traffic: &mut RequestTraffic<D>,
@@ -258,20 +259,20 @@ impl PerfdhcpReport {
         if self.sending_s > 0.0 { count as f64 / self.sending_s } else { 0.0 }
     }
 
-    /// Returns the exchanges begun per second.
+    /// Returns the number of exchanges that came due per second.
     pub(crate) fn offered_per_s(&self) -> f64 {
         self.per_s(self.accounts[0].ledger.due())
     }
 
-    /// Returns the exchanges completed on time per second. If the server worked off a queue after
-    /// the offer, the duration includes that time.
+    /// Returns the number of exchanges completed on time per second. If the server worked off a
+    /// queue after the offer, the duration includes that time.
     pub(crate) fn completed_per_s(&self) -> f64 {
         let took_s = self.sending_s + self.overtime_s;
         if took_s > 0.0 { self.counted as f64 / took_s } else { 0.0 }
     }
 
-    /// Returns the reason why the generator did not keep its schedule, if it did not, over all
-    /// kinds.
+    /// Returns the reason why the generator did not keep its schedule, over all kinds of exchanges;
+    /// `None` when it kept the schedule.
     pub(crate) fn limit(&self) -> Option<String> {
         // A generator that is too slow counts, even if the others keep their schedules.
         if !self.generators.is_empty() {
@@ -314,7 +315,7 @@ impl PerfdhcpReport {
         sent > 0 && came == 0
     }
 
-    /// Returns the number of late sends over all kinds.
+    /// Returns the number of late sends over all kinds of exchanges.
     pub(crate) fn late_sends(&self) -> u64 {
         self.accounts.iter().map(|account| account.ledger.late_sends()).sum()
     }
@@ -366,7 +367,8 @@ impl PerfdhcpReport {
         }
     }
 
-    /// Returns the latencies of every kind that servers reply to, as an HdrHistogram log.
+    /// Returns the latencies of every kind of exchange that servers reply to, as an HdrHistogram
+    /// log.
     pub(crate) fn hdr_log(&self) -> String {
         let length_ns = self.loop_result.end_ns - self.loop_result.start_ns;
         let mut log = hdr::head();
@@ -387,12 +389,12 @@ impl PerfdhcpReport {
         longest_ns.max().unwrap_or(0) as f64 / 1e3
     }
 
-    /// Returns the entries of all kinds of exchange.
+    /// Returns the entries of all kinds of exchanges for the JSON document.
     pub(crate) fn exchanges(&self, args: &PerfdhcpArgs) -> Vec<ExchangeReport> {
         self.kinds.iter().map(|&kind| self.exchange(args, kind)).collect()
     }
 
-    /// Returns the document; without a place, for generators on other machines.
+    /// Returns the JSON document of the run; without addresses, for generators on other machines.
     pub(crate) fn json(&self, args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
         let limit = self.limit();
         let mut document = json!({
@@ -444,7 +446,7 @@ impl PerfdhcpReport {
     }
 }
 
-/// Returns names and counts of the items that occurred.
+/// Returns names and counts of the items in `all` that occurred.
 fn counted<T: Copy, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
@@ -453,7 +455,7 @@ fn counted<T: Copy, const N: usize>(
     all.into_iter().map(move |item| (name(item), count(item))).filter(|&(_, count)| count > 0)
 }
 
-/// Returns every setting, also those that were not given.
+/// Returns every setting of the run for the JSON document, also those that were not given.
 fn settings(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
     let options = |options: &[(u16, Vec<u8>)]| {
@@ -524,7 +526,8 @@ fn settings(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     settings
 }
 
-/// Returns the settings of clients on the generator's link; `null` without any.
+/// Returns the settings of clients on the generator's link for the JSON document; `null` without
+/// any.
 fn direct(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     if !args.direct {
         return Value::Null;
@@ -536,7 +539,7 @@ fn direct(args: &PerfdhcpArgs, addresses: Option<&RunAddresses>) -> Value {
     })
 }
 
-/// Returns the settings of a population; `null` without one.
+/// Returns the settings of a lifecycle population for the JSON document; `null` without one.
 fn lifecycle(args: &PerfdhcpArgs) -> Value {
     if args.scenario != PerfdhcpScenario::Lifecycle {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! Times at which requests are sent again (`--scenario avalanche`): those of the RFCs, or
+//! Times at which an avalanche (`--scenario avalanche`) sends requests again: those of the RFCs, or
 //! perfdhcp's.
 
 use std::cmp::Reverse;
@@ -12,20 +12,20 @@ use super::dialect::ExchangeKind;
 /// Interval at which perfdhcp looks for requests to send again, in nanoseconds.
 const SCAN_NS: u64 = 200 * NS_PER_MS;
 
-/// Rule for sending requests again.
+/// Rule by which clients send requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// RFC 2131 section 4.1: after 4, 8, 16, 32, 64 seconds, each give or take one.
+    /// Rule of RFC 2131 section 4.1: after 4, 8, 16, 32, 64 seconds, each give or take one.
     Rfc2131,
-    /// RFC 9915 section 15: doubled from 1 second on, give or take a tenth; SOLICIT up to an hour,
-    /// REQUEST up to 30 seconds and 10 times.
+    /// Rule of RFC 9915 section 15: doubled from 1 second on, give or take a tenth; SOLICIT up to
+    /// an hour, REQUEST up to 30 seconds and 10 times.
     Rfc9915,
     /// Rule of perfdhcp: 2^n seconds after the first sending, at most 64, give or take one, drawn
     /// anew every 200 ms; the bytes do not change.
     Perfdhcp,
 }
 
-/// Request kept for sending again.
+/// Request that is kept to be sent again.
 #[derive(Clone, Debug)]
 struct PendingResend {
     message: Box<[u8]>,
@@ -33,7 +33,7 @@ struct PendingResend {
     wait_ns: u64,
 }
 
-/// Requests that may be sent again.
+/// Requests that a run may send again, with the times at which it does.
 #[derive(Clone, Debug)]
 pub struct Resends {
     rule: Option<Resend>,
@@ -43,14 +43,14 @@ pub struct Resends {
 }
 
 impl Resends {
-    /// Creates an empty set; without a `rule` it stays empty.
+    /// Creates an empty set of requests; without a `rule` it stays empty.
     #[must_use]
     pub fn new(rule: Option<Resend>, seed: u64) -> Self {
         let random = Random::from_seed(seed).fork(0x7265_7365);
         Self { rule, random, due: BinaryHeap::new(), pending: HashMap::new() }
     }
 
-    /// Keeps the bytes of a request.
+    /// Keeps the bytes of request `number` of `kind`, to be sent again.
     pub fn keep(&mut self, kind: ExchangeKind, number: u64, message: &[u8]) {
         if self.rule.is_some() {
             let message = message.into();
@@ -58,7 +58,8 @@ impl Resends {
         }
     }
 
-    /// Notes that a request left for the first time.
+    /// Notes that request `number` of `kind` left for the first time at `at_ns`, and draws the time
+    /// to send it again.
     pub fn record_sent(&mut self, kind: ExchangeKind, number: u64, at_ns: u64) {
         let Some(rule) = self.rule else { return };
         let wait_ns = match rule {
@@ -77,19 +78,20 @@ impl Resends {
         }
     }
 
-    /// Returns `middle_ns` give or take up to `off_ns`.
+    /// Returns a random time within `off_ns` around `middle_ns`, in nanoseconds.
     fn around(&mut self, middle_ns: u64, off_ns: u64) -> u64 {
         (middle_ns + self.random.below(2 * off_ns + 1)).saturating_sub(off_ns)
     }
 
-    /// Returns the time at which the next request must be looked at.
+    /// Returns the time at which the next request may have to be sent again, in nanoseconds; `None`
+    /// without any.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes the next request that is due at `now_ns`. If its reply is still awaited, call
-    /// [`Resends::write_again`]; otherwise the request is forgotten.
+    /// Takes the next request that is due to be sent again at `now_ns`. If its reply is still
+    /// awaited, call [`Resends::write_again`]; otherwise the request is forgotten.
     pub fn next_due(&mut self, now_ns: u64) -> Option<(ExchangeKind, u64)> {
         if self.next_ns()? > now_ns {
             return None;
@@ -98,8 +100,8 @@ impl Resends {
         Some((ExchangeKind::ALL[index], number))
     }
 
-    /// Writes the request once more into `buffer`, if the rule allows it. Returns its length, and
-    /// true if its elapsed time must be set.
+    /// Writes request `number` of `kind` once more into `buffer`, if the rule allows it. Returns
+    /// its length, and true if its elapsed time must be set.
     pub fn write_again(
         &mut self,
         kind: ExchangeKind,

@@ -26,16 +26,16 @@ use crate::wire::GeneratorSocket;
 const LINK_NS: u64 = 2 * NS_PER_S;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Server, and the address and interface that messages come from.
+/// Address of the server, and the address and interface that a run's messages come from.
 #[derive(Clone, Debug)]
 pub(crate) struct RunAddresses {
     pub(crate) server: SocketAddr,
     pub(crate) local: SocketAddr,
-    /// Relay addresses of `-J`.
+    /// Relay addresses of the switch `-J`.
     relays: RelayAddresses,
     interface: Option<Interface>,
     is_broadcast: bool,
-    /// True if clients are on the link of the interface.
+    /// True if clients are on the link of the interface (`--direct`).
     is_direct: bool,
 }
 
@@ -92,7 +92,8 @@ impl RunAddresses {
         Ok(Self { server, local, relays, interface, is_broadcast, is_direct: false })
     }
 
-    /// Returns the addresses of clients on the generator's link.
+    /// Returns the addresses of a run whose clients are on the link of the interface `-l`
+    /// (`--direct`).
     fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
         let name = args.local.as_deref().unwrap_or_default();
         let interface =
@@ -115,7 +116,8 @@ impl RunAddresses {
         })
     }
 
-    /// Why no server has answered, as far as the network says, and what to check.
+    /// Returns the reason why no server has sent a reply, as far as the network says, and what to
+    /// check.
     pub(crate) fn no_reply_reason(&self, args: &PerfdhcpArgs) -> String {
         let server = self.server;
         let is_one = self.is_one();
@@ -149,7 +151,8 @@ impl RunAddresses {
         format!("the kernel refused all {count} messages from {from} to {to}{cause}")
     }
 
-    /// Sends an empty datagram, unless the server is a group or a link.
+    /// Sends an empty datagram to the server, unless the server is a group or a link; fails with
+    /// the kernel's refusal.
     fn refusal(&self) -> io::Result<()> {
         if self.is_one() {
             let socket = std::net::UdpSocket::bind(own_endpoint(self.local.ip(), self.server))?;
@@ -158,12 +161,12 @@ impl RunAddresses {
         Ok(())
     }
 
-    /// Returns true if messages go to one address.
+    /// Returns true if messages go to the address of one server, not to a group or by broadcast.
     fn is_one(&self) -> bool {
         !self.is_broadcast && !self.server.ip().is_multicast()
     }
 
-    /// Fails when the kernel sends nothing from the own address to the server. Frames go past the
+    /// Fails when the kernel sends nothing from the local address to the server. Frames go past the
     /// kernel's routes.
     fn check_route(&self, args: &PerfdhcpArgs) -> Result<(), PerfdhcpFailure> {
         if !self.is_one() || args.frames.interface.is_some() {
@@ -187,8 +190,8 @@ impl RunAddresses {
         })
     }
 
-    /// Returns the source of messages, for people: the interface of clients on its link, else an
-    /// address.
+    /// Returns the source of the run's messages, for people: the interface of clients on its link,
+    /// else an address.
     pub(crate) fn text(&self) -> String {
         match &self.interface {
             Some(interface) if self.is_direct => interface.name.clone(),
@@ -196,7 +199,7 @@ impl RunAddresses {
         }
     }
 
-    /// Opens the socket or link for messages of up to `message_bytes` bytes.
+    /// Opens the socket or link of the run for messages of up to `message_bytes` bytes.
     pub(crate) fn open(
         &self,
         args: &PerfdhcpArgs,
@@ -215,7 +218,7 @@ impl RunAddresses {
         Ok(GeneratorSocket::new(socket, outbox, false))
     }
 
-    /// Creates the output queue for messages of up to `message_bytes` bytes.
+    /// Creates the output queue of `socket` for messages of up to `message_bytes` bytes.
     fn outbox(
         &self,
         args: &PerfdhcpArgs,
@@ -238,13 +241,13 @@ impl RunAddresses {
         outbox.ok_or_else(|| PerfdhcpFailure::Usage(vec![neighbor::unknown(self.server.ip())]))
     }
 
-    /// Returns true if the socket receives what comes to any address of the machine, because
-    /// answers go to other relay addresses than the one that messages leave from.
+    /// Returns true if the socket receives messages to any address of the machine, because replies
+    /// go to other relay addresses than the one that messages leave from.
     fn listens_at_all_addresses(&self) -> bool {
         self.relays.needs_other_than(self.local.ip()) && !self.local.ip().is_unspecified()
     }
 
-    /// Returns the address of the socket.
+    /// Returns the address and port that the run's socket is bound to.
     fn bound(&self) -> SocketAddr {
         if self.listens_at_all_addresses() {
             SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, self.local.port()).into()
@@ -253,7 +256,7 @@ impl RunAddresses {
         }
     }
 
-    /// Returns a warning before the run, when answers cannot arrive here.
+    /// Returns a warning to print before the run, when replies cannot arrive at this machine.
     pub(crate) fn warning(&self) -> Option<String> {
         self.relays.warning()
     }
@@ -307,7 +310,7 @@ fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
     Ok(server.into())
 }
 
-/// Returns the address of the host called `name`.
+/// Returns the address of the host called `name`, of IPv6 if `is_v6`, else of IPv4.
 fn named_host(name: &str, is_v6: bool) -> Result<ScopedAddress, String> {
     let endpoint = resolve::endpoint(name, Some(0), |ip| ip.is_ipv6() == is_v6)?;
     let scope = match endpoint {
@@ -325,13 +328,13 @@ const fn server_port(args: &PerfdhcpArgs) -> u16 {
     }
 }
 
-/// Returns the ports of clients on the generator's link and of their servers.
+/// Returns the UDP ports of clients on the generator's link and of their servers.
 pub(crate) const fn direct_ports(args: &PerfdhcpArgs) -> [u16; 2] {
     let own_port = if args.local_port == 0 { 68 } else { args.local_port };
     [own_port, server_port(args)]
 }
 
-/// Returns the server's address, for a machine that sends no messages itself.
+/// Returns the address and port of the server, for a machine that sends no messages itself.
 pub(crate) fn server(args: &PerfdhcpArgs) -> Result<SocketAddr, PerfdhcpFailure> {
     Ok(server_of(args)?.with_port(server_port(args)))
 }

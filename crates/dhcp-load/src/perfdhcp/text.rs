@@ -1,4 +1,5 @@
-//! Text of a run: perfdhcp's sections with the full ledger, and parts that both texts share.
+//! Text of a perfdhcp run: perfdhcp's sections with the full ledger, and parts that both texts
+//! share.
 
 use std::fmt::Write as _;
 
@@ -39,7 +40,7 @@ pub(crate) fn general(value: f64) -> String {
     }
 }
 
-/// Returns the name of the exchanges that the rate counts.
+/// Returns the name of the exchanges that the rate of the run counts.
 pub(crate) const fn rate_name(args: &PerfdhcpArgs) -> &'static str {
     match (args.offer_only, args.v6, args.rapid_commit) {
         (false, ..) => "4-way exchanges",
@@ -49,8 +50,8 @@ pub(crate) const fn rate_name(args: &PerfdhcpArgs) -> &'static str {
     }
 }
 
-/// Switches for the output, the generators and the network path, which the text does not repeat:
-/// without and with a value.
+/// Switches without a value for the output, the generators and the network path, which the text
+/// does not repeat, and below those with a value.
 const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
 const OUTPUT: [&str; 8] = [
     "--json",
@@ -62,9 +63,9 @@ const OUTPUT: [&str; 8] = [
     "--interface",
     "--server-mac",
 ];
-/// Long switches without a value; they may be cut short.
+/// Long switches of `godwit perfdhcp` without a value; the command line may abbreviate them.
 const LONG_BARE: [&str; 3] = ["--direct", "--broadcast-flag", "--answer-arp"];
-/// Letters of switches without a value.
+/// Letters of perfdhcp's switches without a value.
 const BARE: &str = "146BchiuvV";
 
 /// Returns the command line as perfdhcp repeats it: every switch apart from its value. Godwit's own
@@ -109,7 +110,7 @@ fn repeated(words: &[String]) -> String {
     switches + &rest
 }
 
-/// Returns the beginning of both texts; `words` follow the name of the program.
+/// Returns the beginning of both texts of a run; `words` follow the name of the program.
 pub(crate) fn head(args: &PerfdhcpArgs, words: &[String], cpus: usize) -> String {
     let mut text = String::new();
     if args.separator.is_none() {
@@ -127,10 +128,10 @@ pub(crate) fn head(args: &PerfdhcpArgs, words: &[String], cpus: usize) -> String
     text
 }
 
-/// Counts of a periodic report, by column and kind: sent, on time, overdue, rejected.
+/// Counts of a periodic report, by column and kind of exchange: sent, on time, overdue, rejected.
 pub(crate) type Standing = [Vec<u64>; 4];
 
-/// Returns the present counts of these kinds.
+/// Returns the present counts of these kinds of exchanges, for a periodic report.
 pub(crate) fn standing(
     kinds: &[ExchangeKind],
     accounts: &[ExchangeAccount; ExchangeKind::COUNT],
@@ -146,7 +147,7 @@ pub(crate) fn standing(
     ]
 }
 
-/// Returns a periodic report.
+/// Returns the line of a periodic report with these counts.
 pub(crate) fn periodic(args: &PerfdhcpArgs, standing: &Standing) -> String {
     let texts = |counts: &Vec<u64>| counts.iter().map(u64::to_string).collect::<Vec<_>>();
     let columns = standing.each_ref().map(texts);
@@ -159,7 +160,7 @@ pub(crate) fn periodic(args: &PerfdhcpArgs, standing: &Standing) -> String {
     }
 }
 
-/// Formats percentiles of a histogram in milliseconds.
+/// Formats percentiles of a latency histogram in milliseconds.
 fn percentiles(histogram: &Histogram) -> String {
     let or_dash = |ns: Option<u64>, dash: &str| {
         ns.map_or_else(|| dash.to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
@@ -241,7 +242,7 @@ fn exchange(report: &PerfdhcpReport, kind: ExchangeKind, text: &mut String) {
     text.push('\n');
 }
 
-/// Returns the text of a run that is over.
+/// Returns the text of a finished run, with the full ledger.
 pub(crate) fn whole(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
     let mut text = String::from("***Rate statistics***\n");
     let name = rate_name(args);

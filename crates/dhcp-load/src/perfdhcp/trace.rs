@@ -1,36 +1,37 @@
-//! Data about single messages kept for diagnostics (`-x`), within fixed bounds.
+//! Data about single messages that a run keeps for diagnostics (`-x`), within fixed limits.
 
 use std::net::IpAddr;
 
 use super::dialect::ExchangeKind;
 
-/// Largest number of rows kept of each list.
+/// Largest number of rows that each list of diagnostics keeps.
 const ROWS_MAX: usize = 1_000_000;
 
-/// Lease as `-x l` lists it: client number, address, prefix length.
+/// Row of a granted lease as `-x l` lists it: client number, address, prefix length in bits.
 pub type LeaseRow = (u32, IpAddr, u8);
 
-/// Selection of data to keep, with the kept data. By default nothing is kept.
+/// Selection of the data that a run keeps for diagnostics (`-x`), with the kept data. By default
+/// nothing is kept.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each letter of -x")]
 pub struct Trace {
-    /// True to keep the first message of each kind, sent and received (`T`).
+    /// True to keep the first message of each kind, sent and received (`-x T`).
     pub keeps_templates: bool,
-    /// True to keep the times at which each request left and got its reply (`t`).
+    /// True to keep the times at which each request left and got its reply (`-x t`).
     pub keeps_times: bool,
-    /// True to keep each lease (`l`).
+    /// True to keep each granted lease (`-x l`).
     pub keeps_leases: bool,
-    /// True to keep the server identifier (`s`).
+    /// True to keep the identifier of the first server (`-x s`).
     pub keeps_server: bool,
-    /// First messages sent, by kind.
+    /// First message sent of each kind of exchange.
     pub sent: [Option<Box<[u8]>>; ExchangeKind::COUNT],
-    /// First messages received, by kind.
+    /// First message received of each kind of exchange.
     pub received: [Option<Box<[u8]>>; ExchangeKind::COUNT],
-    /// Times at which requests left and got their replies, in nanoseconds, by kind.
+    /// Times at which requests left and got their replies, in nanoseconds, by kind of exchange.
     pub times: [Vec<(u64, Option<u64>)>; ExchangeKind::COUNT],
-    /// Leases, by kind.
+    /// Leases that servers granted, by kind of exchange.
     pub leases: [Vec<LeaseRow>; ExchangeKind::COUNT],
-    /// Identifier of the first server that sent a reply.
+    /// Identifier of the first server that sent a reply, in hexadecimal digits.
     pub server: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! All requests of a run, from their due times to the counts of an account. The module uses no
-//! sockets and no clock.
+//! All requests of a perfdhcp run, from their due times to the counts of an account. The module
+//! uses no sockets and no clock.
 //!
 //! A request is watched from its due time until its deadline and the grace after it have passed.
 //! The first reply that carries its transaction identifier decides how it ended. A first request is
@@ -31,33 +31,33 @@ use crate::identities::ExchangeIdentities;
 use crate::leases::LeaseLog;
 use crate::population::OutgoingMessage;
 
-/// Number of bits of a request's name that hold its kind.
+/// Number of bits of a message's number that hold the kind of its request.
 const KIND_BITS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplyState {
     Awaited,
-    /// A reply came.
+    /// A reply to the request came.
     Answered,
-    /// The watched time has passed.
+    /// The time for which the request is watched has passed without a reply.
     GivenUp,
 }
 
-/// State of one request.
+/// State of one request that is watched.
 #[derive(Clone, Copy, Debug)]
 struct RequestState<O> {
     who: MessageSender,
     sent_ns: u64,
-    /// Time at which the first request left that led to this second one.
+    /// Time at which the first request left that led to this second request, in nanoseconds.
     began_ns: Option<u64>,
     state: ReplyState,
     is_counted: bool,
     /// Elapsed time that the request states when it leaves, in seconds.
     age_s: u16,
     accepted_offer: Option<O>,
-    /// Number of the first request that led to this second one.
+    /// Number of the first request that led to this second request.
     first: Option<u64>,
-    /// Number of the second request that the first one led to.
+    /// Number of the second request that this first request led to.
     second: Option<u64>,
 }
 
@@ -77,14 +77,14 @@ impl<O> RequestState<O> {
     }
 }
 
-/// Exchange to begin that is about a client's lease.
+/// Exchange to begin that is about a client's lease, such as a renewal.
 struct LeaseExchange<L> {
     kind: ExchangeKind,
     who: MessageSender,
     lease: L,
 }
 
-/// All requests of a run.
+/// All requests of a perfdhcp run, with the counts of their ends.
 pub struct RequestTraffic<D: Dialect> {
     dialect: D,
     personas: Personas,
@@ -92,8 +92,8 @@ pub struct RequestTraffic<D: Dialect> {
     numbers: ExchangeIdentities,
     random: Random,
     rings: [Outstanding<RequestState<D::Offer>>; ExchangeKind::COUNT],
-    /// Number of the first request whose deadline may not have passed, by kind. `watched` has the
-    /// first one whose grace may not have passed.
+    /// Number of the first request whose deadline may not have passed, by kind of exchange.
+    /// `watched` has the first one whose grace may not have passed.
     overdue: [u64; ExchangeKind::COUNT],
     watched: [u64; ExchangeKind::COUNT],
     unsettled: u64,
@@ -103,27 +103,29 @@ pub struct RequestTraffic<D: Dialect> {
     resends: Resends,
     capture: Option<MessageCapture>,
     holders: Option<Holders>,
-    /// Accounts by [`ExchangeKind::index`].
+    /// Accounts of each kind of exchange, by [`ExchangeKind::index`].
     pub accounts: [ExchangeAccount; ExchangeKind::COUNT],
-    /// Leases granted, and addresses offered.
+    /// Logs of the leases granted, and of the addresses offered.
     pub leases: Vec<LeaseLog<D::Resource>>,
-    /// Data kept for diagnostics.
+    /// Data that the run keeps for diagnostics (`-x`).
     pub trace: Trace,
-    /// Datagrams received.
+    /// Number of datagrams received.
     pub received: u64,
-    /// Datagrams received that are no messages.
+    /// Number of received datagrams that are no DHCP messages.
     pub malformed: u64,
-    /// Malformed datagrams that are shorter than any message.
+    /// Number of received datagrams that are shorter than any DHCP message, which `malformed`
+    /// includes.
     pub too_short: u64,
-    /// Requests that came due and found no room.
+    /// Number of requests that came due and found no room.
     pub local_limit: u64,
-    /// Counts of messages that came over the generator's link.
+    /// Counts of messages that came over the generator's link (`--direct`).
     pub link: LinkCounts,
-    /// First requests sent before the run, and replies to them.
+    /// Numbers of first requests sent before the run, and of replies to them.
     pub preloaded: [u64; 2],
-    /// Time of the last reply that was on time.
+    /// Time of the last reply that was on time, in nanoseconds of the monotonic clock.
     pub answered_ns: u64,
-    /// Whole exchanges on time, with their times of completion after the offer.
+    /// Counts of whole exchanges on time, with their times of completion after the last request
+    /// left.
     pub throughput: Throughput,
 }
 
@@ -181,7 +183,8 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Sets the beginning of the run to `start_ns`; call it before the first request.
+    /// Sets the beginning of the run to `start_ns`, in nanoseconds of the monotonic clock; call it
+    /// before the first request.
     pub fn starts_at(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         for log in &mut self.leases {
@@ -189,7 +192,7 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Returns the messages.
+    /// Returns the protocol family with the message templates of the run.
     #[must_use]
     pub const fn dialect(&self) -> &D {
         &self.dialect
@@ -201,8 +204,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.numbers.xid(number) << KIND_BITS | tag
     }
 
-    /// Returns true if the oldest request of a kind has its reply, and so has the second request
-    /// that it led to, which is found through it.
+    /// Returns true if the oldest watched request of `kind` has its reply, and so has the second
+    /// request that the oldest one led to, which is found through the first.
     fn is_oldest_done(&self, kind: ExchangeKind) -> bool {
         let ring = &self.rings[kind.index()];
         let is_done = |turn: &RequestState<D::Offer>| turn.state != ReplyState::Awaited;
@@ -213,8 +216,8 @@ impl<D: Dialect> RequestTraffic<D> {
         })
     }
 
-    /// Enters a request; returns `None` when there is no room. A full ring gives up its oldest
-    /// request if that is done.
+    /// Opens a request of `kind` due at `due_ns` and returns its number; `None` when there is no
+    /// room. A full ring gives up its oldest request if that is done.
     fn open(
         &mut self,
         kind: ExchangeKind,
@@ -240,7 +243,7 @@ impl<D: Dialect> RequestTraffic<D> {
         number
     }
 
-    /// Counts a request that came due and is not sent.
+    /// Counts a request of `kind` that came due and is not sent.
     pub fn skip(&mut self, kind: ExchangeKind) {
         let ledger = &mut self.accounts[kind.index()].ledger;
         ledger.record_due();
@@ -259,7 +262,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.outgoing_message(kind, number, message, endpoints)
     }
 
-    /// Returns the message of request `number`, ready to be sent.
+    /// Returns the message of request `number`, ready to be sent, and notes it for the capture
+    /// file.
     fn outgoing_message(
         &mut self,
         kind: ExchangeKind,
@@ -276,14 +280,14 @@ impl<D: Dialect> RequestTraffic<D> {
         OutgoingMessage { number: name, len: message.len(), source: 0, endpoints }
     }
 
-    /// Returns true if one more first request would find room.
+    /// Returns true if the run can watch one more first request.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.rings[0].len() < self.rules.capacity || self.is_oldest_done(ExchangeKind::First)
     }
 
-    /// Begins the first request that came due at `due_ns`: writes it into `buffer`. A request that
-    /// is not counted is sent before the run and leads to no second one.
+    /// Begins the first request that came due at `due_ns`: writes it into `buffer` and returns it.
+    /// A request that is not counted is sent before the run and leads to no second one.
     pub fn begin(
         &mut self,
         due_ns: u64,
@@ -334,7 +338,8 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Begins at `now_ns` the renewal or release of a random lease that came due at `due_ns`.
+    /// Begins at `now_ns` the renewal or release of a random lease that came due at `due_ns`:
+    /// writes it into `buffer` and returns it.
     pub fn begin_on_lease(
         &mut self,
         kind: ExchangeKind,
@@ -349,7 +354,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.begin_lease_exchange(LeaseExchange { kind, who, lease }, due_ns, now_ns, buffer)
     }
 
-    /// Begins at `now_ns` an exchange of a kind that is about a client's lease.
+    /// Begins at `now_ns` an exchange that is about a client's lease: writes its request into
+    /// `buffer` and returns it.
     fn begin_lease_exchange(
         &mut self,
         about: LeaseExchange<D::Lease>,
@@ -378,13 +384,15 @@ impl<D: Dialect> RequestTraffic<D> {
         Some(self.outgoing(kind, number, &buffer[..len], endpoints))
     }
 
-    /// Returns the time at which the next client of a population acts by itself.
+    /// Returns the time at which the next client of a lifecycle population acts by itself, in
+    /// nanoseconds; `None` without any.
     #[must_use]
     pub fn next_life_ns(&self) -> Option<u64> {
         self.lifecycle.as_ref().and_then(LifecyclePopulation::next_ns)
     }
 
-    /// Begins at `now_ns` the next exchange that a client of the population starts by itself.
+    /// Begins at `now_ns` the next exchange that a client of a lifecycle population starts by
+    /// itself.
     pub fn begin_lifecycle_exchange(
         &mut self,
         now_ns: u64,
@@ -403,8 +411,8 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Reports the end of an exchange of `who` to the population, which counts its own clients
-    /// only.
+    /// Reports the end of an exchange of client `who` to the lifecycle population, which counts its
+    /// own clients only.
     fn record_exchange_end(
         &mut self,
         now_ns: u64,
@@ -449,13 +457,13 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Returns the messages kept for a capture file, in order, and the number of messages that did
-    /// not fit.
+    /// Returns the messages kept for the capture file, in order, and the number of messages that
+    /// did not fit.
     pub fn take_capture(&mut self) -> (Vec<CapturedMessage>, u64) {
         self.capture.take().map(MessageCapture::into_messages).unwrap_or_default()
     }
 
-    /// Returns true when no reply is awaited.
+    /// Returns true when no reply to any request is awaited.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0

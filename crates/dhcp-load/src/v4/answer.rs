@@ -11,46 +11,46 @@ use base::ByteReader;
 
 use crate::fault::{MalformedDhcpMessage, ReplyFault};
 
-/// Message types that matter here (RFC 2132 section 9.6).
+/// DHCPv4 message types that the load generator sends or checks (RFC 2132 section 9.6).
 pub mod kind {
-    /// DHCPDISCOVER.
+    /// Message type DHCPDISCOVER.
     pub const DISCOVER: u8 = 1;
-    /// DHCPOFFER.
+    /// Message type DHCPOFFER.
     pub const OFFER: u8 = 2;
-    /// DHCPREQUEST.
+    /// Message type DHCPREQUEST.
     pub const REQUEST: u8 = 3;
-    /// DHCPACK.
+    /// Message type DHCPACK.
     pub const ACK: u8 = 5;
-    /// DHCPNAK.
+    /// Message type DHCPNAK.
     pub const NAK: u8 = 6;
 }
 
-/// Parts of a reply that the generator checks.
+/// Parts of a DHCPv4 reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp4Reply<'a> {
-    /// Value 1 from a client, 2 from a server.
+    /// Operation of the message: 1 from a client, 2 from a server.
     pub op: u8,
-    /// Hardware type and address length.
+    /// Hardware type and length of the client's hardware address in bytes.
     pub hardware: (u8, u8),
-    /// Transaction identifier.
+    /// Transaction identifier of the reply.
     pub xid: u32,
-    /// Client's address.
+    /// Address that the server gives to the client.
     pub yiaddr: Ipv4Addr,
-    /// Relay's address.
+    /// Address of the relay that the reply goes through.
     pub giaddr: Ipv4Addr,
-    /// First six bytes of `chaddr`.
+    /// Hardware address of the client: the first six bytes of `chaddr`.
     pub mac: [u8; 6],
-    /// Option 53; 0 when missing.
+    /// Message type (option 53); 0 when missing.
     pub kind: u8,
-    /// Option 54.
+    /// Server identifier (option 54).
     pub server: Option<Ipv4Addr>,
-    /// Option 58, seconds.
+    /// Time T1 of the lease in seconds (option 58).
     pub renewal_time_s: Option<u32>,
-    /// Option 59, seconds.
+    /// Time T2 of the lease in seconds (option 59).
     pub rebinding_time_s: Option<u32>,
-    /// Option 51, seconds.
+    /// Lease time in seconds (option 51).
     pub lease_time_s: Option<u32>,
-    /// Option 61.
+    /// Client identifier (option 61).
     pub client_id: Option<&'a [u8]>,
 }
 
@@ -62,7 +62,7 @@ fn word(value: &[u8]) -> Option<u32> {
 }
 
 impl<'a> Dhcp4Reply<'a> {
-    /// Reads a datagram.
+    /// Reads a datagram as a DHCPv4 message.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl<'a> Dhcp4Reply<'a> {
         Ok(answer)
     }
 
-    /// Reads one options field up to its end option; returns the value of option 52.
+    /// Reads one field of DHCPv4 options up to its END option; returns the value of option 52.
     fn read_options(&mut self, field: &'a [u8]) -> Result<u8, MalformedDhcpMessage> {
         let mut reader = ByteReader::new(field);
         let mut overload = 0;
@@ -149,7 +149,8 @@ impl<'a> Dhcp4Reply<'a> {
         faults.into_iter().find(|&(holds, _)| holds).map_or(Ok(()), |(_, fault)| Err(fault))
     }
 
-    /// Returns address, server and lease time, which an OFFER or ACK must carry (RFC 2131 table 3).
+    /// Returns address, server and lease time in seconds, which a DHCPOFFER or DHCPACK must carry
+    /// (RFC 2131 table 3).
     ///
     /// # Errors
     ///
@@ -163,7 +164,7 @@ impl<'a> Dhcp4Reply<'a> {
     }
 }
 
-/// Returns true if a datagram begins an exchange.
+/// Returns true if a datagram is a DHCPDISCOVER, which begins an exchange.
 #[must_use]
 pub fn is_discover(octets: &[u8]) -> bool {
     Dhcp4Reply::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)

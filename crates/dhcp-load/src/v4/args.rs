@@ -7,7 +7,7 @@ use super::answer::is_discover;
 use super::{ClientLinks, Dhcp4LoadTarget};
 use crate::args::DhcpRunArgs;
 
-/// Port of servers and relays.
+/// UDP port of DHCPv4 servers and relays.
 const SERVER_PORT: u16 = 67;
 
 /// Send DHCPv4 exchanges at a fixed rate, as the relay agent of new clients, and account for each.
@@ -18,30 +18,31 @@ const SERVER_PORT: u16 = 67;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "dhcp4")]
 pub struct Dhcp4LoadArgs {
-    /// Server address [default port: 67]
+    /// Address of the DHCPv4 server [default port: 67]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     server: SocketAddrV4,
     /// Local address, also the relay address (giaddr) [default port: 67]. Thread t uses the address
     /// plus t
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     relay: SocketAddrV4,
-    /// Second server, which gets the requests of every other thread
+    /// Second DHCPv4 server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
-    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first one [default: the
-    /// relay's own link]
+    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first link [default:
+    /// the relay's own link]
     #[arg(long, value_name = "ADDR")]
     link_selection: Option<Ipv4Addr>,
-    /// Number of links that clients use in turn, networks of 256 addresses
+    /// Number of links of the clients, which use them in turn; each link is a network of 256
+    /// addresses
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// Distance between two of those links, in networks of 256 addresses
+    /// Distance between two links of the clients, in networks of 256 addresses
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,
-    /// Release each lease at once, so that the pool stays as free as before. Duplicate addresses
-    /// are then not detected, and --leases lists none
+    /// Release each lease at once, so that the server's pool stays as free as before. Duplicate
+    /// addresses are then not detected, and --leases lists none
     #[arg(long)]
     release: bool,
     /// Renew each lease at once: an exchange has two more messages, and ends with the ACK of the
@@ -60,7 +61,7 @@ fn parse_address(text: &str) -> Result<SocketAddrV4, String> {
 }
 
 impl Dhcp4LoadArgs {
-    /// Runs the load and prints its result.
+    /// Runs the DHCPv4 load, prints its result and returns the exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let (count, step) = (self.links, self.link_step);

@@ -1,4 +1,4 @@
-//! DHCPv4: relayed DISCOVER, OFFER, REQUEST, ACK exchanges.
+//! DHCPv4 load: relayed DISCOVER, OFFER, REQUEST, ACK exchanges.
 
 pub mod answer;
 mod args;

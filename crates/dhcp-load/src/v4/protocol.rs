@@ -9,42 +9,42 @@ use crate::identities::{colon_hex, mac_of};
 use crate::leases::LeasedResource;
 use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 
-/// Address with the server that offers it.
+/// DHCPv4 address in an offer, with the server that offers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedAddress {
-    /// Offered address (`yiaddr`).
+    /// Address that the server offers (`yiaddr`).
     pub address: Ipv4Addr,
-    /// Server identifier.
+    /// Server identifier of the offer.
     pub server: Ipv4Addr,
 }
 
 /// Offer that an exchange took up, and the exchange's progress with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedOffer {
-    /// Address and server of the offer.
+    /// Address and server of the DHCPOFFER.
     pub offered: OfferedAddress,
-    /// True if the server granted the offer and the renewal is under way.
+    /// True if the server granted the offered address and the renewal is under way.
     pub is_granted: bool,
 }
 
-/// Bit that marks the transaction identifier of a renewal. The other bits name the exchange of the
-/// lease.
+/// Bit that marks the transaction identifier of a renewal's DHCPREQUEST. The other bits name the
+/// exchange of the lease.
 const RENEWAL: u32 = 1 << 31;
 
 /// Links of clients that are not on the link of their relay: `count` networks of 256 addresses (RFC
 /// 3527), client n on number n modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLinks {
-    /// Address in the first network.
+    /// Address in the first of the clients' networks.
     pub first: Ipv4Addr,
-    /// Number of networks; not 0.
+    /// Number of the clients' networks; not 0.
     pub count: u32,
-    /// Distance from one network to the next, in networks of 256 addresses.
+    /// Distance from one network of clients to the next, in networks of 256 addresses.
     pub step: u32,
 }
 
 impl ClientLinks {
-    /// Returns an address in the network of `client`.
+    /// Returns an address in the network of client `client`.
     #[must_use]
     pub const fn link_address(self, client: u32) -> Ipv4Addr {
         let further = (client % self.count).wrapping_mul(self.step) << 8;
@@ -52,31 +52,33 @@ impl ClientLinks {
     }
 }
 
-/// Relay agent information (RFC 3046) of one link selection (RFC 3527), with room for the address.
+/// Relay agent information (option 82, RFC 3046) with a link selection (RFC 3527), with room for
+/// the address.
 const LINK_SELECTION: [u8; 8] = [82, 6, 5, 4, 0, 0, 0, 0];
 
-/// Messages of a relay.
+/// DHCPv4 messages of a relay, and the checks of replies to it.
 #[derive(Clone, Debug)]
 pub struct RelayedMessages {
     giaddr: Ipv4Addr,
     expect: Expect,
     templates: Templates,
     links: Option<ClientLinks>,
-    /// True if clients release their leases at once.
+    /// True if clients release their leases at once, by a DHCPRELEASE.
     releases: bool,
-    /// True if clients renew their leases at once.
+    /// True if clients renew their leases at once, by a DHCPREQUEST.
     renews: bool,
 }
 
 impl RelayedMessages {
-    /// Creates the messages of the relay at `giaddr`.
+    /// Creates the DHCPv4 messages of the relay at `giaddr`.
     #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
         let templates = Templates::new(giaddr);
         Self { giaddr, expect, templates, links: None, releases: false, renews: false }
     }
 
-    /// Returns the relay with clients on other links than its own.
+    /// Returns the relay's messages with clients on other links than its own, if `links` names
+    /// some.
     #[must_use]
     pub fn on_links(self, links: Option<ClientLinks>) -> Self {
         let Some(links) = links else { return self };
@@ -88,20 +90,20 @@ impl RelayedMessages {
         Self { templates, links: Some(links), ..self }
     }
 
-    /// Returns the relay with clients that release their leases at once, or do not.
+    /// Returns the relay's messages with clients that release their leases at once, or do not.
     #[must_use]
     pub fn releasing(self, releases: bool) -> Self {
         Self { releases, ..self }
     }
 
-    /// Returns the relay with clients that renew their leases at once, or do not.
+    /// Returns the relay's messages with clients that renew their leases at once, or do not.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Self { renews, ..self }
     }
 
-    /// Writes the client's link into a message of `len` bytes, which ends with the relay's option
-    /// and the end option.
+    /// Writes the client's link into a message of `len` bytes, which ends with option 82 and the
+    /// END option.
     fn select_link(&self, buffer: &mut [u8], len: usize, client: u32) -> usize {
         if let Some(links) = self.links {
             buffer[len - 5..len - 1].copy_from_slice(&links.link_address(client).octets());
@@ -110,18 +112,19 @@ impl RelayedMessages {
     }
 }
 
-/// Client and relay that a reply must be for.
+/// Client and relay that a DHCPv4 reply must be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addressee {
-    /// Client's hardware address.
+    /// Hardware address of the client.
     pub mac: [u8; 6],
-    /// Relay's address.
+    /// Address of the relay (`giaddr`).
     pub giaddr: Ipv4Addr,
     /// True if a client identifier in the reply must be the client's hardware address.
     pub checks_client_id: bool,
 }
 
-/// Returns the meaning that a reply for the right client has by itself.
+/// Returns the meaning that a reply for the right client has by itself, without regard to earlier
+/// replies.
 fn meaning(
     answer: &Dhcp4Reply<'_>,
     giaddr: Ipv4Addr,
@@ -149,7 +152,8 @@ fn meaning(
     }
 }
 
-/// Returns the meaning of `answer` for an exchange of `to` that took up `accepted_offer`.
+/// Returns the meaning of the DHCPv4 reply `answer` for an exchange of `to` that took up
+/// `accepted_offer`.
 #[must_use]
 pub fn judge(
     answer: &Dhcp4Reply<'_>,
@@ -179,7 +183,8 @@ enum Meaning {
     Nak,
 }
 
-/// Checks an ACK against the offer: it must be for the same address, from the same server.
+/// Checks a DHCPACK against the accepted offer: it must be for the same address, from the same
+/// server.
 fn check_grant(
     ack: OfferedAddress,
     accepted_offer: Option<OfferedAddress>,
@@ -309,7 +314,7 @@ impl DhcpLoadProtocol for RelayedMessages {
     }
 }
 
-/// IPv4 address; its owner is the client's number.
+/// Leased DHCPv4 address; its holder is the client's number.
 impl LeasedResource for Ipv4Addr {
     type Owner = u32;
     const COLUMNS: &'static str = "address,mac,client_id";

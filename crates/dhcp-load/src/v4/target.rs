@@ -9,40 +9,41 @@ use super::protocol::{ClientLinks, RelayedMessages};
 use crate::protocol::{DhcpThreadSetup, Expect, Stages};
 use crate::run::socket_options;
 
-/// Server, and the relay that sends to it.
+/// DHCPv4 server that the load goes to, and the relay that sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp4LoadTarget {
-    /// Server's address and port.
+    /// Address and port of the server.
     pub server: SocketAddrV4,
     /// Address and port of thread 0, which is the relay (`giaddr`) of its exchanges. Thread t is a
     /// relay of its own at the address t higher, on the same port, because a server replies to
     /// `giaddr`; the addresses must exist on the machine.
     pub relay: SocketAddrV4,
-    /// Server for the requests of odd threads: the other of two servers that share a database.
+    /// Server for the requests of odd threads: the other of two servers that share a database;
+    /// `None` sends all to the first.
     pub second: Option<SocketAddrV4>,
     /// Links of clients that are not on the relay's own link.
     pub links: Option<ClientLinks>,
-    /// True if clients release their leases at once, with a RELEASE through the relay.
+    /// True if clients release their leases at once, with a DHCPRELEASE through the relay.
     pub releases: bool,
-    /// True if clients renew their leases at once, through the relay.
+    /// True if clients renew their leases at once, with a DHCPREQUEST through the relay.
     pub renews: bool,
 }
 
 impl Dhcp4LoadTarget {
-    /// Creates a target for `server`, through `relay`.
+    /// Creates a target for the DHCPv4 server `server`, through `relay`.
     #[must_use]
     pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
         Self { server, relay, second: None, links: None, releases: false, renews: false }
     }
 
-    /// Returns the relay address and port of thread `thread`.
+    /// Returns the relay address and port of generator thread `thread`.
     #[must_use]
     pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
         let first = u32::from(*self.relay.ip());
         SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
     }
 
-    /// Returns the server of thread `thread`.
+    /// Returns the address and port of the server of generator thread `thread`.
     #[must_use]
     pub fn server_of(&self, thread: u32) -> SocketAddrV4 {
         match self.second {

@@ -11,139 +11,140 @@ use base::ByteReader;
 use super::client::Dhcp6LeasedResource;
 use crate::fault::MalformedDhcpMessage;
 
-/// Message types that matter here (RFC 9915 §7.3).
+/// DHCPv6 message types that the load generator sends or checks (RFC 9915 §7.3).
 pub mod kind {
-    /// SOLICIT.
+    /// Message type SOLICIT.
     pub const SOLICIT: u8 = 1;
-    /// ADVERTISE.
+    /// Message type ADVERTISE.
     pub const ADVERTISE: u8 = 2;
-    /// REQUEST.
+    /// Message type REQUEST.
     pub const REQUEST: u8 = 3;
-    /// CONFIRM.
+    /// Message type CONFIRM.
     pub const CONFIRM: u8 = 4;
-    /// RENEW.
+    /// Message type RENEW.
     pub const RENEW: u8 = 5;
-    /// REBIND.
+    /// Message type REBIND.
     pub const REBIND: u8 = 6;
-    /// REPLY.
+    /// Message type REPLY.
     pub const REPLY: u8 = 7;
-    /// RELEASE.
+    /// Message type RELEASE.
     pub const RELEASE: u8 = 8;
-    /// DECLINE.
+    /// Message type DECLINE.
     pub const DECLINE: u8 = 9;
-    /// INFORMATION-REQUEST.
+    /// Message type INFORMATION-REQUEST.
     pub const INFORMATION_REQUEST: u8 = 11;
-    /// RELAY-FORW.
+    /// Message type RELAY-FORW.
     pub const RELAY_FORW: u8 = 12;
-    /// RELAY-REPL.
+    /// Message type RELAY-REPL.
     pub const RELAY_REPL: u8 = 13;
 }
 
-/// Option codes that matter here (RFC 9915 §21).
+/// DHCPv6 option codes that the load generator sends or checks (RFC 9915 §21).
 pub mod code {
-    /// Client Identifier.
+    /// Code of the Client Identifier option.
     pub const CLIENT_ID: u16 = 1;
-    /// Server Identifier.
+    /// Code of the Server Identifier option.
     pub const SERVER_ID: u16 = 2;
-    /// Identity Association for Non-temporary Addresses.
+    /// Code of the option Identity Association for Non-temporary Addresses.
     pub const IA_NA: u16 = 3;
-    /// IA Address.
+    /// Code of the IA Address option.
     pub const IAADDR: u16 = 5;
-    /// Option Request.
+    /// Code of the Option Request option.
     pub const ORO: u16 = 6;
-    /// Elapsed Time.
+    /// Code of the Elapsed Time option.
     pub const ELAPSED_TIME: u16 = 8;
-    /// Relay Message.
+    /// Code of the Relay Message option.
     pub const RELAY_MSG: u16 = 9;
-    /// Status Code.
+    /// Code of the Status Code option.
     pub const STATUS_CODE: u16 = 13;
-    /// Rapid Commit.
+    /// Code of the Rapid Commit option.
     pub const RAPID_COMMIT: u16 = 14;
-    /// Identity Association for Prefix Delegation.
+    /// Code of the option Identity Association for Prefix Delegation.
     pub const IA_PD: u16 = 25;
-    /// IA Prefix.
+    /// Code of the IA Prefix option.
     pub const IAPREFIX: u16 = 26;
 }
 
-/// Header of a relayed message (RFC 9915 §9).
+/// Header of a relayed DHCPv6 message (RFC 9915 §9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp6RelayHeader {
-    /// RELAY-FORW or RELAY-REPL.
+    /// Message type of the relayed message: RELAY-FORW or RELAY-REPL.
     pub kind: u8,
-    /// Hop count.
+    /// Hop count of the relayed message.
     pub hops: u8,
-    /// Link address.
+    /// Link address of the relayed message: an address on the client's link.
     pub link: [u8; 16],
-    /// Peer address.
+    /// Peer address of the relayed message: the address of the client or the next relay.
     pub peer: [u8; 16],
 }
 
-/// Parts of a reply that the generator checks.
+/// Parts of a DHCPv6 reply that the generator checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp6Reply<'a> {
-    /// Header of the relayed message around the reply; `None` when it came bare.
+    /// Header of the relayed message around the reply; `None` when it came without a relay.
     pub relay: Option<Dhcp6RelayHeader>,
-    /// Type of the message.
+    /// Type of the reply, such as [`kind::ADVERTISE`].
     pub kind: u8,
-    /// Transaction identifier, 24 bits.
+    /// Transaction identifier of the reply, 24 bits.
     pub xid: u32,
-    /// Option 1.
+    /// Client's DUID (option 1).
     pub client_id: Option<&'a [u8]>,
-    /// Option 2.
+    /// Server's DUID (option 2).
     pub server_id: Option<&'a [u8]>,
-    /// Status code of the message itself; 0 when it has none.
+    /// Status code of the reply itself; 0 when it has none.
     pub status: u16,
-    /// True if the message has option 14.
+    /// True if the reply has the Rapid Commit option (14).
     pub has_rapid_commit: bool,
-    /// Bytes of the message itself, without the relay's header and options.
+    /// Bytes of the reply itself, without the relay's header and options.
     pub message: &'a [u8],
     options: &'a [u8],
 }
 
-/// Identity association in a message.
+/// Identity association in a DHCPv6 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyIa<'a> {
-    /// True if the association is for prefixes, not addresses.
+    /// True if the identity association is for prefixes, not addresses.
     pub is_prefix: bool,
-    /// IAID.
+    /// Number of the identity association (IAID).
     pub iaid: u32,
-    /// T1, seconds.
+    /// Time T1 of the identity association, in seconds.
     pub t1_s: u32,
-    /// T2, seconds.
+    /// Time T2 of the identity association, in seconds.
     pub t2_s: u32,
-    /// Status code of the association; 0 when it has none.
+    /// Status code of the identity association; 0 when it has none.
     pub status: u16,
-    /// Options inside the association.
+    /// Options inside the identity association.
     pub options: &'a [u8],
 }
 
-/// Address or prefix of an identity association.
+/// Address or prefix of an identity association, with its lifetimes and status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyIaLease {
-    /// Address or prefix itself.
+    /// Address or prefix that the server leases.
     pub leased: Dhcp6LeasedResource,
-    /// Preferred lifetime, seconds.
+    /// Preferred lifetime of the address or prefix, in seconds.
     pub preferred_s: u32,
-    /// Valid lifetime, seconds.
+    /// Valid lifetime of the address or prefix, in seconds.
     pub valid_s: u32,
     /// Status code of the address or prefix; 0 when it has none.
     pub status: u16,
 }
 
-/// Reads the next option.
+/// Reads the next DHCPv6 option and returns its code and value.
 fn next_option<'a>(reader: &mut ByteReader<'a>) -> Result<(u16, &'a [u8]), MalformedDhcpMessage> {
     let code = reader.u16().ok_or(MalformedDhcpMessage)?;
     let len = reader.u16().ok_or(MalformedDhcpMessage)?;
     Ok((code, reader.take(usize::from(len)).ok_or(MalformedDhcpMessage)?))
 }
 
-/// Returns the options of a field whose lengths have been checked.
+/// Returns the DHCPv6 options of a field whose lengths have been checked, as code and value.
 pub fn options(field: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut reader = ByteReader::new(field);
     std::iter::from_fn(move || next_option(&mut reader).ok())
 }
 
-/// Checks that options fill `field` and returns the status code among them.
+/// Checks that DHCPv6 options fill `field` and returns the status code among them; 0 when there is
+/// none.
 fn check(field: &[u8]) -> Result<u16, MalformedDhcpMessage> {
     let (mut reader, mut status) = (ByteReader::new(field), 0);
     while !reader.is_empty() {
@@ -167,7 +168,7 @@ fn read_ia(is_prefix: bool, value: &[u8]) -> Result<ReplyIa<'_>, MalformedDhcpMe
     Ok(ReplyIa { is_prefix, iaid, t1_s, t2_s, status: check(options)?, options })
 }
 
-/// Reads an IA Address or IA Prefix option.
+/// Reads the value of an IA Address or IA Prefix option.
 fn read_lease(is_prefix: bool, value: &[u8]) -> Result<ReplyIaLease, MalformedDhcpMessage> {
     let mut reader = ByteReader::new(value);
     let (mut address, mut prefix_len) = (None, 128);
@@ -193,26 +194,26 @@ impl<'a> ReplyIa<'a> {
         if self.is_prefix { code::IAPREFIX } else { code::IAADDR }
     }
 
-    /// Returns the option code of the association.
+    /// Returns the option code of the identity association.
     #[must_use]
     pub const fn code(&self) -> u16 {
         if self.is_prefix { code::IA_PD } else { code::IA_NA }
     }
 
-    /// Returns the values of the address or prefix options, without the option headers.
+    /// Returns the values of the IA Address or IA Prefix options, without the option headers.
     pub fn items(self) -> impl Iterator<Item = &'a [u8]> {
         let item_code = self.item_code();
         options(self.options).filter(move |&(code, _)| code == item_code).map(|(_, value)| value)
     }
 
-    /// Returns the addresses or prefixes.
+    /// Returns the addresses or prefixes of the identity association.
     pub fn leases(self) -> impl Iterator<Item = ReplyIaLease> {
         self.items().filter_map(move |value| read_lease(self.is_prefix, value).ok())
     }
 }
 
 impl<'a> Dhcp6Reply<'a> {
-    /// Reads a datagram.
+    /// Reads a datagram as a DHCPv6 message, bare or with one relay header.
     ///
     /// # Errors
     ///
@@ -275,7 +276,7 @@ impl<'a> Dhcp6Reply<'a> {
         Ok(answer)
     }
 
-    /// Returns the identity associations for addresses and prefixes, in order.
+    /// Returns the identity associations of the reply for addresses and prefixes, in order.
     pub fn ias(&self) -> impl Iterator<Item = ReplyIa<'a>> {
         options(self.options).filter_map(|(code, value)| match code {
             code::IA_NA => read_ia(false, value).ok(),
@@ -285,7 +286,8 @@ impl<'a> Dhcp6Reply<'a> {
     }
 }
 
-/// Returns true if a datagram begins an exchange, bare or with one relay header.
+/// Returns true if a datagram is a SOLICIT, which begins an exchange, bare or with one relay
+/// header.
 #[must_use]
 pub fn is_solicit(octets: &[u8]) -> bool {
     Dhcp6Reply::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)

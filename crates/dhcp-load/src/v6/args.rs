@@ -7,20 +7,20 @@ use super::answer::is_solicit;
 use super::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use crate::args::DhcpRunArgs;
 
-/// Port of servers and relays; clients have the one below (RFC 9915 §7.2).
+/// UDP port of DHCPv6 servers and relays; clients have the port one lower (RFC 9915 §7.2).
 const SERVER_PORT: u16 = 547;
 const CLIENT_PORT: u16 = 546;
-/// All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
+/// Multicast address All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// Kinds of leases that clients request.
+/// Kinds of leases that DHCPv6 clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum LeaseKindsArg {
-    /// Addresses
+    /// Request addresses
     Na,
-    /// Delegated prefixes
+    /// Request delegated prefixes
     Pd,
-    /// Both in one message
+    /// Request both, addresses and delegated prefixes, in one message
     #[value(name = "na+pd")]
     NaPd,
 }
@@ -35,7 +35,7 @@ enum LeaseKindsArg {
 #[command(name = "dhcp6")]
 #[command(group = clap::ArgGroup::new("access").required(true).args(["relay", "direct"]))]
 pub struct Dhcp6LoadArgs {
-    /// Server address [default port: 547; default with --direct: ff02::1:2]
+    /// Address of the DHCPv6 server [default port: 547; default with --direct: ff02::1:2]
     #[arg(long, value_name = "ADDR|[ADDR]:PORT", value_parser = parse_server)]
     #[arg(required_unless_present = "direct")]
     server: Option<SocketAddrV6>,
@@ -51,17 +51,17 @@ pub struct Dhcp6LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// Distance between two of those links, in networks of 64 bits
+    /// Distance between two links of --links, in networks of 64 bits
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,
     /// Act as clients on the link of this interface, without a relay agent
     #[arg(long, value_name = "INTERFACE", conflicts_with = "interface")]
     direct: Option<String>,
-    /// Port of the clients with --direct
+    /// UDP port of the clients with --direct
     #[arg(long, value_name = "PORT", default_value_t = CLIENT_PORT)]
     client_port: u16,
-    /// Lease types to request
+    /// Kinds of leases that clients request
     #[arg(long, value_enum, default_value_t = LeaseKindsArg::Na)]
     ia: LeaseKindsArg,
     /// Number of identity associations of each type per message
@@ -87,7 +87,8 @@ fn parse_server(text: &str) -> Result<SocketAddrV6, String> {
 }
 
 impl Dhcp6LoadArgs {
-    /// Returns the link addresses, each followed by those that `--links` derives from it.
+    /// Returns the link addresses of `--link-address`, each followed by those that `--links`
+    /// derives from it.
     fn all_links(&self) -> Vec<Ipv6Addr> {
         let further = |link: u32| (u128::from(link) * u128::from(self.link_step)) << 64;
         let of = |first: &Ipv6Addr, link| {
@@ -117,7 +118,7 @@ impl Dhcp6LoadArgs {
         }
     }
 
-    /// Runs the load and prints its result.
+    /// Runs the DHCPv6 load, prints its result and returns the exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         self.run.run(self.target(), SERVER_PORT, is_solicit)

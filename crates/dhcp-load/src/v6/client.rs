@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::identities::{colon_hex, mac_of};
 use crate::leases::LeasedResource;
 
-/// Length of a client's DUID, in bytes.
+/// Length of a simulated client's DUID, in bytes.
 pub const DUID_LEN: usize = 14;
-/// Offset of the hardware address in the DUID.
+/// Offset of the hardware address in a simulated client's DUID, in bytes.
 pub const DUID_MAC: usize = 8;
 
-/// Returns a client's DUID: DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed time.
+/// Returns the DUID of client `client`: a DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed
+/// time.
 #[must_use]
 pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
     let [a, b, c, d, e, f] = mac_of(client);
@@ -27,40 +28,40 @@ pub const fn link_local_of(mac: [u8; 6]) -> [u8; 16] {
     [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
 }
 
-/// Returns a client's link-local address.
+/// Returns the link-local address of client `client`.
 #[must_use]
 pub const fn peer_of(client: u32) -> [u8; 16] {
     link_local_of(mac_of(client))
 }
 
-/// Identity of one client: the values in its messages, which replies to it must name.
+/// Identity of one DHCPv6 client: the values in its messages, which replies to it must name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageIdentity<'a> {
-    /// Client's DUID.
+    /// DUID of the client.
     pub duid: &'a [u8],
-    /// Client's link-local address, the peer address of relayed messages.
+    /// Link-local address of the client, the peer address of relayed messages.
     pub peer: [u8; 16],
     /// Link address of the client's relay.
     pub link: [u8; 16],
 }
 
-/// Leased address or delegated prefix.
+/// Address or delegated prefix that a DHCPv6 server leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Dhcp6LeasedResource {
-    /// Address, or the first one of the prefix.
+    /// Leased address, or the first address of the prefix.
     pub address: Ipv6Addr,
-    /// Length of the prefix; 128 for an address.
+    /// Length of the prefix in bits; 128 for an address.
     pub prefix_len: u8,
-    /// True if this is a delegated prefix, not an address.
+    /// True for a delegated prefix, false for an address.
     pub is_prefix: bool,
 }
 
 /// Identity association of a client, which a lease belongs to (RFC 9915 §12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClientIa {
-    /// Client's number.
+    /// Number of the client.
     pub client: u32,
-    /// IAID of the association.
+    /// Number of the client's identity association (IAID).
     pub iaid: u32,
 }
 

@@ -1,4 +1,4 @@
-//! DHCPv6: SOLICIT, ADVERTISE, REQUEST, REPLY exchanges, through relays or as clients on the
+//! DHCPv6 load: SOLICIT, ADVERTISE, REQUEST, REPLY exchanges, through relays or as clients on the
 //! server's link, for addresses, delegated prefixes or both.
 
 pub mod answer;

@@ -25,38 +25,39 @@ use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 pub struct Advertised {
     server: u64,
     leased: u64,
-    /// True if the server granted the offer and the renewal is under way.
+    /// True if the server granted the advertised leases and the renewal is under way.
     is_granted: bool,
 }
 
-/// Bit that marks the transaction identifier of a RENEW.
+/// Bit that marks the 24-bit transaction identifier of a RENEW.
 const RENEWAL: u32 = 1 << 23;
 
 impl Advertised {
-    /// Returns the offer, to be granted by the server with identifier `server_id`.
+    /// Returns the offer as one that the server with identifier `server_id` must grant.
     #[must_use]
     pub fn from_server(self, server_id: &[u8]) -> Self {
         Self { server: digest_of_id(server_id), ..self }
     }
 }
 
-/// Messages of clients, through relays or bare.
+/// DHCPv6 messages of clients, through relays or bare, and the checks of replies to them.
 #[derive(Clone, Debug)]
 pub struct Dhcp6ClientMessages {
     requested: RequestedAssociations,
     expect: Expect,
     is_relayed: bool,
-    /// IAID of the first association of either kind.
+    /// IAID of the first identity association of each kind.
     first_iaid: u32,
-    /// Link addresses, which clients take in turn; empty without a relay.
+    /// Link addresses of the relays, which clients use in turn; empty without a relay.
     links: Vec<[u8; 16]>,
     sources: usize,
     templates: Templates,
-    /// True if clients renew their leases at once.
+    /// True if clients renew their leases at once, by a RENEW.
     renews: bool,
 }
 
-/// Result of checking the associations of a reply.
+/// Result of checking the identity associations of a reply: a refusal, if any, and a digest of the
+/// leases.
 #[derive(Default)]
 struct AssociationCheck {
     refusal: Option<ServerRefusal>,
@@ -83,8 +84,8 @@ fn digest_of(iaid: u32, leased: Dhcp6LeasedResource) -> u64 {
 }
 
 impl Dhcp6ClientMessages {
-    /// Creates clients that request `ask`. Their relays, if any, are on `links`; client n is on
-    /// link n modulo their number and leaves from source address n modulo `sources`.
+    /// Creates the messages of clients that request `ask`. Their relays, if any, are on `links`;
+    /// client n is on link n modulo their number and leaves from source address n modulo `sources`.
     #[must_use]
     pub fn new(
         ask: RequestedAssociations,
@@ -99,7 +100,7 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Creates clients whose identities and links the caller keeps: for
+    /// Creates the messages of clients whose identities and links the caller keeps: for
     /// [`Dhcp6ClientMessages::templates`] and [`Dhcp6ClientMessages::judge_for`].
     #[must_use]
     pub fn with_extras(
@@ -120,19 +121,20 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Returns the clients with immediate renewal of their leases, or without.
+    /// Returns the clients' messages with immediate renewal of their leases, or without.
     #[must_use]
     pub fn renewing(self, renews: bool) -> Self {
         Self { renews, ..self }
     }
 
-    /// Returns the clients with associations numbered from `first_iaid` on, not from 1.
+    /// Returns the clients' messages with identity associations numbered from `first_iaid` on, not
+    /// from 1.
     #[must_use]
     pub fn numbering_from(self, first_iaid: u32) -> Self {
         Self { first_iaid, ..self }
     }
 
-    /// Returns the message templates.
+    /// Returns the templates of the clients' DHCPv6 messages.
     #[must_use]
     pub const fn templates(&self) -> &Templates {
         &self.templates
@@ -151,7 +153,8 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Checks the client that the reply is for and the relay that it came through.
+    /// Checks that the reply is for the client `to` and came through its relay; fails with the
+    /// reply's meaning.
     fn check_addressing(
         &self,
         answer: &Dhcp6Reply<'_>,
@@ -178,7 +181,8 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Returns the meaning of `answer` for an exchange of `to` that took up `accepted_offer`.
+    /// Returns the meaning of the DHCPv6 reply `answer` for an exchange of `to` that took up
+    /// `accepted_offer`.
     #[must_use]
     pub fn judge_for(
         &self,
@@ -200,8 +204,8 @@ impl Dhcp6ClientMessages {
         judged.unwrap_or_else(Judgment::Faulty)
     }
 
-    /// Returns the meaning of `answer` for a lease of `to` that the client renews, or gives back if
-    /// `ends`. The REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
+    /// Returns the meaning of the DHCPv6 reply `answer` for a lease of `to` that the client renews,
+    /// or gives back if `ends`. The REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
     #[must_use]
     pub fn judge_lease(
         &self,
@@ -235,7 +239,7 @@ impl Dhcp6ClientMessages {
         Ok(refusal.map_or(Judgment::Granted { is_moved: false }, Judgment::Refused))
     }
 
-    /// Checks the associations against the requested ones.
+    /// Checks the identity associations of a reply against the requested ones.
     fn associations(&self, answer: &Dhcp6Reply<'_>) -> Result<AssociationCheck, ReplyFault> {
         let mut all = AssociationCheck::default();
         let mut iaid_bits = [0_u16; 2];
@@ -301,7 +305,8 @@ impl Dhcp6ClientMessages {
     }
 }
 
-/// Checks one association and adds its leases to the digest `leased`; returns its refusal.
+/// Checks one identity association and adds its leases to the digest `leased`; returns the server's
+/// refusal, if any.
 fn read_association(
     ia: ReplyIa<'_>,
     leased: &mut u64,

@@ -1,5 +1,5 @@
-//! Target of DHCPv6 load: the server, the leases that clients request, and the path of their
-//! messages.
+//! Target of DHCPv6 load: the server, the leases that clients request, and the way of messages to
+//! the server.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
@@ -10,72 +10,73 @@ use super::protocol::Dhcp6ClientMessages;
 use crate::protocol::{DhcpThreadSetup, Expect, Stages};
 use crate::run::socket_options;
 
-/// Largest number of identity associations of each kind in one message.
+/// Largest number of identity associations of each kind in one message of a client.
 const IAS_MAX: u8 = 8;
 
-/// Associations that every client requests in one message.
+/// Identity associations that every DHCPv6 client requests in one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedAssociations {
-    /// True for addresses (IA_NA).
+    /// True to request addresses (IA_NA).
     pub na: bool,
-    /// True for delegated prefixes (IA_PD).
+    /// True to request delegated prefixes (IA_PD).
     pub pd: bool,
-    /// Number of associations of each kind, with IAIDs from 1 on; 1 to 8.
+    /// Number of identity associations of each kind, with IAIDs from 1 on; 1 to 8.
     pub ias: u8,
-    /// True for Rapid Commit: a REPLY to the SOLICIT is a grant (RFC 9915 §18.2.1).
+    /// True to request Rapid Commit: a REPLY to the SOLICIT is a grant (RFC 9915 §18.2.1).
     pub rapid_commit: bool,
 }
 
 impl RequestedAssociations {
-    /// Request for one address.
+    /// Request for one address in one identity association.
     pub const ADDRESS: Self = Self { na: true, pd: false, ias: 1, rapid_commit: false };
 
-    /// Returns the number of associations for addresses.
+    /// Returns the number of requested identity associations for addresses.
     #[must_use]
     pub const fn addresses(self) -> u8 {
         if self.na { self.ias } else { 0 }
     }
 
-    /// Returns the number of associations for prefixes.
+    /// Returns the number of requested identity associations for prefixes.
     #[must_use]
     pub const fn prefixes(self) -> u8 {
         if self.pd { self.ias } else { 0 }
     }
 }
 
-/// Path of messages to the server.
+/// Way of the clients' messages to the DHCPv6 server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Path through relay agents, which this generator plays.
+    /// Messages go through relay agents, which this generator plays.
     Relayed {
-        /// Source addresses of the relays. One address: thread t is a relay at the address t
-        /// higher. One per thread: each thread has its own. Otherwise one thread sends from all of
-        /// them in turn, and their port must be the same and free on all addresses. They must exist
-        /// on the machine.
+        /// Source addresses of the relay agents, which must exist on the machine. One address:
+        /// thread t is a relay at the address t higher. One per thread: each thread has its own.
+        /// Otherwise one thread sends from all of them in turn, and their port must be the same and
+        /// free on all addresses.
         relays: Vec<SocketAddrV6>,
-        /// Link addresses, by which a server recognizes the client's link; clients take turns.
-        /// Empty: the relay's own address.
+        /// Link addresses of relayed messages, by which a server recognizes the client's link;
+        /// clients use them in turn. Empty: the relay's own address.
         links: Vec<Ipv6Addr>,
     },
-    /// Path of clients on the server's link, which send to a group from one link-local address.
+    /// Messages come from clients on the server's link, which send to a group from one link-local
+    /// address.
     Direct {
-        /// Name of the interface.
+        /// Name of the interface on the server's link.
         interface: String,
-        /// Port of the clients.
+        /// UDP port of the clients.
         port: u16,
     },
 }
 
-/// Server, and the path to it.
+/// DHCPv6 server that the load goes to, and the way to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp6LoadTarget {
-    /// Server's address and port.
+    /// Address and port of the server.
     pub server: SocketAddrV6,
-    /// Path of the messages.
+    /// Way of the clients' messages to the server.
     pub access: Access,
-    /// Associations that clients request.
+    /// Identity associations that clients request.
     pub requested: RequestedAssociations,
-    /// True if clients renew their leases at once.
+    /// True if clients renew their leases at once, by a RENEW.
     pub renews: bool,
 }
 
@@ -85,7 +86,7 @@ fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
 }
 
 impl Dhcp6LoadTarget {
-    /// Returns the relays of thread `thread` of `threads`.
+    /// Returns the relay addresses of generator thread `thread` of `threads`.
     #[must_use]
     pub fn relays_of(&self, thread: u32, threads: u32) -> Vec<SocketAddrV6> {
         match &self.access {

@@ -1,7 +1,8 @@
-//! Messages that the generator sends. Bare messages are byte for byte those of `perfdhcp` 2.2
-//! (option order, no option request in the REQUEST, elapsed time 0); a relayed message is inside
-//! one RELAY-FORW. The generator writes the SOLICIT and the head of the REQUEST once and patches
-//! them per exchange; the rest of the REQUEST repeats the ADVERTISE. About 15 and 50 ns a message.
+//! DHCPv6 messages that the generator sends. Bare messages are byte for byte those of `perfdhcp`
+//! 2.2 (option order, no option request in the REQUEST, elapsed time 0); a relayed message is
+//! inside one RELAY-FORW. The generator writes the SOLICIT and the head of the REQUEST once and
+//! patches them per exchange; the rest of the REQUEST repeats the ADVERTISE. About 15 and 50 ns a
+//! message.
 
 use base::ByteWriter;
 
@@ -13,26 +14,26 @@ use super::client::{DUID_LEN, MessageIdentity};
 const RELAY_HEADER_LEN: usize = 34;
 const LINK: usize = 2;
 const PEER: usize = 18;
-/// Length of the message header and of the header of the Client Identifier option, with which all
-/// messages begin.
+/// Length in bytes of the DHCPv6 message header and of the header of the Client Identifier option,
+/// with which all messages begin.
 const HEAD_LEN: usize = 4 + 4;
 const XID: usize = 1;
 /// T1 and T2 that a client requests, in seconds.
 const REQUESTED_TIMERS: [u32; 2] = [3_600, 5_400];
-/// Largest length of a DUID, in bytes (RFC 9915 §11.1).
+/// Largest length of a server's DUID, in bytes (RFC 9915 §11.1).
 pub(crate) const SERVER_ID_MAX: usize = 130;
 /// Bytes reserved for one identity association of a REQUEST: two addresses without options of their
 /// own.
 pub(crate) const IA_ROOM: usize = 16 + 2 * 28;
-/// Length of an option with a value of two bytes.
+/// Length of an Elapsed Time option in bytes, with a value of two bytes.
 const ELAPSED_LEN: usize = 6;
 
-/// Additions of the caller to perfdhcp's own messages, and the length of the clients' DUIDs.
+/// Additions of the caller to perfdhcp's own DHCPv6 messages, and the length of the clients' DUIDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp6MessageExtras {
     /// Length of every client's DUID, in bytes.
     pub duid_len: usize,
-    /// Options as they go on the wire, at the end of every message.
+    /// Options added to messages, as they go on the wire, at the end of every message.
     pub options: Vec<u8>,
     /// Options of the RELAY-FORW, before its Relay Message option.
     pub relay_options: Vec<u8>,
@@ -44,19 +45,19 @@ impl Default for Dhcp6MessageExtras {
     }
 }
 
-/// All messages, complete except for the changing bytes.
+/// All DHCPv6 messages of the generator, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
     requested: RequestedAssociations,
     extras: Dhcp6MessageExtras,
-    /// Number of bytes before the message.
+    /// Number of bytes of the relay's header and options before the client's message.
     at: usize,
     solicit: Vec<u8>,
     request_head: Vec<u8>,
 }
 
-/// Writes the beginning of a message that all clients share: everything around it, type, client
-/// identifier.
+/// Writes the beginning of a DHCPv6 message that all clients share: everything around it, type,
+/// client identifier.
 fn head(
     writer: &mut ByteWriter<'_>,
     is_relayed: bool,
@@ -71,7 +72,7 @@ fn head(
     writer.u16(code::CLIENT_ID).u16(extras.duid_len as u16).fill(0, extras.duid_len);
 }
 
-/// Writes `count` empty identity associations.
+/// Writes `count` empty identity associations with the option code `option`.
 fn write_empty_ias(writer: &mut ByteWriter<'_>, option: u16, count: u8) {
     for iaid in 1..=count {
         writer
@@ -83,7 +84,7 @@ fn write_empty_ias(writer: &mut ByteWriter<'_>, option: u16, count: u8) {
     }
 }
 
-/// Repeats an association of the ADVERTISE, without statuses and other options.
+/// Repeats an identity association of the ADVERTISE, without statuses and other options.
 pub(crate) fn repeat(writer: &mut ByteWriter<'_>, ia: ReplyIa<'_>, item: u16) {
     let len: usize = ia.items().map(|value| 4 + value.len()).sum();
     writer.u16(ia.code()).u16(12 + len as u16).u32(ia.iaid).u32(ia.t1_s).u32(ia.t2_s);
@@ -93,13 +94,14 @@ pub(crate) fn repeat(writer: &mut ByteWriter<'_>, ia: ReplyIa<'_>, item: u16) {
 }
 
 impl Templates {
-    /// Builds the messages of clients that request `ask`, through relays or bare.
+    /// Builds the DHCPv6 messages of clients that request `ask`, through relays or bare.
     #[must_use]
     pub fn new(ask: RequestedAssociations, is_relayed: bool) -> Self {
         Self::with_extras(ask, is_relayed, Dhcp6MessageExtras::default())
     }
 
-    /// Builds the messages as [`Templates::new`] does, with `extras`, which must fit a frame.
+    /// Builds the DHCPv6 messages as [`Templates::new`] does, with `extras`, which must fit a
+    /// frame.
     #[must_use]
     pub fn with_extras(
         ask: RequestedAssociations,
@@ -127,7 +129,7 @@ impl Templates {
         Self { requested: ask, extras, at, solicit, request_head }
     }
 
-    /// Returns the length of the longest message, in bytes.
+    /// Returns the length of the longest DHCPv6 message of the generator, in bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         let ias = usize::from(self.requested.addresses()) + usize::from(self.requested.prefixes());
@@ -136,7 +138,7 @@ impl Templates {
         (request + options).max(self.solicit.len())
     }
 
-    /// Returns true when a REQUEST can repeat the offer in `answer`.
+    /// Returns true when a REQUEST of the generator can repeat the offer in `answer`.
     #[must_use]
     pub fn can_repeat(&self, answer: &Dhcp6Reply<'_>) -> bool {
         let ias: usize = answer.ias().map(|ia| 16 + ia.options.len()).sum();
@@ -145,7 +147,8 @@ impl Templates {
         answer.server_id.is_none_or(|id| id.len() <= SERVER_ID_MAX) && ias <= count * IA_ROOM
     }
 
-    /// Writes the SOLICIT of one exchange into `buffer`, which must have room for it.
+    /// Writes the SOLICIT of one exchange into `buffer`, which must have room for it, and returns
+    /// its length in bytes.
     pub fn solicit(&self, buffer: &mut [u8], xid: u32, from: &MessageIdentity<'_>) -> usize {
         let len = self.solicit.len();
         buffer[..len].copy_from_slice(&self.solicit);
@@ -184,7 +187,8 @@ impl Templates {
         len
     }
 
-    /// Writes an INFORMATION-REQUEST (RFC 9915 §18.2.6) into `buffer`.
+    /// Writes an INFORMATION-REQUEST (RFC 9915 §18.2.6) into `buffer` and returns its length in
+    /// bytes.
     pub fn information(&self, buffer: &mut [u8], xid: u32, from: &MessageIdentity<'_>) -> usize {
         let mut writer = ByteWriter::new(buffer);
         writer.put(&self.request_head);
@@ -243,8 +247,8 @@ impl Templates {
         message[HEAD_LEN..HEAD_LEN + self.extras.duid_len].copy_from_slice(from.duid);
     }
 
-    /// Writes the time since the client began, in hundredths of a second, into a message of any
-    /// kind.
+    /// Writes the time since the client began, in hundredths of a second, into a DHCPv6 message of
+    /// any type.
     pub fn set_elapsed(&self, octets: &mut [u8], hundredths: u16) {
         let mut at = self.at + 4;
         while at + 4 <= octets.len() {

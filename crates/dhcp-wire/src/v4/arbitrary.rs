@@ -13,7 +13,8 @@ use super::{MessageType, option};
 use crate::arbitrary::DatagramGenerator;
 pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
-/// Codes that readers treat specially, more often than chance would choose them.
+/// DHCPv4 option codes that readers treat specially: test messages have them more often than chance
+/// would choose them.
 const FAVORED: [u8; 20] = [
     option::SUBNET_MASK,
     option::ROUTER,
@@ -37,7 +38,7 @@ const FAVORED: [u8; 20] = [
     option::CLASSLESS_STATIC_ROUTE,
 ];
 
-/// Functions that make DHCPv4 datagrams.
+/// Functions and constants that make DHCPv4 test datagrams.
 const MAKER: DatagramGenerator = DatagramGenerator {
     sound,
     header,
@@ -46,8 +47,8 @@ const MAKER: DatagramGenerator = DatagramGenerator {
     change_an_option,
 };
 
-/// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
-/// length. `captures` are messages to change, possibly none.
+/// Fills the front of `buffer` with a DHCPv4 datagram of a random kind and returns the kind and its
+/// length in bytes. `captures` are messages to change, possibly none.
 pub fn datagram(
     random: &mut Random,
     captures: &[&[u8]],
@@ -56,14 +57,15 @@ pub fn datagram(
     MAKER.datagram(random, captures, buffer)
 }
 
-/// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
+/// Changes the datagram of `len` bytes at the front of `buffer` at one position: a bit, a byte, a
 /// length, its end, or a stretch duplicated or removed. Returns its new length.
 pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
     MAKER.change(random, buffer, len)
 }
 
-/// Makes a message that is accepted, with options in one to three places, in pieces, between
-/// padding, with and without END. Returns its length; 0 when `buffer` has no room for a header.
+/// Writes a DHCPv4 message that the reader accepts into `buffer`, with options in one to three
+/// fields, in pieces, between padding, with and without END. Returns its length; 0 when `buffer`
+/// has no room for a header.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     let len = header(random, buffer);
     if len == 0 {
@@ -98,7 +100,8 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     len
 }
 
-/// Writes a header that is accepted, names included. Returns its length; 0 without room.
+/// Writes a DHCPv4 header that the reader accepts, `sname` and `file` included. Returns its length;
+/// 0 without room.
 fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
     let Some(fixed) = buffer.first_chunk_mut::<OPTIONS_AT>() else { return 0 };
     fixed.fill(0);
@@ -122,7 +125,7 @@ fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
     OPTIONS_AT
 }
 
-/// Writes up to `count` options, of codes not in `used` (pieces of one option excepted).
+/// Writes up to `count` DHCPv4 options, of codes not in `used` (pieces of one option excepted).
 fn options(random: &mut Random, count: u64, used: &mut [u64; 4], place: &mut ByteWriter<'_>) {
     for _ in 0..count {
         if random.chance(1, 12) && place.room() > 8 {
@@ -150,7 +153,7 @@ fn options(random: &mut Random, count: u64, used: &mut [u64; 4], place: &mut Byt
     }
 }
 
-/// Writes a value that `code` may have; returns its length.
+/// Writes a value that DHCPv4 option `code` may have; returns its length in bytes.
 fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
     random.fill(&mut value[..32]);
     match code {
@@ -188,7 +191,8 @@ fn value_for(random: &mut Random, code: u8, value: &mut [u8; 600]) -> usize {
     }
 }
 
-/// Writes an option, in pieces when it is too long for one; writes nothing when there is no room.
+/// Writes a DHCPv4 option, in pieces when its value is too long for one; writes nothing when there
+/// is no room.
 fn put(place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     if value.len() + 2 * (value.len() / 255 + 1) > place.room() {
         return;
@@ -201,11 +205,12 @@ fn put(place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     }
 }
 
-/// Number of bytes of room above the overhead of one piece of [`pieces`]: with this room left, the
-/// rest still fits after it.
+/// Number of free bytes beyond the rest of the value that [`pieces`] needs to write one more piece;
+/// with less room it writes the rest at once.
 const PIECES_ROOM: usize = 80;
 
-/// Writes an option in pieces of random lengths, empty ones included, with other options between.
+/// Writes a DHCPv4 option in pieces of random lengths, empty ones included, with other options
+/// between.
 fn pieces(random: &mut Random, place: &mut ByteWriter<'_>, code: u8, value: &[u8]) {
     let mut rest = value;
     while !rest.is_empty() {
@@ -226,7 +231,7 @@ fn is_used(used: &[u64; 4], code: u8) -> bool {
     used[usize::from(code >> 6)] & (1 << (code & 63)) != 0
 }
 
-/// Changes code or length of one option of a message, if it has one.
+/// Changes code or length of one option of a DHCPv4 message, if it has one.
 fn change_an_option(random: &mut Random, message: &mut [u8]) {
     let mut at = OPTIONS_AT;
     let mut skip = random.below(8);

@@ -1,29 +1,29 @@
-//! Option 81, the client's fully qualified domain name (RFC 4702).
+//! DHCPv4 option 81, the client's fully qualified domain name (RFC 4702).
 
 use super::OptionValue;
 use crate::name;
 
-/// Flag: the client wants the server to make the entry from name to address.
+/// Flag S of option 81: the client wants the server to make the DNS entry from name to address.
 const FLAG_S: u8 = 1;
-/// Flag: the name is made of labels instead of text.
+/// Flag E of option 81: the name is made of labels instead of text.
 const FLAG_E: u8 = 4;
-/// Flag: the client wants the server to make no entry.
+/// Flag N of option 81: the client wants the server to make no DNS entry.
 const FLAG_N: u8 = 8;
-/// Offset of the name, after flags and two result codes.
+/// Offset of the name in the value of option 81, after flags and two result codes, in bytes.
 const NAME_AT: usize = 3;
 
-/// Contents of option 81.
+/// Contents of DHCPv4 option 81, Client FQDN (RFC 4702).
 #[derive(Clone, Copy, Debug)]
 pub struct ClientFqdn<'a> {
     flags: u8,
-    /// Result codes, which clients leave at 0 and servers at 255 (RFC 4702 §2.2).
+    /// Result codes of option 81, which clients leave at 0 and servers at 255 (RFC 4702 §2.2).
     pub codes: [u8; 2],
-    /// Name as sent.
+    /// Name in option 81 as sent, in labels or as text.
     pub name: OptionValue<'a>,
 }
 
 impl<'a> ClientFqdn<'a> {
-    /// Reads the value of an option 81; `None` when it is too short.
+    /// Reads the value of a DHCPv4 option 81; returns `None` when it is too short.
     #[must_use]
     pub fn parse(value: OptionValue<'a>) -> Option<Self> {
         let [flags, codes @ ..] = value.leading::<NAME_AT>()?;
@@ -31,26 +31,27 @@ impl<'a> ClientFqdn<'a> {
         Some(Self { flags, codes, name })
     }
 
-    /// Returns true if the client wants the server to make the entry from name to address.
+    /// Returns true if the client wants the server to make the DNS entry from name to address.
     #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
-    /// Returns true if the client wants the server to make an entry and to make none, which is
-    /// malformed.
+    /// Returns true if the client wants the server both to make a DNS entry and to make none, which
+    /// is malformed.
     #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
-    /// Returns true if the name is made of labels (RFC 4702 §2.3.1) instead of text.
+    /// Returns true if the name in option 81 is made of labels (RFC 4702 §2.3.1) instead of text.
     #[must_use]
     pub const fn is_in_labels(&self) -> bool {
         self.flags & FLAG_E != 0
     }
 
-    /// Returns true if the name lacks its end: the final zero, or the final dot of a text.
+    /// Returns true if the name in option 81 lacks its end: the final zero, or the final dot of a
+    /// text.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         let end = if self.is_in_labels() { 0 } else { b'.' };
@@ -58,8 +59,8 @@ impl<'a> ClientFqdn<'a> {
         last != Some(end)
     }
 
-    /// Calls `take` with the letters of the name, with a dot after each label. Returns false when
-    /// there is something other than a name; an empty name is one.
+    /// Calls `take` with the letters of the name in option 81, with a dot after each label. Returns
+    /// false when there is something other than a name; an empty name is one.
     pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
         if self.name.is_empty() {
             return true;

@@ -1,33 +1,34 @@
-//! Fixed fields of a message, as a value.
+//! Fixed fields of a DHCPv4 message, as a value.
 
 use core::net::Ipv4Addr;
 
 use super::Message;
 use super::layout::{CHADDR_AT, CHADDR_LEN, COOKIE, OPTIONS_AT};
 
-/// `op` of messages from clients.
+/// Value of the field `op` in DHCPv4 messages from clients.
 pub const BOOT_REQUEST: u8 = 1;
-/// `op` of messages from servers.
+/// Value of the field `op` in DHCPv4 messages from servers.
 pub const BOOT_REPLY: u8 = 2;
-/// Single bit of `flags`: the client cannot receive unicast yet (RFC 2131 §2).
+/// Broadcast bit, the only bit of the field `flags`: the client cannot receive unicast yet (RFC
+/// 2131 §2).
 pub const BROADCAST_FLAG: u16 = 0x8000;
 
-/// Fixed fields of a message (RFC 2131 §2), without `sname` and `file`.
+/// Fixed fields of a DHCPv4 message (RFC 2131 §2), without `sname` and `file`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dhcp4Header {
-    /// [`BOOT_REQUEST`] or [`BOOT_REPLY`].
+    /// Operation of the message: [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     pub op: u8,
-    /// Hardware type (1 = Ethernet).
+    /// Hardware type of the client's address (1 = Ethernet).
     pub htype: u8,
-    /// Number of bytes used in `chaddr`, at most 16.
+    /// Number of bytes of the hardware address in `chaddr`, at most 16.
     pub hlen: u8,
-    /// Number of relay agents passed.
+    /// Number of relay agents that the message has passed.
     pub hops: u8,
-    /// Transaction identifier.
+    /// Transaction identifier, which the client chose.
     pub xid: u32,
-    /// Seconds since the client began.
+    /// Seconds since the client began to get or renew its address.
     pub secs: u16,
-    /// [`BROADCAST_FLAG`] or 0.
+    /// Flags of the message: [`BROADCAST_FLAG`] or 0.
     pub flags: u16,
     /// Address of the client, if it has one and can answer for it.
     pub ciaddr: Ipv4Addr,
@@ -35,14 +36,14 @@ pub struct Dhcp4Header {
     pub yiaddr: Ipv4Addr,
     /// Address of the next server in a boot.
     pub siaddr: Ipv4Addr,
-    /// Address of the first relay agent; 0.0.0.0 = none.
+    /// Address of the first relay agent that forwarded the message; 0.0.0.0 = none.
     pub giaddr: Ipv4Addr,
     /// Hardware address of the client, followed by zeros.
     pub chaddr: [u8; 16],
 }
 
 impl Default for Dhcp4Header {
-    /// Returns a request over Ethernet in which nothing else is set.
+    /// Returns the header of a request over Ethernet in which all other fields are 0.
     fn default() -> Self {
         Self {
             op: BOOT_REQUEST,
@@ -62,7 +63,8 @@ impl Default for Dhcp4Header {
 }
 
 impl Dhcp4Header {
-    /// Returns the fields of `message`; bytes after the hardware address in `chaddr` become zero.
+    /// Returns the fixed fields of `message`; bytes after the hardware address in `chaddr` become
+    /// zero.
     #[must_use]
     pub fn from_message(message: &Message<'_>) -> Self {
         let mut chaddr = [0; 16];
@@ -84,7 +86,7 @@ impl Dhcp4Header {
         }
     }
 
-    /// Writes the fields, empty `sname` and `file`, and the cookie.
+    /// Writes the fixed fields, empty `sname` and `file`, and the magic cookie into `octets`.
     pub(super) fn write(&self, octets: &mut [u8; OPTIONS_AT]) {
         octets[..4].copy_from_slice(&[self.op, self.htype, self.hlen, self.hops]);
         octets[4..8].copy_from_slice(&self.xid.to_be_bytes());

@@ -1,9 +1,10 @@
-//! Lengths of options, and the options whose place is noted.
+//! Permitted lengths of DHCPv4 options, and the options whose offsets the reader notes.
 
 use super::option;
 use crate::OptionParsing;
 
-/// Options whose place is noted while a message is checked, each with its minimum length in bytes.
+/// DHCPv4 options whose offset the reader notes while it checks a message, each with its minimum
+/// length in bytes.
 pub(super) const NOTED: [(u8, u8); 13] = [
     (option::DHCP_MESSAGE_TYPE, 1),
     (option::OPTION_OVERLOAD, 1),
@@ -19,12 +20,12 @@ pub(super) const NOTED: [(u8, u8); 13] = [
     (option::RELAY_AGENT_INFORMATION, 0),
     (option::SUBNET_SELECTION, 4),
 ];
-/// Slot of all options that are not noted: written, never read.
+/// Slot shared by all DHCPv4 options whose offset is not noted: written, never read.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
-/// Options that are one number, address or truth value, with their length in bytes. Kea knows them,
-/// and drops a message with one that is too short, or, unless it is lenient, too long. Option 52 is
-/// not among them: a repetition of it in the places that it names is joined to it.
+/// DHCPv4 options that are one number, address or truth value, with their length in bytes. Kea
+/// knows them, and drops a message with one that is too short, or, unless it is lenient, too long.
+/// Option 52 is not among them: a repetition of it in the places that it names is joined to it.
 const SCALARS: [(u8, u8); 40] = [
     (option::SUBNET_MASK, 4),
     (option::TIME_OFFSET, 4),
@@ -67,7 +68,7 @@ const SCALARS: [(u8, u8); 40] = [
     (option::DHCP_STATE, 1),
     (option::DATA_SOURCE, 1),
 ];
-/// Options that are domain names, each with true if it may have several.
+/// DHCPv4 options that are domain names, each with true if it may have several.
 pub(super) const NAMES: [(u8, bool); 5] = [
     (option::BCMCS_CONTROLLER_DOMAIN_NAMES, true),
     (option::DOMAIN_SEARCH, true),
@@ -75,7 +76,7 @@ pub(super) const NAMES: [(u8, bool); 5] = [
     (option::SIP_UA_CONFIGURATION_SERVICE_DOMAINS, true),
     (option::V4_ACCESS_DOMAIN, false),
 ];
-/// Set with one bit per code of an option that contains a name, including option 81.
+/// Set with one bit per DHCPv4 option code whose value contains a domain name, including option 81.
 pub(super) const WITH_NAMES: [u64; 4] = {
     let mut codes = [0; 4];
     codes[option::CLIENT_FQDN as usize >> 6] |= 1 << (option::CLIENT_FQDN & 63);
@@ -88,7 +89,7 @@ pub(super) const WITH_NAMES: [u64; 4] = {
     codes
 };
 
-/// Slot and limits of an option.
+/// Slot of a DHCPv4 option, and the minimum and maximum of its length in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct OptionLengthRule {
     pub(super) slot: u8,
@@ -96,13 +97,13 @@ pub(super) struct OptionLengthRule {
     pub(super) max: u8,
 }
 
-/// Rules of all codes.
+/// Length rules of all DHCPv4 options, by code.
 pub(super) type Rules = [OptionLengthRule; 256];
 
 static STRICT: Rules = rules(OptionParsing::Strict);
 static LENIENT: Rules = rules(OptionParsing::Lenient);
 
-/// Slot of each code.
+/// Slot of each DHCPv4 option code.
 pub(super) const SLOTS: [u8; 256] = {
     let rules = rules(OptionParsing::Strict);
     let mut slots = [0; 256];
@@ -114,7 +115,7 @@ pub(super) const SLOTS: [u8; 256] = {
     slots
 };
 
-/// Returns the rules by which a message is read.
+/// Returns the length rules that the reader applies for `parsing`.
 #[inline]
 pub(super) const fn rules_of(parsing: OptionParsing) -> &'static Rules {
     match parsing {
@@ -143,7 +144,8 @@ const fn rules(parsing: OptionParsing) -> Rules {
     rules
 }
 
-/// Returns the length in bytes of an option that is one number, address or truth value.
+/// Returns the length in bytes of the DHCPv4 option `code` if it is one number, address or truth
+/// value.
 pub(super) fn scalar_len(code: u8) -> Option<u8> {
     SCALARS.iter().find(|(scalar, _)| *scalar == code).map(|&(_, len)| len)
 }

@@ -3,7 +3,7 @@
 use crate::shared::reasons;
 
 reasons! {
-    /// Fault of a datagram.
+    /// Fault for which a datagram is refused as a DHCPv4 message.
     ///
     /// The criteria are Kea's, determined by tests of 2.2
     /// (`conformance/vectors/dhcp4/kea-verdicts.txt`) and from the source of 3.1.9 and later:
@@ -17,27 +17,28 @@ reasons! {
     /// accepted, as in Kea; with another value it is too long, since it is not known which one is
     /// meant. Split options and those in `file` and `sname`, which Kea 2.2 does not join, are read.
     pub enum Malformed {
-        /// Datagram shorter than the fixed header and the cookie.
+        /// Datagram shorter than the fixed DHCPv4 header and the magic cookie.
         TooShort = "too-short",
         /// Datagram longer than any UDP datagram.
         TooLong = "too-long",
-        /// Value of `op` that is neither a request nor a reply.
+        /// Value of the header field `op` that is neither a request nor a reply.
         Operation = "operation",
-        /// Value of `hlen` above 16.
+        /// Value of the header field `hlen` above 16.
         HardwareLength = "hardware-length",
-        /// Cookie other than that of RFC 2131 §3: plain BOOTP, or no such message at all.
+        /// Magic cookie other than that of RFC 2131 §3: plain BOOTP, or no such message at all.
         Cookie = "cookie",
-        /// More than [`super::INSTANCES_MAX`] options.
+        /// Message with more than [`super::INSTANCES_MAX`] options.
         TooManyOptions = "too-many-options",
         /// Message type (option 53) that does not have one byte.
         MessageTypeLength = "message-type-length",
-        /// Message type that is not registered.
+        /// Message type (option 53) that is not registered.
         UnknownMessageType = "unknown-message-type",
-        /// Option with a length that its definition does not permit.
+        /// DHCPv4 option with a length that its definition does not permit.
         OptionLength = "option-length",
-        /// Option 81 that requests and refuses entries (RFC 4702 §2.1), or whose name is invalid.
+        /// Client FQDN (option 81) that requests and refuses entries (RFC 4702 §2.1), or whose name
+        /// is invalid.
         ClientFqdn = "client-fqdn",
-        /// Option of domain names with other contents.
+        /// DHCPv4 option for domain names with other contents.
         DomainName = "domain-name",
     }
 }

@@ -13,28 +13,29 @@ use super::{
 };
 use crate::{OptionParsing, name};
 
-/// Maximum number of bytes of an option with names that is checked.
+/// Maximum number of bytes of an option with domain names that the reader checks.
 const NAMES_MAX: usize = 1024;
 
-/// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
-/// panic.
+/// Checked view of one DHCPv4 datagram. It stores offsets, copies nothing, and no accessor can fail
+/// or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
-    /// Set with one bit per code that occurs.
+    /// Set with one bit per option code that occurs in the message.
     present: [u64; 4],
-    /// Offset of the length byte of the first piece, for the options of [`NOTED`]; 0 = none.
+    /// Offset of the length byte of the first piece, for each option of [`NOTED`]; 0 = the option
+    /// does not occur.
     noted: [u16; NOTED.len() + 1],
     message_type: Option<MessageType>,
-    /// Value of option 52, 0 to 3.
+    /// Value of option 52 (which of `file` and `sname` contain options), 0 to 3.
     overload: u8,
-    /// True if any code occurs more than once.
+    /// True if any option code occurs more than once in the message.
     has_repeats: bool,
     is_cut: bool,
 }
 
 impl<'a> Message<'a> {
-    /// Checks a datagram strictly.
+    /// Checks a DHCPv4 datagram strictly and returns a view of it.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl<'a> Message<'a> {
         Self::parse_as(octets, OptionParsing::Strict)
     }
 
-    /// Checks a datagram.
+    /// Checks a DHCPv4 datagram as strictly as `parsing` says and returns a view of it.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Reads all places that contain options.
+    /// Reads the options of all fields that contain some: the options field, `file` and `sname`.
     fn read_options(&mut self, parsing: OptionParsing) -> Result<(), Malformed> {
         let mut scan = Scan { rules: rules_of(parsing), instances: 0, is_odd: false };
         self.scan(self.octets, OPTIONS_AT, &mut scan);
@@ -107,7 +108,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Notes the options of one place: from `start` to the end of `place`.
+    /// Notes the options of one field: from `start` to the end of `place`.
     #[inline(always)]
     fn scan(&mut self, place: &[u8], start: usize, scan: &mut Scan) {
         let mut position = start;
@@ -135,7 +136,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Checks options by their joined lengths.
+    /// Checks the length of each option, its pieces joined, against `rules`.
     #[cold]
     fn check_lengths(&self, rules: &Rules) -> Result<(), Malformed> {
         for (code, rule) in (0..=u8::MAX).zip(rules) {
@@ -155,8 +156,8 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Checks options with domain names. An invalid name makes its option count as not sent, or the
-    /// message malformed.
+    /// Checks the domain names in options. An invalid name makes its option count as not sent, or
+    /// the message malformed.
     #[cold]
     fn check_names(&mut self, parsing: OptionParsing) -> Result<(), Malformed> {
         if let Some(fqdn) = self.client_fqdn() {
@@ -190,7 +191,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Treats an option as not sent, or refuses the message for it.
+    /// Treats the option `code` as not sent if parsing is lenient; otherwise returns `reason`.
     fn forget(
         &mut self,
         code: u8,
@@ -204,13 +205,14 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Returns `N` bytes at a place that `parse` has found to be inside the datagram.
+    /// Returns `N` bytes at the offset `at`, which `parse` has found to be inside the datagram.
     #[inline]
     fn field<const N: usize>(&self, at: usize) -> [u8; N] {
         self.octets.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
     }
 
-    /// Returns the first `N` bytes of an option's value.
+    /// Returns the first `N` bytes of the value of option `code`; `None` when it is missing or
+    /// shorter.
     #[inline]
     fn leading<const N: usize>(&self, code: u8) -> Option<[u8; N]> {
         self.option(code)?.leading()
@@ -221,55 +223,55 @@ impl<'a> Message<'a> {
         Ipv4Addr::from(self.field::<4>(at))
     }
 
-    /// Returns the whole datagram.
+    /// Returns the bytes of the whole datagram.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// Returns [`BOOT_REQUEST`] or [`BOOT_REPLY`].
+    /// Returns the operation of the message: [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     #[must_use]
     #[inline]
     pub fn op(&self) -> u8 {
         self.field::<1>(0)[0]
     }
 
-    /// Returns the hardware type (1 = Ethernet).
+    /// Returns the hardware type of the client's address (1 = Ethernet).
     #[must_use]
     #[inline]
     pub fn htype(&self) -> u8 {
         self.field::<1>(1)[0]
     }
 
-    /// Returns the length of the hardware address in bytes, at most 16.
+    /// Returns the length of the client's hardware address in bytes, at most 16.
     #[must_use]
     #[inline]
     pub fn hlen(&self) -> u8 {
         self.field::<1>(2)[0]
     }
 
-    /// Returns the number of relay agents passed.
+    /// Returns the number of relay agents that the message has passed.
     #[must_use]
     #[inline]
     pub fn hops(&self) -> u8 {
         self.field::<1>(3)[0]
     }
 
-    /// Returns the transaction identifier.
+    /// Returns the transaction identifier, which the client chose.
     #[must_use]
     #[inline]
     pub fn xid(&self) -> u32 {
         u32::from_be_bytes(self.field(4))
     }
 
-    /// Returns the seconds since the client began.
+    /// Returns the seconds since the client began to get or renew its address.
     #[must_use]
     #[inline]
     pub fn secs(&self) -> u16 {
         u16::from_be_bytes(self.field(8))
     }
 
-    /// Returns all flags.
+    /// Returns the field `flags` of the message.
     #[must_use]
     #[inline]
     pub fn flags(&self) -> u16 {
@@ -304,14 +306,14 @@ impl<'a> Message<'a> {
         self.address_at(20)
     }
 
-    /// Returns the address of the first relay agent; 0.0.0.0 = none.
+    /// Returns the address of the first relay agent that forwarded the message; 0.0.0.0 = none.
     #[must_use]
     #[inline]
     pub fn giaddr(&self) -> Ipv4Addr {
         self.address_at(24)
     }
 
-    /// Returns the hardware address: `hlen` bytes.
+    /// Returns the client's hardware address: `hlen` bytes.
     #[must_use]
     #[inline]
     pub fn chaddr(&self) -> &'a [u8] {
@@ -341,7 +343,7 @@ impl<'a> Message<'a> {
         text.get(..len).unwrap_or_default()
     }
 
-    /// Returns the message type; `None` for BOOTP.
+    /// Returns the DHCPv4 message type; `None` for BOOTP.
     #[must_use]
     pub const fn message_type(&self) -> Option<MessageType> {
         self.message_type
@@ -362,14 +364,15 @@ impl<'a> Message<'a> {
         if self.has(code) { self.value_of(code) } else { None }
     }
 
-    /// Returns true if the option with this code occurs. Most options that callers look up do not,
-    /// so this is the part that callers have inline: with a constant code a test of one bit.
+    /// Returns true if the option with this code occurs in the message. Most options that callers
+    /// look up do not, so this is the part that callers have inline: with a constant code a test of
+    /// one bit.
     #[inline(always)]
     const fn has(&self, code: u8) -> bool {
         self.present[(code >> 6) as usize] & (1 << (code & 63)) != 0
     }
 
-    /// Returns the value of an option that occurs.
+    /// Returns the value of option `code`, which occurs in the message.
     fn value_of(&self, code: u8) -> Option<OptionValue<'a>> {
         let slot = usize::from(SLOTS[usize::from(code)]);
         if slot != OTHER_SLOT {
@@ -384,7 +387,7 @@ impl<'a> Message<'a> {
         None
     }
 
-    /// Returns the value whose first piece has its length byte at `at`.
+    /// Returns the value of option `code` whose first piece has its length byte at the offset `at`.
     #[inline]
     fn value_at(&self, code: u8, at: usize) -> OptionValue<'a> {
         let end = at + 1 + usize::from(self.field::<1>(at)[0]);
@@ -400,92 +403,95 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Returns all options as code and joined value, in the order of their first pieces, without
-    /// PAD, END and an option that is cut off.
+    /// Returns all options of the message as code and joined value, in the order of their first
+    /// pieces, without PAD, END and an option that is cut off.
     #[must_use]
     #[inline]
     pub fn options(&self) -> Dhcp4OptionIterator<'a> {
         Dhcp4OptionIterator { instances: self.instances(), message: *self, seen: [0; 4] }
     }
 
-    /// Returns all options as sent, with pieces separate.
+    /// Returns all options of the message as sent, with the pieces of a long option separate.
     #[must_use]
     #[inline]
     pub fn instances(&self) -> Instances<'a> {
         Instances::from(self.octets, OPTIONS_AT, self.overload)
     }
 
-    /// Returns option 61, at least two bytes (RFC 2132 §9.14).
+    /// Returns the client identifier (option 61), at least two bytes (RFC 2132 §9.14).
     #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<OptionValue<'a>> {
         self.option(option::CLIENT_IDENTIFIER)
     }
 
-    /// Returns option 50. Bytes after the first four are ignored.
+    /// Returns the address that the client requests (option 50). Bytes after the first four are
+    /// ignored.
     #[must_use]
     #[inline]
     pub fn requested_address(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::REQUESTED_IP_ADDRESS).map(Ipv4Addr::from)
     }
 
-    /// Returns option 54.
+    /// Returns the server identifier (option 54), the address of a server.
     #[must_use]
     #[inline]
     pub fn server_identifier(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SERVER_IDENTIFIER).map(Ipv4Addr::from)
     }
 
-    /// Returns option 51, seconds. Bytes after the first four are ignored.
+    /// Returns the lease time in seconds (option 51). Bytes after the first four are ignored.
     #[must_use]
     #[inline]
     pub fn lease_time(&self) -> Option<u32> {
         self.leading(option::IP_ADDRESS_LEASE_TIME).map(u32::from_be_bytes)
     }
 
-    /// Returns option 57, bytes. Bytes after the first two are ignored.
+    /// Returns the longest message that the client accepts, in bytes (option 57). Bytes after the
+    /// first two are ignored.
     #[must_use]
     #[inline]
     pub fn max_message_size(&self) -> Option<u16> {
         self.leading(option::MAXIMUM_DHCP_MESSAGE_SIZE).map(u16::from_be_bytes)
     }
 
-    /// Returns option 55: codes, at least one.
+    /// Returns the option codes that the client requests (option 55), at least one.
     #[must_use]
     #[inline]
     pub fn parameter_request_list(&self) -> Option<OptionValue<'a>> {
         self.option(option::PARAMETER_REQUEST_LIST)
     }
 
-    /// Returns option 60.
+    /// Returns the vendor class identifier (option 60).
     #[must_use]
     #[inline]
     pub fn vendor_class(&self) -> Option<OptionValue<'a>> {
         self.option(option::VENDOR_CLASS_IDENTIFIER)
     }
 
-    /// Returns option 12.
+    /// Returns the client's host name (option 12).
     #[must_use]
     #[inline]
     pub fn host_name(&self) -> Option<OptionValue<'a>> {
         self.option(option::HOST_NAME)
     }
 
-    /// Returns option 81 (RFC 4702).
+    /// Returns the client's fully qualified domain name (option 81, RFC 4702).
     #[must_use]
     #[inline]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
-    /// Returns option 118 (RFC 3011).
+    /// Returns the subnet that the client wants an address from (option 118, RFC 3011).
     #[must_use]
     #[inline]
     pub fn subnet_selection(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SUBNET_SELECTION).map(Ipv4Addr::from)
     }
 
-    /// Returns option 82 (RFC 3046); [`super::relay::SubOptions`] reads its sub-options.
+    /// Returns the relay agent information (option 82, RFC 3046); [`super::relay::SubOptions`]
+    /// reads its sub-options.
     #[must_use]
     #[inline]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'a>> {
@@ -493,15 +499,15 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Results of a scan in addition to the places of options.
+/// State of a walk over the options of one message: rules, count, and if a length is wrong.
 struct Scan {
     rules: &'static Rules,
     instances: usize,
-    /// True if a piece has a length that its code does not permit.
+    /// True if a piece of an option has a length that its code does not permit.
     is_odd: bool,
 }
 
-/// Iterator over the options of a message, each code once.
+/// Iterator over the options of a DHCPv4 message, each code once.
 #[derive(Clone, Debug)]
 pub struct Dhcp4OptionIterator<'a> {
     instances: Instances<'a>,
@@ -528,9 +534,9 @@ impl<'a> Iterator for Dhcp4OptionIterator<'a> {
     }
 }
 
-/// Returns true if an option that is one number, address or truth value occurs in `rest` with the
-/// same value as in its `first` piece. An option without room for two values is not split either,
-/// so a different value makes the joined value too long.
+/// Returns true if option `code`, which is one number, address or truth value, occurs in `rest`
+/// with the same value as in its `first` piece. An option without room for two values is not split
+/// either, so a different value makes the joined value too long.
 #[cold]
 fn is_said_again(code: u8, first: &[u8], rest: Instances<'_>) -> bool {
     scalar_len(code) == u8::try_from(first.len()).ok()

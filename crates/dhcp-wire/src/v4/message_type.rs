@@ -1,46 +1,48 @@
-//! Message types: the values of option 53.
+//! DHCPv4 message types: the values of option 53.
 
 use crate::shared::coded;
 
 coded! {
     first 1;
-    /// Message type of DHCP that is registered (IANA, "DHCP Message Type 53 Values").
+    /// DHCPv4 message type that is registered (IANA, "DHCP Message Type 53 Values").
     pub enum MessageType: u8 {
-        /// DHCPDISCOVER (RFC 2132).
+        /// DHCPDISCOVER: a client looks for servers (RFC 2132).
         Discover = "DHCPDISCOVER",
-        /// DHCPOFFER (RFC 2132).
+        /// DHCPOFFER: a server offers an address (RFC 2132).
         Offer = "DHCPOFFER",
-        /// DHCPREQUEST (RFC 2132).
+        /// DHCPREQUEST: a client requests an offered address, or keeps the one that it has (RFC
+        /// 2132).
         Request = "DHCPREQUEST",
-        /// DHCPDECLINE (RFC 2132).
+        /// DHCPDECLINE: a client found its address in use by another host (RFC 2132).
         Decline = "DHCPDECLINE",
-        /// DHCPACK (RFC 2132).
+        /// DHCPACK: a server grants an address or sends configuration (RFC 2132).
         Ack = "DHCPACK",
-        /// DHCPNAK (RFC 2132).
+        /// DHCPNAK: a server refuses an address (RFC 2132).
         Nak = "DHCPNAK",
-        /// DHCPRELEASE (RFC 2132).
+        /// DHCPRELEASE: a client gives its address back (RFC 2132).
         Release = "DHCPRELEASE",
-        /// DHCPINFORM (RFC 2132).
+        /// DHCPINFORM: a client with an address requests configuration only (RFC 2132).
         Inform = "DHCPINFORM",
-        /// DHCPFORCERENEW (RFC 3203).
+        /// DHCPFORCERENEW: a server makes a client renew its lease (RFC 3203).
         ForceRenew = "DHCPFORCERENEW",
-        /// DHCPLEASEQUERY (RFC 4388).
+        /// DHCPLEASEQUERY: query for the lease of an address or client (RFC 4388).
         LeaseQuery = "DHCPLEASEQUERY",
-        /// DHCPLEASEUNASSIGNED (RFC 4388).
+        /// DHCPLEASEUNASSIGNED: reply to a lease query that the address has no lease (RFC 4388).
         LeaseUnassigned = "DHCPLEASEUNASSIGNED",
-        /// DHCPLEASEUNKNOWN (RFC 4388).
+        /// DHCPLEASEUNKNOWN: reply to a lease query about which the server knows nothing (RFC
+        /// 4388).
         LeaseUnknown = "DHCPLEASEUNKNOWN",
-        /// DHCPLEASEACTIVE (RFC 4388).
+        /// DHCPLEASEACTIVE: reply to a lease query with the lease (RFC 4388).
         LeaseActive = "DHCPLEASEACTIVE",
-        /// DHCPBULKLEASEQUERY (RFC 6926).
+        /// DHCPBULKLEASEQUERY: query for many leases over TCP (RFC 6926).
         BulkLeaseQuery = "DHCPBULKLEASEQUERY",
-        /// DHCPLEASEQUERYDONE (RFC 6926).
+        /// DHCPLEASEQUERYDONE: end of the replies to a bulk lease query (RFC 6926).
         LeaseQueryDone = "DHCPLEASEQUERYDONE",
-        /// DHCPACTIVELEASEQUERY (RFC 7724).
+        /// DHCPACTIVELEASEQUERY: query for changes of leases as they happen (RFC 7724).
         ActiveLeaseQuery = "DHCPACTIVELEASEQUERY",
-        /// DHCPLEASEQUERYSTATUS (RFC 7724).
+        /// DHCPLEASEQUERYSTATUS: status of an active lease query (RFC 7724).
         LeaseQueryStatus = "DHCPLEASEQUERYSTATUS",
-        /// DHCPTLS (RFC 7724).
+        /// DHCPTLS: start of TLS on a connection for active lease queries (RFC 7724).
         Tls = "DHCPTLS",
     }
 }

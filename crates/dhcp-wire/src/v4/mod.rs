@@ -27,7 +27,7 @@ pub use writer::{MessageWriter, encoded_len};
 
 pub use crate::shared::NoRoom;
 
-/// Offsets of the fields of a message (RFC 2131 §2).
+/// Offsets of the fields of a DHCPv4 message (RFC 2131 §2).
 mod layout {
     use core::ops::Range;
 
@@ -36,23 +36,23 @@ mod layout {
     pub(super) const SNAME: Range<usize> = 44..108;
     pub(super) const FILE: Range<usize> = 108..236;
     pub(super) const COOKIE: [u8; 4] = [99, 130, 83, 99];
-    /// Offset of the options, after the cookie.
+    /// Offset of the options in a DHCPv4 message, after the magic cookie, in bytes.
     pub(super) const OPTIONS_AT: usize = 240;
 
-    /// Bit of option 52 (RFC 2132 §9.3): `file` contains options.
+    /// Bit of option 52 (RFC 2132 §9.3): the field `file` contains options.
     pub(super) const OVERLOAD_FILE: u8 = 1;
-    /// Bit of option 52: `sname` contains options.
+    /// Bit of option 52 (RFC 2132 §9.3): the field `sname` contains options.
     pub(super) const OVERLOAD_SNAME: u8 = 2;
 }
 
-/// Number of bytes before the options: the shortest datagram that can be a message.
+/// Number of bytes before the options of a DHCPv4 message: the shortest datagram that can be one.
 pub const HEADER_LEN: usize = layout::OPTIONS_AT;
 
-/// Length of the shortest message that every BOOTP relay agent and client accepts (RFC 1542 §2.1):
-/// replies are padded to it.
+/// Length in bytes of the shortest message that every BOOTP relay agent and client accepts (RFC
+/// 1542 §2.1): replies are padded to it.
 pub const BOOTP_MIN_LEN: usize = 300;
 
-/// Maximum number of options of a message, counting every piece of a long one. All codes once and
-/// the longest possible datagram cut into whole pieces stay below it, so only hostile messages
-/// exceed it, and it bounds the work of any look-up.
+/// Maximum number of options of a DHCPv4 message, counting every piece of a long one. All codes
+/// once and the longest possible datagram cut into whole pieces stay below it, so only hostile
+/// messages exceed it, and it bounds the work of any look-up.
 pub const INSTANCES_MAX: usize = 512;

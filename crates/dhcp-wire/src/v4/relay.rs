@@ -1,53 +1,60 @@
-//! Option 82, relay agent information (RFC 3046): sub-options that relay agents add to clients'
-//! messages and that servers echo.
+//! DHCPv4 option 82, relay agent information (RFC 3046): sub-options that relay agents add to
+//! clients' messages and that servers echo.
 
 use core::net::Ipv4Addr;
 
 use super::OptionValue;
 
-/// Circuit of the client (RFC 3046).
+/// DHCPv4 option 82, sub-option 1: circuit of the client (RFC 3046).
 pub const CIRCUIT_ID: u8 = 1;
-/// Remote end of the circuit, at the client (RFC 3046).
+/// DHCPv4 option 82, sub-option 2: remote end of the circuit, at the client (RFC 3046).
 pub const REMOTE_ID: u8 = 2;
-/// DOCSIS device class (RFC 3256).
+/// DHCPv4 option 82, sub-option 4: DOCSIS device class (RFC 3256).
 pub const DOCSIS_DEVICE_CLASS: u8 = 4;
-/// Address in the subnet to lease from, instead of `giaddr` (RFC 3527).
+/// DHCPv4 option 82, sub-option 5: address in the subnet to lease from, instead of `giaddr` (RFC
+/// 3527).
 pub const LINK_SELECTION: u8 = 5;
-/// Identifier of the subscriber, independent of the connection (RFC 3993).
+/// DHCPv4 option 82, sub-option 6: identifier of the subscriber, independent of the connection (RFC
+/// 3993).
 pub const SUBSCRIBER_ID: u8 = 6;
-/// RADIUS attributes (RFC 4014).
+/// DHCPv4 option 82, sub-option 7: RADIUS attributes (RFC 4014).
 pub const RADIUS_ATTRIBUTES: u8 = 7;
-/// Authentication (RFC 4030).
+/// DHCPv4 option 82, sub-option 8: authentication (RFC 4030).
 pub const AUTHENTICATION: u8 = 8;
-/// Information of vendors (RFC 4243).
+/// DHCPv4 option 82, sub-option 9: information of vendors (RFC 4243).
 pub const VENDOR_SPECIFIC_INFORMATION: u8 = 9;
-/// Flags of the relay agent (RFC 5010).
+/// DHCPv4 option 82, sub-option 10: flags of the relay agent (RFC 5010).
 pub const FLAGS: u8 = 10;
-/// Address to name as server identifier, so that renewals pass the relay agent (RFC 5107).
+/// DHCPv4 option 82, sub-option 11: address to name as server identifier, so that renewals pass the
+/// relay agent (RFC 5107).
 pub const SERVER_IDENTIFIER_OVERRIDE: u8 = 11;
-/// Identifier of the relay agent (RFC 6925).
+/// DHCPv4 option 82, sub-option 12: identifier of the relay agent (RFC 6925).
 pub const RELAY_ID: u8 = 12;
-/// Radio access of a mobile client, type (RFC 7839).
+/// DHCPv4 option 82, sub-option 13: radio access of a mobile client, type (RFC 7839).
 pub const ACCESS_TECHNOLOGY_TYPE: u8 = 13;
-/// Radio access of a mobile client, network (RFC 7839).
+/// DHCPv4 option 82, sub-option 14: radio access of a mobile client, network (RFC 7839).
 pub const ACCESS_NETWORK_NAME: u8 = 14;
-/// Radio access of a mobile client, access point (RFC 7839).
+/// DHCPv4 option 82, sub-option 15: radio access of a mobile client, access point (RFC 7839).
 pub const ACCESS_POINT_NAME: u8 = 15;
-/// Radio access of a mobile client, identifier of the access point (RFC 7839).
+/// DHCPv4 option 82, sub-option 16: radio access of a mobile client, identifier of the access point
+/// (RFC 7839).
 pub const ACCESS_POINT_BSSID: u8 = 16;
-/// Radio access of a mobile client, operator's identifier (RFC 7839).
+/// DHCPv4 option 82, sub-option 17: radio access of a mobile client, operator's identifier (RFC
+/// 7839).
 pub const OPERATOR_ID: u8 = 17;
-/// Radio access of a mobile client, operator's realm (RFC 7839).
+/// DHCPv4 option 82, sub-option 18: radio access of a mobile client, operator's realm (RFC 7839).
 pub const OPERATOR_REALM: u8 = 18;
-/// Source port of the relay agent, to which the server sends the reply (RFC 8357).
+/// DHCPv4 option 82, sub-option 19: source port of the relay agent, to which the server sends the
+/// reply (RFC 8357).
 pub const RELAY_SOURCE_PORT: u8 = 19;
-/// Virtual subnet (RFC 6607).
+/// DHCPv4 option 82, sub-option 151: virtual subnet (RFC 6607).
 pub const VIRTUAL_SUBNET_SELECTION: u8 = 151;
-/// Mark that a server has looked at the virtual subnet (RFC 6607).
+/// DHCPv4 option 82, sub-option 152: mark that a server has looked at the virtual subnet (RFC
+/// 6607).
 pub const VIRTUAL_SUBNET_SELECTION_CONTROL: u8 = 152;
 
-/// Iterator over the sub-options in an option 82, in order, as code and value. It ends early at one
-/// that is cut off; [`is_well_formed`] reports that.
+/// Iterator over the sub-options in a DHCPv4 option 82, in order, as code and value. It ends early
+/// at one that is cut off; [`is_well_formed`] reports that.
 #[derive(Clone, Copy, Debug)]
 pub struct SubOptions<'a> {
     value: OptionValue<'a>,
@@ -55,7 +62,7 @@ pub struct SubOptions<'a> {
 }
 
 impl<'a> SubOptions<'a> {
-    /// Returns the sub-options in the value of an option 82.
+    /// Returns an iterator over the sub-options in `value`, the value of an option 82.
     #[must_use]
     pub const fn new(value: OptionValue<'a>) -> Self {
         Self { value, at: 0 }
@@ -79,7 +86,7 @@ impl<'a> Iterator for SubOptions<'a> {
     }
 }
 
-/// Returns true if an option 82 consists of whole sub-options.
+/// Returns true if the value of an option 82 consists of whole sub-options.
 #[must_use]
 pub fn is_well_formed(value: OptionValue<'_>) -> bool {
     let mut subs = SubOptions::new(value);
@@ -87,7 +94,7 @@ pub fn is_well_formed(value: OptionValue<'_>) -> bool {
     subs.at == value.len()
 }
 
-/// Returns the first sub-option with this code.
+/// Returns the first sub-option of an option 82 that has this code; `None` when there is none.
 #[must_use]
 pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
     let Some(mut rest) = value.as_slice() else { return sub_option_of_pieces(value, code) };
@@ -106,13 +113,15 @@ fn sub_option_of_pieces<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionVa
     SubOptions::new(value).find(|&(found, _)| found == code).map(|(_, value)| value)
 }
 
-/// Returns the address in the subnet to lease from (RFC 3527), when it has four bytes.
+/// Returns the address in the subnet to lease from (sub-option 5 of option 82, RFC 3527), when it
+/// has four bytes.
 #[must_use]
 pub fn link_selection(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, LINK_SELECTION)?.address()
 }
 
-/// Returns the address to name as server identifier (RFC 5107), when it has four bytes.
+/// Returns the address to name as server identifier (sub-option 11 of option 82, RFC 5107), when it
+/// has four bytes.
 #[must_use]
 pub fn server_identifier_override(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, SERVER_IDENTIFIER_OVERRIDE)?.address()

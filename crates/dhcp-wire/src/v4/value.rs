@@ -1,29 +1,30 @@
-//! Value of an option, which may be in pieces (RFC 3396).
+//! Value of a DHCPv4 option, which may be in pieces (RFC 3396).
 
 use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::Instances;
 
-/// Value of an option: all pieces of its code, joined in the order of RFC 3396 §7, without a copy.
-/// Nearly always it is one piece and [`OptionValue::as_slice`] returns it.
+/// Value of a DHCPv4 option: all pieces of its code, joined in the order of RFC 3396 §7, without a
+/// copy. Nearly always it is one piece and [`OptionValue::as_slice`] returns it.
 #[derive(Clone, Copy)]
 pub struct OptionValue<'a> {
     first: &'a [u8],
-    /// Options among which further pieces of `code` may be.
+    /// Options among which further pieces of the option `code` may be.
     rest: Instances<'a>,
     code: u8,
     len: usize,
 }
 
 impl<'a> OptionValue<'a> {
-    /// Returns a value in one piece that is in no message.
+    /// Returns the value `octets` in one piece, not part of a message.
     #[must_use]
     pub const fn from_slice(octets: &'a [u8]) -> Self {
         Self { first: octets, rest: Instances::NONE, code: 0, len: octets.len() }
     }
 
-    /// Returns a value whose first piece is `first`; `rest` are the options after that.
+    /// Returns the value of option `code` whose first piece is `first`; `rest` are the options
+    /// after that piece.
     #[cold]
     pub(super) fn joined(code: u8, first: &'a [u8], rest: Instances<'a>) -> Self {
         let more: usize =
@@ -31,37 +32,37 @@ impl<'a> OptionValue<'a> {
         Self { first, rest, code, len: first.len() + more }
     }
 
-    /// Returns the length of the value in bytes.
+    /// Returns the length of the option's value in bytes, all pieces together.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true for a value without bytes.
+    /// Returns true if the option's value has no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the value, when it is in one piece.
+    /// Returns the option's value as one slice, when it is in one piece.
     #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [u8]> {
         if self.first.len() == self.len { Some(self.first) } else { None }
     }
 
-    /// Returns the pieces, in order; some may be empty.
+    /// Returns the pieces of the option's value, in order; some may be empty.
     #[must_use]
     pub const fn fragments(&self) -> Fragments<'a> {
         Fragments { next: Some(self.first), rest: self.rest, code: self.code, left: self.len }
     }
 
-    /// Returns the bytes, one by one.
+    /// Returns the bytes of the option's value, one by one.
     pub fn octets(&self) -> impl Iterator<Item = u8> + Clone + use<'a> {
         self.fragments().flatten().copied()
     }
 
-    /// Copies the value to the front of `target` and returns its length; `None` when it does not
-    /// fit.
+    /// Copies the option's value to the front of `target` and returns its length in bytes; `None`
+    /// when it does not fit.
     #[must_use]
     pub fn copy_to(&self, target: &mut [u8]) -> Option<usize> {
         let mut target = target.get_mut(..self.len)?;
@@ -73,7 +74,8 @@ impl<'a> OptionValue<'a> {
         Some(self.len)
     }
 
-    /// Returns `len` bytes from `start`; `None` when the value is too short.
+    /// Returns `len` bytes of the option's value from `start` on; `None` when the value is too
+    /// short.
     #[must_use]
     pub fn range(&self, start: usize, len: usize) -> Option<Self> {
         if start.checked_add(len)? > self.len {
@@ -98,7 +100,7 @@ impl<'a> OptionValue<'a> {
         None
     }
 
-    /// Returns the first `N` bytes; `None` when there are fewer.
+    /// Returns the first `N` bytes of the option's value; `None` when there are fewer.
     #[must_use]
     #[inline]
     pub fn leading<const N: usize>(&self) -> Option<[u8; N]> {
@@ -110,28 +112,28 @@ impl<'a> OptionValue<'a> {
         Some(octets)
     }
 
-    /// Returns the value as one byte, when it is one.
+    /// Returns the option's value as a number, when it is one byte.
     #[must_use]
     #[inline]
     pub fn u8(&self) -> Option<u8> {
         self.exactly::<1>().map(|[octet]| octet)
     }
 
-    /// Returns the value as a number of two bytes, when it has two.
+    /// Returns the option's value as a number, when it is two bytes.
     #[must_use]
     #[inline]
     pub fn u16(&self) -> Option<u16> {
         self.exactly().map(u16::from_be_bytes)
     }
 
-    /// Returns the value as a number of four bytes, when it has four.
+    /// Returns the option's value as a number, when it is four bytes.
     #[must_use]
     #[inline]
     pub fn u32(&self) -> Option<u32> {
         self.exactly().map(u32::from_be_bytes)
     }
 
-    /// Returns the value as an address, when it has four bytes.
+    /// Returns the option's value as an IPv4 address, when it is four bytes.
     #[must_use]
     #[inline]
     pub fn address(&self) -> Option<Ipv4Addr> {
@@ -144,7 +146,7 @@ impl<'a> OptionValue<'a> {
     }
 }
 
-/// Compares the bytes, however they are cut.
+/// Compares the bytes of two option values, however they are cut into pieces.
 impl PartialEq for OptionValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.as_slice(), other.as_slice()) {
@@ -175,7 +177,7 @@ impl fmt::Debug for OptionValue<'_> {
     }
 }
 
-/// Iterator over the pieces of a value.
+/// Iterator over the pieces of a DHCPv4 option's value.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragments<'a> {
     next: Option<&'a [u8]>,

@@ -1,28 +1,28 @@
-//! Iteration over the options of a message, piece by piece, over the up to three places that
+//! Iteration over the options of a DHCPv4 message, piece by piece, over the up to three fields that
 //! contain them: the options field, `file`, `sname`, in this order (RFC 3396 §5).
 
 use super::layout::{FILE, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, PAD};
 
-/// Next element of one place.
+/// Next element of one field that contains DHCPv4 options.
 pub(super) enum OptionWalkElement {
-    /// Option whose length byte is at offset `at`.
+    /// Option whose length byte is at the offset `at` of the datagram.
     Option {
-        /// Code of the option.
+        /// Code of the DHCPv4 option.
         code: u8,
-        /// Offset of the length byte; the value follows.
+        /// Offset of the option's length byte in the datagram; the value follows.
         at: usize,
-        /// Length of the value in bytes.
+        /// Length of the option's value in bytes.
         len: u8,
     },
-    /// End of the options: the END option or the end of the place.
+    /// End of the options: the END option or the end of the field.
     End,
-    /// Option that the end of the place cuts off.
+    /// Option that the end of the field cuts off.
     Cut,
 }
 
-/// Reads the option at `position` in `place`, a prefix of the datagram, and moves `position` after
-/// it.
+/// Reads the option at `position` in `place`, a prefix of the datagram that ends with a field of
+/// options, and moves `position` after the option.
 #[inline(always)]
 pub(super) fn find(place: &[u8], position: &mut usize) -> OptionWalkElement {
     let mut at = *position;
@@ -45,24 +45,24 @@ pub(super) fn find(place: &[u8], position: &mut usize) -> OptionWalkElement {
     }
 }
 
-/// Iterator over every option of a message as sent: pieces of a split option are separate, in the
-/// order in which they are joined (RFC 3396 §7). Returns code and value.
+/// Iterator over every option of a DHCPv4 message as sent: pieces of a split option are separate,
+/// in the order in which they are joined (RFC 3396 §7). Returns code and value.
 #[derive(Clone, Copy, Debug)]
 pub struct Instances<'a> {
     octets: &'a [u8],
     position: u16,
-    /// Offset of the end of the present place.
+    /// Offset of the end of the field that is being read.
     end: u16,
-    /// Bits of the places that follow, as in option 52.
+    /// Bits of the fields that are read after this one, as in option 52.
     later: u8,
 }
 
 impl<'a> Instances<'a> {
-    /// Iterator without options.
+    /// Iterator over no options.
     pub(super) const NONE: Self = Self { octets: &[], position: 0, end: 0, later: 0 };
 
     /// Returns an iterator from `position`, which is [`OPTIONS_AT`](super::layout::OPTIONS_AT) or
-    /// the end of an option, in a message with this `overload`.
+    /// the end of an option, in a message whose option 52 has the value `overload`.
     pub(super) fn from(octets: &'a [u8], position: usize, overload: u8) -> Self {
         let (end, later) = if position <= SNAME.end {
             (SNAME.end, 0)
@@ -74,7 +74,7 @@ impl<'a> Instances<'a> {
         Self { octets, position: position as u16, end: end as u16, later }
     }
 
-    /// Returns the next option as (code, offset of its length byte, value).
+    /// Returns the next option or piece of one, as code, offset of its length byte, and value.
     #[inline]
     pub(super) fn next_at(&mut self) -> Option<(u8, usize, &'a [u8])> {
         loop {

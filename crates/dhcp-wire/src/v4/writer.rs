@@ -7,9 +7,9 @@ use super::option::{END, OPTION_OVERLOAD, PAD};
 use super::{Dhcp4Header, MessageType, OptionValue};
 use crate::shared::NoRoom;
 
-/// Length of option 52 in bytes.
+/// Length of option 52 in bytes, with code and length.
 const OVERLOAD_LEN: usize = 3;
-/// Maximum number of bytes of a value in one piece.
+/// Maximum number of bytes of an option's value in one piece.
 const PIECE_MAX: usize = 255;
 
 /// DHCPv4 message being written. When a part does not fit, [`MessageWriter::finish`] fails, so a
@@ -21,27 +21,29 @@ const PIECE_MAX: usize = 255;
 #[derive(Debug)]
 pub struct MessageWriter<'b> {
     buffer: &'b mut [u8],
-    /// End of the written part of the options field.
+    /// End of the written part of the options field, as an offset in the buffer.
     len: usize,
-    /// Ends of the written parts of `file` and `sname`, when they contain options.
+    /// Ends of the written parts of `file` and `sname`, as offsets in the buffer; `None` for a
+    /// field without options.
     spilled: [Option<usize>; 2],
-    /// True if `file` and `sname` contain names.
+    /// True, for `file` and for `sname`, if the field contains a name.
     is_named: [bool; 2],
     may_overload: bool,
-    /// Offset of the value of option 52; 0 = not written.
+    /// Offset of the value of option 52 in the buffer; 0 = not written.
     overload_at: usize,
-    /// Set with one bit per code that has a piece in `file` or `sname`.
+    /// Set with one bit per option code that has a piece in `file` or `sname`.
     spilled_codes: [u64; 4],
-    /// Number of bytes at the end of the options field that are reserved.
+    /// Number of bytes at the end of the options field that are reserved for later options.
     reserved: usize,
     failed: bool,
 }
 
-/// Fields `file` and `sname`, in the order in which they are read and filled.
+/// Fields `file` and `sname`, in the order in which they are read and filled, each with its bit of
+/// option 52.
 const FIELDS: [(Range<usize>, u8); 2] = [(FILE, OVERLOAD_FILE), (SNAME, OVERLOAD_SNAME)];
 
 impl<'b> MessageWriter<'b> {
-    /// Begins a message in `buffer`.
+    /// Creates a writer and begins a DHCPv4 message with `header` in `buffer`.
     pub fn new(buffer: &'b mut [u8], header: &Dhcp4Header) -> Self {
         let failed = match buffer.first_chunk_mut::<OPTIONS_AT>() {
             Some(fixed) => {
@@ -94,8 +96,8 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Appends an option. Readers join pieces of one code that are given separately. Option 52 is
-    /// the writer's own and is left out when given.
+    /// Appends the option `code` with `value` to the message. Readers join pieces of one code that
+    /// are given separately. Option 52 is the writer's own and is left out when given.
     ///
     /// # Panics
     ///
@@ -126,7 +128,7 @@ impl<'b> MessageWriter<'b> {
         })
     }
 
-    /// Appends an option with a value from another message.
+    /// Appends the option `code` with a value from another message.
     ///
     /// # Panics
     ///
@@ -141,12 +143,12 @@ impl<'b> MessageWriter<'b> {
         })
     }
 
-    /// Appends the message type.
+    /// Appends the message type (option 53).
     pub fn message_type(&mut self, message_type: MessageType) -> &mut Self {
         self.option(super::option::DHCP_MESSAGE_TYPE, &[message_type.code()])
     }
 
-    /// Appends an option of four bytes: a number or, by its bits, an address.
+    /// Appends the option `code` with a value of four bytes: a number or, by its bits, an address.
     pub fn option_u32(&mut self, code: u8, value: u32) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
@@ -157,14 +159,14 @@ impl<'b> MessageWriter<'b> {
         self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
     }
 
-    /// Reserves `octets` bytes of the options field for later options, until another number is
-    /// given: 0 permits those to be written.
+    /// Reserves `octets` bytes of the options field for later options, until the next call with
+    /// another number: 0 permits those to be written.
     pub const fn reserve(&mut self, octets: usize) -> &mut Self {
         self.reserved = octets;
         self
     }
 
-    /// Returns true if an option with a value of `len` bytes can be written as well.
+    /// Returns true if an option `code` with a value of `len` bytes still fits.
     #[must_use]
     pub fn takes(&self, code: u8, len: usize) -> bool {
         let is_whole = !self.is_spilled(code) && encoded_len(len) <= self.free(0);
@@ -177,7 +179,8 @@ impl<'b> MessageWriter<'b> {
         !self.failed && (is_whole || (self.may_overload && in_pieces() >= len.max(1)))
     }
 
-    /// Ends the message and returns its length: END, then zeros up to `minimum_len` bytes.
+    /// Ends the message with END and zeros up to `minimum_len` bytes, and returns its length in
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -208,7 +211,7 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Places an option when the options field cannot take it whole: into the first field that can,
+    /// Writes an option when the options field cannot take it whole: into the first field that can,
     /// otherwise cut over all of them. Returns false when there is no room.
     fn spill(&mut self, code: u8, len: usize, copy: impl Fn(usize, &mut [u8])) -> bool {
         // Pieces are joined in the order of the places, so a code never goes back to an earlier
@@ -233,8 +236,8 @@ impl<'b> MessageWriter<'b> {
         start == len && len > 0
     }
 
-    /// Returns the number of bytes that pieces of options can take in a place: 0 = options field, 1
-    /// = `file`, 2 = `sname`. The bytes for END and option 52 are subtracted.
+    /// Returns the number of bytes that pieces of options can take in the field `place`: 0 =
+    /// options field, 1 = `file`, 2 = `sname`. The bytes for END and option 52 are subtracted.
     fn free(&self, place: usize) -> usize {
         if place == 0 {
             let may_need_overload =
@@ -249,7 +252,7 @@ impl<'b> MessageWriter<'b> {
         if is_closed { 0 } else { field.end - 1 - self.spilled[place - 1].unwrap_or(field.start) }
     }
 
-    /// Writes part of a value, which fits, in pieces.
+    /// Writes the part `part` of an option's value, which fits, into the field `place`, in pieces.
     fn write(
         &mut self,
         place: usize,
@@ -278,7 +281,8 @@ impl<'b> MessageWriter<'b> {
         }
     }
 
-    /// Makes a field contain options, if it does not yet, and returns the end of its contents.
+    /// Prepares the field `file` or `sname` for options, if it has none yet, and returns the end of
+    /// its contents.
     fn open(&mut self, index: usize, code: u8) -> usize {
         if self.overload_at == 0 {
             self.buffer[self.len..self.len + OVERLOAD_LEN].copy_from_slice(&[
@@ -300,14 +304,14 @@ impl<'b> MessageWriter<'b> {
     }
 }
 
-/// Returns the number of bytes that a value of `len` bytes takes with the code and length of each
-/// piece.
+/// Returns the number of bytes that an option's value of `len` bytes takes with the code and length
+/// of each piece.
 #[must_use]
 pub const fn encoded_len(len: usize) -> usize {
     len + 2 * if len == 0 { 1 } else { len.div_ceil(PIECE_MAX) }
 }
 
-/// Returns the length of the longest value that fits into `free` bytes.
+/// Returns the length in bytes of the longest option value that fits into `free` bytes.
 const fn value_len(free: usize) -> usize {
     let whole = free / (PIECE_MAX + 2);
     whole * PIECE_MAX + (free % (PIECE_MAX + 2)).saturating_sub(2)

@@ -11,7 +11,8 @@ use super::{MessageType, RELAYS_MAX, option};
 use crate::arbitrary::DatagramGenerator;
 pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
-/// Codes that readers treat specially, more often than chance would choose them.
+/// DHCPv6 option codes that readers treat specially: test messages have them more often than chance
+/// would choose them.
 const FAVORED: [u16; 16] = [
     option::CLIENTID,
     option::SERVERID,
@@ -30,7 +31,7 @@ const FAVORED: [u16; 16] = [
     option::CLIENT_FQDN,
     option::RECONF_ACCEPT,
 ];
-/// Codes of options in IAs, addresses and prefixes.
+/// Codes of DHCPv6 options in identity associations, addresses and prefixes.
 const INNER: [u16; 6] = [
     option::IAADDR,
     option::IAADDR,
@@ -39,7 +40,7 @@ const INNER: [u16; 6] = [
     option::STATUS_CODE,
     option::PD_EXCLUDE,
 ];
-/// Codes of relay agents' options.
+/// Codes of DHCPv6 options that relay agents add.
 const RELAYED: [u16; 7] = [
     option::INTERFACE_ID,
     option::REMOTE_ID,
@@ -50,7 +51,7 @@ const RELAYED: [u16; 7] = [
     option::RSOO,
 ];
 
-/// Functions that make DHCPv6 datagrams.
+/// Functions and constants that make DHCPv6 test datagrams.
 const MAKER: DatagramGenerator = DatagramGenerator {
     sound,
     header,
@@ -59,8 +60,8 @@ const MAKER: DatagramGenerator = DatagramGenerator {
     change_an_option,
 };
 
-/// Fills the front of `buffer` with a datagram of a random kind and returns the kind and its
-/// length. `captures` are packets to change, possibly none.
+/// Fills the front of `buffer` with a DHCPv6 datagram of a random kind and returns the kind and its
+/// length in bytes. `captures` are packets to change, possibly none.
 pub fn datagram(
     random: &mut Random,
     captures: &[&[u8]],
@@ -69,14 +70,15 @@ pub fn datagram(
     MAKER.datagram(random, captures, buffer)
 }
 
-/// Changes the datagram of `len` bytes at the front of `buffer` in one place: a bit, a byte, a
+/// Changes the datagram of `len` bytes at the front of `buffer` at one position: a bit, a byte, a
 /// length, its end, or a stretch duplicated or removed. Returns its new length.
 pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
     MAKER.change(random, buffer, len)
 }
 
-/// Makes a packet that is accepted, with up to all relay levels, options in IAs, several of a kind,
-/// and now and then cut off. Returns its length; 0 when `buffer` has no room for a message.
+/// Writes a DHCPv6 packet that the reader accepts into `buffer`, with up to all relay levels,
+/// options in IAs, several of a kind, and now and then cut off. Returns its length; 0 when `buffer`
+/// has no room for a message.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     if buffer.len() < MESSAGE_LEN {
         return 0;
@@ -120,7 +122,8 @@ pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     place.len()
 }
 
-/// Writes the front of a message that is accepted. Returns its length; 0 without room.
+/// Writes type and transaction identifier of a DHCPv6 message that the reader accepts. Returns its
+/// length; 0 without room.
 fn header(random: &mut Random, buffer: &mut [u8]) -> usize {
     let Some(fixed) = buffer.first_chunk_mut::<MESSAGE_LEN>() else { return 0 };
     random.fill(fixed);
@@ -133,7 +136,7 @@ fn client_or_server(random: &mut Random) -> MessageType {
     picked.unwrap_or(MessageType::Solicit)
 }
 
-/// Writes a level up to its Relay Message option.
+/// Writes a relay level up to its Relay Message option.
 fn level(random: &mut Random, relay_type: MessageType, place: &mut ByteWriter<'_>) {
     let mut addresses = [0; 33];
     random.fill(&mut addresses);
@@ -147,7 +150,7 @@ fn level(random: &mut Random, relay_type: MessageType, place: &mut ByteWriter<'_
     }
 }
 
-/// Writes a message of at most `room` bytes.
+/// Writes a DHCPv6 message of at most `room` bytes.
 fn message(random: &mut Random, place: &mut ByteWriter<'_>, room: usize) {
     let end = place.len() + room;
     let mut fixed = [0; MESSAGE_LEN];
@@ -173,7 +176,7 @@ fn message(random: &mut Random, place: &mut ByteWriter<'_>, room: usize) {
     }
 }
 
-/// Writes a value that an option may have.
+/// Writes a value that DHCPv6 option `code` may have.
 fn value_for(random: &mut Random, code: u16, value: &mut ByteWriter<'_>) {
     let mut octets = [0; 40];
     random.fill(&mut octets);
@@ -226,7 +229,7 @@ fn value_for(random: &mut Random, code: u16, value: &mut ByteWriter<'_>) {
     }
 }
 
-/// Writes options into an IA (`depth` 0) or into an option in one.
+/// Writes DHCPv6 options into an IA (`depth` 0) or into an option in one.
 fn inner(random: &mut Random, depth: u8, value: &mut ByteWriter<'_>) {
     for _ in 0..random.below(4) {
         let code = match random.pick(&INNER) {
@@ -255,8 +258,8 @@ fn put(place: &mut ByteWriter<'_>, code: u16, value: &[u8]) {
     place.u16(code).u16(value.len() as u16).put(value);
 }
 
-/// Changes code or length of one option of a message, also inside some of the options that contain
-/// others.
+/// Changes code or length of one option of a DHCPv6 message, also inside some of the options that
+/// contain others.
 fn change_an_option(random: &mut Random, packet: &mut [u8]) {
     let mut at = if matches!(packet.first(), Some(12 | 13)) { 34 } else { MESSAGE_LEN };
     let mut skip = random.below(8);

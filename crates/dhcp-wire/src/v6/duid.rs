@@ -11,49 +11,49 @@ use super::NoRoom;
 pub const LEN_MIN: usize = 3;
 /// Maximum length of a DUID in bytes, its type included.
 pub const LEN_MAX: usize = 130;
-/// Start of the time of a DUID-LLT, 2000-01-01, in seconds since 1970.
+/// Time from which a DUID-LLT counts, 2000-01-01, in seconds since 1970.
 pub const EPOCH_S: u64 = 946_684_800;
 
-/// Contents of a DUID.
+/// Contents of a DUID, a DHCP unique identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duid<'a> {
-    /// DUID-LLT.
+    /// DUID-LLT: link-layer address plus time (RFC 9915 §11.2).
     LinkLayerTime {
-        /// Hardware type (1 = Ethernet).
+        /// Hardware type of the link-layer address (1 = Ethernet).
         hardware_type: u16,
-        /// Seconds since [`EPOCH_S`], modulo 2^32.
+        /// Time at which the DUID was made, in seconds since [`EPOCH_S`], modulo 2^32.
         time_s: u32,
-        /// Link-layer address of one interface.
+        /// Link-layer address of one interface of the device.
         address: &'a [u8],
     },
-    /// DUID-EN.
+    /// DUID-EN: identifier that the vendor assigned (RFC 9915 §11.3).
     Enterprise {
-        /// Private enterprise number.
+        /// Private enterprise number of the vendor.
         number: u32,
-        /// Identifier of the device, chosen by the enterprise.
+        /// Identifier of the device, which the vendor chose.
         identifier: &'a [u8],
     },
-    /// DUID-LL.
+    /// DUID-LL: link-layer address (RFC 9915 §11.4).
     LinkLayer {
-        /// Hardware type (1 = Ethernet).
+        /// Hardware type of the link-layer address (1 = Ethernet).
         hardware_type: u16,
-        /// Link-layer address of one interface.
+        /// Link-layer address of one interface of the device.
         address: &'a [u8],
     },
-    /// DUID-UUID (RFC 6355).
+    /// DUID-UUID: universally unique identifier (RFC 6355).
     Uuid(
-        /// The UUID.
+        /// UUID of the device, 16 bytes.
         [u8; 16],
     ),
-    /// Any other DUID, and one that is too short or too long for its type.
+    /// DUID of any other type, or too short or too long for its type.
     Other(
-        /// Whole DUID, its type included.
+        /// Bytes of the whole DUID, its type included.
         &'a [u8],
     ),
 }
 
 impl<'a> Duid<'a> {
-    /// Reads a DUID, such as [`super::Message::client_id`].
+    /// Reads the contents of a DUID, such as [`super::Message::client_id`].
     #[must_use]
     pub fn parse(octets: &'a [u8]) -> Self {
         Self::known(octets).unwrap_or(Self::Other(octets))
@@ -75,7 +75,7 @@ impl<'a> Duid<'a> {
         Some(duid)
     }
 
-    /// Writes the DUID to the front of `buffer` and returns its length.
+    /// Writes the DUID to the front of `buffer` and returns its length in bytes.
     ///
     /// # Errors
     ///
@@ -102,7 +102,8 @@ impl<'a> Duid<'a> {
         if writer.overflowed() { Err(NoRoom) } else { Ok(writer.len()) }
     }
 
-    /// Returns the link-layer address in the DUID, with its hardware type.
+    /// Returns the link-layer address in the DUID, with its hardware type; `None` when the DUID has
+    /// none.
     #[must_use]
     pub const fn link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         match *self {

@@ -1,48 +1,48 @@
-//! Option 39, the client's fully qualified domain name (RFC 4704).
+//! DHCPv6 option 39, the client's fully qualified domain name (RFC 4704).
 
 use crate::name;
 
-/// Flag: the client wants the server to make the entry from name to address.
+/// Flag S of option 39: the client wants the server to make the DNS entry from name to address.
 const FLAG_S: u8 = 1;
-/// Flag: the client wants the server to make no entry.
+/// Flag N of option 39: the client wants the server to make no DNS entry.
 const FLAG_N: u8 = 4;
 
-/// Contents of a Client FQDN option.
+/// Contents of DHCPv6 option 39, Client FQDN (RFC 4704).
 #[derive(Clone, Copy, Debug)]
 pub struct ClientFqdn<'a> {
     flags: u8,
-    /// Name as sent: labels.
+    /// Name in option 39 as sent, in labels.
     pub name: &'a [u8],
 }
 
 impl<'a> ClientFqdn<'a> {
-    /// Reads the value of the option; `None` when it is empty.
+    /// Reads the value of a DHCPv6 option 39; returns `None` when it is empty.
     #[must_use]
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         value.split_first().map(|(&flags, name)| Self { flags, name })
     }
 
-    /// Returns true if the client wants the server to make the entry from name to address.
+    /// Returns true if the client wants the server to make the DNS entry from name to address.
     #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
-    /// Returns true if the client wants the server to make an entry and to make none, which is
-    /// malformed.
+    /// Returns true if the client wants the server both to make a DNS entry and to make none, which
+    /// is malformed.
     #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
-    /// Returns true if the name lacks its final zero.
+    /// Returns true if the name in option 39 lacks its final zero.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.name.last() != Some(&0)
     }
 
-    /// Calls `take` with the letters of the name, with a dot after each label. Returns false when
-    /// there is something other than a name; an empty name is one.
+    /// Calls `take` with the letters of the name in option 39, with a dot after each label. Returns
+    /// false when there is something other than a name; an empty name is one.
     pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
         name::read_labels(self.name.iter().copied(), take)
     }

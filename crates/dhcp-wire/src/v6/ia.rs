@@ -1,5 +1,5 @@
-//! Identity associations and the resources leased in them (RFC 9915 §21.4 to §21.6, §21.21,
-//! §21.22).
+//! DHCPv6 identity associations and the addresses and prefixes leased in them (RFC 9915 §21.4 to
+//! §21.6, §21.21, §21.22).
 
 use core::net::Ipv6Addr;
 
@@ -9,19 +9,19 @@ use super::{Dhcp6OptionIterator, option};
 use crate::shared::named;
 
 named! {
-    /// Kind of an identity association.
+    /// Kind of a DHCPv6 identity association.
     pub enum IaKind {
-        /// Addresses.
+        /// Identity association for addresses.
         Na = "IA_NA",
-        /// Temporary addresses, which RFC 9915 made obsolete.
+        /// Identity association for temporary addresses, which RFC 9915 made obsolete.
         Ta = "IA_TA",
-        /// Prefixes.
+        /// Identity association for delegated prefixes.
         Pd = "IA_PD",
     }
 }
 
 impl IaKind {
-    /// Returns the option code.
+    /// Returns the option code of this kind of identity association.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -31,7 +31,8 @@ impl IaKind {
         }
     }
 
-    /// Returns the kind whose option has this code.
+    /// Returns the kind of identity association whose option has this code; `None` for other
+    /// options.
     #[must_use]
     #[inline]
     pub const fn from_code(code: u16) -> Option<Self> {
@@ -44,23 +45,23 @@ impl IaKind {
     }
 }
 
-/// Identity association of a message.
+/// Identity association in a DHCPv6 message.
 #[derive(Clone, Copy, Debug)]
 pub struct Ia<'a> {
-    /// Kind of the association.
+    /// Kind of the identity association.
     pub kind: IaKind,
-    /// Number that the client gave the association, unique within its kind.
+    /// Number that the client gave the identity association (IAID), unique within its kind.
     pub iaid: u32,
-    /// T1, seconds; 0 in an IA_TA, which has none.
+    /// Time T1 of the identity association, in seconds; 0 in an IA_TA, which has none.
     pub t1_s: u32,
-    /// T2, seconds; 0 in an IA_TA, which has none.
+    /// Time T2 of the identity association, in seconds; 0 in an IA_TA, which has none.
     pub t2_s: u32,
-    /// Options in the association.
+    /// Options in the identity association, such as addresses and prefixes.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
 impl<'a> Ia<'a> {
-    /// Reads the value of an IA option; `None` when it is too short.
+    /// Reads the value of an IA option; returns `None` when it is too short.
     #[inline]
     fn read(kind: IaKind, value: &'a [u8]) -> Option<Self> {
         let mut reader = ByteReader::new(value);
@@ -69,38 +70,38 @@ impl<'a> Ia<'a> {
         Some(Self { kind, iaid, t1_s, t2_s, options: Dhcp6OptionIterator::new(reader.rest()) })
     }
 
-    /// Returns the addresses in the association.
+    /// Returns the addresses in the identity association.
     #[must_use]
     #[inline]
     pub const fn addresses(&self) -> Addresses<'a> {
         Addresses { options: self.options }
     }
 
-    /// Returns the prefixes in the association; as in Kea one of more than 128 bits counts as not
-    /// sent.
+    /// Returns the prefixes in the identity association; as in Kea, a prefix of more than 128 bits
+    /// counts as not sent.
     #[must_use]
     #[inline]
     pub const fn prefixes(&self) -> Prefixes<'a> {
         Prefixes { options: self.options }
     }
 
-    /// Returns code and text of the association's status; absent means success.
+    /// Returns code and text of the identity association's status; `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// Address in an IA.
+/// Address in a DHCPv6 identity association, with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaAddress<'a> {
-    /// Leased address.
+    /// Address that the server leases to the client.
     pub address: Ipv6Addr,
-    /// Preferred lifetime, seconds; all ones is infinite.
+    /// Preferred lifetime of the address, in seconds; all ones is infinite.
     pub preferred_s: u32,
-    /// Valid lifetime, seconds; all ones is infinite.
+    /// Valid lifetime of the address, in seconds; all ones is infinite.
     pub valid_s: u32,
-    /// Options in the address.
+    /// Options in the IA Address option, such as a status.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -116,25 +117,25 @@ impl<'a> IaAddress<'a> {
         })
     }
 
-    /// Returns code and text of the address's status; absent means success.
+    /// Returns code and text of the address's status; `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// Prefix in an IA_PD.
+/// Delegated prefix in an IA_PD, with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaPrefix<'a> {
-    /// Prefix as sent: bits after its length may be set.
+    /// Delegated prefix as sent: bits after its length may be set.
     pub prefix: Ipv6Addr,
-    /// Prefix length in bits, at most 128.
+    /// Length of the delegated prefix in bits, at most 128.
     pub len: u8,
-    /// Preferred lifetime, seconds; all ones is infinite.
+    /// Preferred lifetime of the prefix, in seconds; all ones is infinite.
     pub preferred_s: u32,
-    /// Valid lifetime, seconds; all ones is infinite.
+    /// Valid lifetime of the prefix, in seconds; all ones is infinite.
     pub valid_s: u32,
-    /// Options in the prefix.
+    /// Options in the IA Prefix option, such as a status or an excluded prefix.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -156,14 +157,14 @@ impl<'a> IaPrefix<'a> {
         })
     }
 
-    /// Returns code and text of the prefix's status; absent means success.
+    /// Returns code and text of the prefix's status; `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 
-    /// Returns the prefix that is excluded from this one, with its length (RFC 6603 §4.2); `None`
-    /// also when the option is invalid.
+    /// Returns the prefix that is excluded from this one, with its length in bits (RFC 6603 §4.2);
+    /// `None` also when the option is invalid.
     #[must_use]
     pub fn excluded(&self) -> Option<(Ipv6Addr, u8)> {
         let (&len, subnet) = self.options.get(option::PD_EXCLUDE)?.split_first()?;
@@ -184,12 +185,12 @@ pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usiz
     (excluded_len - delegated_len).div_ceil(8) as usize
 }
 
-/// Returns a mask of the upper `len` bits.
+/// Returns a mask of the upper `len` bits of an IPv6 address.
 const fn mask(len: u8) -> u128 {
     if len == 0 { 0 } else { u128::MAX << (128 - len) }
 }
 
-/// Iterator over the identity associations of a message, in order.
+/// Iterator over the identity associations of a DHCPv6 message, in order.
 #[derive(Clone, Debug)]
 pub struct Ias<'a> {
     pub(super) options: Dhcp6OptionIterator<'a>,
@@ -204,7 +205,7 @@ impl<'a> Iterator for Ias<'a> {
     }
 }
 
-/// Iterator over the addresses of an IA, in order.
+/// Iterator over the addresses of an identity association, in order.
 #[derive(Clone, Debug)]
 pub struct Addresses<'a> {
     options: Dhcp6OptionIterator<'a>,
@@ -220,7 +221,7 @@ impl<'a> Iterator for Addresses<'a> {
     }
 }
 
-/// Iterator over the prefixes of an IA, in order.
+/// Iterator over the prefixes of an identity association, in order.
 #[derive(Clone, Debug)]
 pub struct Prefixes<'a> {
     options: Dhcp6OptionIterator<'a>,

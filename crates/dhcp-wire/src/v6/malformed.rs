@@ -3,7 +3,7 @@
 use crate::shared::reasons;
 
 reasons! {
-    /// Fault of a datagram.
+    /// Fault for which a datagram is refused as a DHCPv6 packet.
     ///
     /// The criteria are Kea's, determined by tests of 2.2
     /// (`conformance/vectors/dhcp6/kea-verdicts.txt`) and from the source of 3.1.9 and later: an
@@ -13,27 +13,29 @@ reasons! {
     /// Unlike in Kea, DUIDs may have the 130 bytes of RFC 9915 §11.1, and RELAY-FORW inside of
     /// RELAY-REPL and the 33rd level are refused, since no relay agent sends them.
     pub enum Malformed {
-        /// Datagram shorter than the fixed part of a message, or of a relay level.
+        /// Datagram shorter than the fixed part of a DHCPv6 message, or of a relay level.
         TooShort = "too-short",
         /// Datagram longer than any UDP datagram.
         TooLong = "too-long",
-        /// Message type that is not registered.
+        /// DHCPv6 message type that is not registered.
         UnknownMessageType = "unknown-message-type",
-        /// More than [`super::RELAYS_MAX`] relay levels.
+        /// Packet with more than [`super::RELAYS_MAX`] relay levels.
         TooManyRelays = "too-many-relays",
-        /// RELAY-FORW and RELAY-REPL levels in one packet.
+        /// DHCPv6 packet with both RELAY-FORW and RELAY-REPL levels.
         MixedRelays = "mixed-relays",
-        /// Relay level without a message in it, or with one that is cut off.
+        /// DHCPv6 relay level without a message in it, or with one that is cut off.
         NoRelayMessage = "no-relay-message",
-        /// More than [`super::OPTIONS_MAX`] options.
+        /// Packet with more than [`super::OPTIONS_MAX`] options.
         TooManyOptions = "too-many-options",
-        /// Option with a length that its definition does not permit.
+        /// DHCPv6 option with a length that its definition does not permit.
         OptionLength = "option-length",
-        /// IA, or an option that is read in one, with a length that its definition does not permit.
+        /// Identity association, or an option that is read in one, with a length that its
+        /// definition does not permit.
         IaLength = "ia-length",
-        /// Option 39 that requests and refuses entries (RFC 4704 §4.1), or whose name is invalid.
+        /// Client FQDN (option 39) that requests and refuses entries (RFC 4704 §4.1), or whose name
+        /// is invalid.
         ClientFqdn = "client-fqdn",
-        /// Option of domain names with other contents.
+        /// DHCPv6 option for domain names with other contents.
         DomainName = "domain-name",
     }
 }

@@ -9,18 +9,18 @@ use super::{
 };
 use crate::OptionParsing;
 
-/// Checked view of one message, without relay levels. It stores offsets, copies nothing, and no
-/// accessor can fail or panic.
+/// Checked view of one DHCPv6 message, without relay levels. It stores offsets, copies nothing, and
+/// no accessor can fail or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
     message_type: MessageType,
     is_cut: bool,
-    /// Set with one bit per slot whose option occurs more than once.
+    /// Set with one bit per slot whose option occurs more than once in the message.
     repeated: u16,
-    /// Offset of the first IA; the end of the message when there is none.
+    /// Offset of the first identity association; the end of the message when there is none.
     ias_at: u16,
-    /// Offset of the code of the first option, by slot; 0 = none.
+    /// Offset of the code of each slot's first option; 0 = the option does not occur.
     noted: [u16; SLOTS],
 }
 
@@ -35,7 +35,7 @@ impl<'a> Message<'a> {
         Self::read(octets, OptionParsing::Strict, &mut { OPTIONS_MAX })
     }
 
-    /// Checks a message that may have `left` options.
+    /// Checks a DHCPv6 message that may have `left` options, and subtracts its options from `left`.
     pub(super) fn read(
         octets: &'a [u8],
         parsing: OptionParsing,
@@ -84,20 +84,20 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Returns the whole message.
+    /// Returns the bytes of the whole message.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// Returns the message type, never a relay agent's.
+    /// Returns the DHCPv6 message type, never a relay agent's.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         self.message_type
     }
 
-    /// Returns the transaction identifier: 24 bits. In messages of DHCPv4 over DHCPv6 these are
-    /// flags (RFC 7341 §6).
+    /// Returns the 24-bit transaction identifier of the message. In messages of DHCPv4 over DHCPv6
+    /// these are flags (RFC 7341 §6).
     #[must_use]
     #[inline]
     pub fn transaction_id(&self) -> u32 {
@@ -112,7 +112,7 @@ impl<'a> Message<'a> {
         self.is_cut
     }
 
-    /// Returns all options, in order.
+    /// Returns all options of the message, in order.
     #[must_use]
     #[inline]
     pub fn options(&self) -> Dhcp6OptionIterator<'a> {
@@ -124,7 +124,8 @@ impl<'a> Message<'a> {
         Dhcp6OptionIterator::new(self.octets.get(at..).unwrap_or_default())
     }
 
-    /// Returns the value of the first option with this code.
+    /// Returns the value of the message's first option with this code; `None` when it does not
+    /// occur.
     #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
@@ -138,7 +139,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Returns true if an option occurs more than once.
+    /// Returns true if the option `code` occurs more than once in the message.
     #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
         let slot = usize::from(OptionCheckRule::strict(code).slot);
@@ -148,21 +149,21 @@ impl<'a> Message<'a> {
         self.repeated & (1 << slot) != 0
     }
 
-    /// Returns the client's DUID, 3 to 130 bytes; [`super::duid`] reads it.
+    /// Returns the client's DUID (option 1), 3 to 130 bytes; [`super::duid`] reads it.
     #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<&'a [u8]> {
         self.option(option::CLIENTID)
     }
 
-    /// Returns the server's DUID, 3 to 130 bytes.
+    /// Returns the server's DUID (option 2), 3 to 130 bytes.
     #[must_use]
     #[inline]
     pub fn server_id(&self) -> Option<&'a [u8]> {
         self.option(option::SERVERID)
     }
 
-    /// Returns the identity associations, in order.
+    /// Returns the identity associations of the message, in order.
     #[must_use]
     #[inline]
     pub fn ias(&self) -> Ias<'a> {
@@ -177,48 +178,49 @@ impl<'a> Message<'a> {
         self.option(option::RAPID_COMMIT).is_some()
     }
 
-    /// Returns the codes that the client requests, in its order (RFC 9915 §21.7).
+    /// Returns the option codes that the client requests, in the client's order (RFC 9915 §21.7).
     #[inline]
     pub fn requested_options(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
         let (codes, _) = self.option(option::ORO).unwrap_or_default().as_chunks();
         codes.iter().copied().map(u16::from_be_bytes)
     }
 
-    /// Returns true if the client requests this option.
+    /// Returns true if the client requests the option `code` (RFC 9915 §21.7).
     #[must_use]
     #[inline]
     pub fn requests(&self, code: u16) -> bool {
         self.requested_options().any(|requested| requested == code)
     }
 
-    /// Returns the hundredths of a second since the client began (RFC 9915 §21.9); all ones is "or
-    /// longer".
+    /// Returns the hundredths of a second since the client began its exchange (RFC 9915 §21.9); all
+    /// ones is "or longer".
     #[must_use]
     #[inline]
     pub fn elapsed_time(&self) -> Option<u16> {
         self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
-    /// Returns enterprise number and data of the first vendor class (RFC 9915 §21.16).
+    /// Returns enterprise number and data of the first vendor class (RFC 9915 §21.16); `None`
+    /// without one.
     #[must_use]
     pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
         let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), Tuples::to_the_end(data)))
     }
 
-    /// Returns the classes of the user (RFC 9915 §21.15).
+    /// Returns the user classes of the client (RFC 9915 §21.15); `None` without the option.
     #[must_use]
     pub fn user_class(&self) -> Option<Tuples<'a>> {
         self.option(option::USER_CLASS).map(Tuples::new)
     }
 
-    /// Returns the client's name (RFC 4704).
+    /// Returns the client's fully qualified domain name (option 39, RFC 4704).
     #[must_use]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
-    /// Returns code and text of the message's own status; absent means success.
+    /// Returns code and text of the message's own status; `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.option(option::STATUS_CODE)?.split_first_chunk()?;

@@ -35,23 +35,28 @@ pub use writer::{Mark, MessageWriter};
 
 pub use crate::shared::NoRoom;
 
-/// Lengths of the fixed parts of messages and options.
+/// Lengths in bytes of the fixed parts of DHCPv6 messages and options.
 mod layout {
-    /// Length of type and transaction identifier: the shortest message (RFC 9915 §8).
+    /// Length in bytes of type and transaction identifier: the shortest DHCPv6 message (RFC 9915
+    /// §8).
     pub(super) const MESSAGE_LEN: usize = 4;
-    /// Length of type, hop count, link address, peer address (RFC 9915 §9).
+    /// Length in bytes of a relay level's type, hop count, link address and peer address (RFC 9915
+    /// §9).
     pub(super) const RELAY_LEN: usize = 34;
-    /// Length of code and length before a value.
+    /// Length in bytes of an option's code and length, before its value.
     pub(super) const OPTION_LEN: usize = 4;
-    /// Length of IAID, T1 and T2 (RFC 9915 §21.4, §21.21).
+    /// Length in bytes of IAID, T1 and T2 in an IA_NA or IA_PD (RFC 9915 §21.4, §21.21).
     pub(super) const IA_LEN: usize = 12;
-    /// Length of IAID alone (RFC 9915 §21.5).
+    /// Length in bytes of the IAID alone, in an IA_TA (RFC 9915 §21.5).
     pub(super) const IA_TA_LEN: usize = 4;
-    /// Length of address, preferred and valid lifetime (RFC 9915 §21.6).
+    /// Length in bytes of address, preferred and valid lifetime in an IA Address option (RFC 9915
+    /// §21.6).
     pub(super) const IAADDR_LEN: usize = 24;
-    /// Length of preferred and valid lifetime, prefix length and prefix (RFC 9915 §21.22).
+    /// Length in bytes of preferred and valid lifetime, prefix length and prefix in an IA Prefix
+    /// option (RFC 9915 §21.22).
     pub(super) const IAPREFIX_LEN: usize = 25;
-    /// Maximum length of a message: positions have 16 bits, as has the length of a UDP datagram.
+    /// Maximum length of a DHCPv6 message in bytes: positions have 16 bits, as has the length of a
+    /// UDP datagram.
     pub(super) const MESSAGE_MAX: usize = u16::MAX as usize;
 }
 
@@ -59,6 +64,6 @@ mod layout {
 /// at 8 (RFC 9915 §7.6); Kea reads 32.
 pub const RELAYS_MAX: usize = 32;
 
-/// Maximum number of options of a packet, counting those of all relay levels, of IAs and of the
-/// addresses and prefixes in them. It bounds the work that a packet can cause.
+/// Maximum number of options of a DHCPv6 packet, counting those of all relay levels, of IAs and of
+/// the addresses and prefixes in them. It bounds the work that a packet can cause.
 pub const OPTIONS_MAX: usize = 512;

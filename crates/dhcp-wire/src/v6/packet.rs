@@ -1,4 +1,4 @@
-//! Received datagram: a message and the levels that relay agents have put around it.
+//! Received DHCPv6 datagram: a message and the levels that relay agents have put around it.
 
 use core::net::Ipv6Addr;
 
@@ -9,21 +9,21 @@ use super::{
 };
 use crate::OptionParsing;
 
-/// Checked view of one datagram. It stores offsets, copies nothing, and no accessor can fail or
-/// panic.
+/// Checked view of one DHCPv6 datagram with its relay levels. It stores offsets, copies nothing,
+/// and no accessor can fail or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     octets: &'a [u8],
     message: Message<'a>,
-    /// Offset of each level, the outermost first. All but the first are the value of an option, so
-    /// their length precedes them.
+    /// Offset of each relay level in the datagram, the outermost first. All but the first are the
+    /// value of an option, so their length precedes them.
     levels: [u16; RELAYS_MAX],
     relay_count: u8,
     relay_type: Option<MessageType>,
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram strictly.
+    /// Checks a DHCPv6 datagram strictly and returns a view of it.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl<'a> Packet<'a> {
         Self::parse_as(octets, OptionParsing::Strict)
     }
 
-    /// Checks a datagram.
+    /// Checks a DHCPv6 datagram as strictly as `parsing` says and returns a view of it.
     ///
     /// # Errors
     ///
@@ -65,34 +65,34 @@ impl<'a> Packet<'a> {
         Ok(Self { octets, message, levels, relay_count: relay_count as u8, relay_type })
     }
 
-    /// Returns the whole datagram.
+    /// Returns the bytes of the whole datagram.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
-    /// Returns the message inside of all levels.
+    /// Returns the client's or server's message inside of all relay levels.
     #[must_use]
     #[inline]
     pub const fn message(&self) -> Message<'a> {
         self.message
     }
 
-    /// Returns the number of levels around the message, at most [`RELAYS_MAX`].
+    /// Returns the number of relay levels around the message, at most [`RELAYS_MAX`].
     #[must_use]
     #[inline]
     pub const fn relay_count(&self) -> usize {
         self.relay_count as usize
     }
 
-    /// Returns RELAY-FORW or RELAY-REPL, the same for all levels; `None` without any.
+    /// Returns the type of all relay levels, RELAY-FORW or RELAY-REPL; `None` without any level.
     #[must_use]
     #[inline]
     pub const fn relay_type(&self) -> Option<MessageType> {
         self.relay_type
     }
 
-    /// Returns a level: 0 is the outermost, of the relay agent nearest to the server.
+    /// Returns a relay level: 0 is the outermost, of the relay agent nearest to the server.
     ///
     /// # Panics
     ///
@@ -109,15 +109,15 @@ impl<'a> Packet<'a> {
         Relay::read(level).expect("the levels were checked")
     }
 
-    /// Returns the levels, the outermost first.
+    /// Returns the relay levels, the outermost first.
     #[inline]
     pub fn relays(&self) -> impl DoubleEndedIterator<Item = Relay<'a>> + ExactSizeIterator + '_ {
         (0..self.relay_count()).map(|index| self.relay(index))
     }
 }
 
-/// Returns the place of the message that the level from `start` to `end` carries: that of its last
-/// Relay Message option, as in Kea.
+/// Returns the position of the message that the relay level from `start` to `end` carries: that of
+/// its last Relay Message option, as in Kea.
 fn inner(
     octets: &[u8],
     start: usize,
@@ -147,17 +147,17 @@ fn inner(
     found.filter(|(start, end)| start < end).ok_or(Malformed::NoRelayMessage)
 }
 
-/// Level of one relay agent.
+/// Relay level of a DHCPv6 packet, which one relay agent put around the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Relay<'a> {
-    /// Number of relay agents passed before this one.
+    /// Number of relay agents that the message passed before this one.
     pub hop_count: u8,
-    /// Address on the client's link; unspecified when the agent leaves that to Interface-Id or to
-    /// agents before it.
+    /// Address on the client's link; unspecified when the relay agent leaves that to Interface-Id
+    /// or to agents before it.
     pub link_address: Ipv6Addr,
-    /// Address from which the agent received the message and to which it sends the reply.
+    /// Address from which the relay agent received the message and to which it sends the reply.
     pub peer_address: Ipv6Addr,
-    /// Options of the level, including the message in it.
+    /// Options of the relay level, including the message in it.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -174,20 +174,22 @@ impl<'a> Relay<'a> {
         })
     }
 
-    /// Returns the agent's name of the interface towards the client.
+    /// Returns the relay agent's name of its interface towards the client (option 18); `None`
+    /// without one.
     #[must_use]
     pub fn interface_id(&self) -> Option<&'a [u8]> {
         self.options.get(option::INTERFACE_ID)
     }
 
-    /// Returns enterprise number and identifier of the client's end of the circuit (RFC 4649).
+    /// Returns enterprise number and identifier of the client's end of the circuit (option 37, RFC
+    /// 4649).
     #[must_use]
     pub fn remote_id(&self) -> Option<(u32, &'a [u8])> {
         let (number, id) = self.options.get(option::REMOTE_ID)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), id))
     }
 
-    /// Returns hardware type and link-layer address of the client (RFC 6939).
+    /// Returns hardware type and link-layer address of the client (option 79, RFC 6939).
     #[must_use]
     pub fn client_link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         let (kind, address) =
@@ -195,14 +197,14 @@ impl<'a> Relay<'a> {
         Some((u16::from_be_bytes(*kind), address))
     }
 
-    /// Returns the UDP port to reply to, when it is not 547 (RFC 8357): `Some(0)` when this is the
-    /// port that the packet came from.
+    /// Returns the UDP port of the relay agent to reply to, when it is not 547 (RFC 8357):
+    /// `Some(0)` when this is the port that the packet came from.
     #[must_use]
     pub fn relay_port(&self) -> Option<u16> {
         self.options.get(option::RELAY_PORT)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
-    /// Returns the options that the agent supplies for the client (RFC 6422).
+    /// Returns the options that the relay agent supplies for the client (option 66, RFC 6422).
     #[must_use]
     pub fn supplied_options(&self) -> Dhcp6OptionIterator<'a> {
         Dhcp6OptionIterator::new(self.options.get(option::RSOO).unwrap_or_default())

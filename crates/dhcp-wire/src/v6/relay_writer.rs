@@ -1,4 +1,4 @@
-//! Writer of the levels that relay agents and servers put around a message.
+//! Writer of the levels that DHCPv6 relay agents and servers put around a message.
 
 use core::net::Ipv6Addr;
 
@@ -7,25 +7,25 @@ use base::ByteWriter;
 use super::layout::MESSAGE_MAX;
 use super::{MessageType, MessageWriter, NoRoom, Packet, option};
 
-/// Levels being written, the outermost first; then the message in them.
+/// Relay levels of a DHCPv6 packet being written, the outermost first; then the message in them.
 #[derive(Debug)]
 pub struct RelayWriter<'b> {
     pub(super) writer: ByteWriter<'b>,
     relay_type: MessageType,
-    /// Offset of the length of the innermost Relay Message option; 0 = outside of all levels. Each
-    /// such length leads to that of the level around it until the message is finished.
+    /// Offset of the length of the innermost Relay Message option; 0 = outside of all relay levels.
+    /// Each such length leads to that of the level around it until the message is finished.
     innermost: usize,
     is_open: bool,
 }
 
 impl<'b> RelayWriter<'b> {
-    /// Begins in `buffer` a packet from a relay agent to a server.
+    /// Begins in `buffer` a DHCPv6 packet from a relay agent to a server.
     #[must_use]
     pub fn forward(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayForw)
     }
 
-    /// Begins in `buffer` a packet from a server to a relay agent.
+    /// Begins in `buffer` a DHCPv6 packet from a server to a relay agent.
     #[must_use]
     pub fn reply(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayRepl)
@@ -37,8 +37,8 @@ impl<'b> RelayWriter<'b> {
         Self { writer, relay_type, innermost: 0, is_open: false }
     }
 
-    /// Begins in `buffer` the levels of a reply to `packet` (RFC 9915 §19.3): hop count, link and
-    /// peer address of every level, its Interface-Id and Relay Source Port (RFC 8357 §5.2).
+    /// Begins in `buffer` the relay levels of a reply to `packet` (RFC 9915 §19.3): hop count, link
+    /// and peer address of every level, its Interface-Id and Relay Source Port (RFC 8357 §5.2).
     #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>) -> Self {
         packet.relays().fold(Self::reply(buffer), |levels, relay| {
@@ -52,7 +52,7 @@ impl<'b> RelayWriter<'b> {
         })
     }
 
-    /// Begins a level inside of those already begun.
+    /// Begins a relay level inside of those already begun.
     #[must_use]
     pub fn level(mut self, hop_count: u8, link_address: Ipv6Addr, peer_address: Ipv6Addr) -> Self {
         self.close();
@@ -62,7 +62,7 @@ impl<'b> RelayWriter<'b> {
         self
     }
 
-    /// Appends an option to the innermost level.
+    /// Appends an option to the innermost relay level.
     ///
     /// # Panics
     ///
@@ -74,7 +74,7 @@ impl<'b> RelayWriter<'b> {
         self
     }
 
-    /// Ends the levels and begins the message in them.
+    /// Ends the relay levels and begins the message in them.
     #[must_use]
     pub fn message(mut self, message_type: MessageType, transaction_id: u32) -> MessageWriter<'b> {
         self.close();
@@ -82,8 +82,8 @@ impl<'b> RelayWriter<'b> {
         MessageWriter::inside(self)
     }
 
-    /// Ends the levels with a message that is already written, which may have levels itself, as a
-    /// relay agent does. Returns the length of the packet.
+    /// Ends the relay levels with a message that is already written, which may have relay levels
+    /// itself, as a relay agent does. Returns the length of the packet.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl<'b> RelayWriter<'b> {
         self.finish()
     }
 
-    /// Ends the present level, if there is one, with a Relay Message option.
+    /// Ends the innermost relay level, if one is open, with a Relay Message option.
     fn close(&mut self) {
         if self.is_open {
             let outer = self.innermost as u16;
@@ -104,7 +104,7 @@ impl<'b> RelayWriter<'b> {
         }
     }
 
-    /// Sets the lengths of all levels and returns that of the whole.
+    /// Sets the lengths of all relay levels and returns the length of the packet in bytes.
     pub(super) fn finish(&mut self) -> Result<usize, NoRoom> {
         if self.writer.overflowed() {
             return Err(NoRoom);
@@ -121,7 +121,8 @@ impl<'b> RelayWriter<'b> {
     }
 }
 
-/// Appends an option. The writer's buffer is never longer than a length field can represent.
+/// Appends a DHCPv6 option with its code and length. The writer's buffer is never longer than a
+/// length field can represent.
 pub(super) fn put_option(writer: &mut ByteWriter<'_>, code: u16, value: &[u8]) {
     writer.all([&code.to_be_bytes(), &(value.len() as u16).to_be_bytes(), value]);
 }

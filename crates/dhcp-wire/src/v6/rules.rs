@@ -1,11 +1,11 @@
-//! Lengths of options, and the options that contain others.
+//! Permitted lengths of DHCPv6 options, and the options that contain others.
 
 use super::layout::{IA_LEN, IA_TA_LEN, IAADDR_LEN, IAPREFIX_LEN};
 use super::walk::CountedOptions;
 use super::{ClientFqdn, Malformed, Tuples, duid, option};
 use crate::{OptionParsing, name};
 
-/// Options whose place is noted while a message is checked.
+/// DHCPv6 options whose offset the reader notes while it checks a message.
 const NOTED: [u16; 9] = [
     option::CLIENTID,
     option::SERVERID,
@@ -17,14 +17,14 @@ const NOTED: [u16; 9] = [
     option::VENDOR_CLASS,
     option::CLIENT_FQDN,
 ];
-/// Number of slots: one for each noted option, and one more for all other options: written, never
-/// read.
+/// Number of slots: one for each noted DHCPv6 option, and one more for all other options: written,
+/// never read.
 pub(super) const SLOTS: usize = NOTED.len() + 1;
-/// Slot of all options that are not noted.
+/// Slot shared by all DHCPv6 options whose offset is not noted.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
-/// Options whose length is checked, each with its minimum and maximum in bytes and the number that
-/// its length must be a multiple of. The limits are Kea's (see [`Malformed`]).
+/// DHCPv6 options whose length is checked, each with its minimum and maximum in bytes and the
+/// number that its length must be a multiple of. The limits are Kea's (see [`Malformed`]).
 const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::CLIENTID, duid::LEN_MIN, duid::LEN_MAX, 1),
     (option::SERVERID, duid::LEN_MIN, duid::LEN_MAX, 1),
@@ -39,8 +39,8 @@ const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::IAPREFIX, IAPREFIX_LEN, ANY, 1),
     (option::PD_EXCLUDE, 2, ANY, 1),
 ];
-/// Options that are one number or address, each with its length in bytes. Kea drops a message with
-/// one that is too short, or, unless it is lenient, too long.
+/// DHCPv6 options that are one number or address, each with its length in bytes. Kea drops a
+/// message with one that is too short, or, unless it is lenient, too long.
 const SCALARS: [(u16, u8); 10] = [
     (option::PREFERENCE, 1),
     (option::ELAPSED_TIME, 2),
@@ -53,7 +53,7 @@ const SCALARS: [(u16, u8); 10] = [
     (option::INF_MAX_RT, 4),
     (option::RELAY_PORT, 2),
 ];
-/// Options that are domain names, each with true if it may have several.
+/// DHCPv6 options that are domain names, each with true if it may have several.
 const NAMES: [(u16, bool); 9] = [
     (option::SIP_SERVER_D, true),
     (option::DOMAIN_LIST, true),
@@ -65,15 +65,15 @@ const NAMES: [(u16, bool); 9] = [
     (option::SIP_UA_CS_LIST, true),
     (option::AFTR_NAME, false),
 ];
-/// Maximum length of an option.
+/// Maximum length in bytes of a DHCPv6 option without a limit of its own.
 const ANY: usize = u16::MAX as usize;
-/// Number of codes with a rule; higher codes have none.
+/// Number of DHCPv6 option codes with a rule; higher codes have none.
 const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
 
-/// Contents of an option, as far as they are checked.
+/// Contents of a DHCPv6 option, as far as the reader checks them.
 #[derive(Clone, Copy)]
 enum OptionContentKind {
-    /// Bytes, and possibly options.
+    /// Contents of bytes, and possibly options.
     Plain,
     VendorClass,
     Fqdn,
@@ -81,10 +81,10 @@ enum OptionContentKind {
     Names,
 }
 
-/// Rule for checking an option.
+/// Rule by which the reader checks one DHCPv6 option: slot, lengths in bytes, contents.
 #[derive(Clone, Copy)]
 pub(super) struct OptionCheckRule {
-    /// Slot where the option's place is noted.
+    /// Slot where the reader notes the option's offset.
     pub(super) slot: u8,
     min: u8,
     max: u16,
@@ -92,7 +92,7 @@ pub(super) struct OptionCheckRule {
     form: OptionContentKind,
 }
 
-/// Rule of all codes that have none of their own.
+/// Rule of all DHCPv6 options that have none of their own.
 const UNKNOWN: OptionCheckRule = OptionCheckRule {
     slot: OTHER_SLOT as u8,
     min: 0,
@@ -136,13 +136,13 @@ const fn rules(parsing: OptionParsing) -> [OptionCheckRule; RULES_LEN] {
 }
 
 impl OptionCheckRule {
-    /// Returns the rule for an option when parsing is strict.
+    /// Returns the rule for the DHCPv6 option `code` when parsing is strict.
     #[inline]
     pub(super) fn strict(code: u16) -> Self {
         Self::under(OptionParsing::Strict, code)
     }
 
-    /// Returns the rule for an option.
+    /// Returns the rule for the DHCPv6 option `code` when parsing is as strict as `parsing` says.
     #[inline]
     pub(super) fn under(parsing: OptionParsing, code: u16) -> Self {
         let rules = match parsing {
@@ -160,21 +160,21 @@ impl OptionCheckRule {
     }
 }
 
-/// Maximum depth of checked options in options: those of a message, of its IAs, of their addresses
-/// and prefixes. Readers do not look deeper.
+/// Maximum depth of checked options in DHCPv6 options: those of a message, of its IAs, of their
+/// addresses and prefixes. Readers do not look deeper.
 const DEPTH_MAX: u8 = 2;
 
-/// Treatment of an option that gives no reason to refuse the message.
+/// Treatment of a DHCPv6 option that gives no reason to refuse the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionTreatment {
-    /// The option is read.
+    /// Treatment of a sound option: readers read it.
     Taken,
-    /// The option counts as not sent.
+    /// Treatment of an unsound option when parsing is lenient: it counts as not sent.
     Skipped,
 }
 
-/// Checks one option of a message, which is at depth 0, and the options in it as far as readers
-/// look at them. `left` is the number of those that are permitted.
+/// Checks one option of a DHCPv6 message, which is at depth 0, and the options in it as far as
+/// readers look at them. `left` is the number of those that are permitted.
 #[inline]
 pub(super) fn check(
     parsing: OptionParsing,
@@ -238,7 +238,8 @@ fn check_inner(
     Ok(())
 }
 
-/// Returns the offset of the options that an option contains after its fixed part.
+/// Returns the offset of the options that the DHCPv6 option `code` contains after its fixed part;
+/// `None` when it contains none.
 #[inline]
 const fn inner_at(code: u16) -> Option<usize> {
     match code {
@@ -250,8 +251,8 @@ const fn inner_at(code: u16) -> Option<usize> {
     }
 }
 
-/// Checks that pieces of data, each after its length, fill their place. When parsing is lenient the
-/// length of the last one may be more than the remaining bytes.
+/// Checks that the pieces of data in a user or vendor class, each after its length, fill the
+/// option. When parsing is lenient the length of the last one may be more than the remaining bytes.
 fn check_classes(parsing: OptionParsing, octets: &[u8]) -> Result<OptionTreatment, Malformed> {
     let mut classes = match parsing {
         OptionParsing::Strict => Tuples::new(octets),

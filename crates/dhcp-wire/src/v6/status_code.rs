@@ -1,14 +1,14 @@
-//! Status codes: the first two bytes of option 13.
+//! DHCPv6 status codes: the first two bytes of option 13.
 
 use crate::shared::coded;
 
 coded! {
     first 0;
-    /// Status code that is registered (IANA, "DHCPv6 Status Codes").
+    /// DHCPv6 status code that is registered (IANA, "DHCPv6 Status Codes").
     pub enum StatusCode: u16 {
-        /// Success (RFC 9915).
+        /// Success of the requested operation (RFC 9915).
         Success = "Success",
-        /// Failure for a reason that has no code (RFC 9915).
+        /// Failure of a request for a reason that has no code (RFC 9915).
         UnspecFail = "UnspecFail",
         /// No addresses are available for this IA (RFC 9915).
         NoAddrsAvail = "NoAddrsAvail",
@@ -20,23 +20,23 @@ coded! {
         UseMulticast = "UseMulticast",
         /// No prefixes are available for this IA_PD (RFC 9915).
         NoPrefixAvail = "NoPrefixAvail",
-        /// Lease query: unknown kind (RFC 5007).
+        /// Lease query: the kind of query is unknown (RFC 5007).
         UnknownQueryType = "UnknownQueryType",
-        /// Lease query: malformed (RFC 5007).
+        /// Lease query: the query is malformed (RFC 5007).
         MalformedQuery = "MalformedQuery",
         /// Lease query: this server does not serve the link (RFC 5007).
         NotConfigured = "NotConfigured",
-        /// Lease query: not permitted for the requestor (RFC 5007).
+        /// Lease query: the server does not permit it to the requestor (RFC 5007).
         NotAllowed = "NotAllowed",
-        /// Bulk lease query: ended early (RFC 5460).
+        /// Bulk lease query: the server ended the query early (RFC 5460).
         QueryTerminated = "QueryTerminated",
         /// Active lease query: some updates are lost (RFC 7653).
         DataMissing = "DataMissing",
         /// Active lease query: older updates were sent (RFC 7653).
         CatchUpComplete = "CatchUpComplete",
-        /// Active lease query: not supported (RFC 7653).
+        /// Active lease query: the server does not support it (RFC 7653).
         NotSupported = "NotSupported",
-        /// TLS is not supported (RFC 7653).
+        /// Active lease query: the server does not support TLS (RFC 7653).
         TlsConnectionRefused = "TLSConnectionRefused",
         /// Failover: the address is in use (RFC 8156).
         AddressInUse = "AddressInUse",
@@ -48,9 +48,9 @@ coded! {
         OutdatedBindingInformation = "OutdatedBindingInformation",
         /// Failover: the server is stopping (RFC 8156).
         ServerShuttingDown = "ServerShuttingDown",
-        /// Failover: no DNS updates (RFC 8156).
+        /// Failover: the server does not support DNS updates (RFC 8156).
         DnsUpdateNotSupported = "DNSUpdateNotSupported",
-        /// Failover: the clocks differ too much (RFC 8156).
+        /// Failover: the clocks of the two servers differ too much (RFC 8156).
         ExcessiveTimeSkew = "ExcessiveTimeSkew",
     }
 }

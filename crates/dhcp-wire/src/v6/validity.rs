@@ -1,26 +1,26 @@
-//! Rules by which messages are discarded for missing or forbidden options, independent of the
-//! configuration.
+//! Rules by which a receiver discards DHCPv6 messages for missing or forbidden options, independent
+//! of the configuration.
 
 use super::{Message, MessageType, option};
 use crate::shared::reasons;
 
 reasons! {
-    /// Violation of the rules for the message's type.
+    /// Violation of the rules for Client and Server Identifier in a DHCPv6 message of its type.
     pub enum Invalid {
-        /// Client Identifier missing where required.
+        /// Client Identifier option missing where the message type requires it.
         NoClientId = "no-client-id",
-        /// Client Identifier repeated.
+        /// Client Identifier option repeated in one message.
         ClientIdRepeated = "client-id-repeated",
-        /// Server Identifier missing where required.
+        /// Server Identifier option missing where the message type requires it.
         NoServerId = "no-server-id",
-        /// Server Identifier present where forbidden.
+        /// Server Identifier option present where the message type forbids it.
         ServerIdForbidden = "server-id-forbidden",
-        /// Server Identifier repeated.
+        /// Server Identifier option repeated in one message.
         ServerIdRepeated = "server-id-repeated",
     }
 }
 
-/// Requirement of an option in a type of message.
+/// Requirement of an option in DHCPv6 messages of one type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OptionRequirement {
     Must,
@@ -28,10 +28,10 @@ enum OptionRequirement {
     MustNot,
 }
 
-/// Checks the rules of RFC 9915 §16 that need no configuration: Client and Server Identifier occur
-/// once, or not at all, as the type of the message requires. The caller checks that a Server
-/// Identifier is its own, and that it accepts messages of that type at all. An INFORMATION-REQUEST
-/// with an IA passes, against §16.12, since Kea answers it.
+/// Checks the rules of RFC 9915 §16 for `message` that need no configuration: Client and Server
+/// Identifier occur once, or not at all, as the type of the message requires. The caller checks
+/// that a Server Identifier is its own, and that it accepts messages of that type at all. An
+/// INFORMATION-REQUEST with an IA passes, against RFC 9915 §16.12, since Kea answers it.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn validity(message: &Message<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Returns the requirements of Client and Server Identifier.
+/// Returns the requirements of Client and Server Identifier in messages of this type.
 const fn rules(message_type: MessageType) -> (OptionRequirement, OptionRequirement) {
     use MessageType as M;
     match message_type {

@@ -1,43 +1,44 @@
-//! Iteration over options: those of a message, of a relay level, of an IA, of an address.
+//! Iteration over DHCPv6 options: those of a message, of a relay level, of an IA, of an address.
 
 use super::Malformed;
 use super::layout::OPTION_LEN;
 
-/// Iterator over consecutive options, as code and value. It ends early at one that is cut off,
-/// which counts as not sent, as in Kea.
+/// Iterator over consecutive DHCPv6 options, as code and value. It ends early at one that is cut
+/// off, which counts as not sent, as in Kea.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dhcp6OptionIterator<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Dhcp6OptionIterator<'a> {
-    /// Returns the options in `octets`, which begin with the first one's code: such as the value of
-    /// an option that contains others.
+    /// Returns an iterator over the DHCPv6 options in `octets`, which begin with the first option's
+    /// code: such as the value of an option that contains others.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
-    /// Returns the remaining bytes.
+    /// Returns the bytes of the options that the iterator has not returned yet.
     #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Returns the value of the first option with this code.
+    /// Returns the value of the first option with this code; `None` when there is none.
     #[must_use]
     #[inline]
     pub fn get(self, code: u16) -> Option<&'a [u8]> {
         self.all(code).next()
     }
 
-    /// Returns the values of all options with this code.
+    /// Returns the values of all options with this code, in order.
     #[inline]
     pub fn all(self, code: u16) -> impl Iterator<Item = &'a [u8]> + Clone {
         self.filter(move |&(found, _)| found == code).map(|(_, value)| value)
     }
 
-    /// Returns code and text of a status code option among these.
+    /// Returns code and text of the status code option among these options; `None` when there is
+    /// none.
     #[must_use]
     pub fn status(self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.get(super::option::STATUS_CODE)?.split_first_chunk()?;
@@ -57,30 +58,30 @@ impl<'a> Iterator for Dhcp6OptionIterator<'a> {
     }
 }
 
-/// Iterator over pieces of data, each after its length of two bytes: classes of a user or vendor.
-/// It ends early at one that is cut off.
+/// Iterator over the pieces of data in a DHCPv6 user or vendor class, each after its length of two
+/// bytes. It ends early at one that is cut off.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuples<'a> {
     rest: &'a [u8],
-    /// True if the last piece may be cut off.
+    /// True if the last piece of data may be cut off by the end of its option.
     is_to_the_end: bool,
 }
 
 impl<'a> Tuples<'a> {
-    /// Returns the pieces in `octets`.
+    /// Returns an iterator over the pieces of data in `octets`.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: false }
     }
 
-    /// Returns the pieces in `octets`, where the last one extends to the end when its length
-    /// exceeds the remaining bytes.
+    /// Returns an iterator over the pieces of data in `octets`, where the last one extends to the
+    /// end when its length exceeds the remaining bytes.
     #[must_use]
     pub const fn to_the_end(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: true }
     }
 
-    /// Returns true after the last piece, unless it is cut off.
+    /// Returns true after the last piece of data, unless it is cut off.
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
@@ -100,8 +101,8 @@ impl<'a> Iterator for Tuples<'a> {
     }
 }
 
-/// Iterator over the options of one place while a packet is checked, which counts them against the
-/// number of options that the packet may still have.
+/// Iterator over the options of one level of a DHCPv6 packet while it is checked, which counts them
+/// against the number of options that the packet may still have.
 #[derive(Debug)]
 pub(super) struct CountedOptions<'a, 'n> {
     options: Dhcp6OptionIterator<'a>,
@@ -113,7 +114,7 @@ impl<'a, 'n> CountedOptions<'a, 'n> {
         Self { options: Dhcp6OptionIterator::new(octets), left }
     }
 
-    /// Returns the next option, and counts it.
+    /// Returns the next DHCPv6 option, and counts it; fails when the packet has too many.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u16, &'a [u8])>, Malformed> {
         let Some(found) = self.options.next() else { return Ok(None) };
@@ -121,13 +122,13 @@ impl<'a, 'n> CountedOptions<'a, 'n> {
         Ok(Some(found))
     }
 
-    /// Returns the bytes after the last option returned.
+    /// Returns the bytes after the last option that the iterator returned.
     #[inline]
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.options.octets()
     }
 
-    /// Returns the count, for the options inside of one.
+    /// Returns the number of options that the packet may still have, for the options inside of one.
     #[inline]
     pub(super) const fn left(&mut self) -> &mut usize {
         self.left

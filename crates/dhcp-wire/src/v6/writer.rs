@@ -11,29 +11,30 @@ use super::{IaKind, MessageType, NoRoom, Packet, RelayWriter, StatusCode, option
 #[derive(Debug)]
 pub struct MessageWriter<'b> {
     levels: RelayWriter<'b>,
-    /// Number of options that were begun and not ended.
+    /// Number of options that the caller has begun and not ended.
     open_count: usize,
 }
 
-/// Option that was begun: bytes written until [`MessageWriter::end`] are in it.
+/// Handle of an option that was begun: bytes written until [`MessageWriter::end`] are in it.
 #[derive(Debug)]
 #[must_use = "an option that was begun has to be ended"]
 pub struct Mark {
-    /// Offset of the option's length.
+    /// Offset of the option's length field in the packet.
     at: usize,
     /// Number of options that were open when this one was begun.
     outer_count: usize,
 }
 
 impl<'b> MessageWriter<'b> {
-    /// Begins a message in `buffer`, from its 24-bit transaction identifier on.
+    /// Creates a writer and begins a DHCPv6 message in `buffer`, from its 24-bit transaction
+    /// identifier on.
     #[must_use]
     pub fn new(buffer: &'b mut [u8], message_type: MessageType, transaction_id: u32) -> Self {
         RelayWriter::reply(buffer).message(message_type, transaction_id)
     }
 
-    /// Begins in `buffer` a reply to `packet` with its transaction identifier, in RELAY-REPL levels
-    /// that mirror those of the packet ([`RelayWriter::reply_to`]).
+    /// Creates a writer and begins in `buffer` a reply to `packet` with its transaction identifier,
+    /// in RELAY-REPL levels that mirror those of the packet ([`RelayWriter::reply_to`]).
     #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>, message_type: MessageType) -> Self {
         let transaction_id = packet.message().transaction_id();
@@ -44,28 +45,28 @@ impl<'b> MessageWriter<'b> {
         Self { levels, open_count: 0 }
     }
 
-    /// Appends an option.
+    /// Appends the option `code` with `value`.
     pub fn option(&mut self, code: u16, value: &[u8]) -> &mut Self {
         put_option(&mut self.levels.writer, code, value);
         self
     }
 
-    /// Appends an option of two bytes.
+    /// Appends the option `code` with a number of two bytes.
     pub fn option_u16(&mut self, code: u16, value: u16) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Appends an option of four bytes.
+    /// Appends the option `code` with a number of four bytes.
     pub fn option_u32(&mut self, code: u16, value: u32) -> &mut Self {
         self.option(code, &value.to_be_bytes())
     }
 
-    /// Begins an option that contains all that is written until its [`MessageWriter::end`].
+    /// Begins an option `code` that contains all that is written until its [`MessageWriter::end`].
     pub fn begin(&mut self, code: u16) -> Mark {
         self.begin_with(code, [])
     }
 
-    /// Begins an option whose first bytes are `parts`.
+    /// Begins an option `code` whose first bytes are `parts`.
     #[inline]
     fn begin_with<const PARTS: usize>(&mut self, code: u16, parts: [&[u8]; PARTS]) -> Mark {
         let outer_count = self.open_count;
@@ -76,7 +77,7 @@ impl<'b> MessageWriter<'b> {
         Mark { at, outer_count }
     }
 
-    /// Ends an option.
+    /// Ends the option that returned `mark`.
     ///
     /// # Panics
     ///
@@ -98,7 +99,8 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Begins an identity association. T1 and T2, in seconds, are left out of an IA_TA.
+    /// Begins an identity association of the given kind. T1 and T2, in seconds, are left out of an
+    /// IA_TA.
     #[inline]
     pub fn ia(&mut self, kind: IaKind, iaid: u32, t1_s: u32, t2_s: u32) -> Mark {
         let iaid = iaid.to_be_bytes();
@@ -108,20 +110,22 @@ impl<'b> MessageWriter<'b> {
         self.begin_with(kind.code(), [&iaid, &t1_s.to_be_bytes(), &t2_s.to_be_bytes()])
     }
 
-    /// Appends an address, to an IA that was begun. Lifetimes are in seconds.
+    /// Appends an address to the identity association that was begun last. Lifetimes are in
+    /// seconds.
     pub fn ia_address(&mut self, address: Ipv6Addr, preferred_s: u32, valid_s: u32) -> &mut Self {
         let mark = self.begin_ia_address(address, preferred_s, valid_s);
         self.end(mark)
     }
 
-    /// Begins an address that has options, such as a status.
+    /// Begins an address in an identity association that has options, such as a status; lifetimes
+    /// are in seconds.
     #[inline]
     pub fn begin_ia_address(&mut self, address: Ipv6Addr, preferred_s: u32, valid_s: u32) -> Mark {
         let lifetimes = [preferred_s, valid_s].map(u32::to_be_bytes);
         self.begin_with(option::IAADDR, [&address.octets(), &lifetimes[0], &lifetimes[1]])
     }
 
-    /// Appends a prefix of `len` bits, to an IA_PD that was begun. Lifetimes are in seconds.
+    /// Appends a prefix of `len` bits to the IA_PD that was begun last. Lifetimes are in seconds.
     pub fn ia_prefix(
         &mut self,
         prefix: Ipv6Addr,
@@ -133,7 +137,8 @@ impl<'b> MessageWriter<'b> {
         self.end(mark)
     }
 
-    /// Begins a prefix that has options, such as an excluded prefix.
+    /// Begins a prefix in an IA_PD that has options, such as an excluded prefix; lifetimes are in
+    /// seconds.
     pub fn begin_ia_prefix(
         &mut self,
         prefix: Ipv6Addr,
@@ -146,8 +151,8 @@ impl<'b> MessageWriter<'b> {
         self.begin_with(option::IAPREFIX, parts)
     }
 
-    /// Appends, to a prefix of `delegated_len` bits that was begun, the prefix that is excluded
-    /// from it (RFC 6603 §4.2).
+    /// Appends to a prefix of `delegated_len` bits that was begun the prefix that is excluded from
+    /// it (RFC 6603 §4.2).
     ///
     /// # Panics
     ///
@@ -166,7 +171,7 @@ impl<'b> MessageWriter<'b> {
         self.option(option::PD_EXCLUDE, &value[..1 + excluded_octets(delegated_len, excluded_len)])
     }
 
-    /// Appends a status, to the message or to the option that was begun last.
+    /// Appends a status code and its text to the message or to the option that was begun last.
     pub fn status(&mut self, code: StatusCode, text: &str) -> &mut Self {
         let mark = self.begin(option::STATUS_CODE);
         self.levels.writer.u16(code.code()).put(text.as_bytes());
@@ -179,19 +184,19 @@ impl<'b> MessageWriter<'b> {
         self.levels.writer.len()
     }
 
-    /// Returns false: there is a message type at least.
+    /// Returns false: a packet being written has a message type at least.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.levels.writer.is_empty()
     }
 
-    /// Returns the number of bytes that still fit.
+    /// Returns the number of bytes that still fit into the buffer.
     #[must_use]
     pub const fn free_bytes(&self) -> usize {
         self.levels.writer.room()
     }
 
-    /// Ends the message and returns the length of the packet.
+    /// Ends the message and returns the length of the packet in bytes.
     ///
     /// # Errors
     ///

@@ -14,10 +14,10 @@ use super::faults::{EchoFaults, QueryShare, with_share};
 use super::{EchoReport, EchoResponder, EchoSettings, FrameResponder};
 use crate::failed;
 
-/// Flags of the command.
+/// Flags of `godwit dns echo`.
 #[derive(Debug, clap::Args)]
 pub struct DnsEchoArgs {
-    /// Address and port to answer on
+    /// Address and port that the responder answers at
     #[arg(long, short = 'l', value_name = "HOST:PORT", default_value = "127.0.0.1:8053",
         value_parser = netio::resolve::with_port)]
     listen: SocketAddr,
@@ -25,24 +25,24 @@ pub struct DnsEchoArgs {
     /// UDP (needs root or CAP_NET_RAW)
     #[arg(long, value_name = "INTERFACE", conflicts_with_all = ["threads", "capacity", "delay", "segmentation"])]
     interface: Option<String>,
-    /// Number of threads, each with its own socket (SO_REUSEPORT)
+    /// Number of responder threads, each with its own socket (SO_REUSEPORT)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
-    /// Processors to bind the threads to, in turn
+    /// Processors to bind the responder's threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
     /// Largest number of queries per receive call and of answers per send call; 1: one at a time
     #[arg(long, value_name = "N", default_value_t = BATCH_MAX as u32, conflicts_with_all = ["segmentation", "interface"],
         value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX as i64))]
     batch: u32,
-    /// Poll sockets without sleeping
+    /// Poll sockets without ever sleeping
     #[arg(long)]
     busy: bool,
     /// Receive queries in groups where the kernel joins them, and answer in groups (UDP_GRO,
     /// UDP_SEGMENT); interface counters count a group as one frame
     #[arg(long)]
     segmentation: bool,
-    /// Seed of the random faults
+    /// Seed of the responder's random faults
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Answer at most N queries per second, all threads together, and drop the others
@@ -54,25 +54,25 @@ pub struct DnsEchoArgs {
     /// Share of queries that get no answer, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     drop: QueryShare,
-    /// Share of queries that are answered twice
+    /// Share of queries that are answered twice, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     duplicate: QueryShare,
-    /// Delay answers by MS milliseconds; with =SHARE only this share of them
+    /// Delay answers by MS milliseconds; with =SHARE only this share of the answers
     #[arg(long, value_name = "MS[=SHARE]", value_parser = delay)]
     delay: Option<(u64, QueryShare)>,
     /// Answer with this response code, like SERVFAIL; with =SHARE only this share of the queries
     #[arg(long, value_name = "CODE[=SHARE]", value_parser = rcode)]
     rcode: Option<(Rcode, QueryShare)>,
-    /// Share of answers with TC set and nothing after the question
+    /// Share of answers with TC set and nothing after the question, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     truncate: QueryShare,
-    /// Share of answers whose question is not that of the query
+    /// Share of answers whose question is not that of the query, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     wrong: QueryShare,
-    /// Share of answers without their last byte
+    /// Share of answers without their last byte, like 5% or 0.05
     #[arg(long, value_name = "SHARE", default_value = "0")]
     malformed: QueryShare,
-    /// Print the final counts as JSON
+    /// Print the responder's final counts as JSON
     #[arg(long)]
     json: bool,
 }
@@ -123,7 +123,7 @@ impl DnsEchoArgs {
         }
     }
 
-    /// Answers until a signal comes, and prints the counts.
+    /// Answers queries until a signal comes, prints the counts and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
         if self.interface.is_some()
             && (self.listen.ip().is_unspecified() || self.listen.port() == 0)

@@ -6,42 +6,45 @@ use base::time::NS_PER_S;
 /// drift.
 const PS_PER_NS: u128 = 1_000;
 
-/// Capacity of a responder.
+/// Limited capacity of a responder: answers per second, and queries that may wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Answers per second.
+    /// Rate of the responder's answers per second.
     pub per_s: f64,
-    /// Largest number of queries that wait; further queries are dropped.
+    /// Largest number of queries that wait for an answer; the responder drops further queries.
     pub queue: u32,
 }
 
 impl Capacity {
-    /// Returns the share of one of `threads` threads: of the answers, and a queue of its own.
+    /// Returns the share of the capacity that one of `threads` threads has: of the answers, and a
+    /// queue of its own.
     #[must_use]
     pub fn share(self, threads: u32) -> Self {
         Self { per_s: self.per_s / f64::from(threads), ..self }
     }
 }
 
-/// Token bucket that holds one token, and queries in a row that wait for the next.
+/// Token bucket of a responder that holds one token, and queries in a row that wait for the next
+/// token.
 #[derive(Clone, Copy, Debug)]
 pub struct CapacityBucket {
     interval_ps: u128,
     queue: u128,
-    /// Time at which the next token is available, in picoseconds.
+    /// Time at which the next token of the bucket is available, in picoseconds.
     free_ps: u128,
 }
 
 impl CapacityBucket {
-    /// Creates a bucket with its token and no waiting query.
+    /// Creates a bucket of this capacity with its token and no waiting query.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
         let interval_ps = NS_PER_S as f64 * PS_PER_NS as f64 / capacity.per_s;
         Self { interval_ps: (interval_ps as u128).max(1), queue: capacity.queue.into(), free_ps: 0 }
     }
 
-    /// Returns the time at which the query that comes at `now_ns` is answered, in nanoseconds of
-    /// the same clock; `None` when too many wait. Queries come in the order of time.
+    /// Returns the time at which the responder answers the query that comes at `now_ns`, in
+    /// nanoseconds of the same clock; `None` when too many queries wait. Queries come in the order
+    /// of time.
     pub fn admit(&mut self, now_ns: u64) -> Option<u64> {
         let now_ps = u128::from(now_ns) * PS_PER_NS;
         let start_ps = self.free_ps.max(now_ps);

@@ -1,4 +1,4 @@
-//! Deliberate faults of the responder, and their shares of the queries.
+//! Deliberate faults of the DNS responder, and the shares of queries that they hit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +8,18 @@ use dns_wire::Rcode;
 
 use super::capacity::Capacity;
 
-/// Share of all queries.
+/// Share of all queries that a fault of the responder hits, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueryShare(f64);
 
 impl QueryShare {
-    /// No query.
+    /// Share of a fault that hits no query.
     pub const NONE: Self = Self(0.0);
-    /// Every query.
+    /// Share of a fault that hits every query.
     pub const ALL: Self = Self(1.0);
 
-    /// Draws whether the fault hits a query. A share of 0 or 1 draws nothing, so that it changes no
-    /// other fault's sequence.
+    /// Draws from `random` if the fault hits a query. A share of 0 or 1 draws nothing, so that it
+    /// changes no other fault's sequence.
     pub fn hits(self, random: &mut Random) -> bool {
         self.0 >= 1.0 || (self.0 > 0.0 && random.unit() < self.0)
     }
@@ -28,7 +28,7 @@ impl QueryShare {
 impl FromStr for QueryShare {
     type Err = &'static str;
 
-    /// Parses `5%` or `0.05`.
+    /// Parses a share of queries such as `5%` or `0.05`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
         let share = number.trim().parse().map(|number: f64| number / unit).ok();
@@ -43,30 +43,30 @@ impl fmt::Display for QueryShare {
     }
 }
 
-/// All faults. Each query draws for each of them by itself; a query that is dropped meets no other
-/// fault.
+/// Deliberate faults of the responder. Each query draws for each of them by itself; a query that is
+/// dropped meets no other fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EchoFaults {
-    /// Limit of the answers; queries beyond it are dropped.
+    /// Limit of the responder's answers; it drops queries beyond the limit.
     pub capacity: Option<Capacity>,
-    /// Share of queries without an answer.
+    /// Share of queries that get no answer.
     pub drop: QueryShare,
-    /// Share of queries with two answers.
+    /// Share of queries that get two answers.
     pub duplicate: QueryShare,
-    /// Delay of answers in nanoseconds, with its share.
+    /// Delay of answers in nanoseconds, with the share of queries that it hits.
     pub delay: (u64, QueryShare),
-    /// Response code of answers, with its share.
+    /// Response code of answers, with the share of queries that it hits.
     pub rcode: (Rcode, QueryShare),
     /// Share of answers with TC set and everything after the question left out.
     pub truncate: QueryShare,
     /// Share of answers to another question: with another first letter, or another type where the
     /// query is for the root.
     pub wrong: QueryShare,
-    /// Share of answers without their last byte.
+    /// Share of answers that lack their last byte.
     pub malformed: QueryShare,
 }
 
-/// Parses `VALUE` or `VALUE=SHARE`; without a share the fault hits all queries.
+/// Parses `VALUE` or `VALUE=SHARE` of a fault; without a share the fault hits all queries.
 pub(super) fn with_share<V>(
     text: &str,
     value: impl Fn(&str) -> Result<V, String>,

@@ -1,5 +1,5 @@
-//! Output of the responder's frames: AF_XDP, or `packet(7)` where the kernel or the interface does
-//! not have it or another process has the queue.
+//! Output of the responder's Ethernet frames: AF_XDP, or `packet(7)` where the kernel or the
+//! interface does not have it or another process has the queue.
 
 use std::io;
 
@@ -7,25 +7,25 @@ use netio::interface::Interface;
 use netio::responder::ResponderCounts;
 use netio::{Clock, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 
-/// Memory of AF_XDP's frames: 4,096 of them.
+/// Memory for the frames of AF_XDP: 4,096 frames.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
-/// Longest wait for a full queue before answers are given up, in nanoseconds.
+/// Longest wait for a full queue before the responder gives answers up, in nanoseconds.
 const STALL_NS: u64 = 1_000_000;
-/// Number of frames for which there is room after a flush, unless the queue stays full.
+/// Number of frames for which the output has room after a flush, unless the queue stays full.
 const ROOM: usize = 2;
-/// Interval between two looks at a full queue with AF_XDP, in nanoseconds.
+/// Interval at which the responder looks at a full AF_XDP queue again, in nanoseconds.
 const LOOK_NS: u64 = 50_000;
 
-/// Open output of an interface, which bypasses its queueing discipline.
+/// Output of frames to an interface, which bypasses its queueing discipline.
 pub(super) enum FrameOutput {
-    /// Output by the first queue with AF_XDP.
+    /// Output by the first queue of the interface with AF_XDP.
     Xdp(Box<XdpSender>),
-    /// Output by `sendmmsg`.
+    /// Output by `packet(7)` with `sendmmsg`.
     Plain(FrameSender),
 }
 
 impl FrameOutput {
-    /// Opens AF_XDP, or `packet(7)` without it.
+    /// Opens an output to `interface` by AF_XDP, or by `packet(7)` where AF_XDP is not available.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl FrameOutput {
         }
     }
 
-    /// Sends waiting frames; gives up those that find no room for a while.
+    /// Sends waiting frames and counts them; gives up frames that find no room for 1 ms.
     pub(super) fn flush(&mut self, counts: &mut ResponderCounts) -> io::Result<()> {
         match self {
             Self::Xdp(sender) => flush_xdp(sender, counts),
@@ -75,9 +75,9 @@ impl FrameOutput {
     }
 }
 
-/// Sends waiting frames by AF_XDP. Frames that the kernel has taken count as sent; it gets the
-/// frames that it dropped once more inside of this call. Slots come back when the other end has
-/// taken their frames, also when no frame waits on this side.
+/// Sends waiting frames by AF_XDP and counts them. Frames that the kernel has taken count as sent;
+/// it gets the frames that it dropped once more inside of this call. Slots come back when the other
+/// end has taken their frames, also when no frame waits on this side.
 fn flush_xdp(sender: &mut XdpSender, counts: &mut ResponderCounts) -> io::Result<()> {
     let queued = sender.waiting();
     sender.flush()?;

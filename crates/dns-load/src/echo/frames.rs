@@ -25,30 +25,30 @@ use crate::datagrams::FrameDatagrams;
 
 /// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// Largest number of answers to one query.
+/// Largest number of answers of the responder to one query.
 const ANSWERS_MAX: usize = 2;
 /// Largest number of receive calls after the stop flag was set: queries that came before it are
 /// answered, and no flood keeps the responder from its end.
 const LAST_RECEIVES: u32 = 4_096;
 
-/// Frame sockets of the responder, open but not yet served.
+/// Responder to frames of an interface: its sockets are open, but it does not answer yet.
 pub struct FrameResponder {
     settings: EchoSettings,
-    /// Name of the interface.
+    /// Name of the interface whose frames the responder answers.
     name: String,
     mac: Option<MacAddress>,
     input: FrameReceiver,
     output: FrameOutput,
-    /// Socket that has the port where the kernel has the address, so that the kernel does not
-    /// report it as unreachable.
+    /// Socket that has the responder's port where the kernel has the address, so that the kernel
+    /// does not report the port as unreachable.
     _quiet: Option<UdpSocket>,
     counts: ResponderCounts,
 }
 
 impl FrameResponder {
-    /// Opens the sockets on the interface called `name`. Answers come from `settings.listen`, which
-    /// need not be an address of this machine. There is one thread, and faults that hold answers
-    /// back do not happen.
+    /// Opens the responder's sockets on the interface called `name`. Answers come from
+    /// `settings.listen`, which need not be an address of this machine. There is one thread, and
+    /// faults that hold answers back do not happen.
     ///
     /// # Errors
     ///
@@ -72,7 +72,8 @@ impl FrameResponder {
         Ok(Self { settings, name: name.to_owned(), mac, input, output, _quiet: quiet, counts })
     }
 
-    /// Answers until `stop` is set and the queries that came before are answered.
+    /// Answers queries until `stop` is set and the queries that came before are answered; returns
+    /// the counts.
     ///
     /// # Errors
     ///
@@ -114,7 +115,7 @@ impl FrameResponder {
         Ok(())
     }
 
-    /// Answers the queries in frame `index` of the last call.
+    /// Answers the queries in frame `index` of the frames received last.
     fn answer_frame(&mut self, index: usize, now_ns: u64, echo: &mut EchoWorker) -> io::Result<()> {
         let listen = self.settings.listen;
         let is_to_listener = |_, destination| destination == listen;
@@ -142,7 +143,7 @@ impl FrameResponder {
     }
 }
 
-/// Output of the answers to the queries of one frame.
+/// Output of the responder's answers to the queries of one frame.
 struct FrameAnswerOutput<'a> {
     output: &'a mut FrameOutput,
     queries: &'a FrameDatagrams<'a>,

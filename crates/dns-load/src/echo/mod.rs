@@ -1,8 +1,8 @@
-//! Baseline responder: it sends every query back with QR set, and with AA, TC, RA, Z, AD, CD and
-//! the response code cleared, as dns-echo does. The responder reads no name and finds no record:
-//! its rate is the limit of kernel and generator. It answers over UDP and, by one more thread, over
-//! TCP; or, on an interface itself, in frames. Its faults, drawn from a seed, test generators; its
-//! ledger counts them.
+//! Responder that answers without data, to find the limit of kernel and generator. It sends every
+//! query back with QR set, and with AA, TC, RA, Z, AD, CD and the response code cleared, as
+//! dns-echo does; it reads no name and finds no record. It answers over UDP and, by one more
+//! thread, over TCP; or, on an interface itself, in frames. Its faults, drawn from a seed, test
+//! generators; its report counts them.
 //!
 //! Budget: that of `netio::responder` and two copies of the query; only answers that are held back
 //! are allocated.
@@ -37,32 +37,34 @@ pub use tcp::TcpCounts;
 /// Size of the socket buffers that the responder requests, in bytes of kernel memory.
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Number of ports chosen by the kernel for UDP that the responder tries for TCP, too.
+/// Number of ports chosen by the kernel for UDP that the responder also tries for TCP.
 const PORTS_TRIED: u32 = 32;
 
-/// Settings of the responder.
+/// Settings of the DNS responder.
 #[derive(Clone, Debug)]
 pub struct EchoSettings {
-    /// Address and port to answer on; port 0 lets the kernel choose.
+    /// Address and port that the responder answers at; port 0 lets the kernel choose.
     pub listen: SocketAddr,
-    /// Number of threads, each with a socket of its own on the same port.
+    /// Number of responder threads, each with a socket of its own on the same port.
     pub threads: u32,
-    /// Processors to bind the threads to, in turn; empty binds none.
+    /// Processors to bind the responder's threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// Largest number of queries that a system call takes.
+    /// Largest number of queries that one receive call takes.
     pub batch: usize,
-    /// True to never sleep.
+    /// True if the responder's threads never sleep.
     pub busy: bool,
-    /// True to take queries in groups that the kernel has joined, and answer in groups.
+    /// True to take queries in groups that the kernel has joined (UDP_GRO), and to answer in groups
+    /// (UDP_SEGMENT).
     pub segmentation: bool,
-    /// Random seed.
+    /// Seed of the responder's random faults.
     pub seed: u64,
-    /// Deliberate faults.
+    /// Deliberate faults of the responder.
     pub faults: EchoFaults,
 }
 
 impl EchoSettings {
-    /// Returns settings of one thread that answers at `listen`, everything once and correctly.
+    /// Returns the settings of a responder with one thread that answers at `listen`, everything
+    /// once and correctly.
     #[must_use]
     pub fn at(listen: SocketAddr) -> Self {
         Self {
@@ -78,7 +80,7 @@ impl EchoSettings {
     }
 }
 
-/// Sockets of the responder, open but not yet served.
+/// Responder at sockets, which are open; it does not answer yet.
 pub struct EchoResponder {
     settings: EchoSettings,
     sockets: Vec<UdpSocket>,
@@ -87,7 +89,8 @@ pub struct EchoResponder {
 }
 
 impl EchoResponder {
-    /// Opens the sockets, those of UDP and the one that listens for TCP on the same port.
+    /// Opens the responder's sockets, those of UDP and the one that listens for TCP on the same
+    /// port.
     ///
     /// # Errors
     ///
@@ -131,7 +134,8 @@ impl EchoResponder {
         self.address
     }
 
-    /// Answers until `stop` is set. A thread that fails sets it, too.
+    /// Answers queries until `stop` is set, and returns the counts. A thread that fails sets it,
+    /// too.
     ///
     /// # Errors
     ///
@@ -161,7 +165,8 @@ impl EchoResponder {
         Ok(report)
     }
 
-    /// Returns the echo with the faults of one of `threads`, drawn from a stream of its own.
+    /// Returns the worker of thread `index`, with its share of the faults, drawn from a stream of
+    /// its own.
     fn echo(&self, index: usize) -> EchoWorker {
         let random = Random::from_seed(self.settings.seed).fork(index as u64);
         let mut faults = self.settings.faults;
@@ -169,7 +174,7 @@ impl EchoResponder {
         EchoWorker::new(faults, random)
     }
 
-    /// Answers over TCP until `stop` is set.
+    /// Answers queries over TCP until `stop` is set, and returns the counts.
     fn connections(
         &self,
         stop: &AtomicBool,
@@ -225,7 +230,7 @@ impl EchoResponder {
     }
 }
 
-/// Returns true if another socket has the address already.
+/// Returns true if `error` says that another socket has the address already.
 fn is_in_use(error: &NetError) -> bool {
     error.cause().kind() == ErrorKind::AddrInUse
 }

@@ -1,4 +1,4 @@
-//! Ledger of the responder, as JSON and as text.
+//! Counts of the DNS responder, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,80 +14,82 @@ use super::{EchoSettings, TcpCounts};
 /// Value of `schema` in a [`EchoReport`].
 pub const SCHEMA: &str = "godwit.dns-echo.v1";
 
-/// Results of one thread.
+/// Results of one responder thread.
 pub(super) struct EchoThreadResult {
     pub(super) socket: ResponderCounts,
     pub(super) echo: EchoCounts,
     pub(super) delayed_answers: u64,
 }
 
-/// Counts of the responder. `received` is the sum of `not_queries`, `dropped` and `answered`;
-/// `answered` and `duplicated` together are `sent`, `refused`, `overflowed` and `held_at_end`.
+/// Counts of the DNS responder over its whole run. `received` is the sum of `not_queries`,
+/// `dropped` and `answered`; `answered` and `duplicated` together are `sent`, `refused`,
+/// `overflowed` and `held_at_end`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EchoReport {
     /// Schema of the record, [`SCHEMA`].
     pub schema: &'static str,
-    /// Version of the responder.
+    /// Version of Godwit that ran the responder.
     pub version: &'static str,
     /// Address and port at which the responder answered.
     pub listen: String,
-    /// Interface whose frames the responder answered; `None` for sockets.
+    /// Name of the interface whose frames the responder answered; `None` for sockets.
     pub interface: Option<String>,
-    /// Number of threads.
+    /// Number of the responder's threads.
     pub threads: u32,
-    /// Largest number of queries that a system call took.
+    /// Largest number of queries that one receive call took.
     pub batch: usize,
-    /// True if the responder never slept.
+    /// True if the responder's threads never slept.
     pub busy: bool,
     /// True if the responder took queries in groups where the kernel joined them, and answered in
     /// groups.
     pub segmentation: bool,
-    /// Seed of the random choices.
+    /// Seed of the responder's random faults.
     pub seed: u64,
-    /// Deliberate faults with their shares.
+    /// Deliberate faults of the responder with their shares, by name.
     pub faults: BTreeMap<&'static str, String>,
-    /// Datagrams taken from the sockets, and messages over TCP.
+    /// Number of datagrams received at the sockets, and of messages over TCP.
     pub received: u64,
-    /// Received messages that are no queries: shorter than a header, or with QR set.
+    /// Number of received messages that are no queries: shorter than a header, or with QR set.
     pub not_queries: u64,
-    /// Queries dropped on purpose.
+    /// Number of queries dropped on purpose.
     pub dropped: u64,
-    /// Queries dropped on purpose because too many were waiting.
+    /// Number of queries dropped on purpose because too many were waiting.
     pub overloaded: u64,
-    /// Queries that were answered.
+    /// Number of queries that were answered.
     pub answered: u64,
-    /// Queries that were answered a second time.
+    /// Number of queries that were answered a second time.
     pub duplicated: u64,
-    /// Answers held back.
+    /// Number of queries whose answers were held back.
     pub delayed: u64,
-    /// Answers with the configured response code.
+    /// Number of answers with the configured response code.
     pub rcode_set: u64,
-    /// Answers that were truncated.
+    /// Number of answers that were truncated on purpose.
     pub truncated: u64,
-    /// Answers to another question.
+    /// Number of answers to another question than that of the query.
     pub wrong: u64,
-    /// Answers that were cut short.
+    /// Number of answers without their last byte.
     pub malformed: u64,
-    /// Answers that the kernel took.
+    /// Number of answers that the kernel took.
     pub sent: u64,
-    /// Answers that the kernel refused, or whose connection had ended.
+    /// Number of answers that the kernel refused, or whose connection had ended.
     pub refused: u64,
-    /// Answers given up because too many were held back.
+    /// Number of answers given up because too many were held back.
     pub overflowed: u64,
-    /// Answers still held back at the end.
+    /// Number of answers still held back at the end.
     pub held_at_end: u64,
-    /// Datagrams that were too long to be taken.
+    /// Number of datagrams that were too long to be received.
     pub too_long: u64,
-    /// Datagrams that the kernel dropped at the sockets; on an interface, frames of any kind.
+    /// Number of datagrams that the kernel dropped at the sockets; on an interface, frames of any
+    /// kind.
     pub socket_drops: u64,
-    /// System calls that took queries from UDP sockets.
+    /// Number of system calls that took queries from UDP sockets.
     pub batches: u64,
-    /// Counts of TCP, which the others include.
+    /// Counts of the responder's TCP connections, which the other counts include.
     pub tcp: TcpCounts,
 }
 
 impl EchoReport {
-    /// Creates a report of a responder that has done nothing yet.
+    /// Creates the report of a responder at `address` that has done nothing yet.
     pub(super) fn new(settings: &EchoSettings, address: SocketAddr) -> Self {
         Self {
             schema: SCHEMA,
@@ -145,7 +147,7 @@ impl EchoReport {
     }
 }
 
-/// Returns the faults that can happen, in the words of the command line.
+/// Returns the faults of the responder that can happen, in the words of the command line.
 fn faults(settings: &EchoSettings) -> BTreeMap<&'static str, String> {
     let faults = &settings.faults;
     let delay_ms = faults.delay.0 as f64 / NS_PER_MS as f64;

@@ -1,4 +1,4 @@
-//! Answers of one thread.
+//! Answers of one thread of the DNS responder.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,39 +12,40 @@ use netio::responder::{REPLY_BYTES_MAX, ReplyBatch, Respond};
 use super::capacity::CapacityBucket;
 use super::faults::{EchoFaults, QueryShare};
 
-/// Largest number of answers that are held back at a time.
+/// Largest number of answers that a responder thread holds back at a time.
 const DELAYED_MAX: usize = 1 << 20;
 
-/// Counts of the queries of one thread. Each is one of `dropped`, `not_queries` and `answered`.
+/// Counts of the queries of one responder thread. Each is one of `dropped`, `not_queries` and
+/// `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EchoCounts {
-    /// Messages shorter than a header, or with QR set; not answered.
+    /// Number of messages shorter than a header, or with QR set; not answered.
     pub not_queries: u64,
-    /// Queries dropped on purpose.
+    /// Number of queries dropped on purpose.
     pub dropped: u64,
-    /// Queries in `dropped` that found too many waiting.
+    /// Number of queries in `dropped` that found too many waiting.
     pub overloaded: u64,
-    /// Queries answered at least once, at once or later.
+    /// Number of queries answered at least once, at once or later.
     pub answered: u64,
-    /// Queries answered a second time.
+    /// Number of queries answered a second time.
     pub duplicated: u64,
-    /// Queries in `answered` whose answers were held back.
+    /// Number of queries in `answered` whose answers were held back.
     pub delayed: u64,
-    /// Queries in `answered` with the configured response code.
+    /// Number of queries in `answered` with the configured response code.
     pub rcode_set: u64,
-    /// Queries in `answered` with a truncated answer.
+    /// Number of queries in `answered` with a truncated answer.
     pub truncated: u64,
-    /// Queries in `answered` with an answer to another question.
+    /// Number of queries in `answered` with an answer to another question.
     pub wrong: u64,
-    /// Queries in `answered` with an answer cut short.
+    /// Number of queries in `answered` with an answer without its last byte.
     pub malformed: u64,
-    /// Answers given up because too many were held back.
+    /// Number of answers given up because too many were held back.
     pub overflowed: u64,
 }
 
-/// Output of answers: a batch of datagrams, or connections.
+/// Output of the responder's answers: a batch of datagrams, or connections.
 pub(super) trait AnswerOutput {
-    /// Queues an answer of `len` bytes to `destination`, which `write` writes. Returns false when
+    /// Queues an answer of `len` bytes to `destination`, which `write` writes; returns false when
     /// there is no room.
     fn push(&mut self, destination: SocketAddr, len: usize, write: impl FnOnce(&mut [u8])) -> bool;
 }
@@ -55,28 +56,28 @@ impl AnswerOutput for ReplyBatch<'_> {
     }
 }
 
-/// Answer that is held back; its bytes are in a queue of their own.
+/// Answer that the responder holds back; its bytes are in a queue of their own.
 struct DelayedAnswer {
     due_ns: u64,
     destination: SocketAddr,
     len: usize,
 }
 
-/// Responder of one thread.
+/// Responder of one thread: it turns queries into answers, with faults.
 pub struct EchoWorker {
     faults: EchoFaults,
     bucket: Option<CapacityBucket>,
     random: Random,
     counts: EchoCounts,
-    /// Answers that are held back, in the order of their times.
+    /// Answers that the thread holds back, in the order of their times.
     delayed_answers: VecDeque<DelayedAnswer>,
     delayed_octets: VecDeque<u8>,
-    /// Buffer of the answer that is being made.
+    /// Buffer for the answer that the thread is making.
     answer: Vec<u8>,
 }
 
 impl EchoWorker {
-    /// Creates a responder with `faults` drawn from `random`.
+    /// Creates the responder of one thread with `faults` drawn from `random`.
     #[must_use]
     pub fn new(faults: EchoFaults, random: Random) -> Self {
         Self {
@@ -90,26 +91,27 @@ impl EchoWorker {
         }
     }
 
-    /// Returns the responder without truncation, for answers that have room.
+    /// Returns the responder without truncated answers, for a transport that has room for whole
+    /// ones.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.faults.truncate = QueryShare::NONE;
         self
     }
 
-    /// Returns the counts of the queries so far.
+    /// Returns the counts of the thread's queries so far.
     #[must_use]
     pub const fn counts(&self) -> EchoCounts {
         self.counts
     }
 
-    /// Returns the number of answers that are held back now.
+    /// Returns the number of answers that the thread holds back now.
     #[must_use]
     pub fn delayed_count(&self) -> u64 {
         self.delayed_answers.len() as u64
     }
 
-    /// Turns the query in `octets` into its answer; returns the answer's length.
+    /// Turns the query in `octets` into its answer; returns the answer's length in bytes.
     fn make_answer(&mut self, octets: &mut [u8]) -> usize {
         let (mut len, faults, random) = (octets.len(), self.faults, &mut self.random);
         octets[2] = (octets[2] | 0x80) & !0x06;
@@ -222,7 +224,8 @@ impl EchoWorker {
         self.answer = answer;
     }
 
-    /// Queues answers that were held back and are due at `now_ns`, as many as there is room for.
+    /// Queues answers to `replies` that were held back and are due at `now_ns`, as many as there is
+    /// room for.
     pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl AnswerOutput) {
         while let Some(answer) =
             self.delayed_answers.front().filter(|answer| answer.due_ns <= now_ns)
@@ -241,7 +244,8 @@ impl EchoWorker {
         }
     }
 
-    /// Returns the time at which [`EchoWorker::release_to`] has more to do.
+    /// Returns the time at which the next answer that is held back is due, in nanoseconds; `None`
+    /// without any.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.delayed_answers.front().map(|answer| answer.due_ns)
     }

@@ -1,4 +1,4 @@
-//! Connections of the responder: one thread for all of them, with all faults except truncation,
+//! TCP connections of the responder: one thread for all of them, with all faults except truncation,
 //! because an answer over TCP is complete.
 
 use std::collections::HashMap;
@@ -13,42 +13,42 @@ use crate::tcp::{DnsTcpStream, FillResult};
 
 /// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// Number of the listener among the numbers of connections.
+/// Number of the listening socket among the numbers of connections.
 const LISTENER: u32 = u32::MAX;
-/// Largest number of connections at a time; further ones are closed at once.
+/// Largest number of the responder's connections at a time; it closes further connections at once.
 const CONNECTIONS_MAX: usize = 4_096;
-/// Largest number of reads per turn and connection.
+/// Largest number of reads from one connection per turn.
 const READS_PER_TURN: usize = 4;
 
-/// Counts of the connections, in messages with a length before them.
+/// Counts of the responder's TCP connections and of their DNS messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TcpCounts {
-    /// Connections accepted.
+    /// Number of connections accepted.
     pub connections: u64,
-    /// Messages received.
+    /// Number of messages received over TCP.
     pub received: u64,
-    /// Answers that the kernel took whole.
+    /// Number of answers that the kernel took whole.
     pub sent: u64,
-    /// Answers that the kernel did not take whole, because their connection had ended or accepted
-    /// no more.
+    /// Number of answers that the kernel did not take whole, because their connection had ended or
+    /// accepted no more.
     pub refused: u64,
 }
 
-/// Connection of one client.
+/// TCP connection of one client of the responder.
 struct EchoConnection {
     stream: DnsTcpStream,
     address: SocketAddr,
     is_stalled: bool,
 }
 
-/// Connections of all clients, by number and address.
+/// TCP connections of all clients of the responder, by number and address.
 #[derive(Default)]
 struct EchoConnections {
     by_number: Vec<Option<EchoConnection>>,
     numbers: HashMap<SocketAddr, u32>,
-    /// Numbers of clients that have gone.
+    /// Numbers of clients that have gone, which new clients get.
     free: Vec<u32>,
-    /// Numbers of clients with data to be written.
+    /// Numbers of clients with answers to be written.
     to_write: Vec<u32>,
     counts: TcpCounts,
 }
@@ -90,7 +90,7 @@ impl EchoConnections {
         Ok(())
     }
 
-    /// Processes the queries that a client has sent.
+    /// Reads the queries that client `number` has sent, and queues their answers.
     fn read(&mut self, number: u32, echo: &mut EchoWorker, query: &mut Vec<u8>) {
         for _ in 0..READS_PER_TURN {
             let Some(client) = &mut self.by_number[number as usize] else { return };
@@ -137,7 +137,8 @@ impl EchoConnections {
     }
 }
 
-/// Answers on the connections of `listener`, which must not block, until `stop` is set.
+/// Answers queries on the connections of `listener`, which must not block, until `stop` is set;
+/// returns the counts.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Connections of one thread.
+//! TCP connections of one generator thread.
 //!
 //! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a
 //! read, for any number of messages in those.
@@ -13,26 +13,27 @@ use netio::{Clock, NetError, ReadyList, tcp};
 use super::{DnsTcpStream, FillResult};
 use crate::exchanges::Exchanges;
 
-/// Longest time for the first opening of a connection, in nanoseconds.
+/// Longest time for the first opening of a TCP connection, in nanoseconds.
 const OPENING_NS: u64 = 5 * NS_PER_S;
-/// Time after a failed opening during which no other one is tried, in nanoseconds.
+/// Time after a failed opening of a TCP connection during which no other one is tried, in
+/// nanoseconds.
 const BACK_OFF_NS: u64 = 100 * NS_PER_MS;
-/// Reads per turn and connection, limited so that a flood of answers cannot keep the schedule from
-/// being served.
+/// Number of reads per turn and connection, limited so that a flood of answers cannot keep the
+/// schedule from being served.
 const READS_PER_TURN: usize = 4;
 
-/// Time that connections took to open, from the request to the kernel on.
+/// Time that TCP connections took to open, from the request to the kernel on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpeningLatency {
-    /// Number of connections.
+    /// Number of connections that were opened.
     pub count: u64,
-    /// Shortest time, in nanoseconds; 0 without any.
+    /// Shortest time that a connection took to open, in nanoseconds; 0 without any.
     pub min_ns: u64,
-    /// Longest time, in nanoseconds; 0 without any.
+    /// Longest time that a connection took to open, in nanoseconds; 0 without any.
     pub max_ns: u64,
-    /// Sum of all times, in nanoseconds.
+    /// Sum of the times that connections took to open, in nanoseconds.
     sum_ns: u64,
-    /// Sum of the squares of all times, in square nanoseconds.
+    /// Sum of the squares of the times that connections took to open, in square nanoseconds.
     squares: u128,
 }
 
@@ -54,13 +55,14 @@ impl OpeningLatency {
         self.squares += other.squares;
     }
 
-    /// Returns the mean, in nanoseconds; 0 without any.
+    /// Returns the mean time that a connection took to open, in nanoseconds; 0 without any.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.sum_ns.checked_div(self.count).unwrap_or(0)
     }
 
-    /// Returns the standard deviation of the sample, in nanoseconds; 0 below two connections.
+    /// Returns the standard deviation of the times that connections took to open, in nanoseconds; 0
+    /// below two connections.
     #[must_use]
     pub fn deviation_ns(&self) -> f64 {
         let (count, sum) = (self.count as f64, self.sum_ns as f64);
@@ -71,31 +73,31 @@ impl OpeningLatency {
     }
 }
 
-/// Counts of the connections of a thread, or of a run. Messages are those with a length before
-/// them.
+/// Counts of the TCP connections of a thread, or of a run, and of their DNS messages. Messages are
+/// those with a length before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ConnectionCounts {
-    /// Connections that were opened, including the first in each place.
+    /// Number of connections that were opened, including the first for each port.
     pub opened: u64,
-    /// Opened connections that replaced one that had ended.
+    /// Number of opened connections that replaced one that had ended.
     pub reopened: u64,
-    /// Openings that failed.
+    /// Number of attempts to open a connection that failed.
     pub failed: u64,
-    /// Connections that ended, by the server or by an error, while the run went on.
+    /// Number of connections that ended, by the server or by an error, while the run went on.
     pub ended: u64,
-    /// Connections that were closed because they had carried as many queries as each may.
+    /// Number of connections that were closed because they had carried as many queries as each may.
     pub retired: u64,
-    /// Queries that the kernel took whole.
+    /// Number of queries that the kernel took whole.
     pub sent: u64,
-    /// Queries that the kernel did not take whole, because the connection could not be opened,
-    /// ended, or accepted no more. These queries are lost.
+    /// Number of queries that the kernel did not take whole, because the connection could not be
+    /// opened, ended, or accepted no more. These queries are lost.
     pub unsent: u64,
-    /// Messages received.
+    /// Number of messages received over the connections.
     pub received: u64,
-    /// Queries without an answer when their connection ended or could not be opened, including
-    /// those given up before and the unsent. These queries are lost.
+    /// Number of queries without an answer when their connection ended or could not be opened,
+    /// including those given up before and the unsent. These queries are lost.
     pub cut_off: u64,
-    /// Writes that found no room.
+    /// Number of writes to connections that found no room.
     pub stalls: u64,
     /// Time that the opened connections took to open.
     #[serde(skip)]
@@ -103,7 +105,7 @@ pub struct ConnectionCounts {
 }
 
 impl ConnectionCounts {
-    /// Adds the counts of another thread.
+    /// Adds the connection counts of another thread.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.opened += other.opened;
         self.reopened += other.reopened;
@@ -119,20 +121,20 @@ impl ConnectionCounts {
     }
 }
 
-/// Rule for closing a connection that has carried enough queries.
+/// Rule for closing a TCP connection that has carried enough queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionRetirementRule {
     /// Number of queries that each connection carries; the next query opens another connection.
     pub(crate) queries: u64,
-    /// Time after its last query until no answer is awaited any more, in nanoseconds.
+    /// Time after a connection's last query until no answer is awaited any more, in nanoseconds.
     pub(crate) watched_ns: u64,
 }
 
-/// Connection, open or being opened.
+/// TCP connection for queries, open or being opened.
 struct QueryConnection {
     port: u32,
     stream: DnsTcpStream,
-    /// Time at which the opening began, in nanoseconds.
+    /// Time at which the opening of the connection began, in nanoseconds of the monotonic clock.
     began_ns: u64,
     is_opening: bool,
     /// True if the connection waits for room in the socket.
@@ -141,14 +143,15 @@ struct QueryConnection {
     is_listed: bool,
     /// Number of queries handed to the connection.
     handed: u64,
-    /// Number of these queries that no answer has ended.
+    /// Number of the connection's queries that no answer has ended.
     open: u64,
-    /// Latest time at which the connection is closed, once it has carried its number of queries.
+    /// Latest time at which the connection is closed, in nanoseconds of the monotonic clock, once
+    /// it has carried its number of queries.
     closes_at_ns: Option<u64>,
 }
 
 impl QueryConnection {
-    /// Creates a connection whose opening began at `began_ns` and is not over.
+    /// Creates a connection for `port` whose opening began at `began_ns` and is not over.
     fn new(port: u32, socket: TcpStream, began_ns: u64) -> Self {
         Self {
             port,
@@ -175,11 +178,12 @@ impl QueryConnection {
 struct PortConnection {
     current: Option<u32>,
     was_opened: bool,
-    /// Time before which no opening is tried.
+    /// Time before which no opening of a connection is tried, in nanoseconds of the monotonic
+    /// clock.
     closed_until_ns: u64,
 }
 
-/// Connections of one thread, by the port that each replaces.
+/// TCP connections of one generator thread, by the port that each replaces.
 pub(crate) struct Connections {
     server: SocketAddr,
     local: Option<IpAddr>,
@@ -187,7 +191,7 @@ pub(crate) struct Connections {
     ports: Vec<PortConnection>,
     /// All connections by their numbers, which the list of ready connections uses.
     connections: Vec<Option<QueryConnection>>,
-    /// Numbers without a connection.
+    /// Numbers without a connection, which new connections get.
     free: Vec<u32>,
     /// Connections that have carried enough queries, by the latest time at which each is closed.
     closing: VecDeque<(u64, u32)>,
@@ -303,7 +307,7 @@ impl Connections {
         Ok(Some(number))
     }
 
-    /// Returns the number of the next connection.
+    /// Returns the number for the next connection: a free one, or one more.
     fn next_number(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -359,7 +363,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Handles the connections that are ready, and processes the answers that have come.
+    /// Processes the connections that are ready, and the answers that have come over them.
     ///
     /// # Errors
     ///
@@ -382,7 +386,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Returns false while the connection is being opened, and when its opening failed.
+    /// Returns true if connection `number` is open; false while it is being opened, and when its
+    /// opening failed.
     fn is_opened(&mut self, list: &ReadyList, number: u32, now_ns: u64) -> io::Result<bool> {
         let Some(connection) = &mut self.connections[number as usize] else { return Ok(false) };
         if !connection.is_opening {
@@ -435,8 +440,8 @@ impl Connections {
         }
     }
 
-    /// Closes a connection that has carried enough queries: they have their answers or are given
-    /// up.
+    /// Closes connection `number`, which has carried enough queries: they have their answers or are
+    /// given up.
     fn retire(&mut self, number: u32) {
         self.counts.retired += 1;
         if let Some(connection) = self.take(number) {
@@ -444,7 +449,7 @@ impl Connections {
         }
     }
 
-    /// Counts a connection that has ended; the next query opens another one.
+    /// Counts connection `number` as ended; the next query opens another one.
     fn end(&mut self, number: u32, now_ns: u64) {
         self.counts.ended += 1;
         self.give_up(number, now_ns);
@@ -457,7 +462,7 @@ impl Connections {
         self.ports[connection.port as usize].closed_until_ns = closed_until_ns;
     }
 
-    /// Takes the connection from its port.
+    /// Removes connection `number` from its port and returns it.
     fn take(&mut self, number: u32) -> Option<QueryConnection> {
         let connection = self.connections[number as usize].take()?;
         self.free.push(number);
@@ -466,7 +471,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Counts the queries that wait to be written at the end of a run.
+    /// Counts the queries that wait to be written at the end of a run, and returns the counts of
+    /// the connections.
     pub(crate) fn finish(self) -> ConnectionCounts {
         let waiting =
             self.connections.iter().flatten().map(|connection| connection.stream.waiting());

@@ -1,5 +1,5 @@
-//! One thread of a generator whose queries all go over TCP: the loop between a schedule, queries
-//! and connections.
+//! Generator thread whose queries all go over TCP: the loop between a schedule, queries and
+//! connections.
 //!
 //! As over UDP, the thread never sends early and never waits to fill a batch, and the time of an
 //! answer is the clock read right after the read that brought it. A query has left when it was
@@ -16,20 +16,20 @@ use crate::drive::{DnsThreadResult, QUERIES_PER_TURN, wait_ns};
 use crate::exchanges::Exchanges;
 use crate::pacer::QueryPacer;
 
-/// One thread's share of a run.
+/// Generator thread with its share of a run over TCP: its connections, queries and schedule.
 pub(crate) struct TcpGeneratorThread<'w> {
     pub(crate) connections: Connections,
     pub(crate) list: ReadyList,
     pub(crate) exchanges: Exchanges<'w>,
     pub(crate) pacer: QueryPacer,
     pub(crate) linger_ns: u64,
-    /// Buffer for the longest query.
+    /// Buffer for the next query, as long as the longest one.
     pub(crate) query: Vec<u8>,
 }
 
 impl TcpGeneratorThread<'_> {
-    /// Runs until the schedule has ended, no query is open and the connections have been silent,
-    /// or, after `stop` was set, for as long as queries are watched.
+    /// Runs the thread until the schedule has ended, no query is open and the connections have been
+    /// silent, or, after `stop` was set, for as long as queries are watched.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Queries over TCP (RFC 7766): all of a run, or those whose answers were truncated over UDP.
+//! DNS queries over TCP (RFC 7766): all of a run, or those whose answers were truncated over UDP.
 //!
 //! A connection replaces a port: it has the port's number, queries and identifiers, so an answer
 //! leads to its query as it does over UDP. The generator never waits for a connection; when one

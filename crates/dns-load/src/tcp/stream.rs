@@ -1,5 +1,5 @@
-//! One connection that never blocks: messages queued for it, and those that have come over it. Both
-//! ends use it, the generator and the responder.
+//! TCP connection that never blocks: DNS messages queued for it, and those that have come over it.
+//! Both ends use it, the generator and the responder.
 //!
 //! Budget: a system call per flush and per fill, for any number of messages; nothing is allocated
 //! once the buffers have reached their largest size.
@@ -10,32 +10,33 @@ use std::net::TcpStream;
 
 use dns_wire::stream::{self, LENGTH_BYTES, MESSAGE_BYTES_MAX};
 
-/// Largest number of bytes that wait to be written; a peer that does not read them gets no more.
+/// Largest number of bytes of a connection that wait to be written; a peer that does not read them
+/// gets no more.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// Number of bytes that are read at a time, at first.
+/// Number of bytes that a connection reads at a time, at first.
 const INPUT_BYTES: usize = 1 << 14;
 
-/// Result of one flush.
+/// Result of writing a connection's waiting messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamFlush {
     /// Number of messages that the kernel has taken whole.
     pub(crate) messages: u64,
-    /// True if the rest must wait for room.
+    /// True if the rest of the messages must wait for room in the socket.
     pub(crate) is_stalled: bool,
 }
 
-/// Result of one fill.
+/// Result of reading from a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FillResult {
-    /// Bytes came.
+    /// Bytes came from the peer.
     Some,
-    /// No bytes came for now.
+    /// No bytes came from the peer for now.
     Nothing,
     /// The peer sends no more.
     End,
 }
 
-/// Connection with its buffers.
+/// TCP connection for DNS messages, with its buffers.
 pub(crate) struct DnsTcpStream {
     socket: TcpStream,
     input: Vec<u8>,
@@ -50,7 +51,7 @@ pub(crate) struct DnsTcpStream {
 }
 
 impl DnsTcpStream {
-    /// Creates a stream over `socket`, which must not block.
+    /// Creates a DNS stream over `socket`, which must not block.
     pub(crate) fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -67,12 +68,12 @@ impl DnsTcpStream {
         &self.socket
     }
 
-    /// Returns the number of messages that the kernel has not taken whole.
+    /// Returns the number of queued messages that the kernel has not taken whole.
     pub(crate) fn waiting(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// Queues a message of `len` bytes, which `write` writes. Returns false when too many bytes
+    /// Queues a message of `len` bytes, which `write` writes; returns false when too many bytes
     /// wait.
     pub(crate) fn queue(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
         let whole = LENGTH_BYTES + len;
@@ -88,7 +89,7 @@ impl DnsTcpStream {
         true
     }
 
-    /// Writes waiting bytes, as many as there is room for.
+    /// Writes waiting bytes to the connection, as many as there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<StreamFlush> {
         let mut flushed = StreamFlush::default();
         while self.written < self.output.len() {
@@ -119,7 +120,7 @@ impl DnsTcpStream {
         Ok(flushed)
     }
 
-    /// Reads the bytes that have come, as many as there is room for.
+    /// Reads the bytes that have come over the connection, as many as there is room for.
     pub(crate) fn fill(&mut self) -> io::Result<FillResult> {
         if self.consumed == self.filled {
             (self.consumed, self.filled) = (0, 0);
@@ -150,7 +151,8 @@ impl DnsTcpStream {
         }
     }
 
-    /// Returns the next complete message.
+    /// Returns the next complete message that has come over the connection; `None` when there is
+    /// none yet.
     pub(crate) fn next_message(&mut self) -> Option<&[u8]> {
         let (message, _) = stream::split(&self.input[self.consumed..self.filled])?;
         self.consumed += LENGTH_BYTES + message.len();

@@ -9,7 +9,7 @@ use netio::stdout;
 use super::{Zone, ZoneSize};
 use crate::failed;
 
-/// Flags of the command.
+/// Flags of `godwit dns zone`.
 #[derive(Debug, clap::Args)]
 pub struct DnsZoneArgs {
     /// Seed of the zone; `godwit dns load --zone-like` takes the same number
@@ -20,7 +20,7 @@ pub struct DnsZoneArgs {
     /// Write the zone to FILE (`-`: standard output), as BIND, Knot and NSD read it
     #[arg(long, short = 'o', value_name = "FILE")]
     out: PathBuf,
-    /// Write the queries to FILE, in dnsperf's format
+    /// Write the queries for the zone to FILE, in dnsperf's format
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Write the expected answer of each query to FILE, one per line
@@ -29,7 +29,7 @@ pub struct DnsZoneArgs {
 }
 
 impl DnsZoneArgs {
-    /// Writes the files and prints a summary of them.
+    /// Writes the files of the zone, prints a summary of them and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
         match self.try_run() {
             Ok(()) => ExitCode::SUCCESS,

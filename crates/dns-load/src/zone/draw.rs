@@ -1,6 +1,6 @@
-//! Random choices of a zone. Every choice depends only on the number of a name or query, so that a
-//! larger zone of a seed begins with the smaller one, and uses only integers and operations that
-//! IEEE 754 fixes to the bit.
+//! Random choices of an artificial zone. Every choice depends only on the number of a name or
+//! query, so that a larger zone of a seed begins with the smaller one, and uses only integers and
+//! operations that IEEE 754 fixes to the bit.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,17 +9,17 @@ use dns_wire::RecordType;
 
 use super::{Data, ZoneLike, ZoneQuery};
 
-/// Percentage of names that are aliases, followed by percentages of other names with an IPv6
-/// address, mail and text.
+/// Percentage of a zone's names that are aliases, followed by percentages of other names with an
+/// IPv6 address, mail and text.
 const ALIASES: u64 = 10;
 const WITH_ADDRESS6: u64 = 60;
 const WITH_MAIL: u64 = 10;
 const WITH_TEXT: u64 = 10;
-/// Largest number of IPv4 addresses of a name.
+/// Largest number of IPv4 addresses of a zone's name.
 const ADDRESSES_MAX: u64 = 4;
-/// Percentage of queries for names that do not exist.
+/// Percentage of queries for names that do not exist in the zone.
 const MISSING: u64 = 10;
-/// Types of queries with their percentages. No name has an HTTPS record.
+/// Record types of the queries for a zone, with their percentages. No name has an HTTPS record.
 const KINDS: [(u64, RecordType); 5] = [
     (55, RecordType::A),
     (25, RecordType::AAAA),
@@ -28,7 +28,7 @@ const KINDS: [(u64, RecordType); 5] = [
     (6, RecordType::HTTPS),
 ];
 
-/// Streams of one seed: for names, their data, and queries.
+/// Streams of random numbers of one seed: for names, their data, and queries.
 const NAME_STREAM: u64 = 1;
 const DATA_STREAM: u64 = 2;
 const QUERY_STREAM: u64 = 3;
@@ -37,13 +37,13 @@ const CONSONANTS: &[u8; 14] = b"bdfgklmnprstvz";
 const VOWELS: &[u8; 5] = b"aeiou";
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Returns the random numbers of `number` in the stream `stream` of `seed`.
+/// Returns the random numbers for name or query `number` in the stream `stream` of `seed`.
 fn stream(seed: u64, stream: u64, number: u32) -> Random {
     Random::from_seed(seed).fork(stream).fork(number.into())
 }
 
-/// Returns the name of `number`, relative to the zone: pronounceable, and different from every
-/// other number's, because the number follows after a hyphen.
+/// Returns name `number` of a zone, relative to the zone: pronounceable, and different from every
+/// other name, because the number follows after a hyphen.
 pub(super) fn name(seed: u64, number: u32) -> String {
     let random = &mut stream(seed, NAME_STREAM, number);
     let mut name = match random.below(10) {
@@ -68,7 +68,7 @@ pub(super) fn name(seed: u64, number: u32) -> String {
     name
 }
 
-/// Returns the data of every name.
+/// Returns the record data of every name of a zone.
 pub(super) fn owners(like: &ZoneLike) -> Vec<Vec<Data>> {
     let mut owners: Vec<Vec<Data>> = Vec::with_capacity(like.names as usize);
     for number in 0..like.names {
@@ -83,7 +83,7 @@ pub(super) fn owners(like: &ZoneLike) -> Vec<Vec<Data>> {
     owners
 }
 
-/// Returns the number of an earlier name that is no alias.
+/// Returns the number of an earlier name of the zone that is no alias.
 fn host_before(random: &mut Random, owners: &[Vec<Data>]) -> u32 {
     let number = random.below(owners.len() as u64) as u32;
     match owners[number as usize].first() {
@@ -119,8 +119,8 @@ fn host(random: &mut Random, owners: &[Vec<Data>]) -> Vec<Data> {
     data
 }
 
-/// Returns as many queries as names: popular names by Zipf's law with the exponent 1, in random
-/// order.
+/// Returns as many queries as the zone has names: popular names by Zipf's law with the exponent 1,
+/// in random order.
 pub(super) fn queries(like: &ZoneLike) -> Vec<ZoneQuery> {
     let mut random = Random::from_seed(like.seed).fork(QUERY_STREAM);
     let mut by_popularity: Vec<u32> = (0..like.names).collect();

@@ -1,6 +1,6 @@
-//! Artificial zones made from a seed: names, records, queries in the proportions of a busy server,
-//! and the expected answer to each. Nothing has to be downloaded, and seed, count and name of the
-//! zone make the same zone on every machine and in every later version.
+//! Artificial DNS zones made from a seed: names, records, queries in the proportions of a busy
+//! server, and the expected answer to each query. Nothing has to be downloaded, and seed, count and
+//! name of the zone make the same zone on every machine and in every later version.
 //!
 //! A zone is like one of a company that hosts many names: addresses of both families, aliases, mail
 //! exchangers, texts. It has no delegations, wildcards or signatures. Read before changing this
@@ -24,12 +24,12 @@ use crate::queries::QueryWorkload;
 pub(crate) use args::DnsZoneArgs;
 pub(crate) use size::ZoneSize;
 
-/// Largest number of names of a zone.
+/// Largest number of names of an artificial zone.
 pub const NAMES_MAX: u32 = 1_000_000;
 /// Largest length of a zone's name, in bytes, so that names in it fit.
 const ORIGIN_BYTES_MAX: usize = 200;
 
-/// Name of a zone, as text without the last dot.
+/// Name of a DNS zone, as text without the last dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneOrigin(String);
 
@@ -55,18 +55,18 @@ impl fmt::Display for ZoneOrigin {
     }
 }
 
-/// Parameters of a zone. Equal parameters make equal zones, queries and answers.
+/// Parameters of an artificial zone. Equal parameters make equal zones, queries and answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneLike {
-    /// Random seed.
+    /// Seed of the zone's random choices.
     pub seed: u64,
-    /// Number of names that have records, 1 to [`NAMES_MAX`], and of queries.
+    /// Number of the zone's names that have records, 1 to [`NAMES_MAX`], and of queries for it.
     pub names: u32,
-    /// Name of the zone.
+    /// Name of the zone, as text.
     pub origin: ZoneOrigin,
 }
 
-/// Record data of a name. Other names are given by their numbers.
+/// Record data of a zone's name. Other names are given by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Data {
     Address(Ipv4Addr),
@@ -87,7 +87,8 @@ impl Data {
         }
     }
 
-    /// Returns the data as bytes of a message, if it has no name in it, and nothing otherwise.
+    /// Returns the record data as bytes of a message, if it has no name in it, and nothing
+    /// otherwise.
     fn octets(&self) -> Vec<u8> {
         match self {
             Self::Address(address) => address.octets().to_vec(),
@@ -102,26 +103,26 @@ impl Data {
     }
 }
 
-/// Query: a name by its number, which is at least the count of names for one that does not exist,
-/// and a type.
+/// Query for a zone: a name by its number, which is at least the count of names for a name that
+/// does not exist, and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ZoneQuery {
     number: u32,
     kind: RecordType,
 }
 
-/// Expected answer to a query: code, and the records in the order in which a server finds them,
-/// each with the number of its name.
+/// Expected answer to a query for a zone: response code, and the records in the order in which a
+/// server finds them, each with the number of its name.
 struct ZoneAnswer<'z> {
     rcode: Rcode,
     records: Vec<(u32, &'z Data)>,
 }
 
-/// Zone with queries for it.
+/// Artificial zone with queries for it.
 #[derive(Clone, Debug)]
 pub struct Zone {
     like: ZoneLike,
-    /// Data of each name, by its number.
+    /// Record data of each name, by its number.
     owners: Vec<Vec<Data>>,
     queries: Vec<ZoneQuery>,
 }
@@ -140,18 +141,18 @@ impl Zone {
         Self { like, owners, queries }
     }
 
-    /// Returns the name of this number, relative to the zone.
+    /// Returns name `number`, relative to the zone.
     fn relative_name(&self, number: u32) -> String {
         draw::name(self.like.seed, number)
     }
 
-    /// Returns the name of this number from the root, with the last dot.
+    /// Returns name `number` from the root, with the last dot.
     fn full_name(&self, number: u32) -> String {
         format!("{}.{}.", self.relative_name(number), self.like.origin)
     }
 
-    /// Returns the answer of an authoritative server (RFC 1034 section 4.3.2): it follows an alias
-    /// once, as no alias leads to another one.
+    /// Returns the answer of an authoritative server to `query` (RFC 1034 section 4.3.2): it
+    /// follows an alias once, as no alias leads to another one.
     fn answer(&self, query: ZoneQuery) -> ZoneAnswer<'_> {
         let Some(data) = self.owners.get(query.number as usize) else {
             return ZoneAnswer { rcode: Rcode::NXDOMAIN, records: Vec::new() };
@@ -170,7 +171,8 @@ impl Zone {
         ZoneAnswer { rcode: Rcode::NOERROR, records: records.collect() }
     }
 
-    /// Returns the queries, each with the settings of `query`, and their expected answers.
+    /// Returns the queries for the zone, each with the settings of `query`, and their expected
+    /// answers.
     #[must_use]
     pub fn workload(&self, query: Query<'_>) -> QueryWorkload {
         let mut workload = QueryWorkload::default();

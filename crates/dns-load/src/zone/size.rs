@@ -1,13 +1,13 @@
-//! Flags for the size and the name of a zone, shared by all commands that make one.
+//! Flags for the size and the name of an artificial zone, shared by all commands that make one.
 
 use super::{NAMES_MAX, ZoneLike, ZoneOrigin};
 
-/// Default number of names: the least number of queries that dnsperf's manual recommends.
+/// Default number of names of a zone: the least number of queries that dnsperf's manual recommends.
 const NAMES: u32 = 10_000;
-/// Default name of the zone.
+/// Default name of an artificial zone.
 const ORIGIN: &str = "godwit.test";
 
-/// Parameters of a zone other than its seed.
+/// Parameters of an artificial zone other than its seed, as flags.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ZoneSize {
     /// Number of names in the zone of --seed or --zone-like, and of queries for them [default:
@@ -20,7 +20,7 @@ pub(crate) struct ZoneSize {
 }
 
 impl ZoneSize {
-    /// Returns true if any flag was given.
+    /// Returns true if any flag for size or name of the zone was given.
     pub(crate) const fn is_given(&self) -> bool {
         self.names.is_some() || self.zone.is_some()
     }

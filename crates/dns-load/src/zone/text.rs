@@ -1,10 +1,11 @@
-//! Zone, queries and expected answers as files.
+//! Artificial zone, queries for it and expected answers as files.
 
 use std::fmt::Write as _;
 
 use super::{Data, Zone};
 
-/// Number of records of the zone itself: its SOA, two NS, and the addresses of both.
+/// Number of records at and for the zone's apex: its SOA, two NS, and the addresses of both name
+/// servers.
 pub(super) const APEX_RECORDS: usize = 5;
 
 impl Zone {
@@ -39,7 +40,7 @@ impl Zone {
         text
     }
 
-    /// Returns the queries in dnsperf's format, a name and a type on each line.
+    /// Returns the queries for the zone in dnsperf's format, a name and a type on each line.
     #[must_use]
     pub fn query_file(&self) -> String {
         let lines = self
@@ -49,9 +50,9 @@ impl Zone {
         lines.collect()
     }
 
-    /// Returns the expected answer to each query, a line each as in the file of queries: name,
-    /// type, response code and number of records, then each record's name, type and data, separated
-    /// by tabs.
+    /// Returns the expected answer to each query for the zone, a line each as in the file of
+    /// queries: name, type, response code and number of records, then each record's name, type and
+    /// data, separated by tabs.
     #[must_use]
     pub fn expected_file(&self) -> String {
         let mut text = String::new();
@@ -69,7 +70,7 @@ impl Zone {
         text
     }
 
-    /// Returns data as text, names from the root.
+    /// Returns record data as text, with names from the root.
     fn full_data(&self, data: &Data) -> String {
         match data {
             Data::Address(address) => address.to_string(),

@@ -1,5 +1,5 @@
-//! Outcome in the form in which a generator sends it to its coordinator: every count, and complete
-//! histograms.
+//! Outcome of a run in the form in which a generator sends it to its coordinator: every count, and
+//! complete histograms.
 
 use base::Histogram;
 use base::histogram::HistogramTotals;
@@ -15,11 +15,12 @@ use crate::perfdhcp::drive::{PerfdhcpLoopResult, SendingEndReason};
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::traffic::LinkCounts;
 
-/// Histogram: its non-empty buckets, by their positions, and the values that buckets do not hold.
+/// Histogram in the form in which a generator sends it: its non-empty buckets, by their positions,
+/// and the values that buckets do not hold.
 #[derive(Debug, Serialize, Deserialize)]
 struct CarriedHistogram {
     counts: Vec<(usize, u64)>,
-    /// High and low half of the sum.
+    /// High and low 64 bits of the sum of all values.
     sum: [u64; 2],
     min: u64,
     max: u64,
@@ -118,7 +119,7 @@ impl CarriedAccount {
     }
 }
 
-/// Outcome without its leases, which the generator sends in pages before it.
+/// Outcome of a generator's run without its leases, which the generator sends in pages before it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CarriedOutcome {
     accounts: Vec<CarriedAccount>,
@@ -128,8 +129,8 @@ pub(crate) struct CarriedOutcome {
     too_short: u64,
     local_limit: u64,
     preloaded: [u64; 2],
-    /// Counts of the generator's link: to all stations, to clients, for others, ARP requests that
-    /// were answered.
+    /// Counts of messages on the generator's link: to all stations, to clients, for others, ARP
+    /// requests that were answered.
     link: [u64; 4],
     answered_ns: u64,
     counted: u64,
@@ -138,12 +139,12 @@ pub(crate) struct CarriedOutcome {
     sending_end_ns: u64,
     end_ns: u64,
     idle_turns: u64,
-    /// Counts of sends: sent, bytes of those, refused, stalled, ungrouped, calls.
+    /// Counts of the generator's sends: sent, bytes of those, refused, stalled, ungrouped, calls.
     sends: [u64; 6],
     socket_drops: u64,
     cpu_ns: u64,
-    /// Time from reading the order to begin to the beginning that it sets, in nanoseconds; below 0
-    /// when the order came late.
+    /// Time from reading the order to begin to the start of the run that it sets, in nanoseconds;
+    /// below 0 when the order came late.
     pub(crate) notice_ns: i64,
 }
 
@@ -178,7 +179,8 @@ impl CarriedOutcome {
         }
     }
 
-    /// Returns the outcome, without leases; `None` when its figures contradict each other.
+    /// Returns the outcome of the run, without leases; `None` when its figures contradict each
+    /// other.
     pub(crate) fn restored<R: LeasedResource>(self) -> Option<GeneratorOutcome<R>> {
         let accounts: Option<Vec<ExchangeAccount>> =
             self.accounts.into_iter().map(CarriedAccount::restored).collect();

@@ -1,4 +1,5 @@
-//! Coordinator: runs the generators, reads their messages meanwhile, and adds up their counts.
+//! Coordinator of several generators: starts them, reads their messages during the run, and adds up
+//! their counts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
@@ -29,12 +30,12 @@ use crate::perfdhcp::report::{PerfdhcpReport, kinds};
 use crate::perfdhcp::run_addresses;
 use crate::perfdhcp::text;
 
-/// Longest silence of a running generator, which reports each second, in nanoseconds.
+/// Longest silence of a running generator, in nanoseconds; generators report each second.
 const SILENCE_NS: u64 = 30 * NS_PER_S;
-/// Longest time that a generator may take to stop, in nanoseconds.
+/// Longest time that a generator may take to stop after the order, in nanoseconds.
 const STOP_NS: u64 = 10 * NS_PER_S;
 
-/// Runs the load with the generators that `args` name.
+/// Runs the load with the generators that `args` name, and returns the exit code.
 pub(crate) fn run(args: &PerfdhcpArgs, words: &[String]) -> Result<ExitCode, PerfdhcpFailure> {
     let own = if args.is_v6() {
         IpAddr::from(Ipv6Addr::UNSPECIFIED)
@@ -92,11 +93,11 @@ impl FamilyOperation for Coordinator<'_> {
     }
 }
 
-/// Outcome of a generator, and the time between the order to begin and the beginning, in
-/// nanoseconds.
+/// Outcome of a generator's run, and the time from reading the order to begin to the start of the
+/// run, in nanoseconds.
 type TimedOutcome<R> = (GeneratorOutcome<R>, i64);
 
-/// Builds the report of all generators together, and takes their leases.
+/// Builds the report of all generators together, and takes the leases out of `results`.
 fn put_together<D: Dialect>(
     args: &PerfdhcpArgs,
     seed: u64,
@@ -121,8 +122,8 @@ fn put_together<D: Dialect>(
     PerfdhcpReport::from_outcome(args, seed, shape, whole, dialect, apart_ms)
 }
 
-/// Reads messages until all generators have sent their outcomes. Returns each with the time between
-/// the order to begin and the beginning.
+/// Reads messages until all generators have sent their outcomes, and returns each outcome with the
+/// time from reading the order to begin to the start of the run.
 fn listen<R: LeasedResource>(
     group: &GeneratorGroup<'_>,
     args: &PerfdhcpArgs,
@@ -163,7 +164,7 @@ fn listen<R: LeasedResource>(
     Ok(results.into_iter().flatten().collect())
 }
 
-/// Returns empty logs of leases granted and addresses offered.
+/// Returns two empty logs: of leases granted and of addresses offered.
 fn no_leases<R: LeasedResource>() -> [LeaseLog<R>; 2] {
     GeneratorOutcome::none(SendingEndReason::Requests).leases
 }
@@ -179,12 +180,13 @@ fn restored<R: LeasedResource>(
         .ok_or_else(|| link.failed("sent a result that contradicts itself"))
 }
 
-/// Supervision of the generators while they run.
+/// Supervision of the generators by the coordinator while they run.
 struct GeneratorSupervision<'a, 'b> {
     group: &'a GeneratorGroup<'b>,
     args: &'a PerfdhcpArgs,
     standings: PartialSecondCounts,
-    /// Time of each generator's last message; `None` once it has sent its result.
+    /// Time of each generator's last message, in nanoseconds of the monotonic clock; `None` once it
+    /// has sent its outcome.
     heard_ns: Vec<Option<u64>>,
     last_second: Vec<u64>,
     silence_ns: u64,
@@ -205,7 +207,8 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
         }
     }
 
-    /// Returns the next event of a generator, if one comes within a moment.
+    /// Returns the next event of a generator, if one comes within 50 ms. Orders the generators to
+    /// stop after a signal, and fails when a generator is silent for too long.
     fn next(&mut self) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
         let now_ns = Clock::mono_ns();
         if self.stopping_until_ns.is_none() && self.group.stop.load(Ordering::Relaxed) {
@@ -247,7 +250,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
         self.print()
     }
 
-    /// Prints the periodic reports that are complete.
+    /// Prints the periodic reports for seconds that all generators have reported.
     fn print(&mut self) -> Result<(), PerfdhcpFailure> {
         while let Some((second, standing)) = self.standings.take() {
             let is_due = self.args.report_s.is_some_and(|s| second.is_multiple_of(s.into()));

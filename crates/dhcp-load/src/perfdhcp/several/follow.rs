@@ -1,5 +1,6 @@
-//! Generator's side (`--follow`): reads orders from standard input, runs its part, and writes
-//! answers to standard output. When the coordinator goes away, the run ends.
+//! Generator's side of a run with several generators (`--follow`): reads orders from standard
+//! input, runs its part, and writes answers to standard output. When the coordinator goes away, the
+//! run ends.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
@@ -26,10 +27,12 @@ use crate::perfdhcp::run_addresses::RunAddresses;
 use crate::perfdhcp::traffic::RequestTraffic;
 use crate::perfdhcp::{check, text};
 
-/// Order with the time at which it was read.
+/// Order of the coordinator, with the time at which it was read in nanoseconds of the monotonic
+/// clock.
 type Read = (GeneratorOrder, u64);
 
-/// Runs as a generator until there are no more orders.
+/// Runs as a generator that follows a coordinator until there are no more orders, and returns the
+/// exit code.
 pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
     let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
     let orders = listen(signals.stop());
@@ -56,7 +59,8 @@ pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
     Err(failure)
 }
 
-/// Reads orders on a thread of its own. An order to stop, and the end of the orders, end the run.
+/// Reads the coordinator's orders on a thread of its own, and returns the channel that they come
+/// through. An order to stop, and the end of the orders, end the run.
 fn listen(stop: &'static AtomicBool) -> Receiver<Read> {
     let (sender, orders) = channel();
     std::thread::spawn(move || {
@@ -92,8 +96,8 @@ fn write_answer(answer: &GeneratorAnswer) -> io::Result<()> {
     output.flush()
 }
 
-/// Returns the next order other than a request for the time; `None` when there are no more, or at
-/// an order to stop.
+/// Returns the next order other than a request for the time, which it answers; `None` when there
+/// are no more, or at an order to stop.
 fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure> {
     for (order, received_ns) in orders {
         match order {
@@ -111,7 +115,7 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure>
     Ok(None)
 }
 
-/// Converts the coordinator's command line into this generator's.
+/// Converts the coordinator's command line into the arguments of this generator.
 fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
     let Prepare { words, files, part, seed, local } = prepare;
     let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
@@ -166,7 +170,8 @@ impl FamilyOperation for OrderedRun<'_> {
 }
 
 impl OrderedRun<'_> {
-    /// Returns the time at which to begin, and the time at which the order was read.
+    /// Returns the time at which to begin, and the time at which the order to begin was read;
+    /// `None` when there are no more orders.
     fn await_start(&self) -> Result<Option<(u64, u64)>, PerfdhcpFailure> {
         match await_order(self.orders)? {
             Some((GeneratorOrder::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),

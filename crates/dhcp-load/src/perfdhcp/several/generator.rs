@@ -11,23 +11,26 @@ use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::report::PerfdhcpReport;
 use crate::run::seconds;
 
-/// Result of one generator.
+/// Result of one of several generators.
 pub(crate) struct GeneratorResult {
-    /// Name of the machine for SSH.
+    /// Name of the generator's machine, as SSH takes it.
     pub(crate) host: String,
-    /// Generator's own address and port.
+    /// Address or interface that the generator's messages leave from.
     pub(crate) local: String,
-    /// Generator's counts. The coordinator compares the leases with those of the others, not here.
+    /// Report of the generator's own counts. The coordinator compares the leases with those of the
+    /// others, not here.
     pub(crate) report: PerfdhcpReport,
-    /// Offset of its clock before the run.
+    /// Offset of the generator's clock from the coordinator's before the run.
     pub(crate) clock: Offset,
-    /// Offset of its clock after the run.
+    /// Offset of the generator's clock from the coordinator's after the run; `None` when it could
+    /// not be found.
     pub(crate) clock_after: Option<Offset>,
-    /// Time from reading the order to begin to the beginning that it sets, in nanoseconds.
+    /// Time from reading the order to begin to the start of the run that it sets, in nanoseconds.
     pub(crate) notice_ns: i64,
 }
 
-/// Fields of an exchange that are known only with the leases of all generators.
+/// Fields of an exchange's entry in the report that are known only with the leases of all
+/// generators.
 const WHOLE_ONLY: [&str; 3] = ["conflicts", "conflict_count", "leases_untracked"];
 
 fn us(ns: i64) -> f64 {
@@ -35,12 +38,13 @@ fn us(ns: i64) -> f64 {
 }
 
 impl GeneratorResult {
-    /// Returns the movement of its clock against the coordinator's during the run, in nanoseconds.
+    /// Returns the movement of the generator's clock against the coordinator's during the run, in
+    /// nanoseconds.
     fn drift_ns(&self) -> Option<i64> {
         self.clock_after.map(|after| after.ns.saturating_sub(self.clock.ns))
     }
 
-    /// Returns warnings about its clock.
+    /// Returns warnings about the generator's clock, as texts.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let (host, bound) = (&self.host, ms(UNCERTAINTY_MAX_NS));
@@ -76,7 +80,7 @@ impl GeneratorResult {
         warnings
     }
 
-    /// Returns its entry in the document.
+    /// Returns the generator's entry in the JSON document.
     pub(crate) fn json(&self, args: &PerfdhcpArgs) -> Value {
         let (report, done) = (&self.report, &self.report.loop_result);
         let limit = report.limit();
@@ -111,7 +115,7 @@ impl GeneratorResult {
         })
     }
 
-    /// Returns its line in the text.
+    /// Returns the generator's line in the text of the run.
     pub(crate) fn line(&self) -> String {
         let (report, done) = (&self.report, &self.report.loop_result);
         let counts = |count: fn(&ExchangeAccount) -> u64| {

@@ -1,5 +1,5 @@
-//! Generators of a run: started, prepared, with their clocks compared, ordered to begin. Every wait
-//! has an end: a signal, or a deadline after which the run has failed.
+//! Several generators of a run: started, prepared, with their clocks compared, ordered to begin.
+//! Every wait has an end: a signal, or a deadline after which the run has failed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -16,21 +16,21 @@ use crate::perfdhcp::files;
 use crate::perfdhcp::part::GeneratorPart;
 use crate::perfdhcp::plan::PerfdhcpFailure;
 
-/// Longest time for SSH and the start of the program on the other machine, in nanoseconds.
+/// Longest time for SSH to connect and the generator to start on the other machine, in nanoseconds.
 const HELLO_NS: u64 = 300 * NS_PER_S;
-/// Longest time for a generator to open and allocate, in nanoseconds.
+/// Longest time for a generator to open its sockets and allocate memory, in nanoseconds.
 const READY_NS: u64 = 60 * NS_PER_S;
-/// Longest time for a generator to send its time, in nanoseconds.
+/// Longest time for a generator to send its time of the clock, in nanoseconds.
 const PONG_NS: u64 = 10 * NS_PER_S;
-/// Number of requests for the time, one after another.
+/// Number of requests for a generator's time, one after another.
 const PINGS: u64 = 16;
-/// Time from the order to begin to the beginning, in nanoseconds, in addition to the time that the
-/// order takes.
+/// Time from the order to begin to the start of the run, in nanoseconds, in addition to the time
+/// that the order takes.
 const LEAD_NS: u64 = 300 * NS_PER_MS;
-/// Interval at which the coordinator checks for a signal.
+/// Interval at which the coordinator checks for a signal to its process.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Generators of a run. Dropping the value ends them.
+/// Generators of a run, as the coordinator sees them. Dropping the value ends them.
 pub(crate) struct GeneratorGroup<'a> {
     pub(crate) links: Vec<RemoteGenerator>,
     events: Receiver<(usize, GeneratorEvent)>,
@@ -38,7 +38,7 @@ pub(crate) struct GeneratorGroup<'a> {
 }
 
 impl<'a> GeneratorGroup<'a> {
-    /// Starts all generators and reads their greetings.
+    /// Starts all generators of the run over SSH and reads their greetings.
     pub(crate) fn start(
         args: &PerfdhcpArgs,
         stop: &'a AtomicBool,
@@ -61,8 +61,8 @@ impl<'a> GeneratorGroup<'a> {
         Ok(group)
     }
 
-    /// Sends every generator its part of the run, and waits until all are ready. Returns their own
-    /// addresses.
+    /// Sends every generator its part of the run, waits until all are ready, and returns the
+    /// addresses that they send from.
     pub(crate) fn prepare(
         &self,
         args: &PerfdhcpArgs,
@@ -85,7 +85,7 @@ impl<'a> GeneratorGroup<'a> {
         })
     }
 
-    /// Returns the offset of every generator's clock.
+    /// Returns the offset of every generator's clock from the coordinator's.
     pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, PerfdhcpFailure> {
         let mut offsets = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -108,7 +108,7 @@ impl<'a> GeneratorGroup<'a> {
         Ok(offsets)
     }
 
-    /// Orders all generators to begin at one time.
+    /// Orders all generators of the run to begin at one time.
     pub(crate) fn order_start(&self, clocks: &[Offset]) {
         let slowest_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let start_ns = Clock::mono_ns() + LEAD_NS + 4 * slowest_ns;
@@ -117,7 +117,8 @@ impl<'a> GeneratorGroup<'a> {
         }
     }
 
-    /// Waits until every generator has sent the one answer that `take` accepts.
+    /// Waits until every generator has sent the one answer that `take` accepts, and returns the
+    /// values that `take` returned.
     fn each<T>(
         &self,
         within_ns: u64,
@@ -143,7 +144,8 @@ impl<'a> GeneratorGroup<'a> {
         Ok(values.into_iter().flatten().collect())
     }
 
-    /// Returns the next answer of the generator with the index `generator`.
+    /// Returns the next answer of the generator with the index `generator`, and the time at which
+    /// it came; fails at `until_ns`.
     fn answer_of(
         &self,
         generator: usize,
@@ -178,7 +180,7 @@ impl<'a> GeneratorGroup<'a> {
         }
     }
 
-    /// Returns the event of a generator within a moment, if there is one.
+    /// Returns the next event of any generator, if one comes within 50 ms.
     pub(crate) fn look(&self) -> Option<(usize, GeneratorEvent)> {
         match self.events.recv_timeout(LOOK_EVERY) {
             Ok(event) => Some(event),
@@ -191,7 +193,8 @@ impl<'a> GeneratorGroup<'a> {
         }
     }
 
-    /// Returns the answer in an event, and the time at which it came.
+    /// Returns the answer in an event of a generator, and the time at which it came; fails for any
+    /// other event.
     pub(crate) fn answer_in(
         &self,
         index: usize,
@@ -210,7 +213,8 @@ impl<'a> GeneratorGroup<'a> {
         }
     }
 
-    /// Returns the failure of a generator that sent another answer than the wanted one.
+    /// Returns the failure of the generator `index`, which sent another answer than the expected
+    /// one.
     pub(crate) fn surprised(&self, index: usize, expected: &str, answer: &str) -> PerfdhcpFailure {
         self.links[index].failed(&format!("said `{answer}` instead of {expected}"))
     }

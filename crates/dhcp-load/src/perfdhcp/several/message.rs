@@ -12,21 +12,21 @@ use super::carried::CarriedOutcome;
 use crate::perfdhcp::part::GeneratorPart;
 use crate::perfdhcp::text::Standing;
 
-/// Number of this protocol; it changes whenever a message does.
+/// Version of the protocol between coordinator and generators; it changes whenever a message does.
 pub(crate) const PROTOCOL: u32 = 2;
 
-/// Order to a generator.
+/// Order of the coordinator to a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GeneratorOrder {
     Prepare(Box<Prepare>),
-    /// Request for the time, with the number of the request.
+    /// Request for the generator's time, with the number of the request.
     Ping(u64),
-    /// Begin at this time of the generator's monotonic clock.
+    /// Order to begin the run at this time of the generator's monotonic clock, in nanoseconds.
     Go {
         start_ns: u64,
     },
-    /// End the run, or do not begin it.
+    /// Order to end the run, or not to begin it.
     Stop,
 }
 
@@ -35,15 +35,16 @@ pub(crate) enum GeneratorOrder {
 pub(crate) struct Prepare {
     /// Command line of the coordinator, after the program's name.
     pub(crate) words: Vec<String>,
-    /// Files that the command line names, in hexadecimal digits.
+    /// Files that the command line names, as pairs of path and content in hexadecimal digits.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) part: GeneratorPart,
     pub(crate) seed: u64,
-    /// Generator's own address or interface, instead of the command line's.
+    /// Address or interface that the generator's messages leave from, instead of the command
+    /// line's.
     pub(crate) local: Option<String>,
 }
 
-/// Answer of a generator.
+/// Answer of a generator to its coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GeneratorAnswer {
@@ -51,23 +52,24 @@ pub(crate) enum GeneratorAnswer {
         protocol: u32,
         version: String,
     },
-    /// Everything is open and allocated; carries the generator's own address.
+    /// The generator has opened its sockets and allocated memory; carries the address that it sends
+    /// from.
     Ready {
         local: String,
     },
-    /// Times at which the request was read and the answer written, on the generator's monotonic
-    /// clock.
+    /// Times at which the generator read the request for its time and wrote the answer, in
+    /// nanoseconds of its monotonic clock.
     Pong {
         number: u64,
         received_ns: u64,
         sent_ns: u64,
     },
-    /// Counts after this many seconds.
+    /// Counts of the generator after this many seconds of the run.
     Progress {
         second: u64,
         standing: Standing,
     },
-    /// Leases granted (0) and addresses offered (1).
+    /// Page of leases granted (log 0) or addresses offered (log 1).
     Leases {
         log: usize,
         page: Value,
@@ -77,7 +79,7 @@ pub(crate) enum GeneratorAnswer {
 }
 
 impl GeneratorAnswer {
-    /// Returns the name of the answer, for people.
+    /// Returns the name of the answer, for error messages.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Hello { .. } => "hello",
@@ -91,12 +93,12 @@ impl GeneratorAnswer {
     }
 }
 
-/// Returns the greeting of this program.
+/// Returns the greeting of this generator, with the versions of protocol and program.
 pub(crate) fn hello() -> GeneratorAnswer {
     GeneratorAnswer::Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
 }
 
-/// Checks that the generator with this greeting is the same program.
+/// Checks that the generator with this greeting has the coordinator's version.
 ///
 /// # Errors
 ///
@@ -112,7 +114,7 @@ pub(crate) fn check_version(protocol: u32, version: &str) -> Result<(), String> 
     ))
 }
 
-/// Returns a message as a line.
+/// Returns a message as a line of JSON.
 pub(crate) fn line(message: &impl Serialize) -> String {
     let mut line = serde_json::to_string(message).expect("messages are numbers and texts");
     line.push('\n');

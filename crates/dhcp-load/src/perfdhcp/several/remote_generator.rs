@@ -1,4 +1,4 @@
-//! Coordinator's view of one generator: a program that SSH starts, lines to it and from it, and its
+//! Coordinator's link to one generator: a program that SSH starts, lines to it and from it, and its
 //! error messages.
 //!
 //! A link waits for the other side only when that ends, and then only a few seconds: one thread
@@ -19,44 +19,46 @@ use netio::Clock;
 use super::message::{GeneratorAnswer, GeneratorOrder, line};
 use crate::perfdhcp::plan::PerfdhcpFailure;
 
-/// Largest length of a line, in bytes.
+/// Largest length of a generator's line, in bytes.
 const LINE_MAX: u64 = 64 << 20;
-/// Number of lines of error messages that are passed on.
+/// Number of lines of a generator's error messages that are passed on.
 const LAST_LINES: usize = 4;
-/// Largest number of characters shown of a line.
+/// Largest number of characters shown of a generator's line.
 const TEXT_CHARS_MAX: usize = 200;
 /// Longest time for a generator to end after its orders have ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// Interval at which the coordinator checks whether the generator has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Event of a generator.
+/// Event that the coordinator gets from a generator.
 #[derive(Debug)]
 pub(crate) enum GeneratorEvent {
-    /// The generator sent an answer, which came at this time.
+    /// The generator sent an answer, which came at this time in nanoseconds of the coordinator's
+    /// monotonic clock.
     Answer(GeneratorAnswer, u64),
     /// The generator wrote a line that is no answer.
     Babbled(String),
-    /// The generator will send nothing more.
+    /// The generator has closed its output and will send nothing more.
     Ended,
 }
 
-/// Generator with its pipes.
+/// Generator on another machine, with the pipes to the program that starts it.
 #[derive(Debug)]
 pub(crate) struct RemoteGenerator {
     host: String,
     command: String,
     child: RefCell<Child>,
-    /// Queue of orders, taken when there are no more orders.
+    /// Queue of orders to the generator; `None` when there are no more orders.
     orders: Option<Sender<String>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
     complains: JoinHandle<()>,
-    /// Longest time that the generator's end may take.
+    /// Longest time that the generator may take to end.
     grace: Duration,
 }
 
 impl RemoteGenerator {
-    /// Starts `words` for `host`; its events go to `events` under `index`.
+    /// Starts the command `words` for a generator on `host`; its events go to `events` under
+    /// `index`.
     ///
     /// # Errors
     ///
@@ -91,31 +93,32 @@ impl RemoteGenerator {
         Ok(Self { host, command, child, orders: Some(orders), complaints, complains, grace: GRACE })
     }
 
-    /// Returns the name of the machine for SSH.
+    /// Returns the name of the generator's machine, as SSH takes it.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Sends an order. A generator that has ended, which an event reports, gets none.
+    /// Sends an order to the generator. A generator that has ended, which an event reports, gets
+    /// none.
     pub(crate) fn send_order(&self, order: &GeneratorOrder) {
         if let Some(orders) = &self.orders {
             orders.send(line(order)).ok();
         }
     }
 
-    /// Closes the queue of orders, at which the generator ends.
+    /// Closes the queue of orders, which makes the generator end.
     pub(crate) fn dismiss(&mut self) {
         self.orders = None;
     }
 
-    /// Waits a while for the generator to end. Returns its exit status if it did.
+    /// Waits 5 s at most for the generator to end, and returns its exit status if it did.
     fn status(&self) -> Option<ExitStatus> {
         let status = || self.child.borrow_mut().try_wait().unwrap_or(None);
         self.wait_until(|| status().is_some());
         status()
     }
 
-    /// Waits until `is_done`, a few seconds at most.
+    /// Waits until `is_done` returns true, 5 s at most.
     fn wait_until(&self, is_done: impl Fn() -> bool) {
         let until = Instant::now() + self.grace;
         while !is_done() && Instant::now() < until {
@@ -123,13 +126,13 @@ impl RemoteGenerator {
         }
     }
 
-    /// Sets the longest time that the generator's end may take, instead of a few seconds.
+    /// Sets the longest time that the generator may take to end, instead of 5 s.
     #[cfg(test)]
     pub(crate) const fn set_grace(&mut self, grace: Duration) {
         self.grace = grace;
     }
 
-    /// Returns the failure `problem` of this generator, with the command and its error messages.
+    /// Returns the failure `problem` of this generator, with its command and its error messages.
     pub(crate) fn failed(&self, problem: &str) -> PerfdhcpFailure {
         failure(&self.host, &self.command, &format!("{problem}{}", self.last_error_lines()))
     }
@@ -175,7 +178,8 @@ fn write(mut input: ChildStdin, waiting: &Receiver<String>) {
     }
 }
 
-/// Returns the next line; `None` at the end. A line that is too long comes in pieces.
+/// Returns the next line of a generator's output; `None` at the end. A line that is too long comes
+/// in pieces.
 fn next_line(output: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let count = output.take(LINE_MAX).read_until(b'\n', &mut line)?;

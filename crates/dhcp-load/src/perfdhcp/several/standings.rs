@@ -1,11 +1,11 @@
-//! Periodic reports of several generators added up: one for a second when all of them have sent
-//! theirs.
+//! Periodic reports of several generators added up: a report for each second that all of them have
+//! reported.
 
 use std::collections::BTreeMap;
 
 use crate::perfdhcp::text::Standing;
 
-/// Counts of the seconds that not all generators have reported.
+/// Counts of the seconds that not all generators have reported yet.
 #[derive(Debug)]
 pub(crate) struct PartialSecondCounts {
     generators: usize,
@@ -24,7 +24,7 @@ fn add(sum: &mut Standing, other: &Standing) {
 }
 
 impl PartialSecondCounts {
-    /// Creates the reports of `generators` generators, none of which has reported anything.
+    /// Creates the counts for `generators` generators, none of which has reported anything.
     pub(crate) fn new(generators: usize) -> Self {
         Self { generators, ended: (0, Standing::default()), reported: BTreeMap::new() }
     }
@@ -36,8 +36,8 @@ impl PartialSecondCounts {
         add(&mut entry.1, standing);
     }
 
-    /// Adds the final counts of a generator that ended. They count for all seconds after the last
-    /// one that it reported.
+    /// Adds the final counts of a generator that ended, whose last report was for `last_second`.
+    /// They count for all seconds after the last one that it reported.
     pub(crate) fn record_end(&mut self, last_second: u64, standing: &Standing) {
         for (_, entry) in self.reported.range_mut(last_second + 1..) {
             entry.0 += 1;
@@ -47,7 +47,8 @@ impl PartialSecondCounts {
         add(&mut self.ended.1, standing);
     }
 
-    /// Takes the earliest second that all generators have reported.
+    /// Removes and returns the earliest second that all generators have reported, with the sum of
+    /// their counts.
     pub(crate) fn take(&mut self) -> Option<(u64, Standing)> {
         let first = self.reported.first_entry()?;
         if first.get().0 < self.generators {

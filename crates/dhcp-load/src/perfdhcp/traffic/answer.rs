@@ -1,4 +1,5 @@
-//! Replies: the request that each is for, its meaning for that request, and its consequences.
+//! Processing of servers' replies in a perfdhcp run: the request that each reply is for, its
+//! meaning for that request, and its consequences.
 
 use base::time::NS_PER_S;
 use load::ExchangeClass;
@@ -12,16 +13,17 @@ use crate::population::OutgoingMessage;
 use crate::protocol::Judgment;
 use crate::wire::ReceivedDatagram;
 
-/// Offer in the reply to a first request.
+/// Offer in the reply to a first request, with the class of the reply.
 struct JudgedOffer<O> {
-    /// Class of the reply, which the end of the first request has.
+    /// Class of the reply, with which the first request ends.
     class: ExchangeClass,
     offer: O,
 }
 
 impl<D: Dialect> RequestTraffic<D> {
-    /// Returns the request that a reply with `xid` is for. DHCPv4 replies to both requests of an
-    /// exchange carry the same identifier.
+    /// Returns kind and number of the request that a reply with transaction identifier `xid` is
+    /// for; fails with the kind that `xid` names when the run has no such request. DHCPv4 replies
+    /// to both requests of an exchange carry the same identifier.
     fn find(&self, xid: u32, is_offer: bool) -> Result<(ExchangeKind, u64), ExchangeKind> {
         let mut kind = ExchangeKind::ALL[(xid & ((1 << KIND_BITS) - 1)) as usize];
         let is_shared = !D::IS_SECOND_RENUMBERED && kind == ExchangeKind::First;
@@ -45,8 +47,9 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Returns the kind that a reply to no request counts for: the kind of its type. For types that
-    /// several kinds of requests get, it is the kind in the identifier if such requests were sent.
+    /// Returns the kind of exchange that counts a reply to no request: the kind of the reply's
+    /// type. For types that several kinds of requests get, it is the kind in the identifier if such
+    /// requests were sent.
     fn kind_of_stray(&self, message_kind: ExchangeKind, is_offer: bool) -> ExchangeKind {
         let is_sent = self.rings[message_kind.index()].next_number() > 0;
         match message_kind {
@@ -56,7 +59,7 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Adds a message received for the request `exchange` to the capture.
+    /// Adds a message received at `now_ns` for the request `exchange` to the capture file.
     fn capture_received(
         &mut self,
         now_ns: u64,
@@ -71,7 +74,7 @@ impl<D: Dialect> RequestTraffic<D> {
         capture.record_received(now_ns, exchange, incoming.octets, incoming.endpoints);
     }
 
-    /// Counts a datagram that is no message.
+    /// Counts a received datagram that is no DHCP message.
     fn take_malformed(&mut self, now_ns: u64, incoming: &ReceivedDatagram<'_>) {
         self.note_frame(incoming);
         self.received += 1;
@@ -90,8 +93,8 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Processes a datagram received at `now_ns`. Writes the second request that the datagram calls
-    /// for, if any, into `buffer`.
+    /// Processes a datagram received at `now_ns`, and returns the second request that it leads to,
+    /// if any, written into `buffer`.
     pub fn process_datagram(
         &mut self,
         now_ns: u64,
@@ -136,7 +139,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.take(now_ns, kind, number, &answer, buffer)
     }
 
-    /// Processes the reply to request `number`. The first reply decides how the request ended.
+    /// Processes the reply `answer` to request `number` of `kind`, and returns the second request
+    /// that it leads to, if any. The first reply decides how the request ended.
     fn take(
         &mut self,
         now_ns: u64,
@@ -203,7 +207,7 @@ impl<D: Dialect> RequestTraffic<D> {
         outgoing
     }
 
-    /// Returns the end of an exchange for its client.
+    /// Returns the end of an exchange for its client, from the server's reply and its meaning.
     fn end_of(
         &self,
         answer: &D::Answer<'_>,
@@ -219,7 +223,7 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Marks the messages of request `number`, which failed, to be kept.
+    /// Marks the messages of request `number`, which failed, to be kept for the capture file.
     pub(super) fn mark_failed(&mut self, kind: ExchangeKind, number: u64) {
         let Some(capture) = &mut self.capture else { return };
         let first = self.rings[kind.index()].get(number).and_then(|turn| turn.first);
@@ -251,7 +255,8 @@ impl<D: Dialect> RequestTraffic<D> {
         self.take_up(now_ns, answer, number, judged.offer, buffer)
     }
 
-    /// Writes the second request of first request `number`, which is due now.
+    /// Writes the second request that follows first request `number`, due now, into `buffer` and
+    /// returns it.
     fn take_up(
         &mut self,
         now_ns: u64,

@@ -1,5 +1,5 @@
-//! Clients on the generator's link: the frames that reach them, and the clients that have an
-//! address.
+//! Clients on the generator's link (`--direct`): the frames that reach them, and the clients that
+//! have an address.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,21 +10,22 @@ use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSen
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::wire::ReceivedDatagram;
 
-/// Counts of messages that came over the generator's link.
+/// Counts of messages that came over the generator's link (`--direct`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Messages to 255.255.255.255, for any station that their frames are for.
+    /// Number of messages to 255.255.255.255, for any station that their frames are for.
     pub broadcast: u64,
-    /// Messages to the address of a client.
+    /// Number of messages to the address of a simulated client.
     pub unicast: u64,
-    /// Messages to other stations, and broadcast messages that other clients requested.
+    /// Number of messages to other stations, and of broadcast messages that other clients
+    /// requested.
     pub overheard: u64,
-    /// ARP requests that were answered.
+    /// Number of ARP requests that the generator answered.
     pub arp_answered: u64,
 }
 
 impl LinkCounts {
-    /// Adds the counts of another generator.
+    /// Adds the link counts of another generator.
     pub const fn merge(&mut self, other: Self) {
         self.broadcast += other.broadcast;
         self.unicast += other.unicast;
@@ -34,13 +35,14 @@ impl LinkCounts {
 }
 
 impl<D: Dialect> RequestTraffic<D> {
-    /// Returns true if a datagram was sent to a station that is not of this run.
+    /// Returns true if a received datagram was sent to a station that is no client of this run.
     pub(super) fn is_for_others(&self, incoming: &ReceivedDatagram<'_>) -> bool {
         let station = incoming.endpoints.map(|endpoints| endpoints.destination_mac);
         station.is_some_and(|mac| !mac.is_group() && !self.dialect.has_station(mac))
     }
 
-    /// Returns true if a message that is no reply to any request is for another client on the link.
+    /// Returns true if the message `answer`, which is no reply to any request, is for another
+    /// client on the link.
     pub(super) fn is_overheard(
         &self,
         incoming: &ReceivedDatagram<'_>,
@@ -50,7 +52,7 @@ impl<D: Dialect> RequestTraffic<D> {
             && !self.dialect.names_own(answer)
     }
 
-    /// Returns true if a reply to request `number` came to the client that it is for.
+    /// Returns true if a reply to request `number` of `kind` came to the client that it is for.
     pub(super) fn is_delivered(
         &self,
         incoming: &ReceivedDatagram<'_>,
@@ -63,7 +65,8 @@ impl<D: Dialect> RequestTraffic<D> {
         station.is_group() || turn.and_then(|turn| self.dialect.station(turn.who)) == Some(station)
     }
 
-    /// Counts a datagram that reached a client.
+    /// Counts a received datagram that reached a client on the generator's link, by its
+    /// destination.
     pub(super) fn note_frame(&mut self, incoming: &ReceivedDatagram<'_>) {
         let Some(endpoints) = incoming.endpoints else { return };
         if endpoints.destination.ip().is_broadcast() {
@@ -74,7 +77,7 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Returns the hardware address of the client that has `address` at `now_ns` and answers ARP
-    /// requests.
+    /// requests; `None` when there is none.
     pub fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
         let position = self.holders.as_ref()?.find_client(address, now_ns)?;
         if self
@@ -98,7 +101,7 @@ impl<D: Dialect> RequestTraffic<D> {
         Some((self.dialect.station(who)?.0, address))
     }
 
-    /// Notes the address that a client has once an exchange has ended.
+    /// Notes the address that client `who` has once an exchange of `kind` has ended.
     pub(super) fn note_holder(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,5 @@
-//! Passing of time: counts overdue requests, gives requests up, and sends them again.
+//! Passing of time for the requests of a perfdhcp run: overdue requests are counted, requests given
+//! up, and requests sent again.
 
 use base::time::NS_PER_S;
 use load::ExchangeClass;
@@ -9,8 +10,8 @@ use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::population::OutgoingMessage;
 
 impl<D: Dialect> RequestTraffic<D> {
-    /// Counts requests that are overdue at `now_ns`, and gives up those that have been watched long
-    /// enough.
+    /// Counts requests that are overdue at `now_ns`, and gives up requests that have been watched
+    /// long enough.
     pub fn expire(&mut self, now_ns: u64) {
         for kind in ExchangeKind::ALL {
             let index = kind.index();
@@ -49,7 +50,7 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Counts a request without a reply as lost.
+    /// Counts request `number` of `kind`, which got no reply, as lost.
     fn lose(
         &mut self,
         now_ns: u64,
@@ -65,7 +66,7 @@ impl<D: Dialect> RequestTraffic<D> {
         self.record_exchange_end(now_ns, kind, who, LifecycleExchangeEnd::Failed);
     }
 
-    /// Forgets the requests whose replies are not watched for any more.
+    /// Forgets requests of `kind` for whose replies the run does not wait any more.
     fn forget(&mut self, now_ns: u64, kind: ExchangeKind, watch_ns: u64) {
         let index = kind.index();
         let ring = &mut self.rings[index];
@@ -82,7 +83,7 @@ impl<D: Dialect> RequestTraffic<D> {
         }
     }
 
-    /// Writes the next request that must be sent again at `now_ns` into `buffer`.
+    /// Writes the next request that must be sent again at `now_ns` into `buffer` and returns it.
     pub fn resend(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<OutgoingMessage> {
         while let Some((kind, number)) = self.resends.next_due(now_ns) {
             let Some((_, turn)) = self.rings[kind.index()].find(number) else { continue };
@@ -105,7 +106,8 @@ impl<D: Dialect> RequestTraffic<D> {
         None
     }
 
-    /// Returns the time at which the next request must be sent again.
+    /// Returns the time at which the next request must be sent again, in nanoseconds; `None`
+    /// without any.
     #[must_use]
     pub fn next_resend_ns(&self) -> Option<u64> {
         self.resends.next_ns()
