@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{RatioInterval, ratio_of_means};
 use crate::summary::{LatencyAt, LimitResult, RoundResult, RunFigure, RunSummary, ServerResult};
 
-/// One server in both results.
+/// Comparison of one server that is in both results: its figures in each, and their ratios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerComparison {
-    /// The server's name.
+    /// Name of the server in both results.
     pub server: String,
     /// Figures of the server in the first result.
     pub a: Figures,
@@ -28,13 +28,13 @@ pub struct ServerComparison {
     pub cpu_of_limit: Option<RatioInterval>,
 }
 
-/// Figures of one server in one result.
+/// Figures of one server in one of the two results that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
-    /// Variant that was measured.
+    /// Variant of the server that was measured in this result.
     pub variant: String,
-    /// Highest rate, in leases per second.
+    /// Highest rate of the server in this result, in leases per second.
     pub leases_per_s: Option<f64>,
     /// True if the highest rate is a lower bound ("at least").
     pub is_at_least: bool,
@@ -47,21 +47,21 @@ pub struct Figures {
     pub is_interval: bool,
     /// Rates of all runs that count (a failed run as 0), or of all rounds, in leases per second.
     pub values: Vec<f64>,
-    /// Leases per processor second.
+    /// Leases per processor second of the server at its highest rate.
     pub leases_per_cpu_s: Option<f64>,
-    /// Latency and loss at about half the highest rate.
+    /// Latency and loss of the server at about half of its highest rate.
     pub latency_half: Option<LatencyAt>,
-    /// Latency and loss at the highest rate.
+    /// Latency and loss of the server at its highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// Largest resident memory, in bytes; 0 when unknown.
+    /// Largest resident memory of the server, in bytes; 0 when unknown.
     pub rss_bytes: u64,
-    /// Number of trials.
+    /// Number of trials of the server in this result.
     pub trials: u32,
-    /// Number of void trials.
+    /// Number of void trials of the server in this result.
     pub voids: u32,
 }
 
-/// The limit responder in both results.
+/// Change of the limit responder's rate between the two results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitChange {
@@ -73,7 +73,7 @@ pub struct LimitChange {
     pub ratio: Option<RatioInterval>,
 }
 
-/// Runs or rounds of a server or of the limit responder: number and figure.
+/// Numbers of runs or rounds of a server or of the limit responder, each with its figure.
 type Values = Vec<(u32, f64)>;
 
 fn values(

@@ -8,15 +8,15 @@ use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartResult {
-    /// Name of the server.
+    /// Name of the server of the trial.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server of the trial.
     pub variant: String,
     /// Position of the trial in the run.
     pub trial: u32,
-    /// Way in which the database was ended.
+    /// Way in which the database was ended: the purpose of the trial.
     pub how: Purpose,
-    /// Exchanges offered per second.
+    /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
     /// Times at which the database was ended and was available again.
     pub restart: RestartTimes,
@@ -24,20 +24,21 @@ pub struct RestartResult {
     /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
     /// completed any more.
     pub first_lease_s: Option<f64>,
-    /// Exchanges that came due.
+    /// Number of exchanges that came due in the trial.
     pub due: u64,
-    /// Exchanges that were not completed on time.
+    /// Number of exchanges that were not completed on time in the trial.
     pub missed: u64,
-    /// Missed exchanges that came due before the database was ended by more than the deadline, or
-    /// after leases were completed again.
+    /// Number of missed exchanges that came due before the database was ended by more than the
+    /// deadline, or after leases were completed again.
     pub missed_apart: u64,
-    /// Exchanges that the server refused.
+    /// Number of exchanges that the server refused.
     pub refused: u64,
-    /// Exchanges answered with a message that breaks the protocol, or with another client's data.
+    /// Number of exchanges that the server answered with a message that breaks the protocol, or
+    /// with another client's data.
     pub wrong: u64,
-    /// Exchanges answered more than once.
+    /// Number of exchanges that the server answered more than once.
     pub answered_again: u64,
-    /// Exchanges by intervals.
+    /// Counts of the trial's exchanges by intervals.
     pub timeline: LoadTimeline,
 }
 
