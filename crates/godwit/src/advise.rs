@@ -30,7 +30,7 @@ const POSITIONS_MAX: usize = 6;
 /// costs more than --share.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
-    /// Configuration file
+    /// Configuration file to judge
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Lease file (CSV, as of memfile or `db dump`), to find nearly full pools
@@ -39,13 +39,13 @@ pub(crate) struct AdviseArgs {
     /// Result folder of `godwit lab run`, to check whether the server can renew all leases
     #[arg(long, value_name = "RESULT")]
     measured: Option<PathBuf>,
-    /// Server of that result, if it has several
+    /// Server of the result of --measured, if that has several
     #[arg(long, value_name = "NAME", requires = "measured")]
     server: Option<String>,
     /// Exit with 3 if a finding costs more than this share of the leases per second: `10%` or 0.1
     #[arg(long, value_name = "SHARE", value_parser = share)]
     share: Option<f64>,
-    /// Print JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }

@@ -56,7 +56,7 @@ pub(crate) struct CapacityArgs {
     /// perfdhcp --json`
     #[arg(long, value_name = "RATE|FILE")]
     measured: Option<String>,
-    /// Output format
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
     format: CapacityFormat,
 }

@@ -28,7 +28,7 @@ enum DbCommand {
     Init {
         #[command(flatten)]
         connection: DatabaseConnectionArgs,
-        /// Version of the tables; a Kea server accepts only those of its own version
+        /// Version of the tables to create; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
     },
@@ -81,7 +81,7 @@ enum DbCommand {
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 struct DatabaseConnectionArgs {
-    /// Kind of database
+    /// Kind of the database
     #[arg(value_enum)]
     backend: BackendName,
     /// Name of the database, or path of SQLite's file
@@ -133,10 +133,10 @@ struct DatabaseConnectionArgs {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct DbFamilyArgs {
-    /// Leases of DHCPv4
+    /// Use the leases of DHCPv4
     #[arg(short = '4', id = "v4")]
     is_v4: bool,
-    /// Leases of DHCPv6
+    /// Use the leases of DHCPv6
     #[arg(short = '6', id = "v6")]
     is_v6: bool,
 }

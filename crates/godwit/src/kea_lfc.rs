@@ -57,10 +57,10 @@ pub(crate) struct KeaLfcArgs {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct KeaLfcFamilyArgs {
-    /// Leases of DHCPv4
+    /// Clean up leases of DHCPv4
     #[arg(short = '4', id = "lfc4", required_unless_present_any = ["lfc6", "version", "extended"])]
     is_v4: bool,
-    /// Leases of DHCPv6
+    /// Clean up leases of DHCPv6
     #[arg(short = '6', id = "lfc6")]
     is_v6: bool,
 }

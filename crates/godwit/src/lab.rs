@@ -134,7 +134,7 @@ enum TopologyArg {
     Auto,
     /// Network namespaces joined by a veth pair
     Veth,
-    /// 127.0.0.1 and free ports
+    /// Loopback address 127.0.0.1 and free ports
     Loopback,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct UbenchArgs {
     /// User of the running mysql or pgsql server
     #[arg(short = 'u', long, value_name = "NAME", default_value = "root")]
     user: String,
-    /// Password of that database user; visible to other users on the command line
+    /// Password for the running mysql or pgsql server; visible to other users on the command line
     #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
     password: String,
     /// Records per run [default: chosen per row]

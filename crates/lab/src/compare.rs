@@ -24,9 +24,9 @@ const CELL: usize = 24;
 /// Settings of `godwit lab compare` that the user requested.
 #[derive(Clone, Debug)]
 pub struct CompareSettings {
-    /// First result folder, the reference.
+    /// Path of the first result folder, the reference.
     pub a: PathBuf,
-    /// Second result folder, which is compared with the first.
+    /// Path of the second result folder, which is compared with the first.
     pub b: PathBuf,
     /// True if figures are shown in spite of reasons against the comparison.
     pub force: bool,
@@ -48,7 +48,7 @@ pub struct GateSettings {
 /// Comparison of two result folders that was made.
 #[derive(Clone, Debug)]
 pub struct FinishedComparison {
-    /// Result of the comparison.
+    /// Result of the comparison of both folders.
     pub comparison: Comparison,
     /// Path of the page with the comparison; `None` when there are no figures to show.
     pub page: Option<PathBuf>,
@@ -64,7 +64,8 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
     if is_sound { Ok(percent) } else { Err("not from 0 to below 100".to_owned()) }
 }
 
-/// Compares two result folders and writes the page, unless they may not be compared.
+/// Compares the two result folders of `settings` and writes the page, unless they may not be
+/// compared.
 ///
 /// # Errors
 /// A folder is no result folder or its content cannot be read, a server to be judged is not in

@@ -1,4 +1,4 @@
-//! Errors of the lab.
+//! Error type of the lab, with exit codes.
 
 use std::fmt;
 

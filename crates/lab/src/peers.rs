@@ -11,7 +11,7 @@ use testbed::command::find_program;
 pub struct PeerServer {
     /// Name of the server; a server with a program for each protocol has several entries.
     pub name: &'static str,
-    /// Protocols that the server serves.
+    /// Protocols that the server serves, for people.
     pub serves: &'static str,
     /// Name of the server's program.
     pub program: &'static str,

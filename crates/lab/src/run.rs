@@ -64,7 +64,7 @@ pub struct FinishedRun {
 /// before it without results.
 ///
 /// # Errors
-/// The obstacle; nothing is left behind, neither processes nor namespaces nor files.
+/// The run cannot be done; no processes, namespaces or files are left behind.
 pub fn run(
     settings: &RunSettings,
     stop: &AtomicBool,

@@ -35,7 +35,7 @@ const SAME_RATE_SHARE: f64 = 0.5;
 /// Largest share of the run's time that is kept for the load curve.
 const CURVE_SHARE: f64 = 0.25;
 /// Largest share of the run's time that is kept for the load curve in plans with a ramp or with
-/// overload, which are made for it.
+/// overload, whose purpose is the curve.
 const RAMP_SHARE: f64 = 0.7;
 /// Share of the time of the first round that must be left for a later round to begin: a later round
 /// starts near the rate found before, and hurrying makes up for the missing time.
@@ -81,7 +81,7 @@ pub struct Outcomes {
 /// results so far.
 ///
 /// # Errors
-/// Those of the bench.
+/// Errors of the bench, which end the run.
 pub fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],

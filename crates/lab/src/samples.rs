@@ -18,7 +18,7 @@ pub(crate) fn from_readings(readings: &[MachineReading], has_server: bool) -> Ve
 pub(crate) struct SampleConverter {
     first: MachineReading,
     last: MachineReading,
-    /// Used time of each processor as far as it is in samples, in seconds.
+    /// Used time of each processor that earlier samples contain, in seconds.
     busy: Vec<f64>,
     has_server: bool,
 }

@@ -11,10 +11,10 @@ use crate::error::LabError;
 use crate::peers::PEERS;
 use crate::terms::MeasurementTerms;
 
-/// Name of a server given by `--server-command` in the result.
+/// Name in the result of a server given by `--server-command`.
 pub const COMMAND_SERVER: &str = "command";
 
-/// Name of a server that the lab did not start in the result.
+/// Name in the result of a server that the lab did not start.
 pub const TARGET_SERVER: &str = "target";
 
 /// Kind of a subject of the measurement, by the way in which its server is run.
@@ -29,9 +29,9 @@ pub enum SubjectKind {
         /// Value of `multi-threading` in Kea's configuration.
         multi_threaded: bool,
     },
-    /// ISC's DHCPv4 server.
+    /// DHCP server ISC dhcpd, for DHCPv4.
     IscDhcpd,
-    /// Dnsmasq's DHCPv4 server.
+    /// DHCP server dnsmasq, for DHCPv4.
     Dnsmasq,
     /// DNS server that the lab starts.
     Dns(DnsServer),
@@ -250,7 +250,7 @@ fn with_reduced_terms(name: &str, kind: SubjectKind, plan: &Plan) -> Measurement
     MeasurementSubject { variant, ..whole }
 }
 
-/// Store of a subject, and the way in which the subject uses it.
+/// Store of a subject's leases, and the way in which the subject uses the store.
 #[derive(Clone, Copy)]
 struct StoreAccess {
     store: LeaseStoreKind,

@@ -16,8 +16,9 @@ use crate::trial::TrialRequest;
 /// address and looks at all of them for each new lease, about 40 ns each. For DHCPv6 it does
 /// neither.
 const DHCPD_POOL: u32 = 16_384;
-/// Number of clients of dnsmasq over a whole run, its own default for the most leases. dnsmasq
-/// writes and flushes the file of all leases anew for each lease, and looks for clients one by one.
+/// Largest number of clients of dnsmasq over a whole run, which is dnsmasq's default for the most
+/// leases. dnsmasq writes and flushes the file of all leases anew for each lease, and looks for
+/// clients one by one.
 const DNSMASQ_CLIENTS: u32 = 1_000;
 /// First rate of the search for ISC dhcpd and dnsmasq, in exchanges per second.
 const SLOW_START_PER_S: f64 = 60.0;
@@ -45,7 +46,7 @@ pub struct MeasurementTerms {
     pub population: u32,
     /// First rate of the server's first search, in exchanges per second.
     start_per_s: f64,
-    /// True if the server is so slow that its trials must be long to be true.
+    /// True if the server is so slow that its figures are valid only in long trials.
     is_slow: bool,
 }
 

@@ -26,10 +26,10 @@ pub struct TrialRequest {
 /// End of a trial that a bench ran.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrialEnd {
-    /// The trial ended; it may be void.
+    /// Record of a trial that ended; the trial may be void.
     Trial(Box<TrialRecord>),
-    /// The server ended by itself; no further trial of it makes sense. The text describes the end
-    /// in one sentence.
+    /// Description of the end of a server that ended by itself, one sentence; no further trial of
+    /// the server makes sense.
     ServerEnded(String),
 }
 

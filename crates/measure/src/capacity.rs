@@ -68,7 +68,7 @@ pub struct CapacityAssumptions {
     pub outage_s: f64,
     /// Share of clients that renew more often than at T1.
     pub chatty_share: f64,
-    /// Factor by which these chatty clients renew more often than the others.
+    /// Factor by which chatty clients renew more often than the others.
     pub chatty_times: f64,
     /// Commands per second that read or write a lease.
     pub api_per_s: f64,
@@ -101,7 +101,7 @@ pub struct CapacityCell {
     pub renewals_per_s: f64,
     /// Clients per second that replace others and request their first lease.
     pub new_clients_per_s: f64,
-    /// Clients that all wait when an outage ends: every client whose T1 fell into the outage.
+    /// Clients that all wait when an outage ends: those whose T1 fell into the outage.
     pub waiting_after_outage: f64,
     /// Commands per second that read or write a lease.
     pub api_per_s: f64,

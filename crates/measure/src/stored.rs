@@ -28,12 +28,12 @@ pub enum RunKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredState {
-    /// The run ended and has its report.
+    /// The stored run ended and has its report.
     #[default]
     Done,
-    /// The run is in progress.
+    /// The stored run is in progress.
     Running,
-    /// The run has no report and is not in progress: it was killed.
+    /// The stored run has no report and is not in progress: it was killed.
     Unfinished,
 }
 
@@ -72,7 +72,7 @@ pub struct StoredRun {
     pub servers: Vec<StoredFigure>,
     /// Limit responder's rate per second: the most that kernel and generator could do.
     pub limit_per_s: Option<f64>,
-    /// True if the run is the baseline of its plan.
+    /// True if the stored run is the baseline of its plan.
     pub is_baseline: bool,
 }
 
@@ -182,7 +182,7 @@ impl Trend {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SummaryHead {
-    /// Name of the summary's schema.
+    /// Name of the schema of the summary file.
     pub schema: String,
     title: String,
     started: String,

@@ -13,7 +13,7 @@ const STRETCHES: usize = 60;
 /// Line in a chart over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChartSeries {
-    /// Name of the line's subject.
+    /// Name of the subject that the line shows, such as a connection.
     pub name: String,
     /// Points of the line: seconds and value, in the order of time.
     pub points: Vec<(f64, f64)>,

@@ -208,8 +208,7 @@ fn drawing(
     frame.svg(size.class(), &name, "xy", &content)
 }
 
-/// Draws the commit of a run, or its day if the commit is unknown, below its position; at most
-/// `most`.
+/// Draws the commit and the day of runs below their positions, for at most `most` runs.
 fn labels_below(trend: &Trend, frame: &PlotArea, most: usize) -> Markup {
     let every = trend.runs.len().div_ceil(most).max(1);
     let c = format::coordinate;

@@ -35,7 +35,7 @@ pub(crate) struct LabCompareArgs {
     /// Judge only these servers by the margin [default: all that both runs have]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',', requires = "margin")]
     servers: Vec<String>,
-    /// Treat undecided figures as regressions
+    /// Treat undecided figures as regressions: exit with 3
     #[arg(long, requires = "margin")]
     strict: bool,
     /// Show figures, marked, although the runs are not comparable

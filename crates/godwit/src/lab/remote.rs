@@ -38,7 +38,7 @@ pub(super) struct HoldArgs {
     /// Folder in which the program runs
     #[arg(long, value_name = "FOLDER")]
     folder: PathBuf,
-    /// The program and its arguments
+    /// Program to run, with its arguments
     #[arg(required = true, last = true)]
     words: Vec<String>,
 }

@@ -130,7 +130,8 @@ impl ProcessBench<'_> {
         Ok(processes)
     }
 
-    /// Returns the time that the trial takes in addition until its generators begin.
+    /// Returns the time by which a trial takes longer because its generators on other machines
+    /// begin together.
     pub(super) fn lead(&self) -> Duration {
         Duration::from_nanos(if self.has_remote_generators() { LEAD_NS } else { 0 })
     }

@@ -478,7 +478,7 @@ impl ProcessBench<'_> {
     /// Keeps the result folder and removes everything else that the bench built.
     ///
     /// # Errors
-    /// Something could not be removed.
+    /// A process, namespace or folder of the bench could not be removed.
     pub fn keep(mut self) -> Result<(), LabError> {
         self.run.unregister_folder(&self.folder);
         self.services.clear();

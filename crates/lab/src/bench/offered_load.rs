@@ -1,4 +1,4 @@
-//! Load that a generator offers, and the addresses that it sends from and to.
+//! Load that a generator offers, and the addresses of its messages.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 pub(super) struct GeneratorAddresses {
     /// Address of the relay agent that the generator plays.
     pub(super) relay: SocketAddr,
-    /// Address of the measured server.
+    /// Address of the server that the generator loads.
     pub(super) server: SocketAddr,
 }
 

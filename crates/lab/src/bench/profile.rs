@@ -23,9 +23,10 @@ const DATA: &str = "perf.data";
 /// State of profiling in a run.
 #[derive(Debug)]
 pub(super) enum Profiler {
-    /// Profiling is off: the plan has no profiles, or the lab has warned of a missing requirement.
+    /// Profiling is off because the plan has no profiles, or the lab has warned of a missing
+    /// requirement.
     Off,
-    /// Profiling is possible, as far as is known.
+    /// Profiling is possible with this perf, as far as is known.
     On(Perf),
 }
 

@@ -28,7 +28,7 @@ pub(crate) const RESERVATIONS: u32 = 1_000_000;
 const FIRST_ABSENT_CLIENT: u32 = 1 << 31;
 /// Number of subnets in a configuration with many subnets.
 const SUBNETS: u32 = 10_000;
-/// Number of shared networks in a configuration with such, and of subnets in each.
+/// Numbers for the feature with shared networks: that of shared networks, and of subnets in each.
 const NETWORKS: (u32, u32) = (100, 50);
 /// Number of addresses in the pool of each of many subnets.
 const SUBNET_POOL: u32 = 250;

@@ -1,5 +1,5 @@
-//! Debian's Keas as the lab runs them, the machine's own and that of Debian 13: in the foreground,
-//! with folders of their own, never as a service of the system.
+//! Drivers of Debian's packages of Kea, that of this machine and that of Debian 13: in the
+//! foreground, with folders of their own, never as a service of the system.
 //!
 //! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of
 //! reservations where there are none, no log lines per packet, no clean-up process in the middle of

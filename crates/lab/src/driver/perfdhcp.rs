@@ -1,4 +1,4 @@
-//! Debian's perfdhcp: its package, and the lengths of trials that it can do.
+//! Debian's perfdhcp as a generator: its package, and the lengths of trials that it can do.
 
 /// Program perfdhcp, the third-party generator, and its Debian package.
 pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");

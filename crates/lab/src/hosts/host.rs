@@ -115,7 +115,7 @@ impl RemoteHost {
     /// program, are translated for it.
     ///
     /// # Errors
-    /// It cannot be reached, or has no such program of this version.
+    /// The machine cannot be reached, or has no program `godwit` of this version.
     pub(crate) fn open(
         name: &str,
         plan: &HostsPlan,

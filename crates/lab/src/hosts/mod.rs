@@ -37,7 +37,7 @@ const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 /// Machines that take part in a measurement besides this one.
 #[derive(Debug)]
 pub(crate) struct Machines {
-    /// Machine of the servers.
+    /// Machine on which the measured servers run.
     pub(crate) server: RemoteHost,
     /// Machines of the generators, each with the address that it sends from; empty if this machine
     /// is the generator.

@@ -55,7 +55,7 @@ impl Perf {
     /// Looks for the program perf.
     ///
     /// # Errors
-    /// It is not installed; in one sentence, with the package.
+    /// The program is not installed; one sentence, with the package.
     pub fn find() -> Result<Self, String> {
         match find_program("perf") {
             Some(path) => {
@@ -76,7 +76,7 @@ impl Perf {
     /// yet. Raw samples go to `data`.
     ///
     /// # Errors
-    /// It cannot; in one sentence.
+    /// perf cannot be attached; one sentence with the reason.
     pub fn attach(
         &self,
         sampling: SamplingSettings,

@@ -175,7 +175,7 @@ impl UnreadSamples {
     /// Reads the samples and looks up the functions, which takes about a second of a processor.
     ///
     /// # Errors
-    /// perf cannot read them; in one sentence.
+    /// perf cannot read the samples; one sentence with the reason.
     pub fn read(self) -> Result<Profile, String> {
         let PerfRecording { perf, sampling, data, .. } = &self.recording;
         Ok(make_profile(&perf.script(data)?, *sampling, self.seconds))

@@ -46,7 +46,7 @@ impl ProfiledServer {
     /// program's (`named`).
     ///
     /// # Errors
-    /// None runs, or several do, which the message tells apart.
+    /// No such server runs, or several do; the message lists these with their processes.
     pub fn find_by_name(name: &str) -> Result<Self, LabError> {
         let own = std::process::id();
         let matches = |words: &[String]| has_name(name, words);

@@ -61,8 +61,8 @@ impl RunExecution<'_> {
         self.plan.search.deadline_s + EXHAUSTION_OVERHEAD_S
     }
 
-    /// Estimates the time of the trials with pools that run out, as far as it is kept for them, in
-    /// seconds.
+    /// Estimates the time of the trials with pools that run out, limited to the share of the run's
+    /// time that is kept for them, in seconds.
     pub(super) fn exhaustion_s(&self) -> f64 {
         let exhaustion = self.plan.exhaustion;
         let each_s = exhaustion.dwell_s + self.exhaustion_overhead_s();

@@ -35,7 +35,7 @@ const SET_UP_S: f64 = 0.7;
 const TRIAL_S: f64 = 0.18;
 /// Time until a server answers after its start, in seconds, if its configuration is small.
 const START_S: f64 = 0.7;
-/// Time until a database server runs, in seconds.
+/// Time from the start of a database server until it runs, in seconds.
 const DATABASE_S: f64 = 6.0;
 /// Time that a server takes to end in order, in seconds.
 const END_S: f64 = 0.3;

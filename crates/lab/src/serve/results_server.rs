@@ -55,11 +55,11 @@ impl BrowserResponse {
     }
 }
 
-/// HTTP handler: serves stored results and checks the session token.
+/// HTTP handler of `godwit lab serve`: serves stored results and checks the session token.
 #[derive(Debug)]
 pub(super) struct ResultsServer {
     results: PathBuf,
-    /// Accepted values of the `Host` header.
+    /// Values of the `Host` header that the server accepts.
     hosts: [String; 2],
     token: String,
 }

@@ -40,7 +40,7 @@ pub fn trend(
 /// Draws the page of `trend` into the file at `path`.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
     folder::write_text(path, &report::render_trend(trend))
 }

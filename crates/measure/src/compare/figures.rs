@@ -38,14 +38,16 @@ pub struct Figures {
     pub leases_per_s: Option<f64>,
     /// True if the highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end of the 95 % interval if there is one, else the lowest round, in leases per second.
+    /// Lower end of the 95 % interval of the highest rate if there is one, else the lowest round,
+    /// in leases per second.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval if there is one, else the highest round, in leases per
-    /// second.
+    /// Upper end of the 95 % interval of the highest rate if there is one, else the highest round,
+    /// in leases per second.
     pub high: Option<f64>,
-    /// True when `low` and `high` are a 95 % interval.
+    /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
-    /// Rates of all runs that count (a failed run as 0), or of all rounds, in leases per second.
+    /// Highest rates of all runs that count (a failed run as 0), or of all rounds, in leases per
+    /// second.
     pub values: Vec<f64>,
     /// Leases per processor second of the server at its highest rate.
     pub leases_per_cpu_s: Option<f64>,
@@ -105,7 +107,7 @@ fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Divides figures by those of the limit responder in the same run or round.
+/// Divides figures of runs or rounds by those of the limit responder with the same number.
 fn shares_of_limit(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;

@@ -1,5 +1,6 @@
-//! Gate: a verdict whether the second of two results is worse than the first by more than a margin.
-//! A merge may depend on this verdict, so it claims no more than the intervals support.
+//! Gate of a comparison: a verdict whether the second of two results is worse than the first by
+//! more than a margin. A merge may depend on this verdict, so it claims no more than the intervals
+//! support.
 //!
 //! The gate judges the highest rate and leases per processor second, as shares of the limit
 //! responder's where both results have those: a slowdown of the whole machine must not count
@@ -140,9 +141,9 @@ fn server_lines(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine>
 /// Sides on which a ratio is open, because a search ended before the server failed.
 #[derive(Clone, Copy, Default)]
 struct OpenRatioSides {
-    /// True if the first result's figure may be larger.
+    /// True if the first result's figure may be larger than measured.
     is_at_most: bool,
-    /// True if the second result's figure may be larger.
+    /// True if the second result's figure may be larger than measured.
     is_at_least: bool,
 }
 

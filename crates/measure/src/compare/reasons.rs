@@ -41,7 +41,7 @@ pub enum ReasonKind {
     Segmentation,
     /// Processors, kernel, memory, hypervisor, topology or kernel settings that differ.
     Machine,
-    /// Versions of the lab and its generator that differ.
+    /// Versions of the lab and its generator that differ between the two results.
     Tool,
     /// Way of a server to make leases durable that differs between the two results.
     Durability,

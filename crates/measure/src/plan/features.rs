@@ -49,7 +49,7 @@ pub enum ServerFeature {
     LogDebug,
     /// Configuration of ten thousand subnets, from which clients come in turn.
     ManySubnets,
-    /// Configuration of ten thousand subnets as in `ManySubnets`, while a client requests all
+    /// Configuration of ten thousand subnets as in `ManySubnets`, while one client requests all
     /// statistics over HTTP, ten times a second (Godwit only).
     PolledSubnets,
     /// Configuration of a hundred shared networks of fifty subnets each, from which clients come in

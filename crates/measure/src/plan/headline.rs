@@ -1,4 +1,4 @@
-//! The main figure of a plan, which its report shows first.
+//! Headline figure of a plan, which the plan's report shows first.
 
 use serde::{Deserialize, Serialize};
 

@@ -171,7 +171,7 @@ pub struct SearchPlan {
     /// Largest number of confirming trials, each at a lower rate than the one before.
     pub confirmations: u32,
     /// Time without an answer, in seconds, after which a search trial stops waiting for outstanding
-    /// answers, instead of at the deadline; 0 always waits. Confirming trials always wait.
+    /// answers before their deadline; 0 always waits. Confirming trials always wait.
     pub quiet_s: f64,
     /// Number of times that a void trial is repeated before its rate counts as out of reach.
     pub void_repeats: u32,
@@ -276,14 +276,16 @@ pub struct ServerPlan {
     /// Durabilities of Godwit that are measured. The first is compared with other servers, further
     /// ones are lines of their own.
     pub durability: Vec<ServerDurability>,
-    /// Stores in which servers keep their leases, each a line of its own.
+    /// Stores in which the measured servers keep their leases; each is measured as a line of its
+    /// own.
     pub stores: Vec<LeaseStoreKind>,
-    /// Ways in which servers use a database that more than one server may write to, each a line of
-    /// its own.
+    /// Ways in which servers use a database that more than one server may write to; each is
+    /// measured as a line of its own.
     pub sharing: Vec<DatabaseAccess>,
     /// Share of a processor that each server gets, above 0; 1 for all of it.
     pub processor_share: f64,
-    /// Features of the configuration beyond one subnet with one pool, each a line of its own.
+    /// Features of the servers' configuration beyond one subnet with one pool; each is measured as
+    /// a line of its own.
     pub features: Vec<ServerFeature>,
 }
 

@@ -14,7 +14,8 @@ use crate::plan::SearchPlan;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunsPlan {
-    /// Number of runs; 0 when the plan measures in rounds instead ([`super::BlocksPlan::rounds`]).
+    /// Number of whole measurements (runs) of every server; 0 when the plan measures in rounds
+    /// instead ([`super::BlocksPlan::rounds`]).
     pub count: u32,
     /// Rule that selects runs to drop before the mean is computed.
     pub drop: DroppedRuns,

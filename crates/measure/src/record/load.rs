@@ -38,13 +38,13 @@ pub struct LoadRecord {
     pub completed_per_s: f64,
     /// Deadline: seconds from the due time within which an exchange must be complete to be on time.
     pub deadline_s: f64,
-    /// Latency of completed exchanges, late ones too, counted from their due times.
+    /// Latency of completed exchanges, including late ones, counted from their due times.
     pub latency_due: LatencySummary,
-    /// Latency of completed exchanges, late ones too, counted from the times at which their first
-    /// messages left.
+    /// Latency of completed exchanges, including late ones, counted from the times at which their
+    /// first messages left.
     pub latency_sent: LatencySummary,
-    /// Distribution of `latency_due`: (largest value of the bucket in nanoseconds, count),
-    /// ascending, empty buckets left out.
+    /// Distribution of `latency_due`: the largest value of each bucket in nanoseconds with its
+    /// count, ascending, empty buckets left out.
     pub histogram_due: Vec<(u64, u64)>,
     /// Number of first messages that left later than the schedule tolerates.
     pub late_sends: u64,
@@ -58,7 +58,7 @@ pub struct LoadRecord {
     pub generator_limited: bool,
     /// Reason in words why the generator limited the rate; empty when it did not.
     pub generator_limited_reason: String,
-    /// Processor seconds that the generator used by its own account.
+    /// Processor seconds that the generator used, as the generator itself measured them.
     pub generator_cpu_s: f64,
     /// True if the generator used segmentation or coalescing offload.
     pub segmentation: bool,

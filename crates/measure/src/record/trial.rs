@@ -96,7 +96,7 @@ pub struct TrialRecord {
     /// Variant of the server, e.g. `multi-threaded` or `durability always`; empty when there is
     /// only one.
     pub variant: String,
-    /// Purpose of the trial.
+    /// Purpose of the trial within its run.
     pub purpose: Purpose,
     /// Number of the round, from 0: trials of different servers in the same round make a pair.
     pub round: u32,
@@ -144,7 +144,7 @@ pub struct TrialRecord {
     /// Size of the pool, if the trial was to use it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exhaustion: Option<Exhaustion>,
-    /// Queues in which messages waited, if the plan is about queues.
+    /// Queues in which messages waited during the trial, if the plan is about queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
     /// Reasons why the trial is void; empty when it counts.
@@ -214,15 +214,15 @@ impl TrialRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchEnd {
-    /// Name of the server in the plan.
+    /// Name of the server whose highest rate was searched.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server whose highest rate was searched.
     pub variant: String,
-    /// Number of the round, from 0.
+    /// Number of the search's round, from 0.
     pub round: u32,
     /// Rate offered in the trial that confirmed, in exchanges per second; `None` when none did.
     pub rate_per_s: Option<f64>,
-    /// Reason why the search did not go higher.
+    /// Reason why the search did not try higher rates.
     pub stop: SearchStopReason,
 }
 
@@ -236,7 +236,7 @@ pub struct RunRecord {
     pub plan: Plan,
     /// Begin of the run, in the format of RFC 3339 with offset.
     pub started: String,
-    /// Seconds from the beginning of the run to the end of its last trial.
+    /// Length of the run, in seconds, from its beginning to the end of its last trial.
     pub duration_s: f64,
     /// Environment in which the run took place.
     pub environment: Environment,

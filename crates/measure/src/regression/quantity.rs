@@ -20,7 +20,7 @@ pub struct LinkDelay {
 }
 
 impl LinkDelay {
-    /// Returns the delay of the link as the plan has it.
+    /// Returns the delay of the link as written in the plan.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
@@ -60,7 +60,7 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// Returns the rate of the line as the plan has it.
+    /// Returns the rate of the line as written in the plan.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words

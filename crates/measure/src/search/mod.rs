@@ -37,7 +37,7 @@ pub enum TrialOutcome {
     Met,
     /// The server missed the criterion in the trial.
     Missed,
-    /// The trial was void and says nothing about the server.
+    /// The trial was void and is no evidence about the server.
     Void,
 }
 
@@ -67,7 +67,7 @@ pub struct SearchResult {
     /// Highest rate that a confirming trial met, in exchanges per second; `None` when there is
     /// none.
     pub rate_per_s: Option<f64>,
-    /// Reason why the search did not go higher.
+    /// Reason why the search did not try higher rates.
     pub stop: SearchStopReason,
     /// Number of trials that the search requested, void ones included.
     pub trials: u32,

@@ -11,16 +11,17 @@ pub use trimmed::{
     LEAST_TO_DROP, MeanInterval, ratio_of_means, trimmed_interval, trimmed_paired_ratio,
 };
 
-/// A ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
+/// Ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
 /// out when there is only one pair: equal ends would read as infinite precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredRatio", into = "StoredRatio")]
 pub struct RatioInterval {
     /// Geometric mean of the ratios of all pairs of values.
     pub ratio: f64,
-    /// Lower end of the interval; equal to `ratio` when there is only one pair, which has none.
+    /// Lower end of the ratio's interval; equal to `ratio` when there is only one pair, which has
+    /// no interval.
     pub low: f64,
-    /// Upper end of the interval; equal to `ratio` when there is only one pair.
+    /// Upper end of the ratio's interval; equal to `ratio` when there is only one pair.
     pub high: f64,
     /// Number of pairs of values that the ratio is made from.
     pub pairs: u32,

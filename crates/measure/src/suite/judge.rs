@@ -1,4 +1,4 @@
-//! Judgment of a suite: verdicts on targets from the summaries of its plans.
+//! Judgment of a suite's rows: verdicts on targets from the summaries of its plans.
 
 use super::{
     FigureKind, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, SummaryLine,

@@ -8,9 +8,9 @@ use crate::record::{LoadTimeline, MachineSample, Purpose, TrialRecord, server_cp
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTrial {
-    /// Name of the server of the trial.
+    /// Name of the server that the trial loaded.
     pub server: String,
-    /// Variant of the server of the trial.
+    /// Variant of the server that the trial loaded.
     pub variant: String,
     /// Position of the trial in the run.
     pub trial: u32,

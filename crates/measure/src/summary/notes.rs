@@ -28,15 +28,15 @@ const COUNTERS_PACKETS: u64 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialNote {
-    /// Queries found the server's receive buffer full.
+    /// Queries found the receive buffer of the server's socket full.
     ServerSocketFull,
-    /// Answers found the server's send buffer full.
+    /// Answers found the send buffer of the server's socket full.
     ServerSendFull,
     /// An interface dropped packets, or failed to send them.
     InterfaceDrops,
     /// The backlog of a processor was full, so that the kernel dropped packets.
     BacklogFull,
-    /// Answers found the generator's receive buffer full.
+    /// Answers found the receive buffer of the generator's socket full.
     GeneratorSocketFull,
     /// Datagrams came to ports of the generator's network without a socket, which may cost ICMP
     /// messages.

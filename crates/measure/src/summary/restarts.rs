@@ -8,9 +8,9 @@ use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartResult {
-    /// Name of the server of the trial.
+    /// Name of the server whose database was restarted.
     pub server: String,
-    /// Variant of the server of the trial.
+    /// Variant of the server whose database was restarted.
     pub variant: String,
     /// Position of the trial in the run.
     pub trial: u32,

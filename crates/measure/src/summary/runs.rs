@@ -20,7 +20,8 @@ pub enum RunState {
     AtLeast,
     /// The server missed every rate that was to be confirmed.
     Failed,
-    /// Nothing is known: trials were void, or the time was up before a rate was confirmed.
+    /// The run has no known result: trials were void, or the time was up before a rate was
+    /// confirmed.
     #[default]
     Void,
 }

@@ -79,7 +79,7 @@ impl DnsServer {
     /// Returns the path of the DNS server's program.
     ///
     /// # Errors
-    /// It is not installed; the message names the package.
+    /// The program is not installed; the message names the package.
     pub(super) fn program(self, godwit: &Path) -> Result<PathBuf, LabError> {
         Ok(match self.program_and_package() {
             None => godwit.to_owned(),
