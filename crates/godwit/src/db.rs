@@ -84,7 +84,7 @@ struct DatabaseConnectionArgs {
     /// Kind of the database
     #[arg(value_enum)]
     backend: BackendName,
-    /// Name of the database, or path of SQLite's file
+    /// Name of the database, or path of the SQLite file
     #[arg(short = 'n', long, value_name = "NAME", default_value = "keatest")]
     name: String,
     /// Host of the database server; for pgsql also the folder of its socket

@@ -35,7 +35,7 @@ pub(crate) struct DhcpServerArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
-    /// Print what -t or -T found as JSON
+    /// Print the findings of -t or -T as JSON
     #[arg(long, conflicts_with = "config")]
     pub(crate) json: bool,
     /// Skip invalid subnets and reservations, with a warning each, and serve the rest

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::dhcp::DhcpServerKind;
 
-/// Version of the JSON that `-t --json` prints.
+/// Version of the JSON document that `-t --json` prints.
 const SCHEMA: &str = "godwit.check.v1";
 
 /// Configuration to check, with the settings of the check.

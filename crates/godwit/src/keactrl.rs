@@ -22,7 +22,7 @@ pub(crate) struct KeactrlArgs {
     /// Action on the servers; needed except with -v and -V
     #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
     action: Option<KeactrlAction>,
-    /// keactrl.conf to read
+    /// Path of the keactrl.conf to read
     #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
     /// Servers to act on: all, dhcp4, dhcp6, dhcp_ddns
@@ -52,7 +52,7 @@ enum KeactrlAction {
     Version,
 }
 
-/// Server that keactrl controls.
+/// DHCP server that `godwit keactrl` controls.
 struct KeactrlServer {
     /// Name of the server in keactrl.conf.
     name: &'static str,

@@ -44,7 +44,7 @@ pub(crate) struct UbenchArgs {
     /// Password for the running mysql or pgsql server; visible to other users on the command line
     #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
     password: String,
-    /// Records per run [default: chosen per row]
+    /// Records in each run [default: chosen per row]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..100_000_000))]
     records: Option<u32>,
     /// Durable (synchronous) operation, yes or no [default: both]
@@ -276,7 +276,7 @@ fn variants(
     with(&of_schema, &args.per_transaction, |subject, &count| subject.sharing = count)
 }
 
-/// Returns each of `subjects` combined with each of `values`.
+/// Returns each of `subjects` combined with each of `values` by `set`.
 fn with<T>(
     subjects: &[BenchmarkSubject],
     values: &[T],

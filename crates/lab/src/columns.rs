@@ -1,4 +1,4 @@
-//! Tables and sentences that fit a terminal of 80 columns.
+//! Formatting of tables and sentences for a terminal of 80 columns.
 
 /// Number of columns of a terminal.
 pub(crate) const WIDTH: usize = 80;

@@ -1,4 +1,4 @@
-//! The commit that this program was built from.
+//! Search for the commit that this program was built from.
 //!
 //! A build script could report it, but every test would be built anew after every commit. The
 //! program's own file suffices: it is in the work tree that it was built from, and git remembers

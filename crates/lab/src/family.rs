@@ -27,7 +27,7 @@ pub struct ProtocolAddressing {
     pub loopback: IpAddr,
     /// Port at which servers receive messages.
     pub port: u16,
-    /// Port of the generator in namespaces; 0 for any port.
+    /// Port of the generator in network namespaces; 0 for any port.
     pub relay_port: u16,
     /// First address of pools: everything below it belongs to the link.
     pool: IpAddr,
@@ -74,7 +74,7 @@ impl ProtocolAddressing {
         }
     }
 
-    /// Returns the address of the server at `position` in namespaces.
+    /// Returns the address of the server at `position` of the plan in network namespaces.
     #[must_use]
     pub fn server(self, position: usize) -> IpAddr {
         plus(self.subnet.0, position as u32 + 1)
@@ -103,7 +103,7 @@ impl ProtocolAddressing {
         }
     }
 
-    /// Returns the version of IP, which is also that of DHCP.
+    /// Returns the version of IP that the protocol uses, which is also that of DHCP.
     #[must_use]
     pub const fn version(self) -> AddressFamily {
         if self.relay.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 }

@@ -40,7 +40,7 @@ pub(crate) enum JournalEntryKind {
 /// Entry of the progress file: any line but the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JournalEntry {
-    /// Time of the entry, in seconds since the lab began.
+    /// Time of the entry in the progress file, in seconds since the lab began.
     pub(crate) at_s: f64,
     pub(crate) kind: JournalEntryKind,
     pub(crate) words: String,

@@ -54,7 +54,7 @@ struct ProgramLoad {
     busy: f64,
 }
 
-/// Result of watching other programs for a second before a run.
+/// Result of watching for a second, before a run, how much other programs use the processors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OtherLoadResult {
     /// Warning for the user if other programs are busy or the hypervisor withholds processor time.

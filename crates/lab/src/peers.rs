@@ -78,7 +78,7 @@ impl PeerServer {
     }
 }
 
-/// Formats one line per peer for the terminal.
+/// Formats the list of third-party servers, one line each, for the terminal.
 #[must_use]
 pub fn table() -> String {
     let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");

@@ -68,7 +68,7 @@ impl ProgressWriter {
         self.journal = Some(RunJournal::new(folder, run));
     }
 
-    /// Ends the record of the run in its folder.
+    /// Ends the progress file of the run in its result folder.
     pub(crate) fn end_journal(&mut self) {
         self.journal = None;
         self.ends_at_s = None;
@@ -105,7 +105,7 @@ impl ProgressWriter {
         }
     }
 
-    /// Prints a message that remains visible everywhere.
+    /// Prints a message that remains visible on the terminal and in the run's progress file.
     pub fn print(&mut self, words: &str) {
         self.note(JournalEntryKind::Said, words);
         self.clear();

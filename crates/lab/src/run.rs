@@ -49,9 +49,9 @@ pub struct RunSettings {
 pub struct FinishedRun {
     /// Path of the run's result folder.
     pub folder: PathBuf,
-    /// Summary of the run.
+    /// Summary of the run in figures.
     pub summary: RunSummary,
-    /// Checks of the clients' leases in the servers' files.
+    /// Results of the checks of the clients' leases in the servers' files.
     pub leases: Vec<LeaseCheckResult>,
     /// Reasons why the measured servers fell short, one sentence each; empty when none did.
     pub shortfalls: Vec<String>,
@@ -105,7 +105,7 @@ fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     }
 }
 
-/// Lines of a run, their time, and the warnings so far.
+/// Run that is ready to be measured: its lines, their time, and the warnings so far.
 struct PreparedRun {
     subjects: Vec<MeasurementSubject>,
     time: RunTime,

@@ -73,7 +73,7 @@ pub struct Outcomes {
     pub is_interrupted: bool,
     /// Warnings for the reader of the report: hurried searches, rounds and points left out.
     pub warnings: Vec<String>,
-    /// Servers that ended by themselves, one sentence each.
+    /// Descriptions of servers that ended by themselves, one sentence each.
     pub ended_servers: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ pub enum SubjectKind {
     Kea {
         /// Version of Kea, one of those that the lab knows.
         version: KeaVersion,
-        /// Value of `multi-threading` in Kea's configuration.
+        /// Value of `multi-threading` in the configuration of this Kea.
         multi_threaded: bool,
     },
     /// DHCP server ISC dhcpd, for DHCPv4.
@@ -82,7 +82,7 @@ pub struct MeasurementSubject {
 }
 
 impl MeasurementSubject {
-    /// Makes a subject that keeps its leases in a file.
+    /// Makes a subject of kind `kind` that keeps its leases in a file.
     pub(crate) fn new(server: &str, variant: &str, kind: SubjectKind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
         let (store, sharing, feature) =

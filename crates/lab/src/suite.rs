@@ -23,7 +23,7 @@ use crate::runner::RunTime;
 use crate::runner::time::duration;
 use crate::subject::subjects;
 
-/// Name of the file with the suite's summary in its folder.
+/// Name of the file with the suite's summary in the suite's result folder.
 pub(crate) const SUITE: &str = "suite.json";
 
 /// Settings of the run of a suite that the user requested.
@@ -31,7 +31,7 @@ pub(crate) const SUITE: &str = "suite.json";
 pub struct SuiteSettings {
     /// Suite that is run.
     pub suite: Suite,
-    /// True if the suite is shortened, as each part says.
+    /// True if the suite is shortened, as its entry for each plan says.
     pub is_quick: bool,
     /// Connection of generator and server, if other than in the plans.
     pub topology: Option<Topology>,
@@ -50,7 +50,7 @@ pub struct SuiteSettings {
 pub struct FinishedSuite {
     /// Path of the suite's result folder.
     pub folder: PathBuf,
-    /// Summary of the suite.
+    /// Summary of the suite in figures.
     pub summary: SuiteSummary,
     /// Reasons why measured servers fell short, one sentence each with the plan's name.
     pub shortfalls: Vec<String>,

@@ -31,7 +31,7 @@ pub struct RunningTarget {
     pub server: SocketAddr,
     /// Address of the generator; for DHCP it is that of the relay that the generator plays.
     pub relay: SocketAddr,
-    /// Name of the interface that has the relay's address.
+    /// Name of this machine's interface that has the relay's address.
     pub interface: String,
     /// Notes on the running server that the reader of the report must know.
     pub notes: Vec<String>,
@@ -191,7 +191,7 @@ fn restrict_plan(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) ->
     notes
 }
 
-/// Returns this machine's address towards `server`.
+/// Returns this machine's address, with `port`, from which it sends to `server`.
 fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
     let route = netio::route::to(server).map_err(|e| LabError::Failed(e.to_string()))?;
     Ok(SocketAddr::new(route.local, port))

@@ -51,7 +51,7 @@ pub struct MeasurementTerms {
 }
 
 impl MeasurementTerms {
-    /// Returns the terms of `plan` for `subject`.
+    /// Returns the terms on which a run of `plan` measures `subject`.
     #[must_use]
     pub fn for_subject(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {

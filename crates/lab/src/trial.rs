@@ -7,7 +7,7 @@ use crate::error::LabError;
 /// Request to a bench to run one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Position of the trial in the run.
+    /// Position of the requested trial in the run.
     pub number: u32,
     /// Position of the subject that the trial loads.
     pub subject: usize,
@@ -15,11 +15,11 @@ pub struct TrialRequest {
     pub purpose: Purpose,
     /// Number of the trial's round, from 0.
     pub round: u32,
-    /// Number of rounds in the plan.
+    /// Number of rounds in the plan of the trial.
     pub rounds: u32,
     /// Rate of the trial, in exchanges offered per second.
     pub rate_per_s: f64,
-    /// Time during which exchanges come due, in seconds.
+    /// Time during which exchanges of the trial come due, in seconds.
     pub dwell_s: f64,
 }
 

@@ -66,11 +66,11 @@ pub struct CapacityAssumptions {
     pub churn_per_day: f64,
     /// Length of an outage, in which the server does not answer, in seconds.
     pub outage_s: f64,
-    /// Share of clients that renew more often than at T1.
+    /// Share of clients that renew more often than at T1 (chatty clients), 0 to 1.
     pub chatty_share: f64,
     /// Factor by which chatty clients renew more often than the others.
     pub chatty_times: f64,
-    /// Commands per second that read or write a lease.
+    /// Commands per second that read or write a lease at the server.
     pub api_per_s: f64,
     /// Way in which servers share the work of clients, leases and commands.
     pub sharing: HighAvailabilityMode,

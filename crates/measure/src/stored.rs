@@ -55,11 +55,11 @@ pub struct StoredRun {
     pub title: String,
     /// Begin of the run, in the format of RFC 3339; empty when unknown.
     pub started: String,
-    /// Length of the run, in seconds.
+    /// Length of the stored run, in seconds.
     pub duration_s: f64,
-    /// The commit that Godwit was built from; empty when unknown.
+    /// Commit that the run's Godwit was built from; empty when unknown.
     pub commit: String,
-    /// Cargo profile that Godwit was built with; empty when unknown.
+    /// Cargo profile that the run's Godwit was built with; empty when unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub profile: String,
     /// Version of Godwit that did the run.
@@ -86,7 +86,7 @@ pub struct StoredFigure {
     pub variant: String,
     /// Highest rate of the server, in leases per second; `None` when none was confirmed.
     pub leases_per_s: Option<f64>,
-    /// True if the highest rate is a lower bound ("at least").
+    /// True if the server's highest rate is a lower bound ("at least").
     pub is_at_least: bool,
     /// Lower end of the rate's 95 % interval if there is one, else the lowest round, in leases per
     /// second.
@@ -94,7 +94,7 @@ pub struct StoredFigure {
     /// Upper end of the rate's 95 % interval if there is one, else the highest round, in leases per
     /// second.
     pub high: Option<f64>,
-    /// True when `low` and `high` are a 95 % interval.
+    /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
     /// Leases per processor second of the server.
     pub leases_per_cpu_s: Option<f64>,

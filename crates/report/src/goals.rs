@@ -13,10 +13,10 @@ const TICKS: usize = 6;
 /// Margin of a chart's axis beyond the drawn values, as a share of their span.
 const MARGIN: f64 = 0.08;
 
-/// Values of one quantity measured several times.
+/// Set of measured values of one quantity, measured several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Set {
-    /// Name of the measured quantity.
+    /// Name of the quantity that the set's values measure.
     pub name: String,
     /// Measured values in the order of their measurement.
     pub values: Vec<f64>,
@@ -29,7 +29,7 @@ pub struct Set {
 pub struct GoalChart {
     /// Name of the drawing, one word.
     pub name: String,
-    /// Heading above the drawing.
+    /// Heading above the drawing of the chart.
     pub heading: String,
     /// Caption of the drawing: a description of the measurement, one sentence.
     pub caption: String,
@@ -46,7 +46,7 @@ pub struct GoalChart {
 /// Explanation of the figures: a text, and lines that are printed verbatim.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureNote {
-    /// Heading above the note.
+    /// Heading above the note on the figures.
     pub heading: &'static str,
     /// Lines of the note with a formula or with figures, printed verbatim.
     pub lines: Vec<String>,

@@ -156,7 +156,7 @@ pub fn render_live(page: &served_pages::LivePage<'_>) -> String {
     document_with(&look, &page::title(page.summary), "run", &data, &served_pages::live(page))
 }
 
-/// Draws the page of a table of operations per second.
+/// Draws the page of `godwit capacity`: a table of operations per second with its chart.
 ///
 /// # Panics
 ///

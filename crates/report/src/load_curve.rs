@@ -23,12 +23,12 @@ pub(super) struct LoadCurveLine<'s> {
     pub(super) points: Vec<&'s CurvePoint>,
 }
 
-/// Returns the title of an axis with offered rates.
+/// Returns the title of an axis with offered rates of `protocol`.
 pub(super) const fn offered_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "offered, exchanges/s" } else { "offered, queries/s" }
 }
 
-/// Returns the title of an axis with achieved rates.
+/// Returns the title of an axis with achieved rates of `protocol`.
 pub(super) const fn achieved_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }

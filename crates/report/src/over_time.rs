@@ -24,7 +24,7 @@ pub struct ChartSeries {
 pub struct TimeChart {
     /// Name of the drawing, one word.
     pub name: &'static str,
-    /// Heading above the drawing.
+    /// Heading above the drawing of the chart.
     pub heading: &'static str,
     /// Caption of the chart: a description, one sentence.
     pub caption: &'static str,
@@ -142,7 +142,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Formats a value with three significant digits.
+/// Formats a value of a chart over time with three significant digits.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 3), 6)
 }

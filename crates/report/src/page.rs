@@ -137,7 +137,7 @@ pub(super) fn warnings(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Describes the method in plain words with this run's settings.
+/// Describes the method of the measurement in plain words with this run's settings.
 pub(super) fn method(summary: &RunSummary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
@@ -259,7 +259,7 @@ fn load(plan: &Plan) -> String {
     }
 }
 
-/// Describes how several runs become one figure.
+/// Describes how the several runs of a server become one figure.
 fn runs_method(plan: &Plan) -> Markup {
     html! {
         p {

@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::format::coordinate as c;
 use crate::scale::AxisScale;
 
-/// Number of series that differ in color, dash and mark.
+/// Number of series in charts that differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
 /// Largest width of a character of a tick's label, in the drawing's units.
 const TICK_CHARACTER: f64 = 7.5;
@@ -41,7 +41,7 @@ impl ChartWidth {
     }
 }
 
-/// Area of a drawing that axes enclose, in the drawing's units.
+/// Plot area of a drawing, which the axes enclose, in the drawing's units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlotArea {
     pub(super) width: f64,

@@ -15,7 +15,7 @@ const LINES: usize = 12;
 pub struct ListPage<'a> {
     /// Name of the folder whose runs are listed, for people.
     pub results: &'a str,
-    /// Query that the runs were filtered by.
+    /// Query by which the listed runs were filtered.
     pub query: &'a str,
     /// Token that a form of the page must send back to be accepted.
     pub token: &'a str,
@@ -32,7 +32,7 @@ pub struct LivePage<'a> {
     pub summary: &'a RunSummary,
     /// Number of the run's finished trials.
     pub trials: usize,
-    /// Progress lines of the run so far: seconds and words.
+    /// Progress lines of the run so far: seconds since its begin, and words.
     pub progress_lines: &'a [(f64, String)],
     /// Current activity of the run; empty when it has reported none.
     pub activity: &'a str,
@@ -227,7 +227,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
     }
 }
 
-/// Formats a progress line of a run.
+/// Formats a line of a run's progress from its time and its words.
 #[must_use]
 pub fn progress_line(at_s: f64, words: &str) -> String {
     format!("[{at_s:>3.0} s] {words}")

@@ -86,7 +86,7 @@ pub(super) fn server_drops(row: &TrialRow) -> String {
     format::or_dash(row.server_socket_drops, |drops| format::whole(drops as f64))
 }
 
-/// Draws the reasons why trials were void, per server.
+/// Draws the list of the reasons why trials were void, per server.
 fn reasons(summary: &RunSummary) -> Markup {
     let mut parts = Vec::new();
     for result in summary.results.iter().filter(|result| result.voids > 0) {

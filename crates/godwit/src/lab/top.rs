@@ -36,7 +36,7 @@ pub(super) struct LabTopArgs {
     /// Length of an interval of sampling, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Number of functions to show
+    /// Number of functions to show of each interval
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     rows: usize,
     /// Samples per second of each running thread of the server
@@ -57,7 +57,7 @@ pub(super) struct LabTopArgs {
 enum EventArg {
     /// Cycles, or cpu-clock on a machine without hardware counters
     Auto,
-    /// The processor's counter of cycles
+    /// Counter of cycles of the processor
     Cycles,
     /// Timer of the kernel that runs while the thread runs
     CpuClock,

@@ -75,7 +75,7 @@ pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<Load
     })
 }
 
-/// Counts of one exchange in perfdhcp's report.
+/// Counts of the messages of one exchange type in perfdhcp's report.
 struct PerfdhcpReportCounts {
     sent: u64,
     received: u64,

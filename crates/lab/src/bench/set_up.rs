@@ -1,4 +1,4 @@
-//! Set-up of a bench: folders, topology, processors, servers that answer.
+//! Set-up of a bench with its folders, topology, processors, and servers that answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct BenchSettings<'a> {
     pub subjects: &'a [MeasurementSubject],
     /// Path of this program, `godwit`.
     pub godwit: PathBuf,
-    /// Path of the result folder, which does not exist yet.
+    /// Path of the run's result folder, which does not exist yet.
     pub folder: PathBuf,
     /// Server that was running before the lab, if the lab measures that one.
     pub running: Option<&'a RunningTarget>,

@@ -47,14 +47,14 @@ pub struct ServerDeployment {
     pub reservations: u32,
 }
 
-/// Server that is ready to be started.
+/// Server whose files are written and that is ready to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedServer {
     /// Command that starts the server, without namespace and processor.
     pub command: CommandLine,
     /// Lease file that the server writes; rotated ones have further suffixes. `None` when unknown.
     pub lease_file: Option<LeaseFile>,
-    /// Version that the server reports.
+    /// Version that the server's program reports.
     pub version: String,
     /// True if the server reads frames from a raw socket, where a group of datagrams appears as
     /// one: datagrams must be sent to it one by one.

@@ -30,7 +30,7 @@ const FIRST_ABSENT_CLIENT: u32 = 1 << 31;
 const SUBNETS: u32 = 10_000;
 /// Numbers for the feature with shared networks: that of shared networks, and of subnets in each.
 const NETWORKS: (u32, u32) = (100, 50);
-/// Number of addresses in the pool of each of many subnets.
+/// Number of addresses in the pool of each subnet of a configuration with many subnets.
 const SUBNET_POOL: u32 = 250;
 /// First lines of Kea's lease files, in the current versions of their schemas.
 const COLUMNS_V4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\

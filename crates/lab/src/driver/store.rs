@@ -23,13 +23,13 @@ pub enum StoreLocation {
     Sqlite(PathBuf),
     /// Database of a database server on this machine.
     Database {
-        /// Kind of the database server.
+        /// Kind of the database server, such as MariaDB.
         engine: DatabaseEngine,
         /// Name of the database with the leases.
         name: String,
         /// Port of the database on the loopback interface of the measured server's network.
         port: u16,
-        /// True if no other server writes to the database.
+        /// True if no other server writes to the database with the leases.
         is_exclusive: bool,
     },
 }

@@ -27,7 +27,7 @@ pub(super) enum RemoteAnswer {
     Hello(Hello),
     /// Monotonic time of the other machine, in nanoseconds.
     Clock(u64),
-    /// Confirmation that an order was carried out.
+    /// Confirmation that the copy of the lab carried out an order.
     Done,
     /// Files that the lab requested; their paths are names.
     Files(Vec<Copy>),

@@ -43,7 +43,7 @@ pub struct RemoteProgram {
     pub interval: Duration,
     /// Folder in which the program runs, created if it does not exist.
     pub folder: PathBuf,
-    /// Words of the program and its arguments.
+    /// Words of the program's command line: its name and its arguments.
     pub words: Vec<String>,
 }
 

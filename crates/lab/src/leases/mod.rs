@@ -53,16 +53,16 @@ impl LeaseFile {
 /// Result of the check of one server's leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseCheckResult {
-    /// Name of the server and its variant.
+    /// Name of the server that was checked, with its variant.
     pub server: String,
-    /// Number of leases that clients got, each counted once.
+    /// Number of leases that clients got from the server, each counted once.
     pub given: u64,
     /// Number of the clients' leases that are in the server's file.
     pub found: u64,
     /// First few of the clients' leases that are not in the file, as `address,mac` or
     /// `prefix/length,duid,iaid`.
     pub missing: Vec<String>,
-    /// Number of addresses that several clients got, each counted once.
+    /// Number of addresses that several clients got from the server, each counted once.
     #[serde(default)]
     pub shared: u64,
     /// First few clients that share an address, as in `missing`.

@@ -24,7 +24,7 @@ pub struct PlanListEntry {
     pub name: String,
     /// Title of the plan: its description in one line.
     pub title: String,
-    /// Heading of the plan's group.
+    /// Heading of the group of plans that the plan is listed in.
     pub group: &'static str,
     /// Time that the unchanged plan takes, in seconds, if that is known.
     pub time_s: Option<f64>,

@@ -18,7 +18,7 @@ use testbed::command::find_program;
 
 pub use recording::{PerfRecording, UnreadSamples};
 
-/// Name of Debian's package with perf.
+/// Name of the Debian package that contains perf.
 const PACKAGE: &str = "linux-perf";
 /// Niceness of generators, which perf also needs to run next to them.
 const NICENESS: &str = "-15";
@@ -28,7 +28,7 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 /// Settings by which perf samples a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplingSettings {
-    /// Event at which the kernel takes a sample.
+    /// Event at which the kernel takes a sample of the profiled server.
     pub event: ProfileEvent,
     /// Method by which perf finds the callers of a function.
     pub call_graph: CallGraph,

@@ -31,7 +31,7 @@ pub struct ProfiledServer {
 }
 
 impl ProfiledServer {
-    /// Returns the server that is process `pid`.
+    /// Returns the running server whose process has the identifier `pid`.
     ///
     /// # Errors
     /// There is no such process.
@@ -111,7 +111,7 @@ fn has_name(name: &str, words: &[String]) -> bool {
     }
 }
 
-/// Figures of one short profile of a server.
+/// Figures of one short profile of a server, as `godwit lab top` shows them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortProfile {
     /// Name of the schema, [`TOP_SCHEMA`].

@@ -1,4 +1,4 @@
-//! Files of stored runs, served unchanged.
+//! Files of stored runs, which the results server serves unchanged.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -70,7 +70,7 @@ impl ResultsServer {
         Self { results, hosts, token }
     }
 
-    /// Returns the answer to a request.
+    /// Returns the results server's answer to a browser's request.
     pub(super) fn answer(&self, request: &BrowserRequest) -> BrowserResponse {
         if !self.hosts.contains(&request.host) {
             let words = format!("This server is {}, not {}.", self.hosts[0], request.host);

@@ -32,7 +32,7 @@ impl RequestHeadWait {
         Rc::new(Self(Cell::new(Some(Instant::now()))))
     }
 
-    /// Records that a request is being answered.
+    /// Records that the server is answering a request, so that the connection waits for none.
     pub(super) fn end(&self) {
         self.0.set(None);
     }

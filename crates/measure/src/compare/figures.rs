@@ -15,10 +15,10 @@ pub struct ServerComparison {
     pub a: Figures,
     /// Figures of the server in the second result.
     pub b: Figures,
-    /// Ratio of the highest rates, second over first. `None` when a side has none, or too many
-    /// failed runs.
+    /// Ratio of the server's highest rates, second result over first. `None` when a side has no
+    /// rate, or too many failed runs.
     pub leases_per_s: Option<RatioInterval>,
-    /// Ratio of leases per processor second, second over first.
+    /// Ratio of the server's leases per processor second, second result over first.
     pub leases_per_cpu_s: Option<RatioInterval>,
     /// Ratio of the highest rates as shares of the limit responder's rate in the same run, second
     /// over first. A change of the whole machine's speed between the two results cancels out.
@@ -36,7 +36,7 @@ pub struct Figures {
     pub variant: String,
     /// Highest rate of the server in this result, in leases per second.
     pub leases_per_s: Option<f64>,
-    /// True if the highest rate is a lower bound ("at least").
+    /// True if the server's highest rate is a lower bound ("at least").
     pub is_at_least: bool,
     /// Lower end of the 95 % interval of the highest rate if there is one, else the lowest round,
     /// in leases per second.
@@ -71,7 +71,7 @@ pub struct LimitChange {
     pub a_per_s: f64,
     /// Rate of the limit responder in the second result, per second.
     pub b_per_s: f64,
-    /// Ratio of the limit responder's rates, second over first.
+    /// Ratio of the limit responder's rates, second result over first.
     pub ratio: Option<RatioInterval>,
 }
 
@@ -169,7 +169,7 @@ impl Method {
     }
 }
 
-/// Describes how ratios are computed, in words.
+/// Describes in one sentence how the ratios of two results are computed.
 pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     let method = Method::from_summaries(a, b);
     let mut words = if method.drop > 0 {
@@ -191,7 +191,7 @@ pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     words
 }
 
-/// Compares every server that is in both results.
+/// Compares the figures of every server that is in both results.
 pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     let method = Method::from_summaries(a, b);
     let both = a
@@ -214,7 +214,7 @@ pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     .collect()
 }
 
-/// Compares the limit responder, if both results measured it.
+/// Compares the limit responder's rates in both results, if both measured it.
 pub(super) fn limit(a: &RunSummary, b: &RunSummary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
     let ratio = Method::from_summaries(a, b)

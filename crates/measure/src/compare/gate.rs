@@ -36,7 +36,7 @@ impl GateVerdict {
     }
 }
 
-/// Figure that the gate judges.
+/// Kind of a figure that the gate judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateFigure {

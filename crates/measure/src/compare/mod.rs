@@ -32,7 +32,7 @@ pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
 pub struct Comparison {
     /// Name of the schema, [`COMPARE_SCHEMA`].
     pub schema: String,
-    /// True if there is no reason against the comparison.
+    /// True if the comparison has no reason against it.
     pub is_comparable: bool,
     /// True if figures are shown in spite of reasons against the comparison.
     pub is_forced: bool,
@@ -40,7 +40,7 @@ pub struct Comparison {
     pub reasons: Vec<IncomparabilityReason>,
     /// Differences between the two results that are no reason against the comparison.
     pub notes: Vec<String>,
-    /// Method by which ratios and intervals were computed, one sentence.
+    /// Method by which the ratios and intervals were computed, one sentence.
     pub method: String,
     /// First result, which the ratios divide by.
     pub a: ComparedResult,

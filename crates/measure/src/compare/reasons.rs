@@ -34,12 +34,13 @@ const FREE_TABLE: &str = "profile.";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonKind {
-    /// Plans that differ in settings that decide figures.
+    /// Plans of the two results that differ in settings that decide figures.
     Plan,
     /// Messages that reached a server in groups in one result and one by one in the other, or in an
     /// unknown way.
     Segmentation,
-    /// Processors, kernel, memory, hypervisor, topology or kernel settings that differ.
+    /// Machines of the two results that differ in processors, kernel, memory, hypervisor, topology
+    /// or kernel settings.
     Machine,
     /// Versions of the lab and its generator that differ between the two results.
     Tool,
@@ -70,7 +71,7 @@ impl ReasonKind {
     ];
 }
 
-/// One reason why two results may not be compared.
+/// Reason why two results may not be compared, with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncomparabilityReason {
     /// Kind of this reason against the comparison.
@@ -103,7 +104,8 @@ impl ComparabilityFindings {
     }
 }
 
-/// Returns all reasons against comparing, then all other differences.
+/// Returns all reasons against comparing results `a` and `b`, then all other differences between
+/// them.
 pub(super) fn find(
     a: &RunSummary,
     b: &RunSummary,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MeasuredProtocol, Plan};
 
-/// Query that plans of DNS send, `NAME TYPE`.
+/// Query that generators send in plans of DNS, as `NAME TYPE`.
 pub const QUERY: &str = "www.google.com AAAA";
 /// Length of [`QUERY`] as an Ethernet frame, in bytes without the check sequence: IPv4, UDP, one
 /// question and EDNS without options. The length converts Mbit/s to queries per second.
@@ -31,7 +31,7 @@ const QUICK_ROUNDS: u32 = 2;
 /// worst run are dropped.
 const QUICK_RUNS: u32 = 4;
 
-/// Settings for running and loading DNS servers.
+/// Settings of a plan for running and loading DNS servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DnsPlan {
@@ -142,13 +142,14 @@ impl MeasuredProtocol {
         14 + ip + 8
     }
 
-    /// Returns the noun for offered exchanges, for people: `exchanges` or `queries`.
+    /// Returns the noun for exchanges of this protocol that a generator offers: `exchanges` or
+    /// `queries`.
     #[must_use]
     pub const fn offered_noun(self) -> &'static str {
         if self.is_dhcp() { "exchanges" } else { "queries" }
     }
 
-    /// Returns the noun for the result of a completed exchange, for people: `leases` or `answers`.
+    /// Returns the noun for the result of an exchange of this protocol: `leases` or `answers`.
     #[must_use]
     pub const fn result_noun(self) -> &'static str {
         if self.is_dhcp() { "leases" } else { "answers" }

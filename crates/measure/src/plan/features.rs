@@ -71,7 +71,7 @@ pub enum ServerFeature {
     /// Store with ten million leases of clients that never come, for the memory that they take
     /// (Godwit only).
     TenMillionLeases,
-    /// Clients that send every message twice.
+    /// Clients that send every message to the server twice.
     Chatty,
     /// Clients that send every message twice, as in `Chatty`, to a server that does not renew
     /// leases in the first quarter of their lifetime (lease caching).
@@ -79,21 +79,21 @@ pub enum ServerFeature {
     /// Clients that renew their lease at once: three requests and replies per exchange instead of
     /// two.
     Renewals,
-    /// Clients that release their lease at once (DHCPv4 only).
+    /// Clients that release their lease as soon as they have it (DHCPv4 only).
     Releases,
-    /// A queue of 4 packets for all threads of Kea (Kea with several threads only).
+    /// Queue of 4 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-4")]
     Queue4,
-    /// A queue of 28 packets for all threads of Kea, which its manual found best for memfile.
+    /// Queue of 28 packets for all threads of Kea, which Kea's manual found best for memfile.
     #[serde(rename = "queue-28")]
     Queue28,
-    /// A queue of 112 packets for all threads of Kea.
+    /// Queue of 112 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-112")]
     Queue112,
-    /// A queue of 448 packets for all threads of Kea.
+    /// Queue of 448 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-448")]
     Queue448,
-    /// A queue of 1,792 packets for all threads of Kea.
+    /// Queue of 1,792 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-1792")]
     Queue1792,
     /// Receive buffers of 64 KiB of the kernel's memory at the server's sockets.
@@ -263,7 +263,7 @@ impl ServerFeature {
         }
     }
 
-    /// Returns true if the feature is measured with Godwit alone.
+    /// Returns true if the lab measures the feature with Godwit alone.
     #[must_use]
     pub const fn is_godwit_only(self) -> bool {
         matches!(
@@ -277,13 +277,13 @@ impl ServerFeature {
         )
     }
 
-    /// Returns true if the feature is measured with DHCPv4 alone.
+    /// Returns true if the lab measures the feature with DHCPv4 alone.
     #[must_use]
     pub const fn is_dhcp4_only(self) -> bool {
         self.releases_leases() || matches!(self, Self::Perfdhcp)
     }
 
-    /// Returns true if clients release their leases at once.
+    /// Returns true if the feature's clients release their leases as soon as they have them.
     #[must_use]
     pub const fn releases_leases(self) -> bool {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
@@ -348,7 +348,7 @@ impl ServerFeature {
         )
     }
 
-    /// Returns true if clients send every message twice.
+    /// Returns true if the feature's clients send every message twice.
     #[must_use]
     pub const fn sends_messages_twice(self) -> bool {
         matches!(self, Self::Chatty | Self::ChattyCached)

@@ -41,7 +41,7 @@ impl Headline {
         Self::PoolUsed,
     ];
 
-    /// Returns the headline's word in plans.
+    /// Returns the headline figure's word in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct HostsPlan {
     /// Name of the servers' machine for SSH; empty when the plan uses no other machine.
     pub server: String,
-    /// Address of the servers, towards the generators.
+    /// Address of the servers' machine at which generators reach them.
     pub server_address: String,
     /// Names of the generators' machines for SSH; this machine if there are none.
     pub generators: Vec<String>,
@@ -23,7 +23,7 @@ pub struct HostsPlan {
     pub godwit: String,
     /// Command that reaches a machine: the words before the machine's name.
     pub ssh: String,
-    /// UDP port of the generators; the servers' ports follow it.
+    /// First UDP port of the measurement: that of the generators; the servers' ports follow it.
     pub first_port: u16,
 }
 

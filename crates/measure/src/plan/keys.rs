@@ -25,13 +25,13 @@ pub enum KeyValueSet {
     Text,
     /// Any text, including an empty one.
     AnyText,
-    /// A list of [`KeyValueSet::Text`], possibly empty.
+    /// A list of texts as in [`KeyValueSet::Text`], possibly empty.
     Texts,
     /// One word of a list.
     Choice(&'static [&'static str]),
     /// A list of at least one word, each from the given words and at most once.
     Choices(&'static [&'static str]),
-    /// A list of at least one [`KeyValueSet::Name`], each at most once.
+    /// A list of at least one name as in [`KeyValueSet::Name`], each at most once.
     Names,
     /// A number from the first bound to the second, fractions allowed.
     Number(f64, f64),

@@ -59,15 +59,15 @@ pub struct Plan {
     pub time_budget_s: f64,
     /// Interval between samples of the machine during a trial, in milliseconds.
     pub sampling_interval_ms: u32,
-    /// Settings of the search for the highest rate.
+    /// Settings of the search for each server's highest rate.
     pub search: SearchPlan,
-    /// Settings for measuring servers in turn.
+    /// Settings for measuring the servers in turn.
     pub blocks: BlocksPlan,
-    /// Settings for measuring every server several times from the beginning.
+    /// Settings for measuring every server several times from the beginning (runs).
     pub runs: RunsPlan,
-    /// Additional points of the load curve.
+    /// Settings of additional points of the load curve.
     pub curve: CurvePlan,
-    /// Trials at rates that rise in steps.
+    /// Settings of trials at rates that rise in steps.
     pub ramp: RampPlan,
     /// Settings of the trials in which servers are profiled.
     pub profile: ProfilePlan,
@@ -83,7 +83,7 @@ pub struct Plan {
     pub server: ServerPlan,
     /// Settings for running and loading DNS servers.
     pub dns: DnsPlan,
-    /// Rules by which a trial is void.
+    /// Rules by which a trial of the plan is void.
     pub void: VoidRules,
 }
 
@@ -194,9 +194,9 @@ pub struct BlocksPlan {
     /// Number of searches for every server's highest rate. The first round searches from
     /// `search.start_per_s`, later ones from the rate found before.
     pub rounds: u32,
-    /// Order in which servers take their turns.
+    /// Order in which the servers take their turns in a round.
     pub order: BlockOrder,
-    /// True if the limit responder takes its turn between the servers.
+    /// True if the limit responder is also measured, in turn with the servers.
     pub limit: bool,
     /// Length of a block at a fixed rate, in seconds; 0 leaves these blocks out.
     pub dwell_s: f64,
@@ -423,7 +423,7 @@ impl Default for ServerPlan {
 }
 
 impl Plan {
-    /// Reads a plan from the text of the file called `file`.
+    /// Reads and checks a plan from the text of the file called `file`.
     ///
     /// # Errors
     ///

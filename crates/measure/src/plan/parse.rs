@@ -129,7 +129,7 @@ impl<'t> KeyChecker<'t> {
         }
     }
 
-    /// Checks every key of a table whose keys begin with `prefix`.
+    /// Checks every key of `table`, a table of the plan whose keys begin with `prefix`.
     pub(crate) fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
         let keys = self.keys;
         for (name, value) in table {

@@ -69,7 +69,7 @@ pub enum CallGraph {
 }
 
 impl CallGraph {
-    /// Returns the method's name for people.
+    /// Returns the name of the method that finds callers, for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

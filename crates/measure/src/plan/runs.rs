@@ -35,7 +35,8 @@ pub enum DroppedRuns {
 }
 
 impl DroppedRuns {
-    /// Returns the number of runs dropped at each end.
+    /// Returns the number of runs that are dropped as best, which is also that of runs dropped as
+    /// worst.
     #[must_use]
     pub const fn at_each_end(self) -> usize {
         match self {

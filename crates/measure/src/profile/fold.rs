@@ -11,13 +11,13 @@ use super::{StackFrame, Stacks, StacksBuilder};
 pub struct FoldedSamples {
     /// Event at which perf took the samples, without its modifiers; empty when there was no sample.
     pub event: String,
-    /// True if the event excluded the kernel.
+    /// True if perf's event excluded the kernel, so that no sample is in the kernel.
     pub is_user_only: bool,
     /// Number of samples that perf took.
     pub samples: u64,
     /// Number of samples that perf lost.
     pub lost: u64,
-    /// Stacks of the samples, the thread outermost.
+    /// Stacks of the samples, with the thread as the outermost frame.
     pub stacks: Stacks,
 }
 

@@ -1,4 +1,4 @@
-//! Conversion of a generator's counts to its record.
+//! Conversion of a load generator's counts to its record.
 
 use ::load::{ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, Timeline, TimelinePoint};
 use base::time::NS_PER_S;

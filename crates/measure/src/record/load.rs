@@ -17,7 +17,7 @@ pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 pub struct LoadRecord {
     /// Name of the schema, [`LOAD_SCHEMA`].
     pub schema: String,
-    /// Name of the generator, e.g. `godwit load dhcp4`.
+    /// Name of the generator that wrote the record, e.g. `godwit load dhcp4`.
     pub tool: String,
     /// Version of the generator that wrote the record.
     pub version: String,
@@ -46,9 +46,9 @@ pub struct LoadRecord {
     /// Distribution of `latency_due`: the largest value of each bucket in nanoseconds with its
     /// count, ascending, empty buckets left out.
     pub histogram_due: Vec<(u64, u64)>,
-    /// Number of first messages that left later than the schedule tolerates.
+    /// Number of exchanges' first messages that left later than the schedule tolerates.
     pub late_sends: u64,
-    /// Largest delay of a first message after its due time, in microseconds.
+    /// Largest delay of an exchange's first message after its due time, in microseconds.
     pub late_send_max_us: f64,
     /// Number of datagrams that the kernel dropped at the generator's own socket.
     pub own_socket_drops: u64,

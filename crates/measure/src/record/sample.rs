@@ -45,7 +45,7 @@ pub struct MachineSample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuSample {
-    /// Number of the processor in the kernel.
+    /// Number by which the kernel knows the processor.
     pub cpu: u32,
     /// Time that the processor was really used, in seconds: elapsed minus idle minus steal.
     pub busy_s: f64,

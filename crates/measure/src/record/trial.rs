@@ -210,7 +210,7 @@ impl TrialRecord {
     }
 }
 
-/// End of a search for a server's highest rate.
+/// Record of the end of a search for a server's highest rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchEnd {
@@ -238,15 +238,15 @@ pub struct RunRecord {
     pub started: String,
     /// Length of the run, in seconds, from its beginning to the end of its last trial.
     pub duration_s: f64,
-    /// Environment in which the run took place.
+    /// Environment of the run: machine and software.
     pub environment: Environment,
     /// Ends of all searches that were not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
     /// Costs of flushes to the disks, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// First starts of the servers, in the order of the run.
+    /// First starts of the run's servers, in their order.
     pub starts: Vec<Start>,
-    /// True if the user ended the run before it was done.
+    /// True if the user ended the run before all its trials were done.
     pub is_interrupted: bool,
     /// Command lines of the run that belong to no trial: the lab's own first, then set-up.
     pub commands: Vec<String>,
@@ -307,7 +307,7 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Hypervisor of the machine; empty when none is known.
     pub virtualization: String,
-    /// Connection of server and generator: `veth`, `loopback` or [`NETWORK`].
+    /// Connection of server and generator in the run: `veth`, `loopback` or [`NETWORK`].
     pub topology: String,
     /// Version of Godwit that did the run.
     pub godwit: String,

@@ -11,19 +11,19 @@ use super::{LoadRecord, SampleDigest};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VoidReason {
-    /// The generator sent too many messages after their due times.
+    /// The generator sent too many messages after their due times in the trial.
     ScheduleMissed,
-    /// The kernel refused sends of the generator.
+    /// The kernel refused to send messages of the generator.
     SendRefused,
     /// Answers were dropped at the generator's own socket.
     GeneratorSocketDrops,
     /// Packets were dropped at a full processor backlog, which no server could have prevented.
     SoftnetDrops,
-    /// The hypervisor took too much of the processors' time.
+    /// The hypervisor took too much of the processors' time during the trial.
     Steal,
     /// Exchanges were still open when the generator stopped counting.
     NotDrained,
-    /// The generator failed or left no record.
+    /// The generator failed, or left no record of the trial.
     GeneratorFailed,
     /// The lab could not run the trial: set-up failed, the server did not start.
     SetUpFailed,

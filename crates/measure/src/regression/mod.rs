@@ -93,7 +93,7 @@ impl Default for RegressionPlan {
 pub struct CasePlan {
     /// Short name of the case: letters, digits and dashes.
     pub name: String,
-    /// Title of the case, for people.
+    /// Title of the case of the regression, for people.
     pub title: String,
     /// Time that a packet takes in each direction over a link of the case.
     pub delay: LinkDelay,
@@ -123,14 +123,14 @@ pub struct CasePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegressionClock {
-    /// Real clock, over links between network namespaces; needs root.
+    /// Real clock, for runs over links between network namespaces; needs root.
     Real,
-    /// Virtual clock, which is as fast as the processor.
+    /// Virtual clock of a simulation, which runs as fast as the processor can.
     Virtual,
 }
 
 impl RegressionClock {
-    /// Returns the clock's name for people.
+    /// Returns the name of the run's clock for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

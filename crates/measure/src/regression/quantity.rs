@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 const WORD_BYTES_MAX: usize = 20;
 /// Units of time, each with its number in a second.
 const TIMES: [(&str, f64); 3] = [("us", 1e6), ("ms", 1e3), ("s", 1.0)];
-/// Units of rates, each in bits per second.
+/// Units of rates of a line, each in bits per second.
 const RATES: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 const DELAY_S_MAX: f64 = 60.0;
 const RATE_MAX: f64 = 1e12;

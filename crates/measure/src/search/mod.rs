@@ -41,14 +41,14 @@ pub enum TrialOutcome {
     Void,
 }
 
-/// Trial that the search requests.
+/// Trial that a search for the highest rate requests from its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchTrial {
     /// Rate to offer in the trial, in exchanges per second.
     pub rate_per_s: f64,
-    /// Length of the trial, in seconds.
+    /// Length of the requested trial, in seconds.
     pub dwell_s: f64,
-    /// Purpose of the trial, [`Purpose::Search`] or [`Purpose::Confirm`].
+    /// Purpose of the requested trial, [`Purpose::Search`] or [`Purpose::Confirm`].
     pub purpose: Purpose,
 }
 
@@ -79,9 +79,9 @@ pub struct SearchResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchStopReason {
-    /// The server missed the criterion at a higher rate.
+    /// The server missed the criterion at a rate above the one found.
     Server,
-    /// The highest rate that the plan allows was met.
+    /// The server met the criterion at the highest rate that the plan allows.
     MaxRate,
     /// Trials at higher rates stayed void: the figure is a lower bound. Without a figure, the last
     /// trials were void.
@@ -89,7 +89,7 @@ pub enum SearchStopReason {
     /// The lab hurried the search before it met a limit: the figure is a lower bound. Without a
     /// figure, the time was up before there was one.
     Hurried,
-    /// The server met no rate, or missed every confirmation.
+    /// The server met no rate, or missed every confirming trial.
     #[default]
     Unconfirmed,
     /// The server met no rate, and missed rates far below what it had completed when more was

@@ -27,7 +27,7 @@ pub struct RatioInterval {
     pub pairs: u32,
 }
 
-/// Form of a [`RatioInterval`] in JSON.
+/// Form in which a [`RatioInterval`] is stored as JSON.
 #[derive(Serialize, Deserialize)]
 struct StoredRatio {
     ratio: f64,

@@ -31,7 +31,7 @@ pub struct Suite {
     pub rows: Vec<RowPlan>,
 }
 
-/// One plan of a suite.
+/// Plan that is part of a suite, with the suite's changes to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuitePart {
@@ -56,7 +56,7 @@ pub struct SuitePart {
 }
 
 impl SuitePart {
-    /// Returns true if a quick run includes the plan.
+    /// Returns true if a quick run of the suite includes the plan.
     #[must_use]
     pub fn has_quick_run(&self) -> bool {
         self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
@@ -84,7 +84,7 @@ pub struct RowPlan {
     /// Load for [`FigureKind::Goodput`], as a multiple of the line's highest rate.
     #[serde(default)]
     pub fraction: f64,
-    /// Difference of leases between the two lines, for [`FigureKind::BytesPerLease`].
+    /// Difference of leases between the lines `of` and `to`, for [`FigureKind::BytesPerLease`].
     #[serde(default)]
     pub leases: f64,
     /// Least value of the figure that meets the target.
@@ -170,9 +170,9 @@ pub struct SuiteSummary {
     pub title: String,
     /// Begin of the suite, in the format of RFC 3339.
     pub started: String,
-    /// Length of the suite, in seconds.
+    /// Length of the suite's run, in seconds.
     pub duration_s: f64,
-    /// True if the suite was shortened for a first look.
+    /// True if the suite's run was shortened for a first look.
     pub is_quick: bool,
     /// Figures of the suite against their targets.
     pub rows: Vec<RowResult>,
@@ -244,7 +244,7 @@ pub enum TargetVerdict {
     Missed,
     /// The limit of kernel and generator determined the figure, not the servers.
     NotJudged,
-    /// The figure has no target.
+    /// The row states its figure without a target.
     Stated,
 }
 
@@ -259,7 +259,7 @@ pub struct PartResult {
     pub folder: String,
     /// Reason why there is no result folder of the plan.
     pub failed: Option<String>,
-    /// Warnings for the reader, from the plan's own page.
+    /// Warnings that the page of the plan has for the reader.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Servers of the plan with their rates.
@@ -295,7 +295,7 @@ impl SummaryLine {
 }
 
 impl Suite {
-    /// Reads a suite from the text of the file called `file`.
+    /// Reads and checks a suite from the text of the file called `file`.
     ///
     /// # Errors
     /// The mistakes of the text, with their positions.

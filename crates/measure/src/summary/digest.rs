@@ -180,7 +180,7 @@ fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
     })
 }
 
-/// Returns the number of runs that every server finished.
+/// Returns the number of runs that every server of a plan with runs finished.
 fn runs_done(run: &RunRecord, results: &[ServerResult], limit: Option<&LimitResult>) -> u32 {
     if !run.plan.has_runs() {
         return 0;

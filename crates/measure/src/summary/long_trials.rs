@@ -12,7 +12,7 @@ pub struct LongTrial {
     pub server: String,
     /// Variant of the server that the trial loaded.
     pub variant: String,
-    /// Position of the trial in the run.
+    /// Position of this long trial in the run.
     pub trial: u32,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,

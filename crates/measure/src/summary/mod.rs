@@ -60,7 +60,7 @@ pub struct RunSummary {
     pub runs_done: u32,
     /// Plan as it was run, overrides of the command line included.
     pub plan: Plan,
-    /// Environment in which the run took place.
+    /// Environment of the run: machine and software.
     pub environment: Environment,
     /// Distinct command lines of the run: the lab's own first, then each server's.
     pub commands: Vec<CommandRecord>,
@@ -82,7 +82,7 @@ pub struct RunSummary {
     pub profiles: Vec<ServerProfile>,
     /// Costs of flushes to the disks, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// First starts of the servers, in the order of the run.
+    /// First starts of the run's servers, in their order.
     pub starts: Vec<Start>,
     /// Use of processors and memory over the run, thinned out for drawing.
     pub timeline: Vec<TimePoint>,
@@ -117,7 +117,7 @@ pub struct ServerResult {
     /// criterion allows at every rate, even far below what it answered: such a server has no
     /// highest rate and is not slow. `None` otherwise.
     pub loses_at_every_rate: Option<f64>,
-    /// Leases per processor second of the server near its highest rate.
+    /// Leases per processor second of the server at about its highest rate.
     pub leases_per_cpu_s: Option<f64>,
     /// Cause of the server's highest rate, if it was not the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,9 +177,9 @@ impl ServerResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkTraffic {
-    /// Traffic to the server, in Mbit/s.
+    /// Traffic of the link towards the server, in Mbit/s.
     pub to_server_mbit_s: f64,
-    /// Traffic from the server, in Mbit/s.
+    /// Traffic of the link from the server, in Mbit/s.
     pub from_server_mbit_s: f64,
 }
 
@@ -209,11 +209,11 @@ pub struct VariantResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoundResult {
-    /// Number of the round, from 0.
+    /// Number of the server's round, from 0.
     pub round: u32,
-    /// Rate offered in the confirming trial, in exchanges per second.
+    /// Rate offered in the round's confirming trial, in exchanges per second.
     pub offered_per_s: f64,
-    /// Rate achieved in the confirming trial, in exchanges per second.
+    /// Rate achieved in the round's confirming trial, in exchanges per second.
     pub leases_per_s: f64,
     /// Leases per processor second of the server in this round.
     pub leases_per_cpu_s: Option<f64>,
@@ -286,7 +286,7 @@ pub struct LimitResult {
     pub leases_per_s: f64,
     /// Answers per second of the limit responder.
     pub answers_per_s: f64,
-    /// True if the limit responder never missed the criterion.
+    /// True if the limit responder never missed the criterion, so that its rate is a lower bound.
     pub is_at_least: bool,
     /// Runs of the limit responder, as in [`ServerResult::runs`].
     pub runs: Vec<RunFigure>,
@@ -316,7 +316,7 @@ pub struct CommandRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialRow {
-    /// Position of the trial in the run.
+    /// Position of the trial of this row in the run.
     pub number: u32,
     /// Name of the server of the trial.
     pub server: String,
@@ -393,13 +393,13 @@ pub struct ServerProfile {
     pub profile: Profile,
 }
 
-/// State of the machine at one moment of the run.
+/// State of the machine's processors and memory at one moment of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimePoint {
     /// Time of the point, in seconds since the run began.
     pub at_s: f64,
-    /// Number of the trial that was running.
+    /// Number of the trial that was running at this time.
     pub trial: u32,
     /// Number of processors that the server kept busy; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
@@ -407,7 +407,7 @@ pub struct TimePoint {
     pub generator_cpus_busy: f64,
     /// Processor time that the hypervisor took, as a number of processors.
     pub stolen_cpus: f64,
-    /// Resident memory of the server, in bytes.
+    /// Resident memory of the server at this time, in bytes.
     pub server_rss_bytes: u64,
     /// Number of datagrams dropped at the server's sockets since the point before.
     pub server_socket_drops: u64,

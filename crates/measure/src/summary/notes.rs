@@ -32,7 +32,7 @@ pub enum TrialNote {
     ServerSocketFull,
     /// Answers found the send buffer of the server's socket full.
     ServerSendFull,
-    /// An interface dropped packets, or failed to send them.
+    /// An interface of the link dropped packets, or failed to send them.
     InterfaceDrops,
     /// The backlog of a processor was full, so that the kernel dropped packets.
     BacklogFull,
@@ -43,7 +43,7 @@ pub enum TrialNote {
     NoPort,
     /// Queries were answered with another response code than expected.
     Refused,
-    /// Answers did not match their queries.
+    /// Answers of the server did not match their queries.
     Wrong,
     /// Queries were answered more than once by the server.
     AnsweredTwice,
@@ -51,11 +51,11 @@ pub enum TrialNote {
     SharedProcessor,
     /// The hypervisor took processor time during the trial.
     Stolen,
-    /// Interrupts took nearly all of the server's processor.
+    /// Interrupts took nearly all of the time of the server's processor.
     InterruptBound,
     /// The server's processor was fully busy at a rate far below the server's best.
     AlwaysBusy,
-    /// Queries left in groups, so that interfaces counted groups.
+    /// Queries left the generator in groups, so that interfaces counted groups.
     Segmented,
     /// The server's interface received another number of packets than the generator sent.
     CountersDiffer,

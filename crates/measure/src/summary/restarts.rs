@@ -1,4 +1,4 @@
-//! Results of clients while a database was ended and started again.
+//! Results of clients in trials in which a database was ended and started again.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ pub struct RestartResult {
     pub server: String,
     /// Variant of the server whose database was restarted.
     pub variant: String,
-    /// Position of the trial in the run.
+    /// Position of the trial with the restart in the run.
     pub trial: u32,
     /// Way in which the database was ended: the purpose of the trial.
     pub how: Purpose,
     /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
-    /// Times at which the database was ended and was available again.
+    /// Times at which the lab ended the database and at which it was available again.
     pub restart: RestartTimes,
     /// Time from the end of the database to the first lease that was completed after the longest
     /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
@@ -43,7 +43,7 @@ pub struct RestartResult {
 }
 
 impl RestartResult {
-    /// Returns the seconds for which the database was unavailable.
+    /// Returns the seconds for which the database was unavailable in the trial.
     #[must_use]
     pub fn outage_s(&self) -> f64 {
         self.restart.answered_at_s - self.restart.ended_at_s

@@ -11,7 +11,7 @@ const TIME_POINTS: usize = 900;
 /// Number of samples at a trial's beginning in which the generator starts.
 const STARTING_SAMPLES: usize = 2;
 
-/// Makes the row of a trial in a table.
+/// Makes the row of `trial` in the table of trials.
 pub(super) fn row(trial: &TrialRecord, run: &RunRecord) -> TrialRow {
     let latency = trial
         .load

@@ -13,12 +13,12 @@ use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A rate was confirmed, and the server missed the criterion above it.
+    /// A rate was confirmed in the run, and the server missed the criterion above it.
     Confirmed,
-    /// A rate was confirmed, but the server never missed the criterion above it: the plan, the
-    /// generator or the time ended the search.
+    /// A rate was confirmed in the run, but the server never missed the criterion above it: the
+    /// plan, the generator or the time ended the search.
     AtLeast,
-    /// The server missed every rate that was to be confirmed.
+    /// The server missed every rate that the run's search tried to confirm.
     Failed,
     /// The run has no known result: trials were void, or the time was up before a rate was
     /// confirmed.

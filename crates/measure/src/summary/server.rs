@@ -1,4 +1,4 @@
-//! Judgment of the trials of one server.
+//! Judgment of all trials of one server, with its variants and rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
