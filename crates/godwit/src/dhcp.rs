@@ -21,7 +21,7 @@ pub(crate) struct DhcpServerArgs {
     /// missing interface is only a warning
     #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
-    /// Same as -t (Kea's extended check)
+    /// Check FILE as with -t (Kea's extended check)
     #[arg(short = 'T', value_name = "FILE", conflicts_with = "config")]
     pub(crate) test: Option<PathBuf>,
     /// Receive on this UDP port instead of the standard one (dhcp4: 67, dhcp6: 547)

@@ -114,7 +114,7 @@ struct LabRunArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
     /// Quick look: half as long trials, every second step of a ramp, at most two rounds or four
-    /// runs; suites and DCCP plans are shortened, too
+    /// runs; suites and DCCP plans are also shortened
     #[arg(long)]
     quick: bool,
     /// Do not check whether other programs use the processors before each plan

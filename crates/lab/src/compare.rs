@@ -1,5 +1,6 @@
-//! `godwit lab compare`: two stored result folders next to each other. `measure::compare` decides
-//! whether they may be compared and computes their ratio; folders and the terminal are here.
+//! Implementation of `godwit lab compare`: two stored result folders next to each other.
+//! `measure::compare` decides whether they may be compared and computes their ratio; this module
+//! reads the folders and formats for the terminal.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -7,9 +7,9 @@ use measure::plan::MeasuredProtocol;
 /// Version of IP, and of DHCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFamily {
-    /// Version 4 of IP.
+    /// IP version 4, and DHCPv4.
     V4,
-    /// Version 6 of IP.
+    /// IP version 6, and DHCPv6.
     V6,
 }
 

@@ -72,6 +72,6 @@ pub enum RunStage {
     Profiles,
     /// Trials with restarts of databases.
     Restarts,
-    /// All trials of the whole run.
+    /// End of the run's last trial.
     Trials,
 }

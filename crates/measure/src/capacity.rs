@@ -161,7 +161,7 @@ impl CapacityCell {
 pub struct CapacityLine {
     /// Lease time as the user wrote it, such as `2w`.
     pub lease_time: String,
-    /// Cells in ascending order of the number of leases.
+    /// Cells of the line in ascending order of the number of leases.
     pub cells: Vec<CapacityCell>,
 }
 

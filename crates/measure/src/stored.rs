@@ -108,7 +108,7 @@ pub struct StoredFigure {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRuns {
-    /// Name of the schema, [`STORED_SCHEMA`].
+    /// Name of the list's JSON schema, [`STORED_SCHEMA`].
     pub schema: String,
     /// Stored runs that the lab could read, newest first.
     pub runs: Vec<StoredRun>,
@@ -123,7 +123,7 @@ pub const TREND_SCHEMA: &str = "godwit.trend.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trend {
-    /// Name of the schema, [`TREND_SCHEMA`].
+    /// Name of the trend's JSON schema, [`TREND_SCHEMA`].
     pub schema: String,
     /// Name of the plan whose runs the trend shows.
     pub plan: String,

@@ -1,6 +1,6 @@
-//! The report: one HTML page without external files. Charts are drawn here as inline SVG, flame
-//! graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same without
-//! scripts and on paper.
+//! Report of a run as one HTML page without external files. This crate draws charts as inline SVG
+//! and flame graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same
+//! without scripts and on paper.
 //!
 //! Equal summaries always give equal bytes.
 

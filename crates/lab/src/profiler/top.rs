@@ -114,7 +114,7 @@ fn has_name(name: &str, words: &[String]) -> bool {
 /// Figures of one short profile of a server, as `godwit lab top` shows them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortProfile {
-    /// Name of the schema, [`TOP_SCHEMA`].
+    /// Name of the JSON schema of the short profile, [`TOP_SCHEMA`].
     pub schema: &'static str,
     /// Name of the profiled server.
     pub server: String,

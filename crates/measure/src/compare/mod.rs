@@ -1,4 +1,4 @@
-//! Two results next to each other: whether they may be compared, and the differences.
+//! Comparison of two results: whether they may be compared, and the differences.
 //!
 //! The two results were not measured in turn, so every change between them is in their ratio: the
 //! machine, its neighbors, the plan, the tool. [`compare`] therefore first looks for reasons
@@ -30,7 +30,7 @@ pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Comparison {
-    /// Name of the schema, [`COMPARE_SCHEMA`].
+    /// Name of the comparison's JSON schema, [`COMPARE_SCHEMA`].
     pub schema: String,
     /// True if the comparison has no reason against it.
     pub is_comparable: bool,

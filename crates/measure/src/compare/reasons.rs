@@ -57,7 +57,7 @@ pub enum ReasonKind {
 }
 
 impl ReasonKind {
-    /// All kinds of reasons against a comparison.
+    /// Kinds of reasons against a comparison, every one once.
     pub const ALL: [Self; 9] = [
         Self::Plan,
         Self::Segmentation,

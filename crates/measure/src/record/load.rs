@@ -15,7 +15,7 @@ pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadRecord {
-    /// Name of the schema, [`LOAD_SCHEMA`].
+    /// Name of the record's JSON schema, [`LOAD_SCHEMA`].
     pub schema: String,
     /// Name of the generator that wrote the record, e.g. `godwit load dhcp4`.
     pub tool: String,

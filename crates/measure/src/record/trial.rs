@@ -87,7 +87,7 @@ impl Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialRecord {
-    /// Name of the schema, [`TRIAL_SCHEMA`].
+    /// Name of the trial record's JSON schema, [`TRIAL_SCHEMA`].
     pub schema: String,
     /// Position of the trial in the run, from 0; unique.
     pub number: u32,
@@ -230,7 +230,7 @@ pub struct SearchEnd {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
-    /// Name of the schema, [`RUN_SCHEMA`].
+    /// Name of the run record's JSON schema, [`RUN_SCHEMA`].
     pub schema: String,
     /// Plan as it was run, overrides of the command line included.
     pub plan: Plan,

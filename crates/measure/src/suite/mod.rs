@@ -162,7 +162,7 @@ impl FigureKind {
 /// Summary of a suite that was run: figures against targets, and results of each plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteSummary {
-    /// Name of the schema, [`SUITE_SCHEMA`].
+    /// Name of the suite summary's JSON schema, [`SUITE_SCHEMA`].
     pub schema: String,
     /// Name of the suite that was run.
     pub name: String,

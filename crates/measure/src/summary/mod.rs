@@ -39,7 +39,7 @@ pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSummary {
-    /// Name of the schema, [`SUMMARY_SCHEMA`].
+    /// Name of the run summary's JSON schema, [`SUMMARY_SCHEMA`].
     pub schema: String,
     /// Title of the plan that was run.
     pub title: String,
