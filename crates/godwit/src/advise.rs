@@ -1,4 +1,4 @@
-//! `godwit advise`: finds the settings that make a configuration slow, as text and JSON.
+//! Command `godwit advise`: finds the settings that make a configuration slow, as text and JSON.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ use measure::plan::MeasuredProtocol;
 use netio::stdout;
 use serde_json::{Value, json};
 
-/// Places that a finding shows in text; JSON has all.
+/// Largest number of positions in the configuration that a finding shows in text; JSON has all.
 const POSITIONS_MAX: usize = 6;
 
 /// List the settings of a configuration that slow the server down, most expensive first.
@@ -30,7 +30,7 @@ const POSITIONS_MAX: usize = 6;
 /// costs more than --share.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
-    /// Configuration file
+    /// Configuration file to judge
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Lease file (CSV, as of memfile or `db dump`), to find nearly full pools
@@ -39,13 +39,13 @@ pub(crate) struct AdviseArgs {
     /// Result folder of `godwit lab run`, to check whether the server can renew all leases
     #[arg(long, value_name = "RESULT")]
     measured: Option<PathBuf>,
-    /// Server of that result, if it has several
+    /// Server of the result of --measured, if that has several
     #[arg(long, value_name = "NAME", requires = "measured")]
     server: Option<String>,
     /// Exit with 3 if a finding costs more than this share of the leases per second: `10%` or 0.1
     #[arg(long, value_name = "SHARE", value_parser = share)]
     share: Option<f64>,
-    /// Print JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be from 0% to 100%, or from 0 to 1".into())
 }
 
-/// Prints the findings for the file.
+/// Prints the findings about the configuration file that `args` names, and returns the exit code.
 pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
     let output = match advise(args) {
         Ok(output) => output,
@@ -78,8 +78,8 @@ pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
     ExitCode::from(if output.too_expensive().count() > 0 { 3 } else { 0 })
 }
 
-/// Reads all input and judges the configuration. Returns a message for the user if the input is
-/// wrong.
+/// Reads all input and judges the configuration. Returns the output, or a message for the user if
+/// the input is wrong.
 fn advise(args: &AdviseArgs) -> Result<AdviseOutput, String> {
     let name = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
@@ -100,7 +100,7 @@ fn advise(args: &AdviseArgs) -> Result<AdviseOutput, String> {
     Ok(AdviseOutput { file: name, is_v6, advice: subject.advise(&observed), limit: args.share })
 }
 
-/// Reads the leases of a lease file.
+/// Reads the leases of the lease file at `path`, as far as they fill pools.
 fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
     let print_errors = |report: &LoadReport| {
         for error in &report.errors {
@@ -152,7 +152,7 @@ const fn protocol(is_v6: bool) -> &'static str {
     if is_v6 { "DHCPv6" } else { "DHCPv4" }
 }
 
-/// Output of the command.
+/// Output of `godwit advise`: the findings about a configuration.
 struct AdviseOutput {
     file: String,
     is_v6: bool,
@@ -162,7 +162,7 @@ struct AdviseOutput {
 }
 
 impl AdviseOutput {
-    /// Returns the findings that cost more than the limit. A cost of "at most" some share does not
+    /// Returns the findings that cost more than the limit. A cost of "at most" a share does not
     /// count.
     fn too_expensive(&self) -> impl Iterator<Item = &PerformanceFinding> {
         self.advice.findings.iter().filter(|finding| self.is_too_expensive(&finding.cost))

@@ -1,5 +1,5 @@
-//! `godwit capacity`: the table of operations per second, as text, CSV, JSON and a page with a
-//! chart.
+//! Command `godwit capacity`: the table of operations per second, as text, CSV, JSON and a page
+//! with a chart.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,11 +24,11 @@ use serde_json::{Value, json};
 /// gives.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CapacityArgs {
-    /// Numbers of leases
+    /// Numbers of leases, one row of the table each
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     leases: Vec<u64>,
-    /// Lease times: numbers with s, min, h, d or w
+    /// Lease times, one column of the table each: numbers with s, min, h, d or w
     #[arg(long, value_name = "TIME,TIME...", value_delimiter = ',', value_parser = time)]
     lease_times: Vec<(String, f64)>,
     /// T1, the time of renewal, as a share of the lease time
@@ -56,7 +56,7 @@ pub(crate) struct CapacityArgs {
     /// perfdhcp --json`
     #[arg(long, value_name = "RATE|FILE")]
     measured: Option<String>,
-    /// Output format
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
     format: CapacityFormat,
 }
@@ -71,7 +71,7 @@ enum CapacityFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum HighAvailabilityArg {
-    /// One server
+    /// One server without a partner
     None,
     /// One server serves all clients and informs its partner
     HotStandby,
@@ -122,7 +122,7 @@ fn time(text: &str) -> Result<(String, f64), String> {
     if seconds > 0.0 { Ok((text.into(), seconds)) } else { Err("must be above 0".into()) }
 }
 
-/// Table that the command prints.
+/// Table of operations per second that `godwit capacity` prints.
 struct CapacityTable {
     leases: Vec<u64>,
     times: Vec<(String, f64)>,
@@ -131,7 +131,7 @@ struct CapacityTable {
     measured_per_s: Option<f64>,
 }
 
-/// Prints the table.
+/// Prints the table of operations per second that `args` describe, and returns the exit code.
 pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
     let measured_per_s = match args.measured.as_deref().map(measured_rate).transpose() {
         Ok(measured) => measured,
@@ -172,7 +172,8 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
     ExitCode::from(if table.is_too_much() { 3 } else { 0 })
 }
 
-/// Returns the rate that `--measured` names: a number, or a file with a result.
+/// Returns the rate that `--measured` names, in operations per second: a number, or a file with a
+/// result.
 fn measured_rate(text: &str) -> Result<f64, String> {
     let rate = match text.parse::<f64>() {
         Ok(rate) => Some(rate),
@@ -214,7 +215,7 @@ impl CapacityTable {
     }
 
     /// Returns a note on the published misprint if the table shows its cell under the published
-    /// habits.
+    /// assumptions.
     fn note(&self) -> Option<String> {
         let (leases, time, printed) = MISPRINT;
         let is_plain = CapacityAssumptions { outage_s: 0.0, ..self.assumptions }

@@ -1,4 +1,4 @@
-//! Commands of the binary, and the names under which it acts as another tool.
+//! Command line of `godwit`: its commands, and the names under which it acts as another tool.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -98,12 +98,13 @@ enum LoadProtocol {
     Dhcp6(Box<dhcp_load::v6::Dhcp6LoadArgs>),
 }
 
-/// Returns the whole command line.
+/// Returns the definition of the whole command line, for clap.
 pub(crate) fn command() -> clap::Command {
     help::decorated(Cli::command())
 }
 
-/// Runs the command line `words`. The first word is the name that the user called the binary by.
+/// Runs the command line `words` and returns the exit code. The first word is the name that the
+/// user called the binary by.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     if kea_admin::is_version(&words) {
@@ -144,8 +145,8 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Translates a command line that begins with another tool's name (usually a link): the binary acts
-/// as that tool.
+/// Translates a command line that begins with another tool's name (usually a link) to the one of
+/// godwit that acts as that tool.
 fn translate_tool_name(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().and_then(|word| Path::new(word).file_name()).map(ToOwned::to_owned);
     let command = match name.as_deref().and_then(|name| name.to_str()) {

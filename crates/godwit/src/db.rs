@@ -1,4 +1,4 @@
-//! `godwit db`: the commands of `kea-admin` for the tables of leases and reservations.
+//! Command `godwit db`: the commands of `kea-admin` for the tables of leases and reservations.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ enum DbCommand {
     Init {
         #[command(flatten)]
         connection: DatabaseConnectionArgs,
-        /// Version of the tables; a Kea server accepts only those of its own version
+        /// Version of the tables to create; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
     },
@@ -56,10 +56,10 @@ enum DbCommand {
         connection: DatabaseConnectionArgs,
         #[command(flatten)]
         family: DbFamilyArgs,
-        /// File to write
+        /// Lease file to write
         #[arg(short = 'o', long, value_name = "FILE")]
         output: PathBuf,
-        /// Replace an existing file
+        /// Replace an existing lease file
         #[arg(short = 'y', long)]
         yes: bool,
     },
@@ -71,52 +71,52 @@ enum DbCommand {
         connection: DatabaseConnectionArgs,
         #[command(flatten)]
         family: DbFamilyArgs,
-        /// File to read
+        /// Lease file to read
         #[arg(short = 'i', long, value_name = "FILE")]
         input: PathBuf,
     },
 }
 
-/// Where the database is; the letters are kea-admin's.
+/// Connection to a database; the letters of the flags are those of kea-admin.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 struct DatabaseConnectionArgs {
-    /// Kind of database
+    /// Kind of the database
     #[arg(value_enum)]
     backend: BackendName,
-    /// Name of the database, or path of SQLite's file
+    /// Name of the database, or path of the SQLite file
     #[arg(short = 'n', long, value_name = "NAME", default_value = "keatest")]
     name: String,
-    /// Host of the server; for pgsql also the folder of its socket
+    /// Host of the database server; for pgsql also the folder of its socket
     #[arg(short = 'h', long, value_name = "HOST", default_value = "localhost")]
     host: String,
-    /// Port of the server [default: 3306 for mysql, 5432 for pgsql]
+    /// Port of the database server [default: 3306 for mysql, 5432 for pgsql]
     #[arg(short = 'P', long, value_name = "PORT")]
     port: Option<u16>,
     /// Socket of a mysql server on this machine, instead of host and port
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
-    /// User
+    /// User of the database
     #[arg(short = 'u', long, value_name = "NAME", default_value = "keatest")]
     user: String,
-    /// Password; visible to other users on the command line [default: variable
+    /// Password of the database user; visible to other users on the command line [default: variable
     /// KEA_ADMIN_DB_PASSWORD]
     #[arg(short = 'p', long, value_name = "PASSWORD", conflicts_with = "password_file")]
     password: Option<String>,
-    /// File whose first line is the password
+    /// File whose first line is the password of the database user
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// CA certificates to check the server's certificate with; enables TLS
+    /// CA certificates to check the database server's certificate with; enables TLS
     #[arg(long, value_name = "FILE")]
     trust_anchor: Option<PathBuf>,
-    /// Client certificate
+    /// Client certificate for TLS with the database server
     #[arg(long, value_name = "FILE", requires = "key_file")]
     cert_file: Option<PathBuf>,
-    /// Key of the client certificate
+    /// Key of the client certificate for TLS
     #[arg(long, value_name = "FILE", requires = "cert_file")]
     key_file: Option<PathBuf>,
-    /// Required level of TLS: disable, prefer, require, verify-ca or verify-full [default:
-    /// verify-ca with a trust anchor]
+    /// Required level of TLS with the database server: disable, prefer, require, verify-ca or
+    /// verify-full [default: verify-ca with a trust anchor]
     #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
     ssl_mode: Option<DatabaseSslMode>,
     /// Accepted for kea-admin command lines; no scripts are needed
@@ -133,10 +133,10 @@ struct DatabaseConnectionArgs {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct DbFamilyArgs {
-    /// Leases of DHCPv4
+    /// Use the leases of DHCPv4
     #[arg(short = '4', id = "v4")]
     is_v4: bool,
-    /// Leases of DHCPv6
+    /// Use the leases of DHCPv6
     #[arg(short = '6', id = "v6")]
     is_v6: bool,
 }
@@ -157,10 +157,10 @@ enum SchemaName {
     Current,
 }
 
-/// Name of the variable with the password, which `kea-admin` reads too.
+/// Name of the environment variable with the database password, which `kea-admin` also reads.
 const PASSWORD_VARIABLE: &str = "KEA_ADMIN_DB_PASSWORD";
 
-/// Runs the command that the flags select.
+/// Runs the command of `godwit db` that `args` select, and returns the exit code.
 pub(crate) fn run(args: &DbArgs) -> ExitCode {
     let done = match &args.command {
         DbCommand::Init { connection, schema } => init(connection, *schema),

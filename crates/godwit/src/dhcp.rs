@@ -1,4 +1,4 @@
-//! `godwit dhcp4` and `godwit dhcp6`: the flags of `kea-dhcp4` and `kea-dhcp6`.
+//! Commands `godwit dhcp4` and `godwit dhcp6`: the flags of `kea-dhcp4` and `kea-dhcp6`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use dhcp_server::{
 
 use crate::dhcp_check::{ConfigurationCheck, print_text};
 
-/// The flags of both.
+/// Flags of both `godwit dhcp4` and `godwit dhcp6`.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct DhcpServerArgs {
@@ -21,13 +21,13 @@ pub(crate) struct DhcpServerArgs {
     /// missing interface is only a warning
     #[arg(short = 't', value_name = "FILE", conflicts_with_all = ["config", "test"])]
     pub(crate) check: Option<PathBuf>,
-    /// Same as -t (Kea's extended check)
+    /// Check FILE as with -t (Kea's extended check)
     #[arg(short = 'T', value_name = "FILE", conflicts_with = "config")]
     pub(crate) test: Option<PathBuf>,
-    /// Receive on this port instead of the standard one (dhcp4: 67, dhcp6: 547)
+    /// Receive on this UDP port instead of the standard one (dhcp4: 67, dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Send all replies to this port
+    /// Send all replies to this UDP port
     #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) client_port: Option<u16>,
     /// Start although the configuration uses NAME, which is not supported and unsafe to ignore (see
@@ -35,7 +35,7 @@ pub(crate) struct DhcpServerArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
-    /// Print what -t or -T found as JSON
+    /// Print the findings of -t or -T as JSON
     #[arg(long, conflicts_with = "config")]
     pub(crate) json: bool,
     /// Skip invalid subnets and reservations, with a warning each, and serve the rest
@@ -70,7 +70,7 @@ pub(crate) struct DhcpServerArgs {
     pub(crate) silent: bool,
 }
 
-/// Server of one family.
+/// Kind of DHCP server that the command runs: DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DhcpServerKind {
     Dhcp4,
@@ -104,7 +104,7 @@ impl DhcpServerKind {
     }
 }
 
-/// Runs the server, or the check or query that the flags select.
+/// Runs the server, or the check or query that `args` select, and returns the exit code.
 pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
     let result = match (args.check.as_ref().or(args.test.as_ref()), &args.config) {
         _ if args.version => print_text(&format!("{}\n", dhcp_server::KEA_LEVEL)),
@@ -135,7 +135,8 @@ pub(crate) fn run(server: DhcpServerKind, args: &DhcpServerArgs) -> ExitCode {
     }
 }
 
-/// Name of Kea's variable with which the server sends replies to the source of the request.
+/// Name of Kea's environment variable with which the server sends replies to the source of the
+/// request.
 const TO_SOURCE_VARIABLE: &str = "KEA_TEST_SEND_RESPONSES_TO_SOURCE";
 
 fn settings(
@@ -160,7 +161,7 @@ const fn read_options(args: &DhcpServerArgs) -> ConfigurationReadOptions {
     ConfigurationReadOptions { extent, is_unrestricted: args.unrestricted }
 }
 
-/// Formats an error with the prefix `error:`. Configuration problems already have it.
+/// Formats `error` with the prefix `error:`. Configuration problems already have the prefix.
 fn prefixed(error: &ServerError) -> String {
     match error {
         ServerError::Configuration(_) => error.to_string(),

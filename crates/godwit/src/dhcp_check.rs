@@ -1,4 +1,4 @@
-//! `godwit dhcp4 -t` and `godwit dhcp6 -t`: the check of a configuration, for people or as JSON.
+//! Check of a configuration, `godwit dhcp4 -t` and `godwit dhcp6 -t`, for people or as JSON.
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use crate::dhcp::DhcpServerKind;
 
-/// Version of the JSON that `-t --json` prints.
+/// Version of the JSON document that `-t --json` prints.
 const SCHEMA: &str = "godwit.check.v1";
 
-/// Inputs of a check of a configuration.
+/// Configuration to check, with the settings of the check.
 pub(crate) struct ConfigurationCheck<'a> {
     pub(crate) server: DhcpServerKind,
     pub(crate) path: &'a Path,
     pub(crate) read_options: ConfigurationReadOptions,
-    /// Features that `--accept-inactive` names.
+    /// Names of the unsupported features that `--accept-inactive` accepts.
     pub(crate) accepted: &'a [String],
 }
 
-/// Result of a check.
+/// Verdict of the check on a configuration.
 enum CheckVerdict {
     /// Sound configuration: a server starts with it, as far as that depends on the configuration.
     Sound,
@@ -30,7 +30,7 @@ enum CheckVerdict {
     Refused(ServerError),
 }
 
-/// Findings of a check.
+/// Findings of the check of a configuration.
 struct CheckFindings {
     verdict: CheckVerdict,
     problems: Vec<ConfigProblem>,
@@ -140,7 +140,7 @@ impl ConfigurationCheck<'_> {
         })
     }
 
-    /// Returns `id` as the server of this family logs it.
+    /// Returns the message identifier `id` as the server of this family logs it.
     fn identifier(&self, id: &str) -> String {
         dhcp_server::identifier(id, self.server.family())
     }

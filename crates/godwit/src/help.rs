@@ -1,4 +1,4 @@
-//! Parts of help texts other than flags: headings over groups of flags, and examples; and errors of
+//! Parts of help texts other than flags, headings over groups of flags and examples; and errors of
 //! command lines that say which value is expected.
 
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use clap::Command;
 
 use crate::missing_switches;
 
-/// Flags of a command under headings: the command's words, a heading, and the flags.
+/// Groups of a command's flags in its help: the command's words, a heading, and the flags.
 const HEADINGS: &[(&str, &str, &[&str])] = &[
     (
         "perfdhcp",
@@ -152,7 +152,7 @@ const HEADINGS: &[(&str, &str, &[&str])] = &[
     ("dccp perf", "Output", &["format", "interval", "probe", "probe_interval", "json"]),
 ];
 
-/// Examples of each command that users run, one per line.
+/// Examples in the help of each command that users run, one per line.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "lab run",
@@ -252,14 +252,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Adds headings and examples to all commands. Lets every flag take a negative number, so that the
-/// flag's own parser refuses it instead of reporting an unknown flag.
+/// Returns `command` with headings and examples in the help of all its commands. Lets every flag
+/// take a negative number, so that the flag's own parser refuses it instead of reporting an unknown
+/// flag.
 pub(crate) fn decorated(command: Command) -> Command {
     decorate(command, "")
 }
 
-/// Commands that replace C programs. As with getopt_long(3), users may shorten long switches as
-/// long as they are unambiguous, and the last of repeated switches counts.
+/// Names of the commands that replace C programs. As with getopt_long(3), users may shorten long
+/// switches as long as they are unambiguous, and the last of repeated switches counts.
 const REPLACEMENT_COMMANDS: [&str; 9] = [
     "perfdhcp",
     "trafgen",
@@ -300,7 +301,7 @@ fn decorate(mut command: Command, words: &str) -> Command {
     command
 }
 
-/// Phrases of the standard library that do not help a user, each with its replacement.
+/// Phrases of the standard library's errors that do not help a user, each with its replacement.
 const PHRASES: [(&str, &str); 9] = [
     ("invalid digit found in string", "a whole number is expected"),
     ("cannot parse integer from empty string", "a whole number is expected"),
@@ -336,7 +337,7 @@ fn in_plain_words(text: String) -> String {
     PHRASES.iter().fold(text, |text, (phrase, words)| text.replace(phrase, words))
 }
 
-/// Returns true if output may have colour: on a terminal, unless the user disabled it
+/// Returns true if output may have color: on a terminal, unless the user disabled it
 /// (no-color.org).
 fn takes_colour(is_terminal: bool) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -14,14 +14,14 @@ const COMMANDS: [(&str, &str); 6] = [
     ("lease-upload", "upload"),
 ];
 
-/// Returns true if `words` request kea-admin's version.
+/// Returns true if `words`, a command line of kea-admin, request its version.
 pub(crate) fn is_version(words: &[OsString]) -> bool {
     let is_admin = words.first().is_some_and(|word| Path::new(word).ends_with("kea-admin"));
     is_admin && words.get(1).is_some_and(|word| word == "-v" || word == "--version")
 }
 
-/// Replaces the command in `words`, which follows the name. A command that kea-admin does not have
-/// becomes one that `godwit db` does not have either.
+/// Replaces the kea-admin command in `words`, which follows the program's name, by that of `godwit
+/// db`. A command that kea-admin does not have becomes one that `godwit db` does not have either.
 pub(crate) fn translate(words: &mut [OsString]) {
     let Some(word) = words.get_mut(1).filter(|word| *word != "--help" && *word != "-h") else {
         return;

@@ -1,5 +1,5 @@
-//! `godwit kea-lfc`: Kea's clean-up of lease files, for scripts that call `kea-lfc`. The servers
-//! clean up by themselves.
+//! Command `godwit kea-lfc`: Kea's clean-up of lease files, for scripts that call `kea-lfc`. The
+//! servers clean up by themselves.
 
 use std::fs;
 use std::io::Write;
@@ -34,16 +34,16 @@ pub(crate) struct KeaLfcArgs {
     /// Copy of the lease file: rows since the last clean-up
     #[arg(short = 'i', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     copy: Option<PathBuf>,
-    /// File for the result
+    /// File for the merged leases while the clean-up runs
     #[arg(short = 'o', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     output: Option<PathBuf>,
-    /// Name of the result when it is complete
+    /// Name of the file with the merged leases when it is complete
     #[arg(short = 'f', value_name = "FILE", required_unless_present_any = ["version", "extended"])]
     finish: Option<PathBuf>,
     /// Configuration file; accepted and not read, as in Kea
     #[arg(short = 'c', value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print progress
+    /// Print the progress of the clean-up
     #[arg(short = 'd')]
     verbose: bool,
     /// Print the compatible version of Kea and exit
@@ -57,15 +57,15 @@ pub(crate) struct KeaLfcArgs {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct KeaLfcFamilyArgs {
-    /// Leases of DHCPv4
+    /// Clean up leases of DHCPv4
     #[arg(short = '4', id = "lfc4", required_unless_present_any = ["lfc6", "version", "extended"])]
     is_v4: bool,
-    /// Leases of DHCPv6
+    /// Clean up leases of DHCPv6
     #[arg(short = '6', id = "lfc6")]
     is_v6: bool,
 }
 
-/// Runs the clean-up that the flags select.
+/// Runs the clean-up of lease files that `args` select, and returns the exit code.
 pub(crate) fn run(args: &KeaLfcArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.version {
@@ -111,7 +111,8 @@ fn clean_up(args: &KeaLfcArgs) -> Result<CleanupOutcome, String> {
     cleanup.run().map_err(|error| error.to_string())
 }
 
-/// PID file that prevents a second clean-up of the same files. Dropping the value removes the file.
+/// PID file of a clean-up that prevents a second one of the same files. Dropping the value removes
+/// the file.
 struct CleanupPidFile(PathBuf);
 
 impl CleanupPidFile {

@@ -1,4 +1,4 @@
-//! `godwit kea-shell`: one command to a server over HTTP or HTTPS, for scripts that call
+//! Command `godwit kea-shell`: one command to a server over HTTP or HTTPS, for scripts that call
 //! `kea-shell`. Flags, output and exit codes are those of Kea's program, which is written in
 //! Python.
 
@@ -18,37 +18,38 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, infer_long_args = true)]
 pub(crate) struct KeaShellArgs {
-    /// Host of the server
+    /// Host of the server that gets the command
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
-    /// TCP port of the server
+    /// TCP port of the server that gets the command
     #[arg(long, default_value_t = 8000)]
     port: u16,
-    /// Path of the URL
+    /// Path of the server's URL
     #[arg(long, default_value = "", hide_default_value = true)]
     path: String,
     /// File or folder with CA certificates to check the server's certificate with; enables TLS
     #[arg(long, value_name = "PATH")]
     ca: Option<PathBuf>,
-    /// Client certificate
+    /// Client certificate for HTTPS
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
-    /// Key of the client certificate
+    /// Key of the client certificate for HTTPS
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Seconds to wait for an answer
+    /// Seconds to wait for the server's answer
     #[arg(long, default_value_t = 10)]
     timeout: u64,
     /// Service that the command is for, such as dhcp4; may be repeated
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     service: Vec<String>,
-    /// User of basic HTTP authentication
+    /// User for basic HTTP authentication
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     auth_user: String,
-    /// Password of that user; visible to other users on the command line
+    /// Password for basic HTTP authentication; visible to other users on the command line
     #[arg(long, value_name = "PASSWORD", default_value = "", hide_default_value = true)]
     auth_password: String,
-    /// File whose first line is the password; overrides --auth-password
+    /// File whose first line is the password for basic HTTP authentication; overrides
+    /// --auth-password
     #[arg(long, value_name = "FILE")]
     auth_password_file: Option<PathBuf>,
     /// Command to send
@@ -62,7 +63,8 @@ pub(crate) struct KeaShellArgs {
     extended: bool,
 }
 
-/// Sends the command that `args` and standard input describe.
+/// Sends the command that `args` and standard input describe, prints the answer and returns the
+/// exit code.
 pub(crate) fn run(args: &KeaShellArgs) -> ExitCode {
     if args.version {
         return output::exit_code(output::print_line(KEA_LEVEL));
@@ -136,8 +138,8 @@ fn first_line(path: &Path) -> Result<String, String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Returns the command as JSON, with the text from standard input between the braces of
-/// `arguments`.
+/// Returns the body of the request: the command as JSON, with the text from standard input between
+/// the braces of `arguments`.
 fn body(command: &str, services: &[String], arguments: &str) -> String {
     let mut text = format!("{{ \"command\": \"{command}\"");
     let service_names: Vec<&str> =

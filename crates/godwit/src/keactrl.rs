@@ -1,5 +1,5 @@
-//! `godwit keactrl`: starts, stops, reloads and looks at the DHCP servers that Kea's `keactrl.conf`
-//! names.
+//! Command `godwit keactrl`: starts, stops, reloads and looks at the DHCP servers that Kea's
+//! `keactrl.conf` names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub(crate) struct KeactrlArgs {
     /// Action on the servers; needed except with -v and -V
     #[arg(value_enum, required_unless_present_any = ["level", "extended"])]
     action: Option<KeactrlAction>,
-    /// keactrl.conf to read
+    /// Path of the keactrl.conf to read
     #[arg(short = 'c', long = "ctrl-config", value_name = "FILE", default_value = CONFIGURATION)]
     config: PathBuf,
     /// Servers to act on: all, dhcp4, dhcp6, dhcp_ddns
@@ -40,7 +40,7 @@ pub(crate) struct KeactrlArgs {
     options: Vec<String>,
 }
 
-/// Path of the file in Kea's packages.
+/// Path of keactrl.conf in Kea's packages.
 const CONFIGURATION: &str = "/etc/kea/keactrl.conf";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -52,11 +52,11 @@ enum KeactrlAction {
     Version,
 }
 
-/// Server that keactrl controls.
+/// DHCP server that `godwit keactrl` controls.
 struct KeactrlServer {
-    /// Name of the server in the file.
+    /// Name of the server in keactrl.conf.
     name: &'static str,
-    /// Name of its program.
+    /// Name of the server's program.
     program: &'static str,
     /// Names of the server in the lines that show its state and its configuration file.
     titles: [&'static str; 2],
@@ -72,7 +72,7 @@ const SERVERS: [KeactrlServer; 3] = [
     },
 ];
 
-/// Runs the action that the flags select.
+/// Runs the action on the servers that `args` select, and returns the exit code.
 pub(crate) fn run(args: &KeactrlArgs) -> ExitCode {
     let level = dhcp_server::KEA_LEVEL;
     if args.level {
@@ -120,7 +120,7 @@ fn act(action: KeactrlAction, args: &KeactrlArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints the state of each server and the files.
+/// Prints the state of each server and the paths of the configuration files.
 fn status(settings: &Settings, own: &Path) -> Result<(), String> {
     let mut configs = Vec::new();
     for server in SERVERS {
@@ -196,8 +196,8 @@ fn on_server(
     Ok(())
 }
 
-/// Returns the options of a server: all of the command line, and those of the file that the command
-/// line does not have.
+/// Returns the options for the start of `server`: all of the command line, and those of
+/// keactrl.conf that the command line does not have.
 fn words(server: &KeactrlServer, settings: &Settings, options: &[String]) -> Vec<String> {
     let mut words = options.to_vec();
     let is_verbose = settings.get("kea_verbose").is_some_and(|value| value == "yes");
@@ -220,9 +220,9 @@ fn pid_file(config: &Path, name: &str) -> PathBuf {
     Path::new(&folder).join(format!("{stem}.{name}.pid"))
 }
 
-/// Returns the process that `pid_file` names, if it runs. After a crash another program may have
-/// that number and must not get signals, so the process must be called `program` or have the name
-/// of this program.
+/// Returns the identifier of the process that `pid_file` names, if it runs. After a crash another
+/// program may have that number and must not get signals, so the process must be called `program`
+/// or have the name of this program.
 fn running_pid(pid_file: &Path, program: &str) -> Option<u32> {
     let pid = regular_file::read_text(pid_file).ok()?.trim().parse::<u32>().ok()?;
     let command = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -231,7 +231,7 @@ fn running_pid(pid_file: &Path, program: &str) -> Option<u32> {
     names.into_iter().flatten().any(|name| is_command(command.trim_end(), name)).then_some(pid)
 }
 
-/// Returns true if `command` is `name` as the kernel stores it, cut after 15 bytes
+/// Returns true if `command` is `name` as the kernel stores a process's name, cut after 15 bytes
 /// (proc_pid_comm(5)).
 fn is_command(command: &str, name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
@@ -247,7 +247,7 @@ fn signal(name: &str, pid: u32) -> Result<(), String> {
     }
 }
 
-/// Variables of a keactrl.conf.
+/// Variables of a keactrl.conf: name to value.
 type Settings = BTreeMap<String, String>;
 
 /// Reads the assignments of a keactrl.conf, which the shell reads for Kea. Values may have quotes.

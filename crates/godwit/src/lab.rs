@@ -1,4 +1,4 @@
-//! `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
+//! Command `godwit lab`: flags to calls of the crate `lab`, results to the terminal.
 
 mod compare;
 mod regression;
@@ -114,27 +114,27 @@ struct LabRunArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
     /// Quick look: half as long trials, every second step of a ramp, at most two rounds or four
-    /// runs; suites and DCCP plans are shortened, too
+    /// runs; suites and DCCP plans are also shortened
     #[arg(long)]
     quick: bool,
     /// Do not check whether other programs use the processors before each plan
     #[arg(long)]
     ignore_load: bool,
-    /// Folder for result folders
+    /// Path of the folder that contains result folders
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
-    /// Print the summary as JSON
+    /// Print the summary of the run as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TopologyArg {
-    /// Network namespaces as root, else loopback
+    /// Network namespaces joined by a veth pair as root, else loopback
     Auto,
     /// Network namespaces joined by a veth pair
     Veth,
-    /// 127.0.0.1 and free ports
+    /// Loopback address 127.0.0.1 and free ports
     Loopback,
 }
 
@@ -153,9 +153,9 @@ impl TopologyArg {
 /// Exit codes: 0 done; 1 a file cannot be written; 2 not a result folder.
 #[derive(Debug, clap::Args)]
 struct ReportArgs {
-    /// A result folder
+    /// Result folder of a run
     folder: PathBuf,
-    /// Print the summary as JSON
+    /// Print the new summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -303,7 +303,7 @@ fn own_program() -> Result<(PathBuf, String), LabError> {
     Ok((godwit, command_line.to_string()))
 }
 
-/// Prints why services fell short, and returns the exit code.
+/// Prints the reasons why measured servers fell short, and returns the exit code.
 fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
     for shortfall in shortfalls {
         netio::stderr::print_line(format_args!("fell short: {shortfall}"));
@@ -315,7 +315,7 @@ fn exit_code(is_interrupted: bool, shortfalls: &[String]) -> ExitCode {
     }
 }
 
-/// Returns the plan with the changes that the command line makes.
+/// Returns the plan that `args` name, with the changes that the command line makes.
 fn plan(args: &LabRunArgs) -> Result<Plan, LabError> {
     let mut plan = lab::plans::load(&args.plan)?;
     if !args.servers.is_empty() {

@@ -1,4 +1,4 @@
-//! Command line of godwit: translates flags to calls, nothing else.
+//! Program `godwit`: translates flags of the command line to calls, nothing else.
 
 mod advise;
 mod capacity;

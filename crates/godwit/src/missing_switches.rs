@@ -5,10 +5,10 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Switches of one program, each by all its names with its replacement.
+/// Switches of one program that godwit lacks, each by all its names with its replacement.
 type Switches = &'static [(&'static [&'static str], &'static str)];
 
-/// Programs, each by the command that replaces it.
+/// Programs with switches that godwit lacks, each by the command of godwit that replaces it.
 const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("dns dnsperf", "dnsperf", DNSPERF),
     ("dns load", "dnsperf", DNS_LOAD),
@@ -19,7 +19,7 @@ const PROGRAMS: &[(&str, &str, Switches)] = &[
     ("cpustat pidstat", "pidstat", PIDSTAT),
 ];
 
-/// Advice for `-x`, `-y` and `-u` of dnsperf.
+/// Advice for the switches `-x`, `-y` and `-u` of dnsperf, which `godwit dns dnsperf` lacks.
 const OWN_PORT: &str =
     "leave it out; the kernel chooses the ports, within net.ipv4.ip_local_port_range (sysctl)";
 const TSIG: &str = "leave it out; queries are not signed, so use a server that needs no TSIG";

@@ -1,4 +1,4 @@
-//! `godwit netem`: flags to calls of the crate `netem-link`.
+//! Command `godwit netem`: flags to calls of the crate `netem-link`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,8 +33,8 @@ pub(crate) struct NetemArgs {
 
 #[derive(Debug, clap::Args)]
 struct NetemRunArgs {
-    /// The two interfaces; NAMESPACE:NAME for a namespace of `ip netns`, NAME/tun for a TUN device,
-    /// which is made if it is missing
+    /// Interfaces at both ends of the link; NAMESPACE:NAME for a namespace of `ip netns`, NAME/tun
+    /// for a TUN device, which is made if it is missing
     #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
     between: Vec<LinkInterface>,
     /// Link properties in both directions
@@ -49,16 +49,16 @@ struct NetemRunArgs {
     /// Random seed: the same seed drops the same packets of a sequence [default: from the clock]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Unix socket for commands (`godwit netem change`, `godwit netem show`)
+    /// Unix socket of the link for commands (`godwit netem change`, `godwit netem show`)
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Also report every N seconds
+    /// Also report on the link every N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     interval: Option<Duration>,
-    /// End after N seconds
+    /// End the link after N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
-    /// Print reports as JSON, one per line
+    /// Print reports on the link as JSON, one per line
     #[arg(long)]
     json: bool,
     /// Set up the kernel's netem at both interfaces (`tc qdisc`) and exit; `godwit netem off`
@@ -78,13 +78,13 @@ enum NetemCommand {
     Change {
         #[command(flatten)]
         at: RunningLinkArgs,
-        /// From the first interface to the second only
+        /// Change only the direction from the first interface to the second
         #[arg(long)]
         forward: bool,
-        /// From the second interface to the first only
+        /// Change only the direction from the second interface to the first
         #[arg(long, conflicts_with = "forward")]
         backward: bool,
-        /// Link properties
+        /// Link properties that replace all earlier ones
         #[arg(value_name = "WORDS", required = true, allow_negative_numbers = true)]
         words: Vec<String>,
     },
@@ -99,19 +99,19 @@ enum NetemCommand {
     ///
     /// Exit codes: 0 done, also if there was none; 1 tc refuses; 2 bad arguments.
     Off {
-        /// The two interfaces
+        /// Interfaces at both ends of the link
         #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
         between: Vec<LinkInterface>,
     },
 }
 
-/// A link that is up.
+/// Arguments that name a running link.
 #[derive(Debug, clap::Args)]
 struct RunningLinkArgs {
     /// Socket of the running link
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// Report as JSON
+    /// Print the report on the link as JSON
     #[arg(long)]
     json: bool,
 }
@@ -122,7 +122,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
-/// Runs the command that the flags select.
+/// Runs the emulated link, or the command to one, that `args` select, and returns the exit code.
 pub(crate) fn run(args: &NetemArgs) -> ExitCode {
     let done = match &args.command {
         None if args.run.kernel => set_up(&args.run),
@@ -157,7 +157,7 @@ fn pair(between: &[LinkInterface]) -> Result<[LinkInterface; 2], EmulatedLinkErr
     between.to_vec().try_into().map_err(wrong)
 }
 
-/// Returns the link properties forward and backward.
+/// Returns the link properties of `args`, forward and backward.
 fn words(args: &NetemRunArgs) -> [String; 2] {
     let both = args.words.join(" ");
     [&args.forward, &args.backward].map(|own| own.clone().unwrap_or_else(|| both.clone()))

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as a flag, for the commands that clean up after themselves.
+//! Handlers of SIGINT and SIGTERM that set a flag, for the commands that clean up after themselves.
 
 use std::sync::atomic::AtomicBool;
 

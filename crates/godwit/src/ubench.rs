@@ -1,4 +1,4 @@
-//! `godwit ubench`: flags to subjects.
+//! Command `godwit ubench`: translates flags to the subjects of the measurement of lease stores.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use ubench::{
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct UbenchArgs {
-    /// Stores to measure
+    /// Lease stores to measure
     #[arg(value_enum)]
     stores: Vec<StoreName>,
     /// Measure all stores, with private MariaDB and PostgreSQL servers if installed
@@ -35,16 +35,16 @@ pub(crate) struct UbenchArgs {
     /// Running mysql or pgsql server, or the folder of its socket [default: a private server]
     #[arg(short = 'm', long, value_name = "HOST")]
     host: Option<String>,
-    /// Port of that server
+    /// Port of the running mysql or pgsql server
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// User
+    /// User of the running mysql or pgsql server
     #[arg(short = 'u', long, value_name = "NAME", default_value = "root")]
     user: String,
-    /// Password; visible to other users on the command line
+    /// Password for the running mysql or pgsql server; visible to other users on the command line
     #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
     password: String,
-    /// Records per run [default: chosen per row]
+    /// Records in each run [default: chosen per row]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..100_000_000))]
     records: Option<u32>,
     /// Durable (synchronous) operation, yes or no [default: both]
@@ -65,7 +65,7 @@ pub(crate) struct UbenchArgs {
         default_value = "kea,ubench-2012"
     )]
     schema: Vec<UbenchSchema>,
-    /// Operations in flight
+    /// Operations in flight at a time
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,64")]
     concurrency: Vec<u32>,
     /// Operations per transaction: a number, or adaptive for all that are waiting
@@ -80,7 +80,7 @@ pub(crate) struct UbenchArgs {
     /// Also measure each store's third flush setting
     #[arg(long)]
     settings: bool,
-    /// Number of measured runs
+    /// Number of measured runs of each row
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..1000))]
     runs: u32,
     /// Skip the warm-up run
@@ -98,10 +98,10 @@ pub(crate) struct UbenchArgs {
     /// Print the output of dhcp-ubench of 2012, for one store
     #[arg(long, conflicts_with_all = ["all", "json", "csv"])]
     compat: bool,
-    /// Print JSON
+    /// Print the results as JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print comma-separated values
+    /// Print the results as comma-separated values
     #[arg(long)]
     csv: bool,
     /// Write a page with the results next to the figures of 2012
@@ -140,7 +140,7 @@ enum JournalName {
     Off,
 }
 
-/// Parses yes or no: as in 2012, anything but yes means no.
+/// Parses the word of a flag, yes or no: as in 2012, anything but yes means no.
 fn yes(word: &str) -> Result<bool, String> {
     Ok(word.eq_ignore_ascii_case("yes") || word == "1")
 }
@@ -153,7 +153,7 @@ fn sharing(word: &str) -> Result<TransactionSharing, String> {
     }
 }
 
-/// Checks the name of a storage engine, which goes into a statement unchanged.
+/// Checks the name of a storage engine of mysql, which goes into an SQL statement unchanged.
 fn engine(word: &str) -> Result<String, String> {
     let is_name = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
     if is_name { Ok(word.to_owned()) } else { Err("the name of a storage engine".to_owned()) }
@@ -190,7 +190,7 @@ const fn journal(name: JournalName) -> SqliteJournalMode {
     }
 }
 
-/// Runs the measurement that the flags select.
+/// Runs the measurement that `args` select, and returns the exit code.
 pub(crate) fn run(args: &UbenchArgs) -> ExitCode {
     let done = if args.compat { run_as_2012(args) } else { run_all(args) };
     match done {
@@ -212,7 +212,8 @@ fn stores(args: &UbenchArgs) -> Vec<SubjectBackend> {
     }
 }
 
-/// Returns all useful combinations of the flags. A combination that the user named must be useful.
+/// Returns all useful combinations of the flags in `args` as subjects. A combination that the user
+/// named must be useful.
 fn subjects(args: &UbenchArgs) -> Vec<BenchmarkSubject> {
     let mut modes = match args.sync {
         Some(true) => vec![ChangeSafety::Sync],
@@ -275,7 +276,7 @@ fn variants(
     with(&of_schema, &args.per_transaction, |subject, &count| subject.sharing = count)
 }
 
-/// Returns each of `subjects` combined with each of `values`.
+/// Returns each of `subjects` combined with each of `values` by `set`.
 fn with<T>(
     subjects: &[BenchmarkSubject],
     values: &[T],
@@ -374,7 +375,7 @@ fn write(path: &Path, text: &str) -> Result<(), UbenchError> {
         .map_err(|error| UbenchError::failed(format!("write {}", path.display()), error))
 }
 
-/// Measures one store and prints the result as the program of 2012 did.
+/// Measures one store and prints the result in the format of dhcp-ubench of 2012.
 fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
     let [store] = &args.stores[..] else {
         return Err(UbenchError::usage("--compat takes one store: mysql, sqlite or memfile"));

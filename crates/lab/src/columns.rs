@@ -1,6 +1,6 @@
-//! Tables and sentences that fit a terminal of 80 columns.
+//! Formatting of tables and sentences for a terminal of 80 columns.
 
-/// Columns of a terminal.
+/// Number of columns of a terminal.
 pub(crate) const WIDTH: usize = 80;
 
 /// Formats a row of a table: the name in a column of `width`, then the other cells. A name that is

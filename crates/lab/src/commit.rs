@@ -1,4 +1,4 @@
-//! The commit that this program was built from.
+//! Search for the commit that this program was built from.
 //!
 //! A build script could report it, but every test would be built anew after every commit. The
 //! program's own file suffices: it is in the work tree that it was built from, and git remembers
@@ -10,11 +10,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Environment variable for builds outside of a work tree, read at the build and when a plan is
-/// run.
+/// Name of the environment variable with the commit for builds outside of a work tree, read at the
+/// build and when a plan is run.
 const VARIABLE: &str = "GODWIT_COMMIT";
 
-/// Returns the commit, 12 digits, or the variable's value; empty when it is unknown.
+/// Returns the commit of this program, 12 digits, or the variable's value; empty when it is
+/// unknown.
 pub(crate) fn commit() -> String {
     let variable =
         env::var(VARIABLE).ok().or_else(|| option_env!("GODWIT_COMMIT").map(str::to_owned));
@@ -27,7 +28,7 @@ fn executable_commit() -> Option<String> {
     head_at(file.parent()?, written)
 }
 
-/// Returns the commit of HEAD at a time, in the work tree around `folder`; `None` when there is no
+/// Returns the commit of HEAD at `time`, in the work tree around `folder`; `None` when there is no
 /// work tree or git does not remember.
 fn head_at(folder: &Path, time: SystemTime) -> Option<String> {
     let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();

@@ -1,5 +1,6 @@
-//! `godwit lab compare`: two stored result folders next to each other. `measure::compare` decides
-//! whether they may be compared and computes their ratio; folders and the terminal are here.
+//! Implementation of `godwit lab compare`: two stored result folders next to each other.
+//! `measure::compare` decides whether they may be compared and computes their ratio; this module
+//! reads the folders and formats for the terminal.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,43 +15,43 @@ use crate::error::LabError;
 use crate::folder;
 use crate::number_text::grouped;
 
-/// Name of the page, in the second folder unless the user names another file.
+/// Name of the page with a comparison, in the second folder unless the user names another file.
 pub const PAGE: &str = "compare.html";
 
-/// Columns of the names of figures, and of each side's figures.
+/// Number of columns of the names of figures, and of each side's figures, in the terminal.
 const NAME: usize = 28;
 const CELL: usize = 24;
 
-/// Settings that the user requested.
+/// Settings of `godwit lab compare` that the user requested.
 #[derive(Clone, Debug)]
 pub struct CompareSettings {
-    /// First result folder, the reference.
+    /// Path of the first result folder, the reference.
     pub a: PathBuf,
-    /// Second result folder, which is compared with the first.
+    /// Path of the second result folder, which is compared with the first.
     pub b: PathBuf,
     /// True if figures are shown in spite of reasons against the comparison.
     pub force: bool,
-    /// Path of the page; `None` for [`PAGE`] in the second folder.
+    /// Path of the page with the comparison; `None` for [`PAGE`] in the second folder.
     pub html: Option<PathBuf>,
     /// Settings of a verdict by a margin, if the user requested one.
     pub gate: Option<GateSettings>,
 }
 
-/// Settings of the verdict on a regression.
+/// Settings of the verdict whether the second result is worse by more than a margin.
 #[derive(Clone, Debug)]
 pub struct GateSettings {
     /// Loss that the gate accepts, in percent, 0 to below 100.
     pub margin_percent: f64,
-    /// Servers that are judged; empty for all that are in both results.
+    /// Names of the servers that are judged; empty for all that are in both results.
     pub servers: Vec<String>,
 }
 
-/// Comparison that was made.
+/// Comparison of two result folders that was made.
 #[derive(Clone, Debug)]
 pub struct FinishedComparison {
-    /// Result of the comparison.
+    /// Result of the comparison of both folders.
     pub comparison: Comparison,
-    /// Path of the page; `None` when there are no figures to show.
+    /// Path of the page with the comparison; `None` when there are no figures to show.
     pub page: Option<PathBuf>,
 }
 
@@ -64,7 +65,8 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
     if is_sound { Ok(percent) } else { Err("not from 0 to below 100".to_owned()) }
 }
 
-/// Compares two result folders and writes the page, unless they may not be compared.
+/// Compares the two result folders of `settings` and writes the page, unless they may not be
+/// compared.
 ///
 /// # Errors
 /// A folder is no result folder or its content cannot be read, a server to be judged is not in
@@ -81,7 +83,8 @@ pub fn run(settings: &CompareSettings) -> Result<FinishedComparison, LabError> {
     Ok(FinishedComparison { comparison, page })
 }
 
-/// Returns the comparison, with both sides under these names; writes no page.
+/// Returns the comparison of two result folders, with the names `name_a` and `name_b`; writes no
+/// page.
 pub(crate) fn compare_folders(
     settings: &CompareSettings,
     name_a: &str,
@@ -163,7 +166,7 @@ pub fn table(comparison: &Comparison) -> String {
     text
 }
 
-/// Formats the verdict by a margin for the terminal.
+/// Formats the verdict of the gate for the terminal.
 #[must_use]
 pub fn verdict(gate: &Gate) -> String {
     let mut text = String::new();

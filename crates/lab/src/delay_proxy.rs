@@ -1,5 +1,5 @@
-//! A database further away: a proxy of TCP connections in which every byte arrives half a round
-//! trip after it was sent, in either direction.
+//! Proxy of TCP connections to a database, in which every byte arrives half a round trip after it
+//! was sent, in either direction.
 //!
 //! The proxy delays the data of programs, not packets: connections open at once, and nothing is
 //! lost or slowed down by windows that are too small. A query with its answer takes a round trip
@@ -13,18 +13,20 @@ use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
-/// Most bytes of one read.
+/// Largest number of bytes that the proxy reads at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Most pieces under way in one direction; a sender of more has to wait.
+/// Largest number of pieces under way in one direction of a proxied connection; a sender of more
+/// has to wait.
 const PIECES: usize = 256;
-/// Time by which sleeps may end late (the kernel's timer slack); the proxy spins for the rest.
+/// Time by which sleeps of the proxy may end late (the kernel's timer slack); the proxy spins for
+/// the rest.
 const SLACK: Duration = Duration::from_micros(80);
 
-/// Bytes with the moment at which they arrive.
+/// Bytes of a proxied connection with the moment at which they arrive.
 type Piece = (Instant, Vec<u8>);
 
 /// Passes connections to `listen` on to `to` and back, as long as the process lives. `began` gets
-/// the address of the listener, and returns false when no client learns of it: then the function
+/// the address of the listener, and returns false when no client can learn it: then the function
 /// ends.
 ///
 /// # Errors
@@ -48,7 +50,8 @@ pub fn run(
     Ok(())
 }
 
-/// Opens the other half of the connection `near` and passes data on in both directions.
+/// Opens a connection to `to` for the accepted connection `near` and passes data on in both
+/// directions.
 fn connect_far_side(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::Result<()> {
     let far = TcpStream::connect(to)?;
     near.set_nodelay(true)?;
@@ -58,7 +61,7 @@ fn connect_far_side(near: TcpStream, to: SocketAddr, one_way: Duration) -> io::R
     Ok(())
 }
 
-/// Passes data from `from` to `to`, with the end of the stream.
+/// Passes data from the connection `from` to `to`, with the end of the stream.
 fn forward(from: TcpStream, to: TcpStream, one_way: Duration) {
     let (sender, receiver) = sync_channel(PIECES);
     thread::spawn(move || read_pieces(&from, &sender, one_way));

@@ -8,8 +8,8 @@ use testbed::CommandLine;
 
 use crate::commit::commit;
 
-/// Kernel settings that decide how many packets survive a burst, and whether connections are
-/// tracked, which costs each packet.
+/// Names of kernel settings that decide how many packets survive a burst, and whether connections
+/// are tracked, which costs each packet.
 const SETTINGS: [&str; 7] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -20,7 +20,8 @@ const SETTINGS: [&str; 7] = [
     "net.netfilter.nf_conntrack_count",
 ];
 
-/// Collects the machine's data, with `topology` and the versions of the servers filled in.
+/// Collects the environment of a run from this machine, with `topology` and the versions of the
+/// servers filled in.
 pub(crate) fn gather(topology: &str, servers: BTreeMap<String, String>) -> Environment {
     let cpuinfo = read("/proc/cpuinfo");
     let after_colon = |line: &str| line.split_once(':').map(|(_, v)| v.trim().to_owned());
@@ -77,8 +78,8 @@ fn virtualization(cpuinfo: &str) -> String {
     )
 }
 
-/// Returns hypervisor and container from systemd's output for either, which is `None` without
-/// systemd.
+/// Returns the hypervisor and the container from systemd's output for either, which is `None`
+/// without systemd.
 fn virtualization_name(vm: Option<&str>, container: Option<&str>, cpuinfo: &str) -> String {
     let has_hypervisor_flag = || cpuinfo.split_ascii_whitespace().any(|flag| flag == "hypervisor");
     let vm = vm.map(str::trim).or_else(|| has_hypervisor_flag().then_some("unknown hypervisor"));

@@ -1,22 +1,23 @@
-//! Errors of the lab.
+//! Error type of the lab, with exit codes.
 
 use std::fmt;
 
 use testbed::TestbedError;
 
-/// Error, in words for the person at the terminal, by who has to act.
+/// Error of the lab, in words for the user, by the action that the error needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabError {
-    /// The arguments, the plan or a configuration are wrong. Exit code 2.
+    /// Mistake in the arguments, the plan or a configuration. Exit code 2.
     Usage(String),
-    /// A step failed during the run: no permission, a missing program, a port in use. Exit code 1.
+    /// Step that failed during the run: no permission, a missing program, a port in use. Exit code
+    /// 1.
     Failed(String),
-    /// The user asked to stop. Exit code 130.
+    /// Request of the user to stop. Exit code 130.
     Interrupted,
 }
 
 impl LabError {
-    /// Returns the exit code of the process.
+    /// Returns the exit code of the process for this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

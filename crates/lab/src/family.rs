@@ -4,19 +4,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use measure::plan::MeasuredProtocol;
 
-/// Versions of IP.
+/// Version of IP, and of DHCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFamily {
-    /// IPv4.
+    /// IP version 4, and DHCPv4.
     V4,
-    /// IPv6.
+    /// IP version 6, and DHCPv6.
     V6,
 }
 
-/// Addresses and ports of one protocol.
+/// Addresses and ports that a plan's protocol uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolAddressing {
-    /// Protocol under test.
+    /// Protocol that the plan measures.
     pub protocol: MeasuredProtocol,
     /// Subnet that contains every pool and, in namespaces, both ends of the link.
     pub subnet: (IpAddr, u8),
@@ -25,13 +25,13 @@ pub struct ProtocolAddressing {
     pub relay: IpAddr,
     /// Loopback address of this machine, used without namespaces.
     pub loopback: IpAddr,
-    /// Port of servers.
+    /// Port at which servers receive messages.
     pub port: u16,
-    /// Port of the generator in namespaces; 0 for any port.
+    /// Port of the generator in network namespaces; 0 for any port.
     pub relay_port: u16,
-    /// First address of pools: everything below belongs to the link.
+    /// First address of pools: everything below it belongs to the link.
     pool: IpAddr,
-    /// Most addresses of a pool.
+    /// Largest number of addresses in a pool.
     pub largest_pool: u32,
 }
 
@@ -59,12 +59,12 @@ const V6: ProtocolAddressing = ProtocolAddressing {
     largest_pool: u32::MAX,
 };
 
-/// Family of DNS, which runs at the addresses of DHCPv4. It has no pools.
+/// Addresses and ports of DNS, which uses the addresses of DHCPv4 and has no pools.
 const DNS: ProtocolAddressing =
     ProtocolAddressing { protocol: MeasuredProtocol::Dns, port: 53, relay_port: 0, ..V4 };
 
 impl ProtocolAddressing {
-    /// Returns the family of `protocol`.
+    /// Returns the addresses and ports of `protocol`.
     #[must_use]
     pub const fn for_protocol(protocol: MeasuredProtocol) -> Self {
         match protocol {
@@ -74,7 +74,7 @@ impl ProtocolAddressing {
         }
     }
 
-    /// Returns the address of the server at `position` in namespaces.
+    /// Returns the address of the server at `position` of the plan in network namespaces.
     #[must_use]
     pub fn server(self, position: usize) -> IpAddr {
         plus(self.subnet.0, position as u32 + 1)
@@ -103,7 +103,7 @@ impl ProtocolAddressing {
         }
     }
 
-    /// Returns the version of IP, which is also that of DHCP.
+    /// Returns the version of IP that the protocol uses, which is also that of DHCP.
     #[must_use]
     pub const fn version(self) -> AddressFamily {
         if self.relay.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 }

@@ -1,4 +1,4 @@
-//! The result folder: names, and JSON files that are complete or absent.
+//! Result folder of a run: names, and JSON files that are complete or absent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) const TRIALS: &str = "trials";
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const TRIAL: &str = "trial.json";
 
-/// Moment of the calendar, universal time.
+/// Date and time of day in universal time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calendar(CivilTime);
 
@@ -61,7 +61,8 @@ pub(crate) fn expanded(compact: &str) -> Option<String> {
     })
 }
 
-/// Picks a name below `results` that is not taken and returns the path, absolute.
+/// Chooses a name below `results` that is not taken, from the time and the plan's name; returns the
+/// absolute path.
 pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf, LabError> {
     fs::create_dir_all(results)
         .map_err(|e| LabError::cannot(format!("create the folder {}", results.display()), e))?;
@@ -80,13 +81,13 @@ pub(crate) fn create(path: &Path) -> Result<(), LabError> {
         .map_err(|e| LabError::cannot(format!("create the folder {}", path.display()), e))
 }
 
-/// Writes `value` so that the file is complete or absent.
+/// Writes `value` as JSON to `path` so that the file is complete or absent.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
     write_text(path, &(text + "\n"))
 }
 
-/// Writes text so that the file is complete or absent, like [`write_json`].
+/// Writes `text` to `path` so that the file is complete or absent, like [`write_json`].
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, text)
@@ -94,7 +95,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
         .map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 
-/// Reads a file of a result folder; an invalid file is an error of usage.
+/// Reads a JSON file of a result folder; an invalid file is an error of usage.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
     let text = fs::read_to_string(path)
         .map_err(|e| LabError::Usage(format!("cannot read {}: {e}", path.display())))?;

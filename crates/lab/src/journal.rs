@@ -12,42 +12,42 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::folder;
 
-/// Name of the file.
+/// Name of the file with the progress of a run, in the result folder.
 const FILE: &str = "progress.jsonl";
-/// Value of `schema` in its first line.
+/// Value of the field `schema` in the first line of the progress file.
 const SCHEMA: &str = "godwit.progress.v1";
 
-/// First line of the file.
+/// Header of the progress file, its first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct JournalHeader {
     schema: String,
-    /// Data of the run that is known before its first trial.
+    /// Record of the run as known before its first trial.
     run: RunRecord,
 }
 
-/// Kind of an entry.
+/// Kind of an entry in the progress file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum JournalEntryKind {
-    /// Step in progress.
+    /// Step of the run that is in progress.
     Step,
-    /// Finished step.
+    /// Step of the run that is finished.
     Done,
-    /// Message that the reader must know.
+    /// Message about the run that the reader must know.
     Said,
 }
 
-/// Entry: any line but the first.
+/// Entry of the progress file: any line but the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JournalEntry {
-    /// Time of the entry, in seconds since the lab began.
+    /// Time of the entry in the progress file, in seconds since the lab began.
     pub(crate) at_s: f64,
     pub(crate) kind: JournalEntryKind,
     pub(crate) words: String,
 }
 
-/// Writer of the file. Entries wait until the folder exists; a failed write does not end the
-/// measurement.
+/// Writer of a run's progress file. Entries wait until the folder exists; a failed write does not
+/// end the measurement.
 #[derive(Debug)]
 pub(crate) struct RunJournal {
     path: PathBuf,
@@ -81,13 +81,13 @@ impl RunJournal {
     }
 }
 
-/// Progress of a run in a folder so far.
+/// Progress so far of the run in a result folder.
 #[derive(Clone, Debug)]
 pub(crate) struct RunProgress {
-    /// Data that was known before its first trial.
+    /// Record of the run as known before its first trial.
     pub(crate) run: RunRecord,
     pub(crate) entries: Vec<JournalEntry>,
-    /// True if the run is in progress.
+    /// True if a process is still doing the run.
     pub(crate) is_running: bool,
 }
 
@@ -106,20 +106,21 @@ pub(crate) fn read(folder: &Path) -> Option<RunProgress> {
     Some(RunProgress { run: begun.run, entries, is_running: is_locked(&path) })
 }
 
-/// Returns true if a process holds the lock.
+/// Returns true if a process holds the lock on the progress file at `path`.
 fn is_locked(path: &Path) -> bool {
     File::open(path)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Returns the number of finished trials of a run.
+/// Returns the number of finished trials of the run in `folder`.
 pub(crate) fn finished_trials(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join(folder::TRIALS)).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().join(folder::TRIAL).is_file()).count()
 }
 
-/// Makes the summary of a run in progress. The ends of searches are not known before the run's end,
-/// so the runs of a plan with runs are judged like rounds: by the confirmed rate of each.
+/// Makes the summary of the run in progress in `folder`. The ends of searches are not known before
+/// the run's end, so the runs of a plan with runs are judged like rounds: by the confirmed rate of
+/// each.
 ///
 /// # Errors
 /// The records of its trials cannot be read.

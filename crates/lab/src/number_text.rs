@@ -1,6 +1,6 @@
-//! Numbers as texts.
+//! Formatting of numbers as texts.
 
-/// Formats a rate with separators of thousands.
+/// Formats `rate` as a whole number with separators of thousands.
 pub(crate) fn grouped(rate: f64) -> String {
     let digits = format!("{rate:.0}");
     let mut text = String::new();

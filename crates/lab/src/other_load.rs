@@ -10,23 +10,24 @@ use std::time::Duration;
 use counters::{CpuTimes, parse_stat};
 use testbed::proc;
 
-/// Time for which the processors are watched.
+/// Time for which the lab watches the processors before a run.
 const WATCH: Duration = Duration::from_secs(1);
-/// Longest time until a signal is noticed.
+/// Longest time until the lab notices a signal while it watches.
 const LOOK: Duration = Duration::from_millis(50);
-/// Processors that other programs, or the hypervisor, may use without a warning.
+/// Number of processors that other programs, or the hypervisor, may use without a warning.
 const BUSY_MAX: f64 = 0.2;
-/// Most programs that a warning names; `LISTED_MIN` is the least use of a named one, in processors.
+/// Largest number of programs that a warning names; `LISTED_MIN` is the least use of a named one,
+/// in processors.
 const LISTED_MAX: usize = 3;
 const LISTED_MIN: f64 = 0.05;
 
 /// Time that processors and programs have used since the start of the machine.
 #[derive(Clone, Debug, Default)]
 struct UsageReading {
-    /// Sum over all processors.
+    /// Sum of the times of all processors.
     times: CpuTimes,
     processors: usize,
-    /// Name and used clock ticks of each process, by its number.
+    /// Name and used clock ticks of each process, by its identifier.
     processes: HashMap<u32, ProcessTicks>,
 }
 
@@ -41,9 +42,9 @@ struct ProcessTicks {
 struct MachineLoad {
     processors: usize,
     busy: f64,
-    /// Time that the hypervisor gave to other machines.
+    /// Number of processors whose time the hypervisor gave to other machines.
     stolen: f64,
-    /// Programs with the largest use, those of one name together.
+    /// Programs with the largest use of processors, those of one name together.
     programs: Vec<ProgramLoad>,
 }
 
@@ -53,16 +54,16 @@ struct ProgramLoad {
     busy: f64,
 }
 
-/// Result of watching other programs for a second before a run.
+/// Result of watching for a second, before a run, how much other programs use the processors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OtherLoadResult {
-    /// Warning if they are busy or the hypervisor withholds processor time.
+    /// Warning for the user if other programs are busy or the hypervisor withholds processor time.
     pub(crate) warning: Option<String>,
     /// Share of all processors that a run does not get, 0 to 1; 0 without a warning.
     pub(crate) share: f64,
 }
 
-/// Watches the machine for a second. `stop` ends it early.
+/// Watches the load of the machine for a second. `stop` ends the watch early.
 pub(crate) fn watch(stop: &AtomicBool) -> OtherLoadResult {
     let before = read();
     let mut watched = Duration::ZERO;

@@ -1,29 +1,30 @@
-//! Third-party servers: whether each is installed, and the Debian package of those that are not.
+//! Third-party servers (peers): whether each is installed, and the Debian package of those that are
+//! not.
 
 use std::path::PathBuf;
 
 use testbed::Debian13;
 use testbed::command::find_program;
 
-/// Third-party server.
+/// Third-party server that the lab looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerServer {
     /// Name of the server; a server with a program for each protocol has several entries.
     pub name: &'static str,
-    /// Protocols that it serves.
+    /// Protocols that the server serves, for people.
     pub serves: &'static str,
-    /// Name of its program.
+    /// Name of the server's program.
     pub program: &'static str,
-    /// Debian package that contains the program.
+    /// Name of the Debian package that contains the program.
     pub package: &'static str,
-    /// True if it is in the root folder of Debian 13, not in the machine's own.
+    /// True if the server is in the root folder of Debian 13, not in the machine's own.
     pub is_in_debian_13: bool,
-    /// True if the lab configures and starts it by itself (`--server NAME`); others need
+    /// True if the lab configures and starts the server by itself (`--server NAME`); others need
     /// `--server-command`.
     pub is_driven: bool,
 }
 
-/// Peers that the lab looks for.
+/// Third-party servers that the lab looks for.
 pub const PEERS: [PeerServer; 11] = [
     peer("kea", "DHCPv4", "kea-dhcp4", "kea-dhcp4-server", true),
     peer("kea", "DHCPv6", "kea-dhcp6", "kea-dhcp6-server", true),
@@ -58,7 +59,7 @@ const fn peer_of_debian_13(
 }
 
 impl PeerServer {
-    /// Returns the path of its program; `None` if it is not installed.
+    /// Returns the path of the server's program; `None` if it is not installed.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         if self.is_in_debian_13 {
@@ -67,7 +68,7 @@ impl PeerServer {
         find_program(self.program)
     }
 
-    /// Returns the command that installs it.
+    /// Returns the command that installs the server.
     #[must_use]
     pub fn installation(&self) -> String {
         if self.is_in_debian_13 {
@@ -77,7 +78,7 @@ impl PeerServer {
     }
 }
 
-/// Formats one line per peer for the terminal.
+/// Formats the list of third-party servers, one line each, for the terminal.
 #[must_use]
 pub fn table() -> String {
     let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");
@@ -91,7 +92,7 @@ pub fn table() -> String {
     text
 }
 
-/// Returns the peers as JSON, `godwit.peers.v1`.
+/// Returns the third-party servers as JSON, `godwit.peers.v1`.
 #[must_use]
 pub fn json() -> serde_json::Value {
     let peers: Vec<serde_json::Value> = PEERS

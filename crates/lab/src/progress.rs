@@ -11,7 +11,7 @@ use netio::stderr;
 use crate::journal::{JournalEntryKind, RunJournal};
 use crate::runner::time::duration;
 
-/// Characters of the bar between its brackets.
+/// Number of characters of the progress bar between its brackets.
 const BAR: usize = 12;
 
 /// Writer of progress to the standard error output, and to the folder of a run.
@@ -21,9 +21,9 @@ pub struct ProgressWriter {
     began: Instant,
     /// Expected end of the current run, in seconds; `None` when unknown.
     ends_at_s: Option<f64>,
-    /// Number of characters on the live line.
+    /// Number of characters on the live line of the terminal.
     line_chars: usize,
-    /// Columns of the terminal.
+    /// Number of columns of the terminal.
     columns: usize,
     journal: Option<RunJournal>,
 }
@@ -35,7 +35,7 @@ impl Default for ProgressWriter {
 }
 
 impl ProgressWriter {
-    /// Makes a progress with a live line when the standard error output is a terminal, with plain
+    /// Creates a writer with a live line when the standard error output is a terminal, with plain
     /// lines otherwise.
     #[must_use]
     pub fn new() -> Self {
@@ -57,18 +57,18 @@ impl ProgressWriter {
         self.ends_at_s = Some(whole_s);
     }
 
-    /// Corrects the time that is left to `left_s` seconds from now on.
+    /// Corrects the time that is left of the run to `left_s` seconds from now on.
     pub fn set_remaining(&mut self, left_s: f64) {
         self.ends_at_s = Some(self.began.elapsed().as_secs_f64() + left_s);
     }
 
-    /// Writes all further events also to `folder`, which need not exist yet; `run` has the data
+    /// Writes all further progress also to `folder`, which need not exist yet; `run` has the data
     /// known of the run.
     pub(crate) fn start_journal(&mut self, folder: &Path, run: &RunRecord) {
         self.journal = Some(RunJournal::new(folder, run));
     }
 
-    /// Ends the record of the run in its folder.
+    /// Ends the progress file of the run in its result folder.
     pub(crate) fn end_journal(&mut self) {
         self.journal = None;
         self.ends_at_s = None;
@@ -79,7 +79,7 @@ impl ProgressWriter {
         self.journal.iter_mut().for_each(|journal| journal.record(at_s, kind, words));
     }
 
-    /// Shows the step in progress, on a terminal only; the next step replaces it.
+    /// Shows the step in progress in `words`, on a terminal only; the next step replaces it.
     pub fn step(&mut self, words: &str) {
         self.note(JournalEntryKind::Step, words);
         self.show(words);
@@ -105,14 +105,14 @@ impl ProgressWriter {
         }
     }
 
-    /// Prints a message that remains visible everywhere.
+    /// Prints a message that remains visible on the terminal and in the run's progress file.
     pub fn print(&mut self, words: &str) {
         self.note(JournalEntryKind::Said, words);
         self.clear();
         stderr::print_line(words);
     }
 
-    /// Removes the live line.
+    /// Removes the live line from the terminal.
     pub fn clear(&mut self) {
         if self.is_live && self.line_chars > 0 {
             stderr::print("\r\x1b[K");
@@ -127,7 +127,7 @@ impl Drop for ProgressWriter {
     }
 }
 
-/// Formats the time since the beginning, in all, and left, as far as the end is known.
+/// Formats the elapsed, the whole and the remaining time of a run, as far as the end is known.
 fn times(elapsed_s: f64, ends_at_s: Option<f64>) -> String {
     let Some(ends_at_s) = ends_at_s else { return format!("{elapsed_s:>3.0} s") };
     let left_s = (ends_at_s - elapsed_s).max(0.0);

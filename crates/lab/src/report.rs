@@ -17,10 +17,10 @@ use crate::error::LabError;
 use crate::folder;
 use crate::number_text::grouped;
 
-/// Columns of a server's name.
+/// Number of columns for a server's name in the terminal.
 const NAME: usize = 25;
 
-/// Judges the records in `folder` again and writes summary and report anew.
+/// Judges the records in the result folder `folder` again and writes summary and report anew.
 ///
 /// # Errors
 /// The folder is no result folder, or its files cannot be read or written.
@@ -46,7 +46,7 @@ pub(crate) fn trials(folder: &Path) -> Result<Vec<TrialRecord>, LabError> {
     Ok(trials)
 }
 
-/// Judges records and writes summary and report into `folder`.
+/// Judges the records of a run and writes summary and report into `folder`; returns the summary.
 pub(crate) fn write_report(
     folder: &Path,
     run: &RunRecord,
@@ -58,7 +58,7 @@ pub(crate) fn write_report(
     Ok(summary)
 }
 
-/// Formats the summary as a table for the terminal, ratios and warnings below it.
+/// Formats the summary of a run as a table for the terminal, ratios and warnings below it.
 #[must_use]
 pub fn table(summary: &RunSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
@@ -124,8 +124,8 @@ fn headlines(summary: &RunSummary) -> String {
     text
 }
 
-/// Formats the latency from the due time of an exchange to its ACK, at half the highest rate and at
-/// it; nothing when no server has any.
+/// Formats the latency from the due time of an exchange to its ACK, at half of each server's
+/// highest rate and at that rate; nothing when no server has any.
 fn latencies(results: &[ServerResult]) -> String {
     let mut text = String::new();
     for result in results {
@@ -156,7 +156,7 @@ fn latencies(results: &[ServerResult]) -> String {
     head + &text + "\n"
 }
 
-/// Formats the clients' results of restarts, a line for each.
+/// Formats the clients' results of trials with restarts of databases, a line for each.
 fn restarts(restarts: &[RestartResult]) -> String {
     let mut text = String::new();
     for of in restarts {
@@ -183,7 +183,7 @@ fn restarts(restarts: &[RestartResult]) -> String {
     text
 }
 
-/// Formats the costs of flushes, a line for each disk.
+/// Formats the costs of flushes to the disks, a line for each disk.
 fn flushes(flushes: &[FlushCost]) -> String {
     let mut disks: Vec<&str> = flushes.iter().map(|flush| flush.disk.as_str()).collect();
     disks.sort_unstable();

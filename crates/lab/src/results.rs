@@ -1,5 +1,5 @@
-//! A result folder for measurements of another product: named, described and written as those of
-//! the lab's own runs.
+//! Result folder for measurements of another product: named, described and written as those of the
+//! lab's own runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::environment;
 use crate::error::LabError;
 use crate::folder::{self, Calendar};
 
-/// Folder that exists as soon as something is written.
+/// Result folder that is created as soon as something is written to it.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Picks a name for the results of `plan` below `results`; the measurement begins now.
+    /// Chooses a name for the results of `plan` below `results`; the measurement begins now.
     ///
     /// # Errors
     /// The folder `results` does not exist and cannot be made.
@@ -31,7 +31,7 @@ impl ResultFolder {
         Ok(Self { path, began, origin: Instant::now() })
     }
 
-    /// Returns the begin of the measurement, RFC 3339.
+    /// Returns the begin of the measurement, in the format of RFC 3339.
     #[must_use]
     pub fn started(&self) -> String {
         self.began.rfc3339()
@@ -43,7 +43,7 @@ impl ResultFolder {
         self.origin.elapsed().as_secs_f64()
     }
 
-    /// Returns the machine of the measurement.
+    /// Returns the environment of the measurement, with `topology` filled in.
     #[must_use]
     pub fn environment(&self, topology: &str) -> Environment {
         environment::gather(topology, BTreeMap::new())

@@ -1,4 +1,4 @@
-//! `godwit lab run` from plan to report.
+//! Implementation of `godwit lab run` from plan to report.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,46 +25,46 @@ use crate::runner::{self, Outcomes, RunTime};
 use crate::subject::{self, MeasurementSubject, SubjectKind};
 use crate::target::RunningTarget;
 
-/// Settings that the user requested.
+/// Settings of `godwit lab run` that the user requested.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// Plan with the changes of the command line.
+    /// Plan of the run with the changes of the command line.
     pub plan: Plan,
-    /// Server by command, with placeholders.
+    /// Command of a server that the user gave, with placeholders.
     pub server_command: Option<String>,
-    /// Server that runs already and is measured instead of the plan's.
+    /// Server that is already running and is measured instead of the plan's servers.
     pub target: Option<RunningTarget>,
-    /// Folder for result folders.
+    /// Path of the folder that contains result folders.
     pub results: PathBuf,
-    /// Path of this binary, which is also generator, limit responder and server.
+    /// Path of this program, which is also generator, limit responder and server.
     pub godwit: PathBuf,
-    /// Command line of the lab, for the record.
+    /// Command line of the lab, for the run's record.
     pub command_line: String,
     /// True if the lab skips the check whether other programs are busy before the run.
     pub ignores_load: bool,
 }
 
-/// Run that is over.
+/// Result of a run that is over.
 #[derive(Clone, Debug)]
 pub struct FinishedRun {
-    /// Path of the result folder.
+    /// Path of the run's result folder.
     pub folder: PathBuf,
-    /// Summary of the run.
+    /// Summary of the run in figures.
     pub summary: RunSummary,
-    /// Checks of the clients' leases in the servers' files.
+    /// Results of the checks of the clients' leases in the servers' files.
     pub leases: Vec<LeaseCheckResult>,
-    /// Reasons why the measured service fell short, one sentence each; empty when it did not.
+    /// Reasons why the measured servers fell short, one sentence each; empty when none did.
     pub shortfalls: Vec<String>,
     /// True if the user ended the run after at least one whole round; everything done so far is in
-    /// the folder.
+    /// the result folder.
     pub is_interrupted: bool,
 }
 
-/// Runs a plan. `stop` ends it early: after a whole round with the results so far, before it
-/// without results.
+/// Runs the plan of `settings`. `stop` ends it early: after a whole round with the results so far,
+/// before it without results.
 ///
 /// # Errors
-/// The obstacle; nothing is left behind, neither processes nor namespaces nor files.
+/// The run cannot be done; no processes, namespaces or files are left behind.
 pub fn run(
     settings: &RunSettings,
     stop: &AtomicBool,
@@ -93,7 +93,7 @@ pub fn run(
     finished
 }
 
-/// Returns the data of a run that is known before its first trial.
+/// Returns the record of a run with the data that is known before its first trial.
 fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     RunRecord {
         schema: RUN_SCHEMA.to_owned(),
@@ -105,14 +105,15 @@ fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     }
 }
 
-/// Lines of a run, their time, and the warnings so far.
+/// Run that is ready to be measured: its lines, their time, and the warnings so far.
 struct PreparedRun {
     subjects: Vec<MeasurementSubject>,
     time: RunTime,
     first_warnings: Vec<String>,
 }
 
-/// Runs the given lines, with the time of the beginning and the folder.
+/// Measures the lines of a prepared run and writes the results into `folder`; returns the finished
+/// run.
 fn measure_subjects(
     settings: &RunSettings,
     stop: &AtomicBool,
@@ -198,8 +199,8 @@ fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<Stri
     Ok((subjects, left_out))
 }
 
-/// Returns the subjects whose databases are installed, and a sentence for each database that is
-/// not.
+/// Returns those of `subjects` whose databases are installed, and a sentence for each database that
+/// is not.
 fn with_stores(
     subjects: Vec<MeasurementSubject>,
 ) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
@@ -221,8 +222,8 @@ fn with_stores(
     Ok((there, sentences))
 }
 
-/// Returns the subjects whose queueing disciplines this machine has, and a sentence for each that
-/// it lacks.
+/// Returns those of `subjects` whose queueing disciplines this machine has, and a sentence for each
+/// discipline that it lacks.
 fn with_qdiscs(
     plan: &Plan,
     mut subjects: Vec<MeasurementSubject>,
@@ -244,7 +245,7 @@ fn with_qdiscs(
     Ok((subjects, sentences))
 }
 
-/// Returns the raw files that belong to no trial.
+/// Returns the raw files of a run that belong to no trial.
 fn files(subjects: &[MeasurementSubject], protocol: MeasuredProtocol) -> Vec<String> {
     let mut files = vec![folder::RUN.to_owned(), folder::LEASES.to_owned()];
     for subject in

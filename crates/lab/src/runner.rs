@@ -1,5 +1,5 @@
-//! The order of trials: the subject of the next load, its rate and length, and the end. The runner
-//! knows no process and no clock; a [`TrialRunner`] runs the trials and reports the time.
+//! Runner of trials: it chooses the subject of the next load, its rate and length, and the end. The
+//! runner knows no process and no clock; a [`TrialRunner`] runs the trials and reports the time.
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds
@@ -25,54 +25,55 @@ use crate::terms::MeasurementTerms;
 use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 pub use time::RunTime;
 
-/// Share of the highest rate found at which blocks at a fixed rate run: near it, and still likely
+/// Share of a subject's highest rate at which blocks at a fixed rate run: near it, and still likely
 /// to be met when the machine drifts.
 const PAIR_SHARE: f64 = 0.9;
-/// Share of the time that the first round may take when more rounds are to follow.
+/// Share of the run's time that the first round may take when more rounds are to follow.
 const FIRST_ROUND_SHARE: f64 = 0.6;
 /// Share of the slowest server's highest rate at which servers are compared at an equal rate.
 const SAME_RATE_SHARE: f64 = 0.5;
-/// Largest share of the time that is kept for the load curve.
+/// Largest share of the run's time that is kept for the load curve.
 const CURVE_SHARE: f64 = 0.25;
-/// Largest share of the time that is kept for the load curve in plans with a ramp or with overload,
-/// which are made for it.
+/// Largest share of the run's time that is kept for the load curve in plans with a ramp or with
+/// overload, whose purpose is the curve.
 const RAMP_SHARE: f64 = 0.7;
-/// Share of the time of the first round that must be left for a later round to begin: it starts
-/// near the rate found before, and hurrying makes up for the missing time.
+/// Share of the time of the first round that must be left for a later round to begin: a later round
+/// starts near the rate found before, and hurrying makes up for the missing time.
 const LATER_ROUND_SHARE: f64 = 0.35;
-/// Factor of the expected time of all clients at once over that of one after the other.
+/// Factor of the expected time that all clients at once need over that of one after the other.
 const AVALANCHE_SHARE: f64 = 2.0;
-/// Time that a trial takes in addition to its dwell until trials have shown it, in seconds.
+/// Time that a trial takes in addition to its dwell, in seconds, until finished trials have shown
+/// it.
 const OVERHEAD_S: f64 = 0.4;
-/// Time that a profiled trial lasts beyond its samples, in seconds: the generator gets to its rate
-/// before.
+/// Time that a profiled trial lasts beyond its samples, in seconds: the generator reaches its rate
+/// before them.
 const PROFILE_MARGIN_S: f64 = 1.0;
-/// Time that a profiled trial takes in addition, in seconds, to attach to the server and to look up
-/// functions.
+/// Time that a profiled trial takes in addition, in seconds, to attach perf to the server and to
+/// look up functions.
 const PROFILE_OVERHEAD_S: f64 = 2.0;
-/// Largest share of the time that is kept for profiles.
+/// Largest share of the run's time that is kept for profiles.
 const PROFILE_SHARE: f64 = 0.3;
 
 /// Time that a trial with a restart takes in addition, in seconds, to end and to start the
 /// database.
 const RESTART_OVERHEAD_S: f64 = 5.0;
-/// Largest share of the time that is kept for trials with restarts.
+/// Largest share of the run's time that is kept for trials with restarts of databases.
 const RESTART_SHARE: f64 = 0.6;
 
-/// Result of a whole run.
+/// Outcomes of a whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
-    /// Trials, in order.
+    /// Records of the trials, in the order of the run.
     pub trials: Vec<TrialRecord>,
-    /// Ends of all searches that were not cut short, in order.
+    /// Ends of all searches that were not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
-    /// Number of finished rounds.
+    /// Number of rounds that the run finished.
     pub finished_rounds: u32,
     /// True if the user ended the run after at least one whole round.
     pub is_interrupted: bool,
-    /// Warnings for the reader: hurried searches, rounds and points left out.
+    /// Warnings for the reader of the report: hurried searches, rounds and points left out.
     pub warnings: Vec<String>,
-    /// Servers that ended by themselves, one sentence each.
+    /// Descriptions of servers that ended by themselves, one sentence each.
     pub ended_servers: Vec<String>,
 }
 
@@ -80,7 +81,7 @@ pub struct Outcomes {
 /// results so far.
 ///
 /// # Errors
-/// Those of the bench.
+/// Errors of the bench, which end the run.
 pub fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
@@ -126,12 +127,12 @@ struct RunExecution<'a> {
     bench: &'a mut dyn TrialRunner,
     time: &'a RunTime,
     budget_s: f64,
-    /// Positions of the subjects still measured.
+    /// Positions of the subjects that are still measured.
     active: Vec<usize>,
     /// Last confirmed rate of each subject, in exchanges per second.
     rates: Vec<Option<f64>>,
     out: Outcomes,
-    /// Number of turns taken so far, which alternate in direction.
+    /// Number of turns taken so far; turns alternate in direction.
     turn: u32,
 }
 
@@ -206,7 +207,8 @@ impl RunExecution<'_> {
         }
     }
 
-    /// Searches once for each subject, a trial of each in turn, until all are done.
+    /// Searches the highest rate of each subject once, a trial of each in turn, until all searches
+    /// are done.
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
@@ -274,7 +276,7 @@ impl RunExecution<'_> {
         }
     }
 
-    /// Keeps, of each server, the variant with the highest rate.
+    /// Keeps only the variant with the highest rate of each server.
     fn keep_best_variants(&mut self) {
         let (subjects, rates) = (self.subjects, &self.rates);
         let rate = |subject: usize| rates[subject].unwrap_or(0.0);
@@ -327,7 +329,7 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs a trial of each server at half of the highest rate of the slowest one; returns the
+    /// Runs a trial of each server at half of the highest rate of the slowest server; returns the
     /// number of trials left out.
     fn same_rate(&mut self) -> Result<u32, LabError> {
         let servers = self.active.iter().filter(|&&subject| !self.subjects[subject].is_limit());
@@ -348,7 +350,7 @@ impl RunExecution<'_> {
         Ok(left_out)
     }
 
-    /// Runs all clients at once, once for every server.
+    /// Runs an avalanche, all clients at once, for every server.
     fn avalanche(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.curve.avalanche_s;
         for subject in self.next_turn() {
@@ -403,8 +405,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs one step of a ramp, repeated while it is void; returns false when the generator is the
-    /// cause.
+    /// Runs one step of a ramp for `subject`, repeated while it is void; returns false when the
+    /// generator is the cause.
     fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
@@ -417,7 +419,7 @@ impl RunExecution<'_> {
         Ok(!is_generators)
     }
 
-    /// Runs trials in which servers are profiled, at shares of the highest rate found.
+    /// Runs trials in which servers are profiled, at shares of each server's highest rate.
     fn profiles(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.profile.seconds + PROFILE_MARGIN_S;
         let mut left_out = 0;
@@ -444,7 +446,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs constant load with the database ended in its middle, for every server that has one.
+    /// Runs trials of constant load with the database ended in their middle, for every server that
+    /// has one.
     fn restarts(&mut self) -> Result<(), LabError> {
         let restart = self.plan.restart;
         for &purpose in restart.database.purposes() {
@@ -512,14 +515,14 @@ impl RunExecution<'_> {
         if count == 0 { OVERHEAD_S } else { total_s / f64::from(count) }
     }
 
-    /// Returns the subjects still measured, in the order of the next turn.
+    /// Returns the positions of the subjects still measured, in the order of the next turn.
     fn next_turn(&mut self) -> Vec<usize> {
         let turns = self.plan.blocks.order.turns(self.active.len(), self.turn, self.plan.seed);
         self.turn += 1;
         turns.into_iter().map(|position| self.active[position]).collect()
     }
 
-    /// Runs a trial and records it; `None` when the server is gone.
+    /// Runs a trial of `subject` and records it; `None` when the server has ended.
     fn trial(
         &mut self,
         subject: usize,

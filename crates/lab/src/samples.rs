@@ -4,21 +4,21 @@ use counters::{CpuTimes, InterfaceCounters, TICKS_PER_S, Traffic, advance};
 use measure::record::{CpuSample, MachineSample, SideCounts, TrafficCounts};
 use testbed::sampler::{MachineReading, SideReading};
 
-/// Makes one sample per pair of neighboring readings. Times count from the beginning of the run.
-/// The server is the first target of the sampler when it `has_server`; the generator joins after
-/// it.
+/// Makes one sample per pair of neighboring readings of the machine. Times count from the beginning
+/// of the run. The server is the first target of the sampler when it `has_server`; the generator
+/// joins after it.
 pub(crate) fn from_readings(readings: &[MachineReading], has_server: bool) -> Vec<MachineSample> {
     let Some((first, rest)) = readings.split_first() else { return Vec::new() };
     let mut sampling = SampleConverter::new(first.clone(), has_server);
     rest.iter().map(|reading| sampling.next(reading)).collect()
 }
 
-/// Converter that makes samples one by one, as readings come.
+/// Converter that makes samples of the machine one by one, as readings come.
 #[derive(Debug)]
 pub(crate) struct SampleConverter {
     first: MachineReading,
     last: MachineReading,
-    /// Used time of each processor as far as it is in samples, in seconds.
+    /// Used time of each processor that earlier samples contain, in seconds.
     busy: Vec<f64>,
     has_server: bool,
 }
@@ -29,7 +29,7 @@ impl SampleConverter {
         Self { last: first.clone(), first, busy, has_server }
     }
 
-    /// Returns the sample from the reading before to this one.
+    /// Returns the sample from the reading before to `reading`.
     pub(crate) fn next(&mut self, reading: &MachineReading) -> MachineSample {
         let mut sample = sample(&self.last, reading, self.has_server);
         for (cpu, busy) in sample.cpus.iter_mut().zip(&mut self.busy) {
@@ -58,7 +58,7 @@ fn seconds(now: u64, was: u64) -> f64 {
     now.saturating_sub(was) as f64 / TICKS_PER_S as f64
 }
 
-/// Makes a sample without the used time of the processors.
+/// Makes a sample from two readings without the used time of the processors.
 fn sample(before: &MachineReading, after: &MachineReading, has_server: bool) -> MachineSample {
     let side = |index: usize| {
         let (was, is) = (before.sides.get(index).copied(), after.sides.get(index).copied());

@@ -11,49 +11,49 @@ use crate::error::LabError;
 use crate::peers::PEERS;
 use crate::terms::MeasurementTerms;
 
-/// Name of a server given by `--server-command` in the result.
+/// Name in the result of a server given by `--server-command`.
 pub const COMMAND_SERVER: &str = "command";
 
-/// Name of a server that the lab did not start in the result.
+/// Name in the result of a server that the lab did not start.
 pub const TARGET_SERVER: &str = "target";
 
-/// Kind of a subject, by the way it is run.
+/// Kind of a subject of the measurement, by the way in which its server is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubjectKind {
-    /// Godwit's own server.
+    /// Godwit's own DHCP server with this durability.
     Godwit(ServerDurability),
-    /// Kea's server, with one thread or more.
+    /// Kea's DHCP server, with one thread or more.
     Kea {
-        /// Version, one of those that the lab knows.
+        /// Version of Kea, one of those that the lab knows.
         version: KeaVersion,
-        /// Value of `multi-threading` in Kea's configuration.
+        /// Value of `multi-threading` in the configuration of this Kea.
         multi_threaded: bool,
     },
-    /// ISC's DHCPv4 server.
+    /// DHCP server ISC dhcpd, for DHCPv4.
     IscDhcpd,
-    /// Dnsmasq's DHCPv4 server.
+    /// DHCP server dnsmasq, for DHCPv4.
     Dnsmasq,
-    /// A DNS server.
+    /// DNS server that the lab starts.
     Dns(DnsServer),
-    /// Any command, with placeholders.
+    /// Server that the user gives by a command with placeholders.
     Command(String),
-    /// A server at this address, which ran before the lab.
+    /// Server at this address, which was running before the lab.
     Running(SocketAddr),
-    /// The plain responder.
+    /// Limit responder, which sends every datagram back.
     Limit,
 }
 
-/// Source of a Kea.
+/// Source of a Kea server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeaVersion {
-    /// The machine's own package, `kea` on the command line.
+    /// Kea of the machine's own package, `kea` on the command line.
     Installed,
-    /// The package of Debian 13 in its root folder, 3.0, `kea3` on the command line.
+    /// Kea 3.0 of the package of Debian 13 in its root folder, `kea3` on the command line.
     Debian13,
 }
 
 impl KeaVersion {
-    /// Returns the server's name on the command line and in the result.
+    /// Returns the name of this Kea on the command line and in the result.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,26 +63,26 @@ impl KeaVersion {
     }
 }
 
-/// Service under measurement, which runs next to the others and is loaded in turn.
+/// Server under measurement, which runs next to the others and is loaded in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasurementSubject {
-    /// Line of the result that it belongs to.
+    /// Name of the line of the result that the subject belongs to.
     pub server: String,
     /// Variant of the server; empty when there is only one. Of several, the best one represents the
     /// server.
     pub variant: String,
-    /// Kind of the subject.
+    /// Kind of the subject, by the way in which its server is run.
     pub kind: SubjectKind,
-    /// Store of its leases.
+    /// Store of the subject's leases.
     pub store: LeaseStoreKind,
-    /// Way in which it uses a database.
+    /// Way in which the subject uses a database.
     pub sharing: DatabaseAccess,
-    /// Feature of its configuration beyond one subnet with one pool.
+    /// Feature of the subject's configuration beyond one subnet with one pool.
     pub feature: ServerFeature,
 }
 
 impl MeasurementSubject {
-    /// Makes a subject that keeps its leases in a file.
+    /// Makes a subject of kind `kind` that keeps its leases in a file.
     pub(crate) fn new(server: &str, variant: &str, kind: SubjectKind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
         let (store, sharing, feature) =
@@ -90,7 +90,7 @@ impl MeasurementSubject {
         Self { server, variant, kind, store, sharing, feature }
     }
 
-    /// Makes the subject of the server that runs at `address` already.
+    /// Makes the subject of the server that is already running at `address`.
     #[must_use]
     pub fn running(address: SocketAddr) -> Self {
         Self::new(TARGET_SERVER, &address.to_string(), SubjectKind::Running(address))
@@ -100,7 +100,7 @@ impl MeasurementSubject {
         Self { store: access.store, sharing: access.sharing, ..self }
     }
 
-    /// Returns the label: "kea (multi-threaded)", or the server's name alone.
+    /// Returns the label of the subject: "kea (multi-threaded)", or the server's name alone.
     #[must_use]
     pub fn label(&self) -> String {
         if self.variant.is_empty() {
@@ -110,7 +110,7 @@ impl MeasurementSubject {
         }
     }
 
-    /// Returns a name for files: letters, digits and dashes.
+    /// Returns the subject's name for files: letters, digits and dashes.
     #[must_use]
     pub fn file_name(&self) -> String {
         let label = format!("{}-{}", self.server, self.variant);
@@ -118,7 +118,7 @@ impl MeasurementSubject {
         label.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
     }
 
-    /// Returns true if the lab sets the size of its pool at each start.
+    /// Returns true if the lab sets the size of the subject's pool at each start.
     #[must_use]
     pub fn has_lab_pool(&self) -> bool {
         matches!(
@@ -127,7 +127,7 @@ impl MeasurementSubject {
         )
     }
 
-    /// Returns true for the plain responder.
+    /// Returns true if the subject is the limit responder.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == SubjectKind::Limit
@@ -170,7 +170,7 @@ pub fn subjects(
     Ok(subjects)
 }
 
-/// Makes the error that no server of that name serves the plan's protocol.
+/// Makes the error that no server called `name` serves the plan's protocol.
 fn unknown(name: &str, names: &[&str]) -> LabError {
     if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
         return LabError::Usage(format!(
@@ -211,8 +211,8 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubje
     Ok(subjects)
 }
 
-/// Returns every subject once with each feature. Only the first durability is measured with
-/// features: the further ones would be lines of their own for each.
+/// Returns every subject once with each feature of the plan. Only the first durability is measured
+/// with features: the further ones would be lines of their own for each.
 fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<MeasurementSubject> {
     let first = plan.server.durability[0];
     let is_kind = |subject: &MeasurementSubject| !matches!(subject.kind, SubjectKind::Godwit(other) if other != first);
@@ -243,14 +243,14 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
     lines
 }
 
-/// Makes a subject whose variant describes the terms that are less than the plan's.
+/// Makes a subject whose variant names the terms that are less than the plan's.
 fn with_reduced_terms(name: &str, kind: SubjectKind, plan: &Plan) -> MeasurementSubject {
     let whole = MeasurementSubject::new(name, "", kind);
     let variant = MeasurementTerms::for_subject(&whole, plan).variant(plan);
     MeasurementSubject { variant, ..whole }
 }
 
-/// Store of a subject, and the way in which the subject uses it.
+/// Store of a subject's leases, and the way in which the subject uses the store.
 #[derive(Clone, Copy)]
 struct StoreAccess {
     store: LeaseStoreKind,
@@ -266,7 +266,7 @@ fn stores_with_access(plan: &Plan) -> impl Iterator<Item = StoreAccess> {
     })
 }
 
-/// Returns the name of the line of `server` with a store and its sharing.
+/// Returns the name of the line of `server` with a store and its sharing by servers.
 fn line_name(plan: &Plan, server: &str, access: StoreAccess) -> String {
     let StoreAccess { store, sharing } = access;
     let mut name = server.to_owned();
@@ -304,12 +304,13 @@ fn godwit(plan: &Plan, at: StoreAccess) -> Vec<MeasurementSubject> {
     lines
 }
 
-/// Returns the variants of a Kea with all stores of `plan`.
+/// Returns the variants of Kea's server of `version` with all stores of `plan`.
 fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = MeasurementSubject> {
     stores_with_access(plan).flat_map(move |at| kea(plan, version, at))
 }
 
-/// Returns Kea's two variants; none if Kea lacks the store or has no setting for the sharing.
+/// Returns Kea's two variants, single-threaded and multi-threaded; none if Kea lacks the store or
+/// has no setting for the sharing.
 fn kea(plan: &Plan, version: KeaVersion, at: StoreAccess) -> Vec<MeasurementSubject> {
     if at.store == LeaseStoreKind::Sqlite || at.sharing == DatabaseAccess::Exclusive {
         return Vec::new();

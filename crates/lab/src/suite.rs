@@ -1,5 +1,5 @@
-//! `godwit lab run` of a suite: its plans one after the other, each with a result folder of its own
-//! inside that of the suite, and a front page over them.
+//! Implementation of `godwit lab run` for a suite: its plans one after the other, each with a
+//! result folder of its own inside that of the suite, and a front page over them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,43 +23,43 @@ use crate::runner::RunTime;
 use crate::runner::time::duration;
 use crate::subject::subjects;
 
-/// Name of the file with the suite's summary in its folder.
+/// Name of the file with the suite's summary in the suite's result folder.
 pub(crate) const SUITE: &str = "suite.json";
 
-/// Settings that the user requested.
+/// Settings of the run of a suite that the user requested.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
-    /// Suite to run.
+    /// Suite that is run.
     pub suite: Suite,
-    /// True if the suite is shortened, as each part says.
+    /// True if the suite is shortened, as its entry for each plan says.
     pub is_quick: bool,
-    /// Connection of generator and server, if not as in the plans.
+    /// Connection of generator and server, if other than in the plans.
     pub topology: Option<Topology>,
-    /// Folder for result folders.
+    /// Path of the folder that contains result folders.
     pub results: PathBuf,
-    /// Path of this binary, which is also generator, limit responder and server.
+    /// Path of this program, which is also generator, limit responder and server.
     pub godwit: PathBuf,
-    /// Command line of the lab, for the record.
+    /// Command line of the lab, for the suite's records.
     pub command_line: String,
     /// True if the lab skips the check whether other programs are busy before each plan.
     pub ignores_load: bool,
 }
 
-/// Suite that is over.
+/// Result of a suite that is over.
 #[derive(Clone, Debug)]
 pub struct FinishedSuite {
-    /// Path of the result folder.
+    /// Path of the suite's result folder.
     pub folder: PathBuf,
-    /// Summary of the suite.
+    /// Summary of the suite in figures.
     pub summary: SuiteSummary,
-    /// Reasons why measured services fell short, one sentence each with the plan's name.
+    /// Reasons why measured servers fell short, one sentence each with the plan's name.
     pub shortfalls: Vec<String>,
-    /// True if the user ended the suite; everything done so far is in the folder.
+    /// True if the user ended the suite; everything done so far is in the result folder.
     pub is_interrupted: bool,
 }
 
-/// Runs every plan of a suite. A plan that fails is reported on the page; `stop` ends the suite
-/// with the results so far.
+/// Runs every plan of the suite in `settings`. A plan that fails is reported on the page; `stop`
+/// ends the suite with the results so far.
 ///
 /// # Errors
 /// No plan could be run, or the front page cannot be written.
@@ -127,7 +127,7 @@ pub fn run_suite(
     Ok(FinishedSuite { folder, summary, shortfalls, is_interrupted })
 }
 
-/// Returns the plan of `part` as a suite runs it.
+/// Returns the plan of `part` as a suite runs it, shortened if the run of the suite is quick.
 ///
 /// # Errors
 /// There is no such plan, or it has problems.
@@ -149,7 +149,7 @@ pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> Result<Plan, LabErr
     Ok(plan)
 }
 
-/// Returns the seconds that a suite takes with everything that its plans name; parts with problems
+/// Returns the seconds that `suite` takes with everything that its plans name; parts with problems
 /// take none.
 #[must_use]
 pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
@@ -165,8 +165,8 @@ fn part_s(part: &SuitePart, is_quick: bool) -> f64 {
     RunTime::for_idle_machine(&plan, &subjects).announced_s
 }
 
-/// Runs one plan; returns the name of its folder, its summary, and the reasons why a service fell
-/// short.
+/// Runs one plan of a suite; returns the name of its folder, its summary, and the reasons why a
+/// server fell short.
 fn run_part(
     settings: &SuiteSettings,
     part: &SuitePart,
@@ -190,7 +190,7 @@ fn run_part(
     Ok((name.unwrap_or_default(), finished.summary, finished.shortfalls))
 }
 
-/// Formats the rows as a table for the terminal.
+/// Formats the rows of a suite's summary as a table for the terminal.
 #[must_use]
 pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);

@@ -1,5 +1,5 @@
-//! A server that runs already and that the lab did not start: the user's words for `--target`, the
-//! settings of a plan that cannot be measured on it, and the address from which it is loaded.
+//! Server that is already running and that the lab did not start: the user's words for `--target`,
+//! the settings of a plan that cannot be measured on it, and the address from which it is loaded.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,33 +11,35 @@ use crate::error::LabError;
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::subject::TARGET_SERVER;
 
-/// Words of the user about a server that runs.
+/// Options of the user about a running server (`--target`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetOptions {
-    /// Address of the server, with a port or without.
+    /// Address of the running server, with a port or without.
     pub server: String,
     /// Address of the relay that the generator plays, with a port or without; `None` for this
     /// machine's own towards the server.
     pub relay: Option<String>,
-    /// Number of addresses in its pool; `None` for as many as the plan would give a server.
+    /// Number of addresses in the server's pool; `None` for as many as the plan would give a
+    /// server.
     pub pool_size: Option<u32>,
 }
 
-/// Server that runs, and the address from which it is loaded.
+/// Running server that the lab did not start, and the address from which it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningTarget {
-    /// Address at which it receives messages.
+    /// Address at which the server receives messages.
     pub server: SocketAddr,
-    /// Address of the generator; for DHCP it acts as the relay there.
+    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
     pub relay: SocketAddr,
-    /// Name of the interface that has the relay's address.
+    /// Name of this machine's interface that has the relay's address.
     pub interface: String,
-    /// Notes that the reader of the report must know.
+    /// Notes on the running server that the reader of the report must know.
     pub notes: Vec<String>,
 }
 
 impl RunningTarget {
-    /// Makes the server from `words`, and reduces `plan` to what can be measured on it.
+    /// Makes the running server from `words`, and reduces `plan` to the settings that can be
+    /// measured on it.
     ///
     /// # Errors
     /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to
@@ -73,14 +75,15 @@ impl RunningTarget {
         Ok(Self { server, relay, interface: relay_interface(relay)?, notes })
     }
 
-    /// Returns the topology in which it and its generator meet.
+    /// Returns the topology in which the server and its generator meet.
     #[must_use]
     pub fn topology(&self) -> MeasurementTopology {
         MeasurementTopology::Network { interface: self.interface.clone() }
     }
 }
 
-/// Parses `text`, an address or the name of a host, with a port, `port` when it has none.
+/// Parses `text`, an address or the name of a host, with a port; without one the address has
+/// `port`.
 fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAddr, String> {
     let is_name = text.parse::<SocketAddr>().is_err() && text.parse::<IpAddr>().is_err();
     // Of several addresses of a host, choose one that the protocol can have.
@@ -105,7 +108,7 @@ fn address(text: &str, port: u16, family: ProtocolAddressing) -> Result<SocketAd
     Ok(parsed)
 }
 
-/// Returns the settings of `plan` that need a server started by the lab, a sentence each.
+/// Returns the settings of `plan` that need a server started by the lab, a sentence for each.
 fn unsupported_settings(plan: &Plan) -> Vec<String> {
     let server = &plan.server;
     let mut problems = Vec::new();
@@ -188,7 +191,7 @@ fn restrict_plan(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) ->
     notes
 }
 
-/// Returns this machine's address towards `server`.
+/// Returns this machine's address, with `port`, from which it sends to `server`.
 fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
     let route = netio::route::to(server).map_err(|e| LabError::Failed(e.to_string()))?;
     Ok(SocketAddr::new(route.local, port))

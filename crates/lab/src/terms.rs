@@ -1,5 +1,4 @@
-//! The terms on which a server is measured: the plan's, or less for a server that cannot take
-//! those.
+//! Terms on which a server is measured: the plan's, or less for a server that cannot take those.
 //!
 //! Reduced terms are part of the server's name as its variant, so that its curve is never read as
 //! one under the plan's own terms. The reasons are facts about the servers, measured with pools and
@@ -13,43 +12,46 @@ use crate::number_text::grouped;
 use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::trial::TrialRequest;
 
-/// Largest pool for ISC dhcpd and DHCPv4. dhcpd keeps some 5 KiB for each free address and looks at
-/// all of them for each new lease, about 40 ns each. For DHCPv6 it does neither.
+/// Largest pool for ISC dhcpd with DHCPv4, in addresses. dhcpd keeps some 5 KiB for each free
+/// address and looks at all of them for each new lease, about 40 ns each. For DHCPv6 it does
+/// neither.
 const DHCPD_POOL: u32 = 16_384;
-/// Number of clients of dnsmasq over a whole run, its own default for the most leases. dnsmasq
-/// writes and flushes the file of all leases anew for each lease, and looks for clients one by one.
+/// Largest number of clients of dnsmasq over a whole run, which is dnsmasq's default for the most
+/// leases. dnsmasq writes and flushes the file of all leases anew for each lease, and looks for
+/// clients one by one.
 const DNSMASQ_CLIENTS: u32 = 1_000;
-/// First rate of the search for those two, in exchanges per second.
+/// First rate of the search for ISC dhcpd and dnsmasq, in exchanges per second.
 const SLOW_START_PER_S: f64 = 60.0;
 /// Number of exchanges in a slow server's trials. Its socket's buffer holds some hundred messages,
 /// and the server answers those that wait there at the end of a short trial within the deadline all
 /// the same, so that a rate would seem to be met that the server cannot sustain.
 const SLOW_EXCHANGES: f64 = 1_000.0;
-/// Longest time that those exchanges may take, in seconds.
+/// Longest time that the exchanges of a slow server's trial may take, in seconds.
 const SLOW_DWELL_MAX_S: f64 = 4.0;
-/// Longest time that those exchanges may take, as a share of the plan's time.
+/// Longest time that the exchanges of a slow server's trial may take, as a share of the plan's
+/// time.
 const SLOW_DWELL_SHARE: f64 = 0.05;
 
 /// Number of clients over the run that release their leases: more than any run plays.
 const RELEASING_CLIENTS: u32 = 1 << 30;
 
-/// Terms that a server gets.
+/// Terms on which a server is measured: pool, clients and rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasurementTerms {
-    /// Number of addresses in its pool.
+    /// Number of addresses in the server's pool.
     pub pool_size: u32,
-    /// Number of distinct clients in one trial.
+    /// Number of distinct clients of the server in one trial.
     pub clients: u32,
-    /// Number of distinct clients over the run; then the first ones come again.
+    /// Number of distinct clients of the server over the run; then the first ones come again.
     pub population: u32,
-    /// First rate of its first search, in exchanges per second.
+    /// First rate of the server's first search, in exchanges per second.
     start_per_s: f64,
-    /// True if its trials must be long to be true.
+    /// True if the server is so slow that its figures are valid only in long trials.
     is_slow: bool,
 }
 
 impl MeasurementTerms {
-    /// Returns the terms of `plan` for `subject`.
+    /// Returns the terms on which a run of `plan` measures `subject`.
     #[must_use]
     pub fn for_subject(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {
@@ -86,8 +88,8 @@ impl MeasurementTerms {
         }
     }
 
-    /// Returns the terms of a configuration with room for fewer clients than the pool, or whose
-    /// clients release their leases, so that new ones never run out.
+    /// Returns the terms with a feature whose configuration has room for fewer clients than the
+    /// pool, or whose clients release their leases, so that new ones never run out.
     fn with_feature(self, feature: ServerFeature) -> Self {
         let population = match features::client_capacity(feature) {
             _ if feature.releases_leases() => RELEASING_CLIENTS,
@@ -140,13 +142,13 @@ impl MeasurementTerms {
         })
     }
 
-    /// Returns the search with this server's first rate.
+    /// Returns the settings of the search with this server's first rate.
     #[must_use]
     pub fn search(&self, plan: &SearchPlan) -> SearchPlan {
         SearchPlan { start_per_s: self.start_per_s, ..*plan }
     }
 
-    /// Returns the seconds that a trial lasts for which the plan has `dwell_s`.
+    /// Returns the seconds that a trial of this server lasts for which the plan has `dwell_s`.
     #[must_use]
     pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, dwell_s: f64) -> f64 {
         if !self.is_slow {
@@ -162,7 +164,7 @@ impl MeasurementTerms {
     }
 
     /// Returns the first client of a trial whose server has seen those before `next`, and the first
-    /// one after it. When there are no more that are new, the old ones come again.
+    /// one after it. When there are no new clients left, the old ones come again.
     #[must_use]
     pub fn next_clients(&self, next: u32, request: &TrialRequest) -> (u32, u32) {
         let due = (request.rate_per_s * request.dwell_s).ceil() as u32;

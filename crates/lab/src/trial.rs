@@ -1,39 +1,39 @@
-//! Trials: requests, ends, and the contract of a bench that runs them.
+//! Contract of a bench that runs trials: requests, and their ends.
 
 use measure::record::{Purpose, TrialRecord};
 
 use crate::error::LabError;
 
-/// Request of one trial.
+/// Request to a bench to run one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Position of the trial in the run.
+    /// Position of the requested trial in the run.
     pub number: u32,
-    /// Position of the subject.
+    /// Position of the subject that the trial loads.
     pub subject: usize,
-    /// Purpose of the trial.
+    /// Purpose of the trial within its run.
     pub purpose: Purpose,
-    /// Number of the round, from 0.
+    /// Number of the trial's round, from 0.
     pub round: u32,
-    /// Number of rounds in the plan.
+    /// Number of rounds in the plan of the trial.
     pub rounds: u32,
-    /// Rate, in exchanges per second.
+    /// Rate of the trial, in exchanges offered per second.
     pub rate_per_s: f64,
-    /// Time during which exchanges come due, in seconds.
+    /// Time during which exchanges of the trial come due, in seconds.
     pub dwell_s: f64,
 }
 
-/// Result of a trial.
+/// End of a trial that a bench ran.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrialEnd {
-    /// The trial ended; it may be void.
+    /// Record of a trial that ended; the trial may be void.
     Trial(Box<TrialRecord>),
-    /// The server ended by itself; no further trial of it makes sense. The text describes the end
-    /// in one sentence.
+    /// Description of the end of a server that ended by itself, one sentence; no further trial of
+    /// the server makes sense.
     ServerEnded(String),
 }
 
-/// Bench that runs trials.
+/// Bench that runs trials for the runner.
 pub trait TrialRunner {
     /// Returns the seconds since the run began.
     fn elapsed_s(&self) -> f64;
@@ -44,34 +44,34 @@ pub trait TrialRunner {
     /// A server does not start again, or the user interrupts.
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
 
-    /// Returns true if servers can be profiled, as far as is known.
+    /// Returns true if the bench can profile servers, as far as is known.
     fn can_profile(&self) -> bool;
 
-    /// Records the end of a part of the run.
+    /// Records the end of a stage of the run.
     fn record_stage_end(&mut self, stage: RunStage);
 
-    /// Runs one trial to its end.
+    /// Runs the trial of `request` to its end.
     ///
     /// # Errors
     /// The run cannot go on.
     fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError>;
 }
 
-/// Part of a run that has come to its end.
+/// Stage of a run that has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunStage {
-    /// Start of the servers.
+    /// Start of the run's servers.
     Started,
-    /// Round of this number, from 0.
+    /// Round of measurements of this number, from 0.
     Round(u32),
-    /// Load curve, avalanches included.
+    /// Trials of the load curve, avalanches included.
     Curve,
-    /// Ramp.
+    /// Trials of the ramp.
     Ramp,
-    /// Profiles.
+    /// Trials with profiles.
     Profiles,
-    /// Restarts of databases.
+    /// Trials with restarts of databases.
     Restarts,
-    /// Trials of the whole run.
+    /// End of the run's last trial.
     Trials,
 }

@@ -6,14 +6,14 @@
 
 use serde::Serialize;
 
-/// Seconds in a day.
+/// Number of seconds in a day.
 pub const DAY_S: f64 = 86_400.0;
 
-/// Numbers of leases in the published table.
+/// Numbers of leases in the published table of operations per second.
 pub const LEASES: [u64; 9] =
     [1_000, 10_000, 100_000, 500_000, 1_000_000, 1_500_000, 2_000_000, 4_000_000, 6_000_000];
 
-/// Lease times in the published table: name and seconds.
+/// Lease times in the published table of operations per second: name and seconds.
 pub const LEASE_TIMES: [(&str, f64); 6] = [
     ("30min", 1_800.0),
     ("1h", 3_600.0),
@@ -32,7 +32,7 @@ pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighAvailabilityMode {
-    /// One server without a partner.
+    /// Mode of one server without a partner.
     #[default]
     None,
     /// Hot standby: one server serves all clients and reports each lease to its partner.
@@ -66,13 +66,13 @@ pub struct CapacityAssumptions {
     pub churn_per_day: f64,
     /// Length of an outage, in which the server does not answer, in seconds.
     pub outage_s: f64,
-    /// Share of clients that renew more often than at T1.
+    /// Share of clients that renew more often than at T1 (chatty clients), 0 to 1.
     pub chatty_share: f64,
-    /// Factor by which these chatty clients renew more often than the others.
+    /// Factor by which chatty clients renew more often than the others.
     pub chatty_times: f64,
-    /// Commands per second that read or write a lease.
+    /// Commands per second that read or write a lease at the server.
     pub api_per_s: f64,
-    /// Way in which servers share the work.
+    /// Way in which servers share the work of clients, leases and commands.
     pub sharing: HighAvailabilityMode,
 }
 
@@ -93,17 +93,17 @@ impl Default for CapacityAssumptions {
 /// Operations that follow from one number of leases and one lease time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CapacityCell {
-    /// Number of leases.
+    /// Number of leases that this cell of the table is computed for.
     pub leases: u64,
-    /// Lease time, in seconds.
+    /// Lease time that this cell of the table is computed for, in seconds.
     pub lease_time_s: f64,
-    /// Renewals per second, with those of chatty clients.
+    /// Renewals per second of all clients, including those of chatty clients.
     pub renewals_per_s: f64,
-    /// New clients per second.
+    /// Clients per second that replace others and request their first lease.
     pub new_clients_per_s: f64,
-    /// Clients that all wait when an outage ends: every client whose T1 fell into the outage.
+    /// Clients that all wait when an outage ends: those whose T1 fell into the outage.
     pub waiting_after_outage: f64,
-    /// Commands per second.
+    /// Commands per second that read or write a lease.
     pub api_per_s: f64,
     /// Operations of the busiest server per lease; see
     /// [`HighAvailabilityMode::operations_per_lease`].
@@ -156,25 +156,26 @@ impl CapacityCell {
     }
 }
 
-/// Cells with the same lease time.
+/// Cells of the capacity table with an equal lease time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacityLine {
     /// Lease time as the user wrote it, such as `2w`.
     pub lease_time: String,
-    /// Cells in ascending order of the number of leases.
+    /// Cells of the line in ascending order of the number of leases.
     pub cells: Vec<CapacityCell>,
 }
 
-/// Table of capacities as it is drawn.
+/// Table of operations per second by number of leases and lease time, as a report draws it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacityChart {
-    /// Lines, one per lease time.
+    /// Lines of the capacity table, one per lease time.
     pub lines: Vec<CapacityLine>,
-    /// Operations per second of a measured server.
+    /// Operations per second that the user measured of a server, to mark in the table; `None`
+    /// without.
     pub measured_per_s: Option<f64>,
-    /// Behavior of clients that the numbers rest on.
+    /// Behavior of clients that the numbers of the table rest on.
     pub habits: CapacityAssumptions,
-    /// Remarks about single cells.
+    /// Remarks about single cells of the table.
     pub notes: Vec<String>,
 }
 

@@ -8,94 +8,95 @@ use crate::record::Environment;
 use crate::statistics::MeanInterval;
 use crate::summary::{LimitResult, ServerResult};
 
-/// Value of `schema` in a [`StoredRuns`].
+/// Value of the field `schema` in a [`StoredRuns`].
 pub const STORED_SCHEMA: &str = "godwit.stored.v1";
 
-/// Kind of a run.
+/// Kind of a stored run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// A plan with servers.
+    /// Run of a plan with servers.
     #[default]
     Plan,
-    /// Several plans, with a front page over them.
+    /// Run of a suite: several plans, with a front page over them.
     Suite,
-    /// A regression of DCCP.
+    /// Run of a plan of DCCP throughput regressions.
     Regression,
 }
 
-/// State of a run.
+/// State of a stored run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredState {
-    /// The run ended and has its report.
+    /// The stored run ended and has its report.
     #[default]
     Done,
-    /// The run is in progress.
+    /// The stored run is in progress.
     Running,
-    /// The run has no report and is not in progress: it was killed.
+    /// The stored run has no report and is not in progress: it was killed.
     Unfinished,
 }
 
-/// One stored run.
+/// Line of the list of stored runs: one run with its servers and figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRun {
     /// Path of the run's folder below the results folder, which identifies the run.
     pub id: String,
-    /// Kind of the run.
+    /// Kind of the stored run.
     pub kind: RunKind,
-    /// State of the run.
+    /// State of the stored run.
     pub state: StoredState,
-    /// Name of the plan.
+    /// Name of the plan that was run.
     pub plan: String,
     /// Hash of everything in the plan that decides figures; empty for a run without a plan.
     pub plan_hash: String,
-    /// Title of the plan.
+    /// Title of the plan that was run.
     pub title: String,
-    /// Begin of the run, RFC 3339; empty when unknown.
+    /// Begin of the run, in the format of RFC 3339; empty when unknown.
     pub started: String,
-    /// Length of the run, in seconds.
+    /// Length of the stored run, in seconds.
     pub duration_s: f64,
-    /// The commit that Godwit was built from; empty when unknown.
+    /// Commit that the run's Godwit was built from; empty when unknown.
     pub commit: String,
-    /// Cargo profile that Godwit was built with; empty when unknown.
+    /// Cargo profile that the run's Godwit was built with; empty when unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub profile: String,
-    /// Version of Godwit.
+    /// Version of Godwit that did the run.
     pub godwit: String,
-    /// Machine in words: processors, kernel, topology.
+    /// Machine of the run in words: processors, kernel, topology.
     pub machine: String,
-    /// Noun of the results that rates count, e.g. `leases`.
+    /// Noun of the results that the run's rates count, e.g. `leases`.
     pub yields: String,
-    /// Figures of the servers, one entry each.
+    /// Figures of the measured servers, one entry each.
     pub servers: Vec<StoredFigure>,
     /// Limit responder's rate per second: the most that kernel and generator could do.
     pub limit_per_s: Option<f64>,
-    /// True if the run is the baseline of its plan.
+    /// True if the stored run is the baseline of its plan.
     pub is_baseline: bool,
 }
 
-/// Figures of one server in a run.
+/// Figures of one server in a stored run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredFigure {
-    /// Name of the server.
+    /// Name of the server that was measured.
     pub server: String,
-    /// Variant that the figures belong to.
+    /// Variant of the server that the figures belong to.
     pub variant: String,
-    /// Highest rate, in leases per second; `None` when none was confirmed.
+    /// Highest rate of the server, in leases per second; `None` when none was confirmed.
     pub leases_per_s: Option<f64>,
-    /// True if the highest rate is a lower bound ("at least").
+    /// True if the server's highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end of the 95 % interval if there is one, else the lowest round, in leases per second.
+    /// Lower end of the rate's 95 % interval if there is one, else the lowest round, in leases per
+    /// second.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval if there is one, else the highest round, in leases per
+    /// Upper end of the rate's 95 % interval if there is one, else the highest round, in leases per
     /// second.
     pub high: Option<f64>,
-    /// True when `low` and `high` are a 95 % interval.
+    /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
-    /// Leases per processor second.
+    /// Leases per processor second of the server.
     pub leases_per_cpu_s: Option<f64>,
     /// Lower end of the 95 % interval of `leases_per_cpu_s`, if there is one.
     pub cpu_low: Option<f64>,
@@ -103,34 +104,34 @@ pub struct StoredFigure {
     pub cpu_high: Option<f64>,
 }
 
-/// All stored runs, newest first.
+/// List of all stored runs, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRuns {
-    /// Name of the schema, [`STORED_SCHEMA`].
+    /// Name of the list's JSON schema, [`STORED_SCHEMA`].
     pub schema: String,
-    /// The runs.
+    /// Stored runs that the lab could read, newest first.
     pub runs: Vec<StoredRun>,
     /// Errors of runs that the lab could not read, a sentence each.
     pub unreadable: Vec<String>,
 }
 
-/// Value of `schema` in a [`Trend`].
+/// Value of the field `schema` in a [`Trend`].
 pub const TREND_SCHEMA: &str = "godwit.trend.v1";
 
-/// Runs of one plan, oldest first.
+/// Trend of the figures of one plan: its runs, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trend {
-    /// Name of the schema, [`TREND_SCHEMA`].
+    /// Name of the trend's JSON schema, [`TREND_SCHEMA`].
     pub schema: String,
-    /// Name of the plan.
+    /// Name of the plan whose runs the trend shows.
     pub plan: String,
-    /// Title of the last run.
+    /// Title of the plan in the last run of the trend.
     pub title: String,
-    /// Noun of the results that rates count, e.g. `leases`.
+    /// Noun of the results that the trend's rates count, e.g. `leases`.
     pub yields: String,
-    /// The runs.
+    /// Finished runs of the plan, oldest first.
     pub runs: Vec<StoredRun>,
 }
 
@@ -156,7 +157,7 @@ impl Trend {
         })
     }
 
-    /// Returns every server, those of the last run first.
+    /// Returns the names of every server in the trend, those of the last run first.
     #[must_use]
     pub fn servers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -177,11 +178,11 @@ impl Trend {
     }
 }
 
-/// Parts of a summary that a list needs; the rest of the file is skipped.
+/// Parts of a summary file that the list of runs needs; the rest of the file is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SummaryHead {
-    /// Name of the file's schema.
+    /// Name of the schema of the summary file.
     pub schema: String,
     title: String,
     started: String,
@@ -193,7 +194,7 @@ pub struct SummaryHead {
 }
 
 impl SummaryHead {
-    /// Returns the line of the run `id`.
+    /// Returns the line of the list for the run `id` from the parts of its summary.
     #[must_use]
     pub fn into_stored_run(self, id: &str) -> StoredRun {
         let Environment { cpus, cpu_model, kernel, topology, .. } = &self.environment;
@@ -236,7 +237,7 @@ impl StoredFigure {
 }
 
 impl StoredRun {
-    /// Returns the figure of a server; `None` when it was not measured.
+    /// Returns the figures of `server` in the run; `None` when the run did not measure it.
     #[must_use]
     pub fn figure(&self, server: &str) -> Option<&StoredFigure> {
         self.servers.iter().find(|figure| figure.server == server)

@@ -1,5 +1,5 @@
-//! The page of `godwit capacity`: operations per second against leases, a line for each lease time,
-//! and the rate of a measured server.
+//! Page of `godwit capacity`: operations per second against leases, a line for each lease time, and
+//! the rate of a measured server.
 
 use maud::{Markup, html};
 
@@ -8,10 +8,10 @@ use crate::scale::AxisScale;
 use crate::{format, page};
 use measure::capacity::{CapacityCell, CapacityChart, CapacityLine};
 
-/// Title of the browser's window.
+/// Title of the browser's window with the capacity page.
 pub(super) const TITLE: &str = "Operations per second — godwit";
 
-/// Draws the whole page.
+/// Draws the body of the capacity page from `chart`.
 pub(super) fn body(chart: &CapacityChart) -> Markup {
     html! {
         header {
@@ -36,7 +36,7 @@ pub(super) fn body(chart: &CapacityChart) -> Markup {
     }
 }
 
-/// Lists the assumptions behind the numbers.
+/// Lists the assumptions behind the numbers of the capacity chart.
 fn facts(chart: &CapacityChart) -> String {
     let habits = &chart.habits;
     let mut facts = vec![format!(
@@ -62,7 +62,7 @@ fn facts(chart: &CapacityChart) -> String {
     facts.join(" · ")
 }
 
-/// Returns the lines with a value above 0.
+/// Returns the lines of the capacity chart with a value above 0.
 fn drawn(chart: &CapacityChart) -> Vec<&CapacityLine> {
     let has_points =
         |line: &&CapacityLine| line.cells.iter().any(|cell| cell.operations_per_s() > 0.0);
@@ -103,7 +103,7 @@ fn drawing(size: ChartWidth, chart: &CapacityChart) -> Markup {
     frame.svg(size.class(), "Operations per second against leases", "xy", &content)
 }
 
-/// Formats a rate at an axis, most of whose rates are far below one.
+/// Formats a rate on the axis of the capacity chart, most of whose rates are far below one.
 fn rate_tick(rate: f64) -> String {
     if rate < 1.0 { format::trimmed(rate, 3) } else { format::axis_rate(rate) }
 }
@@ -114,7 +114,7 @@ fn plot_points(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
     line.cells.iter().map(position).collect()
 }
 
-/// Draws a level line with its figure.
+/// Draws a level line at `rate`, that of a measured server, with its figure.
 fn measured(frame: &PlotArea, rate: f64) -> Markup {
     let y = frame.at_y(rate);
     let label = Label {
@@ -151,7 +151,7 @@ fn mark(frame: &PlotArea, index: usize, line: &CapacityLine, cell: &CapacityCell
     .draw()
 }
 
-/// Writes every line's lease time next to its last point.
+/// Writes the lease time of every line of the chart next to its last point.
 fn names(frame: &PlotArea, size: ChartWidth, lines: &[&CapacityLine]) -> Markup {
     let label = |(index, line): (usize, &&CapacityLine)| {
         let &(x, y) = plot_points(frame, line).last()?;

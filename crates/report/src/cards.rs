@@ -1,4 +1,4 @@
-//! Cards: a server's figures, with the plan's headline figure first.
+//! Cards of the report: a server's figures, with the plan's headline figure first.
 
 use maud::{Markup, html};
 
@@ -30,7 +30,7 @@ pub(super) fn card(index: usize, result: &ServerResult, summary: &RunSummary) ->
     }
 }
 
-/// Draws the headline figure of a plan that is not about highest rates.
+/// Draws the headline figure of a server for a plan that is not about highest rates.
 fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
     let headline_text = headline::headline_text(summary, result);
     let name = summary.plan.headline.name();
@@ -48,7 +48,7 @@ fn other_headline(result: &ServerResult, summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the highest rate as the headline figure.
+/// Draws the highest rate of a server as the headline figure of its card.
 fn highest_rate(result: &ServerResult, summary: &RunSummary) -> Markup {
     let (several, yields) = (result.rounds.len() > 1, summary.plan.protocol.result_noun());
     let name = summary.plan.headline.name();
@@ -84,7 +84,7 @@ fn highest_rate(result: &ServerResult, summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws further figures of a server.
+/// Draws further figures of a server below the headline figure of its card.
 fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
     let yields = summary.plan.protocol.result_noun();
     html! {
@@ -125,7 +125,7 @@ fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the link's throughput at the highest rate.
+/// Draws the link's throughput at a server's highest rate; nothing if it was not counted.
 fn carried(carried: Option<LinkTraffic>) -> Markup {
     html! {
         @if let Some(carried) = carried {
@@ -138,7 +138,7 @@ fn carried(carried: Option<LinkTraffic>) -> Markup {
     }
 }
 
-/// Draws the 99 % latency at one load.
+/// Draws the 99 % latency of a server at one load, under `name`.
 fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     html! {
         @if let Some(at) = at.filter(|at| at.latency.count > 0) {
@@ -150,7 +150,7 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     }
 }
 
-/// Draws the mark of a series, which identifies cards and lines without color.
+/// Draws the mark of series `index`, which identifies cards and lines without color.
 fn glyph(index: usize) -> Markup {
     html! {
         svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true" {
@@ -159,7 +159,7 @@ fn glyph(index: usize) -> Markup {
     }
 }
 
-/// Draws a share as a bar.
+/// Draws `share`, 0 to 1, as a bar of that length.
 fn bar(share: f64) -> Markup {
     let width = format::coordinate(share.clamp(0.0, 1.0) * 60.0);
     html! {

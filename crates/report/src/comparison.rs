@@ -1,5 +1,4 @@
-//! Two results next to each other as one page: whether they may be compared, the ratios, the
-//! figures.
+//! Page of two results next to each other: whether they may be compared, the ratios, the figures.
 
 use maud::{Markup, html};
 
@@ -11,12 +10,12 @@ use measure::compare::{
 use measure::statistics::{NoiseFloor, RatioInterval};
 use measure::summary::LatencyAt;
 
-/// Returns the title of the browser's window.
+/// Returns the title of the browser's window with a comparison.
 pub(super) fn title(comparison: &Comparison) -> String {
     format!("{} against {} — godwit", comparison.b.name, comparison.a.name)
 }
 
-/// Draws the whole page.
+/// Draws the body of the page of a comparison.
 pub(super) fn body(comparison: &Comparison) -> Markup {
     html! {
         header {
@@ -73,7 +72,7 @@ fn verdict(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Draws the verdict by a margin.
+/// Draws the verdict of the gate by its margin.
 fn by_margin(gate: &Gate) -> Markup {
     html! {
         section class="figures" data-gate=(gate.verdict.words()) {
@@ -145,7 +144,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<RatioRow> {
     rows
 }
 
-/// Returns the larger of both noise floors.
+/// Returns the larger of the noise floors of both results.
 fn noise(comparison: &Comparison) -> Option<NoiseFloor> {
     let (a, b) = (comparison.a.noise?, comparison.b.noise?);
     Some(if a.typical_percent > b.typical_percent { a } else { b })
@@ -173,7 +172,7 @@ fn ratios_chart(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Draws all figures of one server, A next to B.
+/// Draws the table with all figures of one server, A next to B.
 fn figures_table(index: usize, server: &ServerComparison) -> Markup {
     let ServerComparison { a, b, .. } = server;
     html! {
@@ -262,7 +261,7 @@ fn voids(figures: &Figures) -> String {
     format!("{} of {}", figures.voids, figures.trials)
 }
 
-/// Formats the ratio, second over first, of figures that have no interval.
+/// Formats the ratio of `b` over `a`, two figures without an interval.
 fn change(a: f64, b: f64) -> String {
     if a > 0.0 && b > 0.0 {
         format!("{}×", format::ratio_within(b / a, None))
@@ -288,7 +287,7 @@ fn limit_line(limit: &LimitChange) -> Markup {
     }
 }
 
-/// Draws the properties of the two results.
+/// Draws the table of the properties of the two results.
 fn sides(comparison: &Comparison) -> Markup {
     let of = |side: &ComparedResult| {
         let environment = &side.environment;

@@ -8,12 +8,13 @@ use maud::{Markup, PreEscaped, html};
 use crate::format;
 use measure::profile::{StackFrame, Stacks};
 
-/// Height of a row, in pixels; the script has the same.
+/// Height of a row of boxes in the flame graph, in pixels; the script has an equal constant.
 const ROW_PX: usize = 18;
-/// Share of the drawing below which a box is not drawn; the script draws it when zoomed.
+/// Share of the flame graph's width below which a box is not drawn; the script draws it when
+/// zoomed.
 const LEAST_SHARE: f64 = 0.002;
 
-/// Node at its position in the drawing.
+/// Box of a flame graph: a node of the tree of calls with its position in the drawing.
 struct FlameBox {
     position: usize,
     depth: usize,
@@ -22,7 +23,7 @@ struct FlameBox {
     width: f64,
 }
 
-/// Returns the positions of all nodes that are wide enough, callers before the functions that they
+/// Returns the boxes of all nodes that are wide enough, callers before the functions that they
 /// call.
 fn boxes(stacks: &Stacks) -> Vec<FlameBox> {
     let (totals, samples) = (stacks.totals(), stacks.samples() as f64);
@@ -51,8 +52,8 @@ fn boxes(stacks: &Stacks) -> Vec<FlameBox> {
     boxes
 }
 
-/// Returns the kind of an object, as a class of the style sheet: thread, kernel, library or
-/// program.
+/// Returns the kind of an object in the flame graph, as a class of the style sheet: thread, kernel,
+/// library or program.
 pub(super) fn kind(object: &str) -> &'static str {
     match object {
         "" => "thread",
@@ -64,7 +65,7 @@ pub(super) fn kind(object: &str) -> &'static str {
     }
 }
 
-/// Draws the flame graph.
+/// Draws the flame graph of `stacks`.
 pub(super) fn drawing(stacks: &Stacks, name: &str) -> Markup {
     let boxes = boxes(stacks);
     let rows = boxes.iter().map(|flame_box| flame_box.depth + 1).max().unwrap_or(0);

@@ -1,6 +1,7 @@
-//! Figures as people read them: separators, units, and only digits that are meaningful.
+//! Formatting of figures as people read them: separators, units, and only digits that are
+//! meaningful.
 
-/// Rounds to `digits` significant digits.
+/// Rounds `value` to `digits` significant digits.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
@@ -58,13 +59,13 @@ pub fn ratio(value: f64) -> String {
     format!("{rounded:.decimals$}")
 }
 
-/// Most significant digits of a ratio, however narrow its interval is.
+/// Largest number of significant digits of a ratio, however narrow its interval is.
 const RATIO_DIGITS: i32 = 3;
-/// Significant digits of a ratio without a known interval.
+/// Number of significant digits of a ratio without a known interval.
 const LONE_RATIO_DIGITS: i32 = 2;
 
-/// Returns the significant digits of a ratio: the last digit is of the size of half of the
-/// interval.
+/// Returns the number of significant digits of a ratio: the last digit is of the size of half of
+/// the interval.
 fn ratio_digits(value: f64, interval: Option<(f64, f64)>) -> i32 {
     let Some((low, high)) = interval else { return LONE_RATIO_DIGITS };
     let half = (high - low) / 2.0;
@@ -124,7 +125,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Formats a number without needless zeros after the point.
+/// Formats `value` with at most `decimals` decimals and without needless zeros after the point.
 #[must_use]
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
@@ -190,14 +191,14 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// Formats the seconds of a run: `58 s`, `4 min 18 s`.
+/// Formats a length of time in seconds: `58 s`, `4 min 18 s`.
 #[must_use]
 pub fn seconds(value: f64) -> String {
     let whole = value.round() as u64;
     if whole < 120 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
 }
 
-/// Formats a coordinate: one decimal is a twentieth of a line's width.
+/// Formats a coordinate of a drawing: one decimal is a twentieth of a line's width.
 #[must_use]
 pub fn coordinate(value: f64) -> String {
     let text = trimmed(value, 1);

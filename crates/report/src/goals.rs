@@ -1,5 +1,5 @@
-//! A page of repeated measurements: the values of each, the goal, the accepted range, and values
-//! that other implementations reached.
+//! Page of repeated measurements: the values of each, the goal, the accepted range, and values that
+//! other implementations reached.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -10,51 +10,52 @@ use crate::{document, format, theme_button};
 use measure::statistics::standard_deviation;
 
 const TICKS: usize = 6;
-/// Margin of the axis beyond the drawn values, as a share of their span.
+/// Margin of a chart's axis beyond the drawn values, as a share of their span.
 const MARGIN: f64 = 0.08;
 
-/// Values of one quantity measured several times.
+/// Set of measured values of one quantity, measured several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Set {
-    /// Name of the measured quantity.
+    /// Name of the quantity that the set's values measure.
     pub name: String,
-    /// Values in the order of their measurement.
+    /// Measured values in the order of their measurement.
     pub values: Vec<f64>,
-    /// True if the values are another implementation's, for comparison.
+    /// True if the values are those of another implementation, for comparison.
     pub is_reference: bool,
 }
 
-/// Sets with one goal.
+/// Chart of sets of measured values with one goal.
 #[derive(Clone, Debug, Serialize)]
 pub struct GoalChart {
-    /// One word that names the drawing.
+    /// Name of the drawing, one word.
     pub name: String,
-    /// Heading above the drawing.
+    /// Heading above the drawing of the chart.
     pub heading: String,
-    /// Description of the measurement, one sentence.
+    /// Caption of the drawing: a description of the measurement, one sentence.
     pub caption: String,
-    /// Unit of all values.
+    /// Unit of all values in the chart.
     pub unit: &'static str,
-    /// Goal of the values.
+    /// Goal of the measured values, in the chart's unit.
     pub goal: f64,
     /// Least and largest accepted value, and the quantity that the range applies to.
     pub accepted: Option<(f64, f64, &'static str)>,
-    /// Sets of measured values.
+    /// Sets of measured values in the chart.
     pub sets: Vec<Set>,
 }
 
 /// Explanation of the figures: a text, and lines that are printed verbatim.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureNote {
-    /// Heading above the note.
+    /// Heading above the note on the figures.
     pub heading: &'static str,
-    /// Lines with a formula or with figures.
+    /// Lines of the note with a formula or with figures, printed verbatim.
     pub lines: Vec<String>,
-    /// Explanation printed below `lines`.
+    /// Explanation printed below the `lines` of the note.
     pub text: String,
 }
 
-/// Draws the page: `kicker` above its title, `facts` below. Equal charts always give equal bytes.
+/// Draws a page of charts: `kicker` above its title, `facts` below. Equal charts always give equal
+/// bytes.
 #[must_use]
 pub fn render(
     kicker: &str,
@@ -107,7 +108,7 @@ fn figure(chart: &GoalChart) -> Markup {
     }
 }
 
-/// Returns the range that the axis must contain.
+/// Returns the range of values that the axis of `chart` must contain.
 fn reach(chart: &GoalChart) -> (f64, f64) {
     let accepted = chart.accepted.into_iter().flat_map(|(least, most, _)| [least, most]);
     let values = chart.sets.iter().flat_map(|set| set.values.iter().copied());
@@ -199,10 +200,10 @@ fn strip(
     }
 }
 
-/// Statistics of a set's values.
+/// Statistics of the values of one set.
 struct SetStatistics {
     mean: f64,
-    /// Standard deviation; `None` for one value.
+    /// Standard deviation of the set's values; `None` for one value.
     deviation: Option<f64>,
 }
 
@@ -247,7 +248,7 @@ fn table(chart: &GoalChart) -> Markup {
     }
 }
 
-/// Formats a value with four significant digits: those of 2007 have three.
+/// Formats a measured value with four significant digits: those of 2007 have three.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 4), 6)
 }

@@ -1,18 +1,18 @@
-//! Headline figure of a run, for each server.
+//! Headline figure of a run for each server, as text.
 
 use crate::format;
 use measure::plan::Headline;
 use measure::record::Start;
 use measure::summary::{CurvePoint, LongTrial, RestartResult, RunSummary, ServerResult};
 
-/// Figure in the form that people read.
+/// Headline figure of a server in the form that people read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadlineText {
-    /// Number, with its sign if it is a bound.
+    /// Number of the headline figure, with its sign if it is a bound.
     pub figure: String,
-    /// Unit of the figure; empty where the number has it.
+    /// Unit of the headline figure; empty where the number has it.
     pub unit: String,
-    /// Load or range that belongs to the figure; empty for none.
+    /// Load or range that belongs to the headline figure; empty for none.
     pub condition: String,
 }
 
@@ -22,7 +22,7 @@ impl HeadlineText {
     }
 }
 
-/// Returns the headline figure of `result`; `None` when it was not measured.
+/// Returns the headline figure of `result` as text; `None` when it was not measured.
 #[must_use]
 pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
@@ -80,7 +80,8 @@ pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<Head
     }
 }
 
-/// Returns the first start of the variant that represents a server.
+/// Returns the first start of the variant that represents the server of `result`, else of its
+/// fastest variant.
 fn start<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s Start> {
     let of_server =
         summary.starts.iter().filter(|of| of.server == result.server && of.took_s > 0.0);
@@ -88,12 +89,12 @@ fn start<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s Start
     own.or_else(|| of_server.min_by(|a, b| a.took_s.total_cmp(&b.took_s)))
 }
 
-/// Returns the point of the highest load.
+/// Returns the point of the server's load curve with the highest load.
 fn last_point(result: &ServerResult) -> Option<&CurvePoint> {
     result.curve.iter().max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
 }
 
-/// Returns the restart after which clients waited longest.
+/// Returns the restart of the database after which the server's clients waited longest.
 fn longest_restart<'s>(
     summary: &'s RunSummary,
     result: &ServerResult,
@@ -103,7 +104,7 @@ fn longest_restart<'s>(
     of_server.max_by(|a, b| waited_s(a).total_cmp(&waited_s(b)))
 }
 
-/// Returns the trial in which the pool ran out.
+/// Returns the trial of the server in which the pool ran out.
 fn exhausted<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s LongTrial> {
     let mut of_server = summary.long_trials.iter().filter(|of| of.server == result.server);
     of_server.find(|of| of.pool_size.is_some())

@@ -1,5 +1,5 @@
-//! Counters of the kernel in each trial, with notes: reasons for wrong figures, and places where
-//! load was lost.
+//! Section on the kernel's counters in each trial, with notes: reasons for wrong figures, and
+//! places where load was lost.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,13 @@ use crate::tables::server_drops;
 use measure::record::{SideCounts, TrafficCounts};
 use measure::summary::{RunSummary, TrialNote, TrialRow};
 
-/// Returns true if there is nothing to show: neither counters nor notes. Records of versions that
-/// did not count have none.
+/// Returns true if `summary` has neither counters of the kernel nor notes to show. Records of
+/// versions that did not count have none.
 fn is_empty(summary: &RunSummary) -> bool {
     summary.trials.iter().all(|row| row.kernel.is_none() && row.notes.is_empty())
 }
 
-/// Joins notes to one text.
+/// Joins the notes on a trial to one text.
 pub(super) fn words(notes: &[TrialNote]) -> String {
     let words: Vec<&str> = notes.iter().map(|note| note.words()).collect();
     words.join("; ")
@@ -46,7 +46,7 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Returns each server's notes: in how many trials, and from which rate on.
+/// Returns the notes on each server as sentences: in how many trials, and from which rate on.
 fn notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     let mut servers: Vec<&str> = Vec::new();

@@ -1,4 +1,5 @@
-//! Latency percentiles against load: one panel per server, all with the same vertical axis.
+//! Charts of latency percentiles against load: one panel per server, all with the same vertical
+//! axis.
 
 use maud::{Markup, html};
 
@@ -10,14 +11,14 @@ use measure::plan::MeasuredProtocol;
 use measure::record::LatencySummary;
 use measure::summary::{CurvePoint, RunSummary};
 
-/// Multiple of a server's highest rate up to which loads are drawn; higher loads are only in the
-/// table.
+/// Multiple of a server's highest rate up to which the chart of latencies has loads; higher loads
+/// are only in the table.
 const DRAWN_UP_TO: f64 = 1.35;
 
-/// Percentile: its name, the class of its dash, the function that reads it.
+/// Percentile of latencies: its name, the class of its dash, the function that reads it.
 type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> Option<f64>);
 
-/// Width of the longest name of a percentile, in the drawing's units.
+/// Width of the longest name of a latency percentile, in the drawing's units.
 const NAME_WIDTH: f64 = 40.0;
 
 const PERCENTILES: [Percentile; 3] = [
@@ -32,7 +33,8 @@ fn drawn<'s>(line: &LoadCurveLine<'s>) -> Vec<&'s CurvePoint> {
     all.filter(|point| point.offered_per_s <= most && point.latency.p50_us.is_some()).collect()
 }
 
-/// Draws one panel per server; the limit responder's latencies are only in the table.
+/// Draws the chart of latencies, one panel per server; the limit responder's latencies are only in
+/// the table.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let mut lines = lines(summary);
     lines.retain(|line| line.class != LIMIT_CLASS);
@@ -97,8 +99,8 @@ fn plot_points(
     points.iter().filter_map(position).collect()
 }
 
-/// Draws the position of the highest confirmed rate; the area to the right of it is beyond the
-/// criterion.
+/// Draws the position of a server's highest confirmed rate; the area to the right of it is beyond
+/// the criterion.
 fn highest(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Markup {
     let Some(rate) = line.highest_per_s else { return html! {} };
     let x = frame.at_x(rate);

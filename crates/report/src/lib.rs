@@ -1,6 +1,6 @@
-//! The report: one HTML page without external files. Charts are drawn here as inline SVG, flame
-//! graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same without
-//! scripts and on paper.
+//! Report of a run as one HTML page without external files. This crate draws charts as inline SVG
+//! and flame graphs as boxes; scripts add tooltips, zoom and search, so the page reads the same
+//! without scripts and on paper.
 //!
 //! Equal summaries always give equal bytes.
 
@@ -42,9 +42,10 @@ pub use page::theme_button;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// Script of flame graphs, in addition to the common one.
+/// Script of pages with flame graphs, in addition to the common one.
 const FLAME_SCRIPT: &str = include_str!("flame.js");
-/// Content security policy of a page: the browser loads nothing; style and script are in the page.
+/// Content security policy of a report page: the browser loads nothing; style and script are in the
+/// page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
 
@@ -55,13 +56,13 @@ const SERVED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; scri
 const LIST_SCRIPT: &str = include_str!("list.js");
 const LIVE_SCRIPT: &str = include_str!("live.js");
 
-/// Scripts and policy of a page, by which pages differ apart from their words.
+/// Scripts and content security policy of a page, by which pages differ apart from their words.
 struct PageSettings {
     scripts: &'static [&'static str],
     policy: &'static str,
 }
 
-/// Draws the report of a run.
+/// Draws the report of the run in `summary` as an HTML page.
 ///
 /// # Panics
 ///
@@ -96,7 +97,8 @@ pub fn render(summary: &RunSummary) -> String {
     )
 }
 
-/// Draws two results next to each other, with the reasons against the comparison, if any.
+/// Draws the page of two results next to each other, with the reasons against the comparison, if
+/// any.
 ///
 /// # Panics
 ///
@@ -108,7 +110,7 @@ pub fn render_comparison(comparison: &Comparison) -> String {
     document(&comparison::title(comparison), "comparison", &data, &body)
 }
 
-/// Draws the front page of a suite.
+/// Draws the front page of the suite in `summary`.
 ///
 /// # Panics
 ///
@@ -119,7 +121,7 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
 }
 
-/// Draws the figures of a plan's servers over stored runs.
+/// Draws the page of the figures of a plan's servers over stored runs.
 ///
 /// # Panics
 ///
@@ -129,7 +131,8 @@ pub fn render_trend(trend: &Trend) -> String {
     document(&trend::title(trend), "trend", &serde_json::to_string(trend), &trend::body(trend))
 }
 
-/// Draws the list of stored runs for a browser that requests it from `godwit lab serve`.
+/// Draws the page of the list of stored runs for a browser that requests it from `godwit lab
+/// serve`.
 ///
 /// # Panics
 ///
@@ -141,7 +144,7 @@ pub fn render_list(page: &served_pages::ListPage<'_>) -> String {
     document_with(&look, "Stored runs — godwit", "stored", &data, &served_pages::list(page))
 }
 
-/// Draws a run in progress, for a browser that requests it from `godwit lab serve`.
+/// Draws the page of a run in progress, for a browser that requests it from `godwit lab serve`.
 ///
 /// # Panics
 ///
@@ -153,7 +156,7 @@ pub fn render_live(page: &served_pages::LivePage<'_>) -> String {
     document_with(&look, &page::title(page.summary), "run", &data, &served_pages::live(page))
 }
 
-/// Draws the page of a table of operations per second.
+/// Draws the page of `godwit capacity`: a table of operations per second with its chart.
 ///
 /// # Panics
 ///
@@ -262,7 +265,7 @@ fn charts(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws processors and memory over the run, as far as they are known.
+/// Draws the section on processors and memory over the run, as far as their use is known.
 fn over_the_run(summary: &RunSummary) -> Markup {
     html! {
         @if !summary.timeline.is_empty() {

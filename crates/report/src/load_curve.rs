@@ -1,4 +1,4 @@
-//! The load curve: offered against achieved rates, one line per server.
+//! Chart of the load curve: offered against achieved rates, one line per server.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,13 @@ use crate::scale::AxisScale;
 use measure::plan::{MeasuredProtocol, Plan};
 use measure::summary::{CurvePoint, RunSummary};
 
-/// Multiple of a server's highest rate up to which points are drawn; higher ones are only in the
-/// table.
+/// Multiple of a server's highest rate up to which the load curve has points; higher ones are only
+/// in the table.
 const DRAWN_UP_TO: f64 = 2.2;
-/// Ratio of the servers' rates from which the axes are logarithmic.
+/// Ratio of the servers' rates from which the axes of the load curve are logarithmic.
 const LOGARITHMIC_FROM: f64 = 4.0;
 
-/// One line of the chart.
+/// Line of one server in the chart of the load curve.
 pub(super) struct LoadCurveLine<'s> {
     pub(super) name: &'s str,
     pub(super) class: String,
@@ -23,17 +23,17 @@ pub(super) struct LoadCurveLine<'s> {
     pub(super) points: Vec<&'s CurvePoint>,
 }
 
-/// Returns the title of an axis with offered rates.
+/// Returns the title of an axis with offered rates of `protocol`.
 pub(super) const fn offered_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "offered, exchanges/s" } else { "offered, queries/s" }
 }
 
-/// Returns the title of an axis with achieved rates.
+/// Returns the title of an axis with achieved rates of `protocol`.
 pub(super) const fn achieved_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }
 
-/// Returns the lines of all servers, the limit responder's last.
+/// Returns the lines of the load curve for all servers, the limit responder's last.
 pub(super) fn lines(summary: &RunSummary) -> Vec<LoadCurveLine<'_>> {
     let drawn = |points: &'_ [CurvePoint], highest: Option<f64>| -> Vec<usize> {
         let most = highest.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
@@ -70,7 +70,8 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<LoadCurveLine<'_>> {
     lines
 }
 
-/// Returns the scale of both axes. Both have the same, so that the diagonal means "all on time".
+/// Returns the scale of both axes of the load curve. Both have the same, so that the diagonal means
+/// "all on time".
 fn scale(lines: &[LoadCurveLine<'_>], ticks: usize) -> AxisScale {
     let offered = || lines.iter().flat_map(|line| &line.points).map(|point| point.offered_per_s);
     let highest = || lines.iter().filter_map(|line| line.highest_per_s);
@@ -92,7 +93,7 @@ fn frame(size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> PlotArea {
     PlotArea { width, height, left, right, top: 34.0, bottom: 44.0, x: scale, y: scale }
 }
 
-/// Draws the chart in both sizes.
+/// Draws the chart of the load curve in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let lines = lines(summary);
     html! {
@@ -136,8 +137,8 @@ fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
     line.points.iter().map(position).collect()
 }
 
-/// Distance above the floor at which labels end, so that they do not cover the name of the region
-/// below the diagonal.
+/// Distance above the chart's floor at which labels end, so that they do not cover the name of the
+/// region below the diagonal.
 const REGION: f64 = 32.0;
 
 /// Draws the area in which more exchanges are missed than the criterion allows, below the diagonal.
@@ -168,7 +169,7 @@ fn loss_region(frame: &PlotArea, loss_percent: f64) -> Markup {
     }
 }
 
-/// Draws level lines at the highest confirmed rates.
+/// Draws level lines at the servers' highest confirmed rates.
 fn levels(frame: &PlotArea, lines: &[LoadCurveLine<'_>]) -> Markup {
     html! {
         @for (line, rate) in lines.iter().filter_map(|line| Some((line, line.highest_per_s?))) {
@@ -179,8 +180,8 @@ fn levels(frame: &PlotArea, lines: &[LoadCurveLine<'_>]) -> Markup {
     }
 }
 
-/// Returns the figures on level lines; on a phone with the names, as there is no room next to the
-/// lines.
+/// Returns the labels with the figures on level lines; on a phone with the names, as there is no
+/// room next to the lines.
 fn highest(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
     let text = |line: &LoadCurveLine<'_>, rate| match size {
         ChartWidth::Wide => format!("{}/s", format::rate(rate)),
@@ -230,8 +231,8 @@ fn mark(
     .draw()
 }
 
-/// Writes every line's name next to its last point; on a phone only the names of lines without a
-/// level line.
+/// Returns the labels with every line's name next to its last point; on a phone only the names of
+/// lines without a level line.
 fn names(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
     lines
         .iter()
@@ -245,7 +246,7 @@ fn names(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec
         .collect()
 }
 
-/// Draws the table of the chart's figures.
+/// Draws the table of the load curve's figures.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     let limit = summary.limit.iter().map(|limit| ("limit", &limit.curve));
     let all = summary.results.iter().map(|result| (result.server.as_str(), &result.curve));

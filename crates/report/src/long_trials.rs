@@ -1,5 +1,5 @@
-//! Long trials second by second: exchanges completed and rejected, and below them the server's
-//! processors and memory over the same seconds.
+//! Charts of long trials second by second: exchanges completed and rejected, and below them the
+//! server's processors and memory over the same seconds.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,8 @@ use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
 use measure::summary::{LongTrial, LongTrialPoint, RunSummary};
 
-/// Line next to that of completed exchanges: its class, and the count that it shows.
+/// Line next to that of completed exchanges in a long trial's chart: its class, and the count that
+/// it shows.
 type Other = (&'static str, fn(&LongTrialPoint) -> u64);
 
 const OTHERS: [Other; 4] = [
@@ -18,12 +19,12 @@ const OTHERS: [Other; 4] = [
     ("unanswered-second", |point| point.unanswered[1]),
 ];
 
-/// Returns true if there is nothing to draw.
+/// Returns true if `summary` has no long trials to draw.
 pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.long_trials.is_empty()
 }
 
-/// Explains the lines to the reader.
+/// Explains the lines of the long trials' charts to the reader.
 pub(super) fn caption(summary: &RunSummary) -> Markup {
     let has_pool = summary.long_trials.iter().any(|trial| trial.pool_size.is_some());
     html! {
@@ -50,7 +51,7 @@ fn names(summary: &RunSummary) -> [String; 4] {
     ]
 }
 
-/// Returns the lines that are not 0 all the time, with their names.
+/// Returns the lines of a long trial's chart that are not 0 all the time, with their names.
 fn others(summary: &RunSummary) -> impl Iterator<Item = (Other, String)> {
     let points = || summary.long_trials.iter().flat_map(|trial| &trial.points);
     let is_there: Vec<bool> =
@@ -59,7 +60,7 @@ fn others(summary: &RunSummary) -> impl Iterator<Item = (Other, String)> {
     all.filter(|(_, is_there)| *is_there).map(|(other, _)| other)
 }
 
-/// Draws the legend of the lines.
+/// Draws the legend of the lines of the long trials' charts.
 pub(super) fn legend(summary: &RunSummary) -> Markup {
     html! {
         p class="legend" {
@@ -68,7 +69,7 @@ pub(super) fn legend(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws three charts per trial, in both sizes.
+/// Draws three charts per long trial, in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for trial in &summary.long_trials {
@@ -82,7 +83,7 @@ pub(super) fn chart(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Names a trial: `kea (multi-threaded), pool exhausted: 2,300/s offered`.
+/// Names a long trial: `kea (multi-threaded), pool exhausted: 2,300/s offered`.
 fn name(trial: &LongTrial) -> String {
     let variant =
         if trial.variant.is_empty() { String::new() } else { format!(" ({})", trial.variant) };
@@ -113,8 +114,8 @@ fn class(trial: &LongTrial, summary: &RunSummary) -> String {
     plot::series_class(position.unwrap_or(0))
 }
 
-/// Returns a line of the values that `read` returns, each at the middle of its interval; no point
-/// without a value.
+/// Returns the points of a line of the values that `read` returns, each at the middle of its
+/// interval; no point without a value.
 fn line(
     frame: &PlotArea,
     trial: &LongTrial,
@@ -127,7 +128,7 @@ fn line(
     trial.points.iter().enumerate().filter_map(at).collect()
 }
 
-/// Shades the time from when the pool is used up to the end.
+/// Shades the time of a long trial from when the pool is used up to the end.
 fn shade(frame: &PlotArea, trial: &LongTrial) -> Markup {
     let c = format::coordinate;
     let from = trial.exhausted_s().map(|s| frame.at_x(s));
@@ -210,7 +211,8 @@ fn memory(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     used(size, trial, summary, "server memory, MiB", most, mib)
 }
 
-/// Draws the server's use over the same seconds; nothing when it is unknown.
+/// Draws the chart of the server's use over the seconds of a long trial; nothing when it is
+/// unknown.
 fn used(
     size: ChartWidth,
     trial: &LongTrial,
@@ -239,7 +241,7 @@ fn count(count: u64) -> String {
     format::whole(count as f64)
 }
 
-/// Draws the table of the figures, one line per trial.
+/// Draws the table of the figures of long trials, one row per trial.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     let names = names(summary);
     html! {

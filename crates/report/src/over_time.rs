@@ -1,4 +1,4 @@
-//! A page of charts of any quantities against time, for the samples of a run.
+//! Page of charts of any quantities against time, for the samples of a run.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -7,34 +7,35 @@ use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
 use crate::{document, format, theme_button};
 
-/// Stretches of a chart that a pointer finds.
+/// Number of stretches into which a line of a chart is divided, so that a pointer finds each.
 const STRETCHES: usize = 60;
 
-/// A line in a chart.
+/// Line in a chart over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChartSeries {
-    /// Name of the line's subject.
+    /// Name of the subject that the line shows, such as a connection.
     pub name: String,
-    /// Seconds and value, by time.
+    /// Points of the line: seconds and value, in the order of time.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Chart of a quantity over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimeChart {
-    /// One word that names the drawing.
+    /// Name of the drawing, one word.
     pub name: &'static str,
-    /// Heading above the drawing.
+    /// Heading above the drawing of the chart.
     pub heading: &'static str,
-    /// Description of the chart, one sentence.
+    /// Caption of the chart: a description, one sentence.
     pub caption: &'static str,
-    /// Unit of the vertical axis.
+    /// Unit of the chart's vertical axis.
     pub axis: &'static str,
-    /// Lines of the chart.
+    /// Lines of the chart over time.
     pub series: Vec<ChartSeries>,
 }
 
-/// Draws the page: `kicker` above its title, `facts` below. Equal charts always give equal bytes.
+/// Draws a page of charts over time: `kicker` above its title, `facts` below. Equal charts always
+/// give equal bytes.
 #[must_use]
 pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[TimeChart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
@@ -97,12 +98,13 @@ fn drawing(chart: &TimeChart, end_s: f64, size: ChartWidth) -> Markup {
     frame.svg(size.class(), chart.heading, "x", &content)
 }
 
-/// Formats a value on the vertical axis.
+/// Formats a value on the vertical axis of a chart over time.
 fn axis_value(value: f64) -> String {
     if value < 1_000.0 { format::trimmed(value, 3) } else { format::axis_rate(value) }
 }
 
-/// Draws one line in stretches, so that a pointer finds the values of all lines at its position.
+/// Draws one line of a chart in stretches, so that a pointer finds the values of all lines at its
+/// position.
 fn stretches(chart: &TimeChart, series: &ChartSeries, class: &str, frame: &PlotArea) -> Markup {
     let len = series.points.len().div_ceil(STRETCHES).max(1);
     let count = series.points.len().div_ceil(len);
@@ -123,7 +125,7 @@ fn stretches(chart: &TimeChart, series: &ChartSeries, class: &str, frame: &PlotA
     }
 }
 
-/// Returns the values of all lines from one time to another.
+/// Returns the values of all lines of `chart` from `from_s` to `to_s` as text.
 fn words(chart: &TimeChart, from_s: f64, to_s: f64) -> String {
     let mut text = format!("{} to {} s", format::trimmed(from_s, 2), format::trimmed(to_s, 2));
     for series in &chart.series {
@@ -140,12 +142,12 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Formats a value with three significant digits.
+/// Formats a value of a chart over time with three significant digits.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 3), 6)
 }
 
-/// Draws least, mean and largest value of each line.
+/// Draws the table of the least, mean and largest value of each line.
 fn table(chart: &TimeChart) -> Markup {
     html! {
         table {

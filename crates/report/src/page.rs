@@ -1,4 +1,4 @@
-//! Parts of the page that are words and large figures.
+//! Parts of the report page that are words and large figures.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,14 @@ use measure::record::NETWORK;
 use measure::statistics::RatioInterval;
 use measure::summary::{Ratio, RunSummary};
 
-/// Returns the title of the browser's window.
+/// Returns the title of the browser's window with the report of a run.
 pub(super) fn title(summary: &RunSummary) -> String {
     let title = if summary.title.is_empty() { "Measurement" } else { &summary.title };
     format!("{title} — godwit")
 }
 
-/// Draws the subject, time and machine of the measurement, and the switch between light and dark.
+/// Draws the head of the report: the subject, time and machine of the measurement, and the switch
+/// between light and dark.
 pub(super) fn head(summary: &RunSummary) -> Markup {
     let environment = &summary.environment;
     let facts = [
@@ -92,8 +93,8 @@ fn main_ratio(summary: &RunSummary, ratio: &Ratio, interval: RatioInterval) -> M
     }
 }
 
-/// Draws the sentence with the ratio, or the subject of the figures if a ratio has no interval;
-/// then a card per server with the plan's headline figure.
+/// Draws the headline of the report: the sentence with the ratio, or the subject of the figures if
+/// a ratio has no interval; then a card per server with the plan's headline figure.
 pub(super) fn headline(summary: &RunSummary) -> Markup {
     let headline = summary.plan.headline;
     let is_rate = headline == Headline::HighestRate;
@@ -136,7 +137,7 @@ pub(super) fn warnings(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Describes the method in plain words with this run's settings.
+/// Describes the method of the measurement in plain words with this run's settings.
 pub(super) fn method(summary: &RunSummary) -> Markup {
     let plan = &summary.plan;
     let search = &plan.search;
@@ -185,7 +186,7 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Describes the turns of servers that are measured in parallel.
+/// Describes in which turns the servers are measured in parallel.
 fn turns(plan: &Plan) -> Markup {
     let number = |value: f64| format::trimmed(value, 2);
     html! {
@@ -203,7 +204,7 @@ fn turns(plan: &Plan) -> Markup {
     }
 }
 
-/// Describes an exchange and the condition for a good one.
+/// Describes an exchange of the plan's protocol and the condition for a good one.
 fn exchange(plan: &Plan) -> Markup {
     let (messages, last) = (plan.protocol.messages(), plan.protocol.last_message());
     html! {
@@ -224,10 +225,10 @@ fn exchange(plan: &Plan) -> Markup {
     }
 }
 
-/// Words for messages that leave as frames.
+/// Words of the report for messages that leave as frames.
 const AS_FRAMES: &str = "as frames that bypass the kernel's UDP, if there is a veth pair";
 
-/// Describes the clients or the queries, in one clause.
+/// Describes the load of the plan, clients or queries, in one clause.
 fn load(plan: &Plan) -> String {
     let whole = |number: u32| format::whole(f64::from(number));
     if plan.protocol.is_dhcp() {
@@ -258,7 +259,7 @@ fn load(plan: &Plan) -> String {
     }
 }
 
-/// Describes how several runs become one figure.
+/// Describes how the several runs of a server become one figure.
 fn runs_method(plan: &Plan) -> Markup {
     html! {
         p {
@@ -291,7 +292,7 @@ fn runs_method(plan: &Plan) -> Markup {
     }
 }
 
-/// Draws the footer with the location of the raw records.
+/// Draws the footer of the report with the location of the raw records.
 pub(super) fn foot(summary: &RunSummary) -> Markup {
     html! {
         footer {

@@ -9,16 +9,16 @@ use maud::{Markup, PreEscaped, html};
 use crate::format::coordinate as c;
 use crate::scale::AxisScale;
 
-/// Number of series that differ in color, dash and mark.
+/// Number of series in charts that differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
 /// Largest width of a character of a tick's label, in the drawing's units.
 const TICK_CHARACTER: f64 = 7.5;
 /// Largest width of a character of a label, in the drawing's units.
 const LABEL_CHARACTER: f64 = 9.0;
-/// Class of the limit responder.
+/// Class of the limit responder's series in the style sheet.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
-/// Returns the class of series `index`.
+/// Returns the class of series `index` in the style sheet.
 pub(super) fn series_class(index: usize) -> String {
     format!("s{}", index % SERIES)
 }
@@ -41,7 +41,7 @@ impl ChartWidth {
     }
 }
 
-/// Area of a drawing that axes enclose, in the drawing's units.
+/// Plot area of a drawing, which the axes enclose, in the drawing's units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlotArea {
     pub(super) width: f64,
@@ -63,25 +63,25 @@ impl PlotArea {
         self.floor() - self.y.position(value) * (self.floor() - self.top)
     }
 
-    /// Returns the lower end of the area.
+    /// Returns the vertical position of the plot area's lower end, in the drawing's units.
     pub(super) fn floor(&self) -> f64 {
         self.height - self.bottom
     }
 
-    /// Returns the right end of the area.
+    /// Returns the horizontal position of the plot area's right end, in the drawing's units.
     pub(super) fn end(&self) -> f64 {
         self.width - self.right
     }
 
-    /// Returns the position of the middle of `words` that is nearest to `x` and does not cut them
-    /// off.
+    /// Returns the horizontal position of the middle of `words` that is nearest to `x` and does not
+    /// cut them off.
     fn within(&self, x: f64, words: &str) -> f64 {
         let half = words.chars().count() as f64 * TICK_CHARACTER / 2.0;
         x.min(self.width - half).max(half)
     }
 
-    /// Draws the SVG element around `content`. `nearest` is the way in which a pointer finds its
-    /// mark: `xy` or `x`.
+    /// Draws the SVG element of a chart around `content`. `nearest` is the way in which a pointer
+    /// finds its mark: `xy` or `x`.
     pub(super) fn svg(&self, class: &str, name: &str, nearest: &str, content: &Markup) -> Markup {
         let view = format!("0 0 {} {}", c(self.width), c(self.height));
         let area =
@@ -95,8 +95,8 @@ impl PlotArea {
         }
     }
 
-    /// Draws grid, ticks and titles of both axes. The title of the vertical axis is above it, where
-    /// it can be horizontal.
+    /// Draws grid, ticks and titles of both axes of a chart. The title of the vertical axis is
+    /// above it, where it can be horizontal.
     pub(super) fn axes(&self, x: &Axis, y: &Axis) -> Markup {
         html! {
             g class="axis" {
@@ -124,7 +124,7 @@ impl PlotArea {
     }
 }
 
-/// Title, ticks and format of one axis.
+/// Axis of a chart: its title, number of ticks, and the format of their labels.
 pub(super) struct Axis {
     pub(super) title: &'static str,
     pub(super) ticks: usize,
@@ -136,7 +136,7 @@ pub(super) fn line(class: &str, points: &[(f64, f64)]) -> Markup {
     html! { path class={ "line " (class) } d=(path(points)) {} }
 }
 
-/// Draws the area between a line and the floor.
+/// Draws the area between a line through `points` and the floor of the plot area.
 pub(super) fn area(class: &str, points: &[(f64, f64)], floor: f64) -> Markup {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return html! {} };
     let mut outline = vec![(first.0, floor)];
@@ -145,7 +145,7 @@ pub(super) fn area(class: &str, points: &[(f64, f64)], floor: f64) -> Markup {
     html! { path class={ "area " (class) } d={ (path(&outline)) "Z" } {} }
 }
 
-/// Returns path data through points; a single point becomes a dot of the line's width.
+/// Returns SVG path data through `points`; a single point becomes a dot of the line's width.
 pub(super) fn path(points: &[(f64, f64)]) -> String {
     let mut data = String::new();
     for (index, (x, y)) in points.iter().enumerate() {
@@ -178,14 +178,14 @@ pub(super) fn outline(shape: usize) -> &'static str {
     }
 }
 
-/// Mark that a pointer can find.
+/// Mark in a chart that a pointer can find.
 pub(super) struct ChartMark<'a> {
     pub(super) class: &'a str,
     pub(super) shape: usize,
     pub(super) at: (f64, f64),
-    /// `data-*` attributes: name and value.
+    /// Attributes `data-*` of the mark: name and value.
     pub(super) data: &'a [(&'static str, String)],
-    /// Words of the tooltip, one line each.
+    /// Words of the mark's tooltip, one line each.
     pub(super) title: String,
 }
 
@@ -233,7 +233,7 @@ pub(super) fn stretch(
     ))
 }
 
-/// Escapes text for an attribute or an element.
+/// Escapes `text` for an attribute or an element of HTML.
 fn escaped(text: &str) -> String {
     html! { (text) }.into_string()
 }
@@ -243,7 +243,7 @@ pub(super) fn name_width(name: &str) -> f64 {
     name.chars().count() as f64 * LABEL_CHARACTER
 }
 
-/// Label at a line's end.
+/// Label at the end of a chart's line.
 pub(super) struct Label {
     pub(super) class: String,
     pub(super) text: String,

@@ -1,5 +1,5 @@
-//! Profiles of servers: a flame graph for each profile, of which the script shows one at a time,
-//! and the functions and objects with the largest shares, step next to step.
+//! Figure of servers' profiles: a flame graph for each profile, of which the script shows one at a
+//! time, and the functions and objects with the largest shares, step next to step.
 
 use maud::{Markup, html};
 
@@ -7,14 +7,14 @@ use crate::{flame, format};
 use measure::profile::{Profile, ProfileShare, top_functions, top_objects};
 use measure::summary::{RunSummary, ServerProfile};
 
-/// Number of functions in a table.
+/// Number of functions in the table of a server's profiles.
 const FUNCTIONS: usize = 15;
-/// Number of objects in a table.
+/// Number of objects in the table of a server's profiles.
 const OBJECTS: usize = 8;
-/// Share of lost samples from which the page warns.
+/// Share of lost samples from which the page warns of a profile, 0 to 1.
 const MANY_LOST: f64 = 0.1;
 
-/// Draws the whole figure; nothing without profiles.
+/// Draws the figure of all profiles; nothing without profiles.
 pub(super) fn figure(summary: &RunSummary) -> Markup {
     let profiles = &summary.profiles;
     html! {
@@ -51,7 +51,7 @@ fn legend() -> Markup {
     }
 }
 
-/// Names a profile: "echo at 21,000/s".
+/// Names the profile of a server: "echo at 21,000/s".
 fn name(of: &ServerProfile) -> String {
     format!("{} at {}/s", of.server, format::rate(of.offered_per_s))
 }
@@ -105,7 +105,7 @@ fn doubts(profile: &Profile) -> Option<String> {
     (!doubts.is_empty()).then(|| doubts.join(" "))
 }
 
-/// Draws the tables of one server, with a column for each of its profiles.
+/// Draws the tables of one server's profiles, with a column for each of them.
 fn tables(profiles: &[ServerProfile]) -> Markup {
     let of = |top: fn(&measure::profile::Stacks) -> Vec<ProfileShare>| -> Vec<Vec<ProfileShare>> {
         profiles.iter().map(|of| top(&of.profile.stacks)).collect()
@@ -152,7 +152,8 @@ fn tables(profiles: &[ServerProfile]) -> Markup {
     }
 }
 
-/// Returns the largest rows of all profiles, by the largest share that each has in any.
+/// Returns the `count` functions or objects with the largest shares, by the largest share that each
+/// has in any of `profiles`.
 fn rows(profiles: &[Vec<ProfileShare>], count: usize) -> Vec<&ProfileShare> {
     let mut rows: Vec<&ProfileShare> = Vec::new();
     for share in profiles.iter().flatten().filter(|share| share.own > 0.0) {

@@ -8,7 +8,8 @@ use crate::tables::server_drops;
 use measure::record::{Purpose, Qdisc, Queues};
 use measure::summary::{RunSummary, TrialRow};
 
-/// Returns the rows for a line: its best confirmed trial, then the points of its load curve.
+/// Returns the rows of trials for a line: its best confirmed trial, then the points of its load
+/// curve.
 fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
     let of_it = || {
         summary.trials.iter().filter(|row| {
@@ -24,7 +25,7 @@ fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s Tri
     best.into_iter().chain(points).collect()
 }
 
-/// Draws the section; nothing in plans that are not about queues.
+/// Draws the section on queues; nothing in plans that are not about queues.
 pub(super) fn section(summary: &RunSummary) -> Markup {
     html! {
         @if summary.trials.iter().any(|row| row.queues.is_some()) {
@@ -94,7 +95,8 @@ fn line(row: &TrialRow) -> Markup {
     }
 }
 
-/// Formats the buffer's size: `208 KiB`, or both ends where sockets differ or changed.
+/// Formats the size of the sockets' receive buffers: `208 KiB`, or both ends where sockets differ
+/// or changed.
 fn buffer(queues: &Queues) -> String {
     let (least, most) = (queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes);
     let range = if least == most {
@@ -105,7 +107,7 @@ fn buffer(queues: &Queues) -> String {
     format::or_dash((queues.sockets > 0).then_some(range), |range| range)
 }
 
-/// Formats a size: `64 KiB`, `16 MiB`.
+/// Formats a size in bytes: `64 KiB`, `16 MiB`.
 fn memory(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     if bytes < MIB {

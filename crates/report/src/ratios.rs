@@ -1,4 +1,4 @@
-//! Ratios between servers with their intervals, around the line where two are equal.
+//! Chart of ratios between servers with their intervals, around the line where two are equal.
 
 use maud::{Markup, html};
 
@@ -8,15 +8,15 @@ use crate::scale::AxisScale;
 use measure::statistics::{NoiseFloor, RatioInterval};
 use measure::summary::{Ratio, RunSummary};
 
-/// One line of the chart.
+/// Row of one ratio in the chart of ratios.
 pub(super) struct RatioRow {
     /// Name of the ratio, e.g. `godwit ÷ kea`.
     pub(super) name: String,
-    /// Quantity of the ratio.
+    /// Quantity that the ratio compares.
     pub(super) what: String,
-    /// Server above the line.
+    /// Name of the server in the numerator.
     pub(super) server: String,
-    /// Server below the line.
+    /// Name of the server in the denominator.
     pub(super) to: String,
     pub(super) interval: RatioInterval,
     /// Bound of the ratio: `at least `, `at most ` or empty.
@@ -56,7 +56,8 @@ fn rows(summary: &RunSummary) -> Vec<RatioRow> {
     rows
 }
 
-/// Returns the words before a ratio with one open side; empty when both are open.
+/// Returns the words before a ratio that is open on one side; empty when it is open on both or
+/// none.
 pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
     match (is_at_least, is_at_most) {
         (true, false) => "at least ",
@@ -65,7 +66,7 @@ pub(super) const fn bound(is_at_least: bool, is_at_most: bool) -> &'static str {
     }
 }
 
-/// Returns true if there is nothing to draw.
+/// Returns true if `summary` has no ratios to draw.
 pub(super) fn is_empty(summary: &RunSummary) -> bool {
     rows(summary).is_empty()
 }
@@ -79,7 +80,7 @@ pub(super) fn times_bound(bound: &str, interval: &RatioInterval) -> String {
     format!("{bound}{}×", format::ratio_within(interval.ratio, interval.ends()))
 }
 
-/// Formats an interval: `11.9 to 13.4`, or that there is none.
+/// Formats the interval of a ratio: `11.9 to 13.4`, or that there is none.
 pub(super) fn range(interval: &RatioInterval) -> String {
     match interval.ends() {
         Some((low, high)) => format::ratio_ends(interval.ratio, low, high),
@@ -87,12 +88,12 @@ pub(super) fn range(interval: &RatioInterval) -> String {
     }
 }
 
-/// Draws the chart in both sizes.
+/// Draws the chart of the run's ratios in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     rows_chart(&rows(summary), summary.noise)
 }
 
-/// Draws a chart of any ratios around the band that `noise` leaves open.
+/// Draws a chart of the ratios `rows` around the band that `noise` leaves open.
 pub(super) fn rows_chart(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
     html! {
         @for size in ChartWidth::BOTH { (drawing(size, rows, noise)) }
@@ -101,14 +102,14 @@ pub(super) fn rows_chart(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup
 
 /// Largest width of a character of a row's figure, in the drawing's units.
 const FIGURE_CHARACTER: f64 = 7.2;
-/// Width of the narrow drawing.
+/// Width of the narrow drawing of a chart of ratios, in the drawing's units.
 const NARROW: f64 = 380.0;
 
-/// Layout of the words of all rows.
+/// Layout of the words of all rows in a chart of ratios.
 #[derive(Clone, Copy)]
 struct RatioRowLayout {
     size: ChartWidth,
-    /// True if a name has no room next to its quantity, or on one line.
+    /// True if the name of a row has no room next to its quantity, or on one line.
     is_long: bool,
     left: f64,
     right: f64,
@@ -150,7 +151,7 @@ impl RatioRowLayout {
     }
 }
 
-/// Formats a row's figure: `12.6×  (11.9 to 13.4)`.
+/// Formats the figure of a row of ratios: `12.6×  (11.9 to 13.4)`.
 fn figure(row: &RatioRow) -> String {
     format!("{}  ({})", times_bound(row.bound, &row.interval), range(&row.interval))
 }
@@ -194,7 +195,7 @@ fn drawing(size: ChartWidth, rows: &[RatioRow], noise: Option<NoiseFloor>) -> Ma
     frame.svg(size.class(), "Ratios between servers with 95 % intervals", "xy", &content)
 }
 
-/// Draws the line of equality and the band of noise around it, `reach` above and below a row.
+/// Draws the line of equal servers and the band of noise around it, `reach` above and below a row.
 fn equal(frame: &PlotArea, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Markup {
     let c = format::coordinate;
     let (top, bottom) = (c(y - reach), c(y + reach));
@@ -210,7 +211,7 @@ fn equal(frame: &PlotArea, noise: Option<NoiseFloor>, y: f64, reach: f64) -> Mar
     }
 }
 
-/// Draws the words of a row whose interval is at `y`.
+/// Draws the words of a row of ratios whose interval is at `y`.
 fn words(frame: &PlotArea, setting: RatioRowLayout, row: &RatioRow, y: f64) -> Markup {
     let c = format::coordinate;
     let RatioRow { name, what, server, to, .. } = row;
@@ -281,12 +282,12 @@ fn line(frame: &PlotArea, setting: RatioRowLayout, row: &RatioRow, y: f64) -> Ma
     }
 }
 
-/// Draws the table of the chart's figures.
+/// Draws the table of the run's ratios.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     rows_table(&rows(summary))
 }
 
-/// Draws the table of the figures of any ratios.
+/// Draws the table of the ratios `rows`.
 pub(super) fn rows_table(rows: &[RatioRow]) -> Markup {
     html! {
         table {

@@ -1,4 +1,5 @@
-//! Exchanges of clients while a database was ended and started again, interval by interval.
+//! Charts of the exchanges of clients while a database was ended and started again, interval by
+//! interval.
 
 use maud::{Markup, html};
 
@@ -8,12 +9,12 @@ use crate::scale::AxisScale;
 use measure::record::Purpose;
 use measure::summary::{RestartResult, RunSummary};
 
-/// Returns true if there is nothing to draw.
+/// Returns true if `summary` has no restarts of databases to draw.
 pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.restarts.is_empty()
 }
 
-/// Draws one chart per trial, in both sizes.
+/// Draws one chart per trial with a restart of a database, in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for restart in &summary.restarts {
@@ -23,7 +24,7 @@ pub(super) fn chart(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Names a restart: `godwit-mysql: database killed`.
+/// Names the restart of a database: `godwit-mysql: database killed`.
 fn name(restart: &RestartResult) -> String {
     let variant =
         if restart.variant.is_empty() { String::new() } else { format!(" ({})", restart.variant) };
@@ -99,12 +100,12 @@ fn first_lease(restart: &RestartResult) -> String {
     restart.first_lease_s.map_or_else(|| "never".to_owned(), short)
 }
 
-/// Formats seconds to a hundredth.
+/// Formats `seconds` to a hundredth.
 fn short(seconds: f64) -> String {
     format!("{} s", format::trimmed(seconds, 2))
 }
 
-/// Draws the table of the figures, one line per trial.
+/// Draws the table of the figures of restarts, one row per trial.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {

@@ -1,5 +1,5 @@
-//! Runs of every server, each as its share of the server's mean: values that the mean is made of,
-//! dropped values, and their spread.
+//! Chart of the runs of every server, each as its share of the server's mean: values that the mean
+//! is made of, dropped values, and their spread.
 
 use maud::{Markup, html};
 
@@ -9,14 +9,14 @@ use crate::scale::AxisScale;
 use measure::statistics::MeanInterval;
 use measure::summary::{RunFigure, RunState, RunSummary};
 
-/// Margin of the axis beyond the values of the means, as a share of their span. Dropped runs that
-/// are farther out are drawn at the end of the axis, with their figure in words.
+/// Margin of the runs' axis beyond the values of the means, as a share of their span. Dropped runs
+/// that are farther out are drawn at the end of the axis, with their figure in words.
 const MARGIN: f64 = 0.35;
-/// Least reach of the axis on both sides of the mean, in percent.
+/// Least reach of the runs' axis on both sides of the mean, in percent.
 const LEAST_REACH: f64 = 4.0;
 const TICKS: usize = 6;
 
-/// One server's runs.
+/// Row of one server's runs in the chart of runs.
 struct ServerRunsRow<'s> {
     name: &'s str,
     class: String,
@@ -24,7 +24,7 @@ struct ServerRunsRow<'s> {
     runs: &'s [RunFigure],
     mean: MeanInterval,
     is_at_least: bool,
-    /// Noun of the counted results: `leases` or `answers`.
+    /// Noun of the results that the runs count: `leases` or `answers`.
     result_noun: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl ServerRunsRow<'_> {
         rate / self.mean.mean * 100.0
     }
 
-    /// Formats the mean: `≥ 41,400`.
+    /// Formats the mean of the server's runs: `≥ 41,400`.
     fn figure(&self) -> String {
         let bound = if self.is_at_least { "≥ " } else { "" };
         format!("{bound}{}", format::rate(self.mean.mean))
@@ -70,12 +70,12 @@ fn rows(summary: &RunSummary) -> Vec<ServerRunsRow<'_>> {
     rows
 }
 
-/// Returns true if there is nothing to draw.
+/// Returns true if `summary` has no runs to draw.
 pub(super) fn is_empty(summary: &RunSummary) -> bool {
     rows(summary).is_empty()
 }
 
-/// Formats the interval: `39,900 to 42,800`, or that there is no interval.
+/// Formats the interval of a mean of runs: `39,900 to 42,800`, or that there is no interval.
 pub(super) fn range(mean: &MeanInterval) -> String {
     if mean.has_interval() {
         format!("{} to {}", format::rate(mean.low), format::rate(mean.high))
@@ -84,13 +84,13 @@ pub(super) fn range(mean: &MeanInterval) -> String {
     }
 }
 
-/// Formats `mean of 7 of 9 runs`: the runs in the mean, and the runs in the plan.
+/// Formats `mean of 7 of 9 runs`: the number of runs in the mean, and of runs in the plan.
 pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
     let what = if mean.has_interval() { "mean" } else { "lower median" };
     format!("{what} of {} of {planned} runs", mean.averaged_count())
 }
 
-/// Draws the chart in both sizes, with the values below it.
+/// Draws the chart of runs in both sizes, wide and narrow, with the values below it.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let rows = rows(summary);
     html! {
@@ -136,7 +136,8 @@ fn drawing(size: ChartWidth, rows: &[ServerRunsRow<'_>]) -> Markup {
     frame.svg(size.class(), "Every run as a share of its server's mean", "xy", &content)
 }
 
-/// Draws one server: its interval as a band with the mean in it, its runs from top to bottom.
+/// Draws the row of one server's runs: its interval as a band with the mean in it, its runs from
+/// top to bottom.
 fn strip(
     frame: &PlotArea,
     size: ChartWidth,
@@ -232,7 +233,7 @@ fn dot(frame: &PlotArea, row: &ServerRunsRow<'_>, run: &RunFigure, y: f64) -> Ma
     }
 }
 
-/// Draws the values, a line per server.
+/// Draws the values of all runs, a line per server.
 fn values(summary: &RunSummary, rows: &[ServerRunsRow<'_>]) -> Markup {
     let planned = summary.plan.runs.count;
     html! {

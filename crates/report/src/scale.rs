@@ -1,25 +1,25 @@
-//! Scales: conversion of values to coordinates, and the positions of ticks.
+//! Scales of charts' axes: conversion of values to coordinates, and the positions of ticks.
 
-/// Scale of an axis.
+/// Scale of an axis of a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AxisScale {
-    /// Linear scale from 0 to this value.
+    /// Linear scale from 0 to `max`.
     Linear { max: f64 },
-    /// Linear scale from the first to the second.
+    /// Linear scale from `min` to `max`.
     Between { min: f64, max: f64 },
-    /// Logarithmic scale from the first to the second, both above 0.
+    /// Logarithmic scale from `min` to `max`, both above 0.
     Log { min: f64, max: f64 },
 }
 
 impl AxisScale {
-    /// Returns a linear axis that contains `max`, ended by a tick of about `ticks`.
+    /// Creates a linear scale from 0 that contains `max`, ended by a tick of about `ticks`.
     pub(super) fn linear(max: f64, ticks: usize) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
         let step = nice_step(max / ticks.max(1) as f64);
         Self::Linear { max: (max / step - 1e-9).ceil().max(1.0) * step }
     }
 
-    /// Returns a linear axis that contains both, ended by ticks of about `ticks`.
+    /// Creates a linear scale that contains `min` and `max`, ended by ticks of about `ticks`.
     pub(super) fn between(min: f64, max: f64, ticks: usize) -> Self {
         let step = nice_step((max - min) / ticks.max(1) as f64);
         Self::Between {
@@ -28,7 +28,8 @@ impl AxisScale {
         }
     }
 
-    /// Returns a logarithmic axis that contains both, ended at 1, 2 or 5 times a power of ten.
+    /// Creates a logarithmic scale that contains `min` and `max`, ended at 1, 2 or 5 times a power
+    /// of ten.
     pub(super) fn log(min: f64, max: f64) -> Self {
         let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
         let max = if max.is_finite() && max > min { max } else { min * 10.0 };
@@ -37,7 +38,7 @@ impl AxisScale {
         Self::Log { min: low.unwrap_or(min), max: high.unwrap_or(max) }
     }
 
-    /// Returns both ends.
+    /// Returns the values at both ends of the scale.
     pub(super) const fn range(self) -> (f64, f64) {
         match self {
             Self::Linear { max } => (0.0, max),
@@ -45,7 +46,7 @@ impl AxisScale {
         }
     }
 
-    /// Returns the position of `value` from 0 to 1, kept within the axis.
+    /// Returns the position of `value` on the scale from 0 to 1, kept within the axis.
     pub(super) fn position(self, value: f64) -> f64 {
         let position = match self {
             Self::Linear { max } => value / max,
@@ -55,7 +56,7 @@ impl AxisScale {
         position.clamp(0.0, 1.0)
     }
 
-    /// Returns about `count` values for ticks, ascending.
+    /// Returns about `count` values for ticks of the scale, ascending.
     pub(super) fn ticks(self, count: usize) -> Vec<f64> {
         match self {
             Self::Linear { max } => {

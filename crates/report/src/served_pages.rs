@@ -1,5 +1,5 @@
-//! Pages of `godwit lab serve`: the list of stored runs, and a run in progress. Unlike a report
-//! they send requests to the server that they came from, and only to it.
+//! Pages of `godwit lab serve`: the list of stored runs, and a run in progress. Unlike a report,
+//! these pages send requests to the server that they came from, and only to it.
 
 use maud::{Markup, html};
 
@@ -7,32 +7,32 @@ use crate::{charts, format, page, tables};
 use measure::stored::{RunKind, StoredFigure, StoredRun, StoredRuns, StoredState};
 use measure::summary::RunSummary;
 
-/// Number of a run's progress lines on the page.
+/// Number of a run's progress lines that the page of a run in progress shows.
 const LINES: usize = 12;
 
 /// Data of the page with the list of stored runs.
 #[derive(Clone, Debug)]
 pub struct ListPage<'a> {
-    /// Folder whose runs are listed, for people.
+    /// Name of the folder whose runs are listed, for people.
     pub results: &'a str,
-    /// Query that the runs were filtered by.
+    /// Query by which the listed runs were filtered.
     pub query: &'a str,
-    /// Token that a form must send back to be accepted.
+    /// Token that a form of the page must send back to be accepted.
     pub token: &'a str,
-    /// Runs of the list.
+    /// Runs of the list on the page.
     pub runs: &'a StoredRuns,
 }
 
 /// Data of the page of a run in progress.
 #[derive(Clone, Debug)]
 pub struct LivePage<'a> {
-    /// Identifier of the run.
+    /// Identifier of the run in progress.
     pub id: &'a str,
     /// Summary of the run so far.
     pub summary: &'a RunSummary,
-    /// Number of finished trials.
+    /// Number of the run's finished trials.
     pub trials: usize,
-    /// Progress lines of the run so far: seconds and words.
+    /// Progress lines of the run so far: seconds since its begin, and words.
     pub progress_lines: &'a [(f64, String)],
     /// Current activity of the run; empty when it has reported none.
     pub activity: &'a str,
@@ -60,7 +60,7 @@ pub fn report_path(id: &str) -> String {
     format!("/results/{}/report.html", encoded(id))
 }
 
-/// Draws the whole page with the list.
+/// Draws the page with the list of stored runs.
 pub(super) fn list(list: &ListPage<'_>) -> Markup {
     let count = list.runs.runs.len();
     html! {
@@ -196,7 +196,7 @@ fn actions(run: &StoredRun, has_figures: bool, token: &str) -> Markup {
     }
 }
 
-/// Draws a run in progress: its activity, and the charts of its report so far.
+/// Draws the page of a run in progress: its activity, and the charts of its report so far.
 pub(super) fn live(live: &LivePage<'_>) -> Markup {
     let LivePage { id, summary, trials, progress_lines, activity: now, is_running } = live;
     html! {
@@ -227,7 +227,7 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
     }
 }
 
-/// Formats a progress line of a run.
+/// Formats a line of a run's progress from its time and its words.
 #[must_use]
 pub fn progress_line(at_s: f64, words: &str) -> String {
     format!("[{at_s:>3.0} s] {words}")

@@ -1,16 +1,16 @@
-//! The front page of a suite: figures against targets, then the results of each plan.
+//! Front page of a suite: figures against targets, then the results of each plan.
 
 use maud::{Markup, html};
 
 use crate::{format, page, plot};
 use measure::suite::{PartResult, RowResult, SuiteSummary, TargetVerdict};
 
-/// Returns the title of the browser's window.
+/// Returns the title of the browser's window with a suite's front page.
 pub(super) fn title(summary: &SuiteSummary) -> String {
     format!("{} — godwit", summary.title)
 }
 
-/// Draws the whole page.
+/// Draws the body of the front page of a suite.
 pub(super) fn body(summary: &SuiteSummary) -> Markup {
     let met = |verdicts: &[TargetVerdict]| {
         summary.rows.iter().filter(|r| verdicts.contains(&r.verdict)).count()
@@ -87,7 +87,7 @@ const fn is_short(verdict: TargetVerdict) -> bool {
     matches!(verdict, TargetVerdict::Missed | TargetVerdict::MissedByFigure)
 }
 
-/// Draws the results of one plan as bars, with the limit.
+/// Draws the results of one plan of a suite as bars, with the limit.
 fn plan(part: &PartResult) -> Markup {
     let most = part.lines.iter().filter_map(|line| line.leases_per_s).fold(0.0, f64::max);
     html! {

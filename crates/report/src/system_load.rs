@@ -1,5 +1,5 @@
-//! Answered rates against the load of the server's processors: a mark per trial. The marks of a
-//! server that gains nothing from more load form a cluster; a straight line up to 100 % is the
+//! Chart of answered rates against the load of the server's processors: a mark per trial. The marks
+//! of a server that gains nothing from more load form a cluster; a straight line up to 100 % is the
 //! ideal.
 
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ use measure::plan::{
 };
 use measure::summary::{RunSummary, TrialRow};
 
-/// Trials of one server, by offered rate.
+/// Series of the trials of one server, by offered rate.
 struct ServerTrialSeries<'s> {
     name: &'s str,
     class: String,
@@ -23,7 +23,7 @@ struct ServerTrialSeries<'s> {
     rows: Vec<&'s TrialRow>,
 }
 
-/// Returns the trials of every server, with the steps of its ramp.
+/// Returns the series of trials of every server, with the steps of its ramp.
 fn series(summary: &RunSummary) -> Vec<ServerTrialSeries<'_>> {
     let all = summary.results.iter().enumerate().map(|(index, result)| {
         let is_drawn = |row: &&TrialRow| {
@@ -45,7 +45,7 @@ fn series(summary: &RunSummary) -> Vec<ServerTrialSeries<'_>> {
     all.filter(|series| !series.rows.is_empty()).collect()
 }
 
-/// Returns true if there is nothing to draw.
+/// Returns true if `summary` has no trials with a known processor load to draw.
 pub(super) fn is_empty(summary: &RunSummary) -> bool {
     summary.plan.protocol.is_dhcp() || series(summary).is_empty()
 }
@@ -70,7 +70,7 @@ fn frame(size: ChartWidth, series: &[ServerTrialSeries<'_>]) -> PlotArea {
     }
 }
 
-/// Draws the chart in both sizes.
+/// Draws the chart of answered rates against processor load in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let series = series(summary);
     html! {
@@ -104,7 +104,7 @@ fn drawing(
     frame.svg(size.class(), "Answers against the load of the server's processors", "xy", &content)
 }
 
-/// Returns the processor load of a trial that is drawn, 0 to 1.
+/// Returns the processor load of the server in a trial that is drawn, 0 to 1.
 fn load(row: &TrialRow) -> f64 {
     row.server_load.unwrap_or_default()
 }
@@ -140,7 +140,7 @@ fn position(frame: &PlotArea, row: &TrialRow) -> (f64, f64) {
     (frame.at_x(load(row) * 100.0), frame.at_y(row.achieved_per_s))
 }
 
-/// Formats the offered rate, in both units for DNS.
+/// Formats the offered rate of a trial, in both units for DNS.
 fn offered(row: &TrialRow, protocol: MeasuredProtocol) -> String {
     let rate = format::whole(row.offered_per_s);
     if protocol.is_dhcp() {
@@ -197,7 +197,7 @@ fn names(frame: &PlotArea, series: &[ServerTrialSeries<'_>]) -> Markup {
     plot::labels(labels, 15.0, 8.0, frame.floor() - 6.0)
 }
 
-/// Draws the table of the chart's figures.
+/// Draws the table of the figures of answered rates against processor load.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     let protocol = summary.plan.protocol;
     html! {

@@ -1,4 +1,4 @@
-//! Trials, environment and command lines.
+//! Tables of the report: trials, environment and command lines.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,8 @@ use crate::format;
 use measure::record::{LIMIT_SERVER, VoidReason};
 use measure::summary::{RunSummary, TrialRow};
 
-/// Draws every trial in the order of the run; void ones are highlighted, with their reasons.
+/// Draws the table of every trial in the order of the run; void ones are highlighted, with their
+/// reasons.
 pub(super) fn trials(summary: &RunSummary) -> Markup {
     let voids = summary.trials.iter().filter(|row| !row.void.is_empty()).count();
     html! {
@@ -80,12 +81,12 @@ fn trial(row: &TrialRow) -> Markup {
     }
 }
 
-/// Formats the datagrams dropped at the server's sockets.
+/// Formats the number of datagrams dropped at the server's sockets in a trial.
 pub(super) fn server_drops(row: &TrialRow) -> String {
     format::or_dash(row.server_socket_drops, |drops| format::whole(drops as f64))
 }
 
-/// Draws the reasons why trials were void, per server.
+/// Draws the list of the reasons why trials were void, per server.
 fn reasons(summary: &RunSummary) -> Markup {
     let mut parts = Vec::new();
     for result in summary.results.iter().filter(|result| result.voids > 0) {
@@ -105,7 +106,7 @@ fn reasons(summary: &RunSummary) -> Markup {
     html! { (parts.join("; ")) @if !parts.is_empty() { "." } }
 }
 
-/// Draws the cost of flushes during the run; nothing when it was not measured.
+/// Draws the table of the costs of flushes during the run; nothing when they were not measured.
 pub(super) fn flushes(summary: &RunSummary) -> Markup {
     let is_one = summary.flushes.windows(2).all(|pair| pair[0].disk == pair[1].disk);
     html! {
@@ -148,7 +149,7 @@ pub(super) fn flushes(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the environment of the run.
+/// Draws the table of the environment of the run.
 pub(super) fn environment(summary: &RunSummary) -> Markup {
     let environment = &summary.environment;
     let memory = (environment.memory_bytes > 0).then(|| format::bytes(environment.memory_bytes));
@@ -186,7 +187,7 @@ pub(super) fn environment(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the exact command lines.
+/// Draws the list of the exact command lines of the run.
 pub(super) fn commands(summary: &RunSummary) -> Markup {
     let generator = |row: &TrialRow| row.commands.get("generator").cloned();
     html! {

@@ -1,4 +1,4 @@
-//! Processors and memory over the run, colored by the server that was being measured.
+//! Charts of processors and memory over the run, colored by the server that was being measured.
 
 use maud::{Markup, html};
 
@@ -8,14 +8,14 @@ use crate::scale::AxisScale;
 use measure::record::LIMIT_SERVER;
 use measure::summary::{RunSummary, TimePoint, TrialRow};
 
-/// Quantity that is drawn over the run.
+/// Quantity that a chart draws over the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimelineQuantity {
     Cpu,
     Memory,
 }
 
-/// Points of one trial.
+/// Points of the timeline in one trial.
 struct TrialPoints<'s> {
     row: &'s TrialRow,
     class: String,
@@ -23,7 +23,7 @@ struct TrialPoints<'s> {
 }
 
 impl TrialPoints<'_> {
-    /// Returns true if the server's use is known.
+    /// Returns true if the server's use of processors is known in the trial.
     fn has_server_usage(&self) -> bool {
         self.row.server_cpu_s.is_some()
     }
@@ -45,8 +45,8 @@ fn trial_points(summary: &RunSummary) -> Vec<TrialPoints<'_>> {
         .collect()
 }
 
-/// Returns the processors that the server kept busy; 0 where they are unknown, and nothing is to be
-/// drawn.
+/// Returns the number of processors that the server kept busy; 0 where it is unknown, and nothing
+/// is to be drawn.
 fn server_cpus(point: &TimePoint) -> f64 {
     point.server_cpus_busy.unwrap_or_default()
 }
@@ -59,7 +59,7 @@ fn mib(point: &TimePoint) -> f64 {
     point.server_rss_bytes as f64 / f64::from(1 << 20)
 }
 
-/// Draws the chart in both sizes.
+/// Draws the chart of `quantity` over the run in both sizes, wide and narrow.
 pub(super) fn chart(summary: &RunSummary, quantity: TimelineQuantity) -> Markup {
     let stretches = trial_points(summary);
     let most = summary.timeline.iter().fold(0.0_f64, |most, point| match quantity {
@@ -165,7 +165,7 @@ fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {
     }
 }
 
-/// Returns true if a server's use is known in any of its trials.
+/// Returns true if the use of processors by `server` is known in any of its trials.
 fn has_server_usage(summary: &RunSummary, server: &str) -> bool {
     summary.trials.iter().any(|row| row.server == server && row.server_cpu_s.is_some())
 }
@@ -188,7 +188,7 @@ pub(super) fn legend(summary: &RunSummary, quantity: TimelineQuantity) -> Markup
     }
 }
 
-/// Draws the table of the figures of both charts, one line per trial.
+/// Draws the table of the figures of processors and memory, one row per trial.
 pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {

@@ -1,5 +1,5 @@
-//! Trend of each server of a plan over stored runs: the highest rate with its interval, and leases
-//! per processor second, run by run.
+//! Page of the trend of each server of a plan over stored runs: the highest rate with its interval,
+//! and leases per processor second, run by run.
 
 use maud::{Markup, html};
 
@@ -8,15 +8,15 @@ use crate::scale::AxisScale;
 use crate::{figure, format, page};
 use measure::stored::{StoredFigure, StoredRun, Trend};
 
-/// Share of the drawn range that is left free above and below.
+/// Share of the drawn range of values that is left free above and below.
 const MARGIN: f64 = 0.12;
 
-/// Returns the title of the browser's window.
+/// Returns the title of the browser's window with a trend.
 pub(super) fn title(trend: &Trend) -> String {
     format!("{} over time — godwit", trend.plan)
 }
 
-/// Draws the whole page.
+/// Draws the body of the page of a trend.
 pub(super) fn body(trend: &Trend) -> Markup {
     let count = trend.runs.len();
     html! {
@@ -45,7 +45,7 @@ pub(super) fn body(trend: &Trend) -> Markup {
     }
 }
 
-/// Draws the caveats that a reader must know before believing a slope.
+/// Draws the caveats that a reader must know before believing a slope of the trend.
 fn caveats(trend: &Trend) -> Markup {
     let is_other = |run: &&StoredRun| {
         run.servers.iter().any(|figure| !trend.is_like_last(run, &figure.server))
@@ -70,7 +70,7 @@ fn caveats(trend: &Trend) -> Markup {
     }
 }
 
-/// Quantity that is drawn.
+/// Quantity that a chart of the trend draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TrendQuantity {
     Rate,
@@ -92,7 +92,7 @@ impl TrendQuantity {
         }
     }
 
-    /// Returns the figure, and both ends if there is a range.
+    /// Returns the value of this quantity in `figure`, and both ends if there is a range.
     fn value_and_range(self, figure: &StoredFigure) -> Option<(f64, Option<(f64, f64)>)> {
         let (value, low, high) = match self {
             Self::Rate => (figure.leases_per_s?, figure.low, figure.high),
@@ -102,19 +102,19 @@ impl TrendQuantity {
     }
 }
 
-/// One run in a chart.
+/// Point of one run in a chart of the trend.
 struct TrendPoint<'t> {
     index: usize,
     run: &'t StoredRun,
     figure: &'t StoredFigure,
     value: f64,
     ends: Option<(f64, f64)>,
-    /// True if the run may be compared with the last run.
+    /// True if the run may be compared with the last run of the trend.
     is_like_last: bool,
 }
 
 impl TrendPoint<'_> {
-    /// Returns both ends, which are the figure itself if there is no range.
+    /// Returns both ends of the point's range, which are the value itself if there is no range.
     fn reach(&self) -> (f64, f64) {
         self.ends.unwrap_or((self.value, self.value))
     }
@@ -208,8 +208,7 @@ fn drawing(
     frame.svg(size.class(), &name, "xy", &content)
 }
 
-/// Draws the commit of a run, or its day if the commit is unknown, below its position; at most
-/// `most`.
+/// Draws the commit and the day of runs below their positions, for at most `most` runs.
 fn labels_below(trend: &Trend, frame: &PlotArea, most: usize) -> Markup {
     let every = trend.runs.len().div_ceil(most).max(1);
     let c = format::coordinate;
@@ -282,12 +281,12 @@ fn commit(run: &StoredRun) -> String {
     }
 }
 
-/// Returns as many letters of a commit as fit below a mark.
+/// Returns as many characters of a commit's identifier as fit below a mark.
 fn short(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
-/// Returns the day on which a run began.
+/// Returns the day on which `run` began.
 fn day(run: &StoredRun) -> &str {
     run.started.get(..10).unwrap_or_default()
 }

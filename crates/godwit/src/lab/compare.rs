@@ -1,4 +1,4 @@
-//! `godwit lab compare`: flags to the crate `lab`, the comparison to the terminal.
+//! Command `godwit lab compare`: flags to the crate `lab`, the comparison to the terminal.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,16 +32,16 @@ pub(crate) struct LabCompareArgs {
     #[arg(long, value_name = "PERCENT", value_parser = margin_percent, conflicts_with = "force",
         allow_negative_numbers = true)]
     margin: Option<f64>,
-    /// Judge only these servers [default: all that both runs have]
+    /// Judge only these servers by the margin [default: all that both runs have]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',', requires = "margin")]
     servers: Vec<String>,
-    /// Treat undecided figures as regressions
+    /// Treat undecided figures as regressions: exit with 3
     #[arg(long, requires = "margin")]
     strict: bool,
     /// Show figures, marked, although the runs are not comparable
     #[arg(long)]
     force: bool,
-    /// Path of the page [default: compare.html in folder B]
+    /// Path of the page with the comparison [default: compare.html in folder B]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Folder of stored runs and baselines
@@ -52,7 +52,7 @@ pub(crate) struct LabCompareArgs {
     json: bool,
 }
 
-/// Compares two results and prints the comparison.
+/// Compares the two results that `args` name, prints the comparison and returns the exit code.
 pub(crate) fn run(args: &LabCompareArgs) -> Result<ExitCode, LabError> {
     let (a, b) = sides(args)?;
     let gate = args
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &LabCompareArgs) -> Result<ExitCode, LabError> {
     Ok(if is_short { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
-/// Returns the folders of both sides.
+/// Returns the result folders of both sides of the comparison, A and B.
 fn sides(args: &LabCompareArgs) -> Result<(PathBuf, PathBuf), LabError> {
     let find = |path: &Path| stored::find(&args.results, path);
     match &args.runs[..] {

@@ -1,5 +1,5 @@
-//! `godwit lab run` of a DCCP regression: the crate `lab` finds the plan, the crate `dccp-tools`
-//! measures it, and the result goes to the lab's results folder.
+//! Command `godwit lab run` of a DCCP regression: the crate `lab` finds the plan, the crate
+//! `dccp-tools` measures it, and the result goes to the lab's results folder.
 
 use std::process::ExitCode;
 
@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::{LabRunArgs, exit_code, own_program, print, print_json, print_line};
 use crate::signals;
 
-/// Value of `schema` in `run.json`.
+/// Value of the field `schema` in the `run.json` of a DCCP regression.
 const SCHEMA: &str = "godwit.dccp-regression.v1";
 
-/// Contents of `run.json`, the stored result of a run.
+/// Record of a run of a DCCP regression, stored as `run.json`.
 #[derive(Serialize)]
 struct RegressionRecord<'a> {
     schema: &'static str,
@@ -30,9 +30,9 @@ struct RegressionRecord<'a> {
     environment: Environment,
     commands: Vec<String>,
     warnings: &'a [String],
-    /// Sentences on the means that fell short, one each.
+    /// Reasons why mean rates fell short of the accepted range, one sentence each.
     shortfalls: &'a [String],
-    /// Table in the format of `godwit dccp regression --json`.
+    /// Table of the measured rates in the format of `godwit dccp regression --json`.
     table: Value,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     Ok(exit_code(table.is_interrupted, &shortfalls))
 }
 
-/// Refuses flags about servers and their location.
+/// Refuses flags about servers and their location, which a DCCP regression does not have.
 fn refuse_flags(args: &LabRunArgs) -> Result<(), LabError> {
     let servers = "has no servers";
     let flags = [
@@ -110,7 +110,7 @@ fn refuse_flags(args: &LabRunArgs) -> Result<(), LabError> {
     }
 }
 
-/// Returns the name of the topology that the run was measured on.
+/// Returns the name of the topology on which the regression was measured.
 fn topology(table: &RegressionTable) -> &'static str {
     let is_by = |clock| table.clocks().contains(&clock);
     match (is_by(RegressionClock::Real), is_by(RegressionClock::Virtual)) {
@@ -120,7 +120,7 @@ fn topology(table: &RegressionTable) -> &'static str {
     }
 }
 
-/// Returns the facts about the run that the page shows.
+/// Returns the facts about the regression's run that the page shows.
 fn facts(record: &RegressionRecord<'_>) -> Vec<String> {
     let Environment { cpu_model, cpus, kernel, topology, .. } = &record.environment;
     let mut facts = vec![

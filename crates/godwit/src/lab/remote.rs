@@ -1,4 +1,4 @@
-//! `godwit lab attend` and `godwit lab hold`: the lab's part on another machine.
+//! Commands `godwit lab attend` and `godwit lab hold`: the lab's part on another machine.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,30 +20,30 @@ use testbed::TopologySide;
 /// bad arguments.
 #[derive(Debug, clap::Args)]
 pub(super) struct HoldArgs {
-    /// Role of the program
+    /// Role of the program in the measurement
     #[arg(long, value_enum)]
     side: ProgramRole,
-    /// Address at which it receives datagrams
+    /// Address at which the program receives datagrams
     #[arg(long, value_name = "ADDRESS:PORT")]
     address: SocketAddr,
-    /// The interface that has the address
+    /// Name of the interface that has the program's address
     #[arg(long, value_name = "NAME")]
     interface: String,
-    /// Processor to run it on
+    /// Processor to run the program on
     #[arg(long, value_name = "N")]
     processor: usize,
-    /// Milliseconds between two samples
+    /// Milliseconds between two samples of the program
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=60_000))]
     interval_ms: u64,
-    /// Folder for the program's output
+    /// Folder in which the program runs
     #[arg(long, value_name = "FOLDER")]
     folder: PathBuf,
-    /// The program and its arguments
+    /// Program to run, with its arguments
     #[arg(required = true, last = true)]
     words: Vec<String>,
 }
 
-/// Role of a program: server or generator.
+/// Role of a program on another machine: server or generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ProgramRole {
     /// Server under test

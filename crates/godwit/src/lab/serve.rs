@@ -1,4 +1,4 @@
-//! `godwit lab serve`: flags to the crate `lab`, the address to the terminal.
+//! Command `godwit lab serve`: flags to the crate `lab`, the address to the terminal.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::signals;
 /// Exit codes: 0 ended by SIGINT or SIGTERM; 1 the port cannot be used; 2 no such folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct LabServeArgs {
-    /// Port; 0 picks a free one
+    /// TCP port on 127.0.0.1; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = 8067)]
     port: u16,
     /// Folder of stored runs

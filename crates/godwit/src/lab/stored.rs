@@ -1,5 +1,5 @@
-//! `godwit lab list`, `godwit lab pin` and `godwit lab trend`: lists stored runs, sets baselines
-//! for later comparisons, and draws the results of a plan over time.
+//! Commands `godwit lab list`, `godwit lab pin` and `godwit lab trend`: list stored runs, set
+//! baselines for later comparisons, and draw the results of a plan over time.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub(super) struct ListArgs {
     /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
-    /// Print as JSON
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
 /// folder, or no baseline to remove.
 #[derive(Debug, clap::Args)]
 pub(super) struct PinArgs {
-    /// Run: its folder, or a name that `godwit lab list` prints
+    /// Run to make the baseline: its folder, or a name that `godwit lab list` prints
     #[arg(value_name = "RUN", required_unless_present = "remove")]
     run: Option<PathBuf>,
     /// Make no run the baseline: remove the baseline of this plan
@@ -77,7 +77,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<ExitCode, LabError> {
 /// Exit codes: 0 drawn; 1 the page cannot be written; 2 no run of that plan, or no such folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct TrendArgs {
-    /// The name of a plan
+    /// Name of the plan whose runs are drawn
     plan: String,
     /// Draw only these servers [default: all]
     #[arg(long = "server", value_name = "NAME", value_delimiter = ',')]
@@ -85,13 +85,13 @@ pub(super) struct TrendArgs {
     /// Draw only the last N runs
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     last: Option<u32>,
-    /// Path of the page [default: trend-PLAN.html in the results folder]
+    /// Path of the page with the trend [default: trend-PLAN.html in the results folder]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Folder of stored runs
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     results: PathBuf,
-    /// Print as JSON
+    /// Print the trend as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `godwit lab top`: the functions that a running server spends its time in.
+//! Command `godwit lab top`: the functions that a running server spends its time in.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -30,16 +30,16 @@ pub(super) struct LabTopArgs {
     /// Process ID of the server, instead of SERVER
     #[arg(long, value_name = "N", conflicts_with = "server")]
     pid: Option<u32>,
-    /// End after N intervals
+    /// End after N intervals of sampling
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Length of an interval, in seconds
+    /// Length of an interval of sampling, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Number of functions to show
+    /// Number of functions to show of each interval
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     rows: usize,
-    /// Samples per second of each running thread
+    /// Samples per second of each running thread of the server
     #[arg(long, value_name = "HZ", default_value_t = 499, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     frequency: u32,
     /// Event that triggers a sample; auto: cycles, or cpu-clock without hardware counters
@@ -57,15 +57,15 @@ pub(super) struct LabTopArgs {
 enum EventArg {
     /// Cycles, or cpu-clock on a machine without hardware counters
     Auto,
-    /// The processor's counter of cycles
+    /// Counter of cycles of the processor
     Cycles,
-    /// A timer
+    /// Timer of the kernel that runs while the thread runs
     CpuClock,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CallGraphArg {
-    /// Copy of the stack: works with packages as they are
+    /// Copy of the stack: works with packages as distributions ship them
     Dwarf,
     /// Frame pointer register, for programs built with it; costs less
     FramePointer,

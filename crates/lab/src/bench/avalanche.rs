@@ -1,5 +1,5 @@
-//! All clients at once: `godwit perfdhcp --scenario avalanche` as the generator of a trial, and its
-//! report as a load record.
+//! Avalanche, all clients at once: `godwit perfdhcp --scenario avalanche` as the generator of a
+//! trial, and its report as a load record.
 //!
 //! Clients without an answer send again as RFC 2131 section 4.1 says, and none gives up: the trial
 //! measures the time until all have a lease. Repeated sends are late by design.
@@ -15,26 +15,27 @@ use crate::family::AddressFamily;
 
 /// Name of the file with the generator's report, in the trial's folder.
 pub(super) const REPORT: &str = "avalanche.json";
-/// Factor by which the generator may exceed the time that the clients would need one after the
-/// other: clients without an answer wait longer each time.
+/// Factor by which the generator's time may exceed the time that the clients would need one after
+/// the other: clients without an answer wait longer each time.
 pub(super) const PATIENCE: f64 = 6.0;
 
-/// Trial of all clients at once.
+/// Trial in which all clients come at once.
 #[derive(Clone, Copy)]
 pub(super) struct AvalancheTrial {
     pub(super) load: OfferedLoad,
-    /// Number of the trial in the run.
+    /// Number of the avalanche trial in the run.
     pub(super) number: u32,
-    /// Seed of the generator.
+    /// Seed of the generator in the avalanche trial.
     pub(super) seed: u64,
 }
 
-/// Returns the number of clients in a trial with `load`.
+/// Returns the number of clients in an avalanche trial with `load`.
 fn clients(load: OfferedLoad) -> u64 {
     ((load.rate_per_s * load.dwell_s) as u64).max(1)
 }
 
-/// Makes the command of `godwit` that leaves its `report`: clients that only this trial has.
+/// Makes the command of the program `godwit` that plays all clients at once and leaves its
+/// `report`; the clients are only in this trial.
 pub(super) fn command(
     godwit: &Path,
     report: &Path,
@@ -61,8 +62,8 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// Converts the generator's report to a record; `None` when there is none, or when clients were
-/// left without a lease.
+/// Converts the avalanche report of the generator to a record; `None` when there is none, or when
+/// clients were left without a lease.
 pub(super) fn record(report: &str, load: OfferedLoad) -> Option<LoadRecord> {
     let report: Value = serde_json::from_str(report).ok()?;
     let number = |key: &str| report[key].as_u64().unwrap_or_default();

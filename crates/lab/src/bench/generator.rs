@@ -1,4 +1,4 @@
-//! The generator's command line for one trial, by the plan's protocol.
+//! Command line of the generator for one trial, by the plan's protocol.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use crate::trial::TrialRequest;
 
 /// Name of the file with the generator's record, in the trial's folder.
 pub(super) const RECORD: &str = "load.json";
-/// Name of the file with the leases that clients got.
+/// Name of the file with the leases that clients got, in the trial's folder.
 pub(super) const LIST: &str = "leases.csv";
 
-/// Part of the load that one generator has.
+/// Part of a trial's load that one generator sends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct From {
-    /// Address of the generator; for DHCP it acts as the relay there.
+    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
     pub(super) relay: SocketAddr,
-    /// Number of clients that come before its own and belong to other generators.
+    /// Number of clients that belong to other generators and come before this generator's own.
     pub(super) skipped: u32,
-    /// Begin of the load on the generator's own clock, in nanoseconds; `None` when it is alone and
-    /// begins as soon as it is ready.
+    /// Begin of the load on the generator's own clock, in nanoseconds; `None` when the generator is
+    /// alone and begins as soon as it is ready.
     pub(super) begin_at_ns: Option<u64>,
 }
 
 impl ProcessBench<'_> {
-    /// Makes the generator's command line, and the path of the file for its leases if they will be
-    /// verified.
+    /// Makes the generator's command line for the trial of `request`, and the path of the file for
+    /// its leases if they will be verified.
     pub(super) fn generator(
         &self,
         request: &TrialRequest,
@@ -92,15 +92,15 @@ impl ProcessBench<'_> {
         (service.topology.command(TopologySide::Client, cpu, command), list)
     }
 
-    /// Returns the time for which the generator waits for late answers, in seconds, so that they
+    /// Returns the time for which the generator waits for late answers, in seconds, so that these
     /// are in the latencies: the deadline, 1 s at most. The criterion treats late and lost alike,
-    /// so a search does not wait for them.
+    /// so a search does not wait for late answers.
     fn drain_s(&self, request: &TrialRequest) -> f64 {
         if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }
 
-    /// Returns the interval of the generator's counts in this trial, in seconds; `None` when they
-    /// are not used.
+    /// Returns the interval of the generator's counts in the trial of `request`, in seconds; `None`
+    /// when the trial does not use counts by interval.
     fn count_interval(&self, request: &TrialRequest) -> Option<&'static str> {
         if request.purpose.ends_database() {
             return Some(restart::INTERVAL_S);
@@ -111,7 +111,7 @@ impl ProcessBench<'_> {
         (has_intervals && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)
     }
 
-    /// Makes a load of whole exchanges of clients that the server has not seen.
+    /// Adds to `command` a load of whole DHCP exchanges of clients that the server has not seen.
     fn dhcp_load(
         &self,
         command: CommandLine,
@@ -157,7 +157,7 @@ impl ProcessBench<'_> {
         if service.subject.is_limit() { command.arg("--echo") } else { command }
     }
 
-    /// Makes a load of one query, repeated.
+    /// Adds to `command` a load of one DNS query, repeated.
     fn dns_load(&self, command: CommandLine, service: &MeasuredServer, from: From) -> CommandLine {
         let dns = self.plan.dns;
         let command = command
@@ -169,7 +169,8 @@ impl ProcessBench<'_> {
         if dns.segmentation { command.arg("--segmentation") } else { command }
     }
 
-    /// Returns the words that make messages leave as frames, if that is wanted and possible.
+    /// Returns the generator's arguments that make messages leave as frames, if the plan wants that
+    /// and it is possible.
     fn frame_words(&self, service: &MeasuredServer) -> Vec<String> {
         match &service.topology {
             // Each of two servers has a thread, and the interface one queue only.
@@ -184,7 +185,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Returns the words that send half of the load to the second server, if there is one.
+    /// Returns the generator's arguments that send half of the load to the second server of
+    /// `service`, if there is one.
     fn second_server(&self, service: &MeasuredServer) -> Vec<String> {
         let Some(partner) = service.partner else { return Vec::new() };
         let address = self.services[partner].address.to_string();

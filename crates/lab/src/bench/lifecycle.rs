@@ -14,7 +14,7 @@ use crate::error::LabError;
 use crate::leases::{self, LeaseCheckResult};
 
 impl ProcessBench<'_> {
-    /// Ends the server at `position` in order and looks for every assigned lease in its file;
+    /// Ends the server at `position` in order and looks for every assigned lease in its lease file;
     /// removes lists and lease files unless a lease is missing.
     fn end_server(&mut self, position: usize) {
         if self.services[position].started.is_none() {
@@ -55,7 +55,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Ends all servers; returns the verified leases of each, all its runs together, and the
+    /// Ends all servers; returns the check of each server's leases, all its runs together, and the
     /// problems that prevented a check.
     pub fn end_servers(&mut self) -> (Vec<LeaseCheckResult>, Vec<String>) {
         for position in 0..self.subjects {
@@ -67,7 +67,7 @@ impl ProcessBench<'_> {
         )
     }
 
-    /// Starts the servers at `positions` anew, without leases.
+    /// Starts the servers at `positions` anew, without the leases of the run before.
     pub(super) fn start_all_anew(&mut self, positions: &[usize]) -> Result<(), LabError> {
         for &position in positions {
             self.end_server(position);

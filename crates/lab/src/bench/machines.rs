@@ -17,21 +17,21 @@ use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, merg
 use crate::trial::TrialRequest;
 
 /// Time from the start of generators on other machines until they begin together, in nanoseconds:
-/// SSH and their memory allocation take it.
+/// SSH and the generators' memory allocation take it.
 const LEAD_NS: u64 = 1_500 * NS_PER_MS;
 
-/// One generator of a trial.
+/// Generator of a trial, on this machine or on another one.
 #[derive(Debug)]
 pub(super) struct TrialGenerator {
     pub(super) command: CommandLine,
-    /// Folder of the generator's files.
+    /// Folder of the generator's files, in the result folder.
     pub(super) folder: PathBuf,
-    /// Path of the list of its leases, if there will be one.
+    /// Path of the list of the leases of the generator's clients, if there will be one.
     pub(super) list: Option<PathBuf>,
 }
 
 impl TrialGenerator {
-    /// Returns the generator's record, if it can be read.
+    /// Returns the record that the generator wrote, if it can be read.
     pub(super) fn record(&self) -> Option<LoadRecord> {
         let text = std::fs::read_to_string(self.folder.join(RECORD)).ok()?;
         serde_json::from_str(&text).ok()
@@ -39,12 +39,12 @@ impl TrialGenerator {
 }
 
 impl ProcessBench<'_> {
-    /// Returns true if the servers are on another machine.
+    /// Returns true if the measured servers are on another machine.
     pub(super) fn has_remote_server(&self) -> bool {
         self.machines.is_some()
     }
 
-    /// Returns true if the generators are on other machines.
+    /// Returns true if the load generators are on other machines.
     pub(super) fn has_remote_generators(&self) -> bool {
         self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
     }
@@ -76,8 +76,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Returns the generators of a trial: one on this machine, or one on each generator machine,
-    /// with an equal part each.
+    /// Returns the generators of the trial of `request`: one on this machine, or one on each
+    /// generator machine, with an equal part of the load each.
     pub(super) fn trial_generators(
         &self,
         request: &TrialRequest,
@@ -113,7 +113,7 @@ impl ProcessBench<'_> {
         Ok(parts)
     }
 
-    /// Starts the generators of a trial.
+    /// Starts the generators of a trial and returns their processes.
     pub(super) fn start_generators(
         &self,
         parts: &[TrialGenerator],
@@ -130,12 +130,14 @@ impl ProcessBench<'_> {
         Ok(processes)
     }
 
-    /// Returns the time by which a trial is longer until its generators begin.
+    /// Returns the time by which a trial takes longer because its generators on other machines
+    /// begin together.
     pub(super) fn lead(&self) -> Duration {
         Duration::from_nanos(if self.has_remote_generators() { LEAD_NS } else { 0 })
     }
 
-    /// Copies the generators' files to this machine, and merges their records in `folder`.
+    /// Copies the files of the generators `parts` to this machine, and merges their records in
+    /// `folder`.
     pub(super) fn collect(
         &mut self,
         parts: &[TrialGenerator],
@@ -155,7 +157,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Merges `own`, the samples of this machine, with those of the others.
+    /// Merges `own`, the samples of this machine in a trial, with those of the other machines.
     pub(super) fn with_remote_samples(
         &mut self,
         own: Vec<MachineSample>,
@@ -188,8 +190,8 @@ impl ProcessBench<'_> {
         merge_samples(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
     }
 
-    /// Returns the processors that the servers and the generators were given, by their numbers in
-    /// samples.
+    /// Returns the processors that the lab gave to the servers and to the generators, by their
+    /// numbers in samples.
     pub(super) fn numbered_cpus(&self, has_server: bool) -> (Vec<u32>, Vec<u32>) {
         let server = if has_server { vec![self.processors.server as u32] } else { Vec::new() };
         let generators = match &self.machines {
@@ -207,7 +209,8 @@ impl ProcessBench<'_> {
     }
 }
 
-/// Gives processors of another machine numbers of their own.
+/// Renumbers the processors of another machine's samples from `first` on, so that each has a number
+/// of its own.
 fn renumber(samples: &mut [MachineSample], first: u32) {
     for of in samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
         of.cpu += first;

@@ -1,4 +1,4 @@
-//! Trials with real processes: servers that run in parallel, a generator per trial, samples of
+//! Trials with real processes: servers that run in parallel, a generator per trial, and samples of
 //! both.
 
 mod affinity;
@@ -58,63 +58,64 @@ use profile::Profiler;
 use restart::DatabaseRestart;
 use service::{MeasuredServer, describe_exit};
 
-/// Time that a generator may take beyond its trial and the deadline before the lab gives it up.
+/// Time that a generator may take beyond its trial and the deadline before the lab ends it.
 const GENERATOR_GRACE: Duration = Duration::from_secs(60);
 
-/// Processors of both sides.
+/// Processors of the servers and of the generator, one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     pub(crate) server: usize,
     pub(crate) generator: usize,
 }
 
-/// Events recorded while the generator ran.
+/// Events recorded while the generator of a trial ran.
 #[derive(Debug, Default)]
 struct TrialEvents {
     restart: Option<DatabaseRestart>,
     samples: Option<UnreadSamples>,
 }
 
-/// Bench with its running servers. Dropping it ends them and removes everything that was built.
+/// Bench with its running servers. Dropping the bench ends the servers and removes everything that
+/// was built.
 #[derive(Debug)]
 pub struct ProcessBench<'a> {
     plan: &'a Plan,
-    /// Time that the run takes, as it was announced.
+    /// Time that the run takes, as the lab announced it.
     time: &'a RunTime,
-    /// Result folder.
+    /// Path of the run's result folder.
     folder: PathBuf,
     godwit: PathBuf,
     processors: Processors,
     /// Guard that keeps the lab off the server's processor.
     _pinned: Option<PinnedSelf>,
     family: ProtocolAddressing,
-    /// Address of the generator; for DHCP it acts as the relay there.
+    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
     relay: SocketAddr,
     /// Address by which DHCP servers choose the subnet of messages from the relay.
     link: IpAddr,
     topology: MeasurementTopology,
-    /// True if messages may leave as frames of the generator's interface.
+    /// True if messages of clients may leave as frames of the generator's interface.
     sends_frames: bool,
     // Servers end before the register removes their namespaces.
     services: Vec<MeasuredServer>,
     /// Number of services that are subjects; those after them are second servers of subjects.
     subjects: usize,
-    /// Processes that delay connections between servers and databases that are further away.
+    /// Processes that delay connections between servers and distant databases.
     delay_proxies: Vec<ChildProcess>,
     databases: Vec<PrivateDatabase>,
     flushes: Vec<FlushCost>,
     starts: Vec<Start>,
     profiler: Profiler,
-    /// Machines that the measurement uses, if other than this one.
+    /// Machines that the measurement uses, if any other than this one.
     machines: Option<Machines>,
     run: RegisteredRun,
     origin: Instant,
     stop: &'a AtomicBool,
     progress: &'a mut ProgressWriter,
     warnings: Vec<String>,
-    /// Verified leases of servers that were ended.
+    /// Results of the lease checks of servers that were ended.
     verified: Vec<LeaseCheckResult>,
-    /// Problems that prevented a check of leases.
+    /// Problems that prevented a check of leases, one sentence each.
     problems: Vec<String>,
 }
 
@@ -184,8 +185,8 @@ impl TrialRunner for ProcessBench<'_> {
 }
 
 impl ProcessBench<'_> {
-    /// Runs one trial, from starting the generator to its record on the disk; `before` has the data
-    /// known in advance.
+    /// Runs the trial of `request`, from starting the generator to its record on the disk; `before`
+    /// has the data known in advance.
     fn measure(
         &mut self,
         request: &TrialRequest,
@@ -270,7 +271,8 @@ impl ProcessBench<'_> {
         Some(start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9)
     }
 
-    /// Begins to sample the machine and, if the lab runs it, the process of `service`.
+    /// Starts a sampler of the machine and, if the lab runs the server of `service`, of its
+    /// process.
     fn sampler(&self, service: &MeasuredServer) -> Sampler {
         let server = service.pid().map(|pid| SamplerTarget {
             helpers: self.helpers(service),
@@ -286,8 +288,8 @@ impl ProcessBench<'_> {
         )
     }
 
-    /// Returns the processes that work for `service` in addition to its own: its database, and the
-    /// second server.
+    /// Returns the identifiers of the processes that work for the server of `service` in addition
+    /// to its own: its database, and the second server.
     fn helpers(&self, service: &MeasuredServer) -> Vec<u32> {
         let engine = driver::engine(service.subject.store);
         let database = engine.and_then(|engine| {
@@ -298,7 +300,7 @@ impl ProcessBench<'_> {
         database.into_iter().chain(partner).collect()
     }
 
-    /// Returns `before` with the data of the request.
+    /// Returns the record `before` with the data of `request`.
     fn with_request(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
         let subject = &self.services[request.subject].subject;
         TrialRecord {
@@ -328,8 +330,8 @@ impl ProcessBench<'_> {
         servers.chain(generators).collect()
     }
 
-    /// Waits until the generators have ended. If that is the trial's purpose, ends and starts the
-    /// server's database meanwhile, or lets `recording` take samples.
+    /// Waits until the generators have ended. If the trial's purpose requires it, ends and starts
+    /// the server's database meanwhile, or lets `recording` take samples.
     fn wait_for_generators(
         &mut self,
         request: &TrialRequest,
@@ -370,12 +372,14 @@ impl ProcessBench<'_> {
         Ok((wait(until)?, events))
     }
 
-    /// Returns the servers of a subject: one, or two on the same database.
+    /// Returns the positions of the servers of the subject at `position`: one server, or two on the
+    /// same database.
     fn subject_servers(&self, position: usize) -> Vec<usize> {
         [position].into_iter().chain(self.services[position].partner).collect()
     }
 
-    /// Returns the generator's record; `None` when it failed in a way that may be temporary.
+    /// Returns the generator's record of the trial of `request`; `None` when the generator failed
+    /// in a way that may be temporary.
     fn read_record(
         &self,
         request: &TrialRequest,
@@ -408,7 +412,7 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Describes a server that has ended or does not come back.
+    /// Reports the end of a server that ended by itself or does not answer any more.
     fn report_ended_server(&mut self, subject: usize) -> TrialEnd {
         let service = &mut self.services[subject];
         let label = service.subject.label();
@@ -440,7 +444,7 @@ impl ProcessBench<'_> {
         files
     }
 
-    /// Returns the warnings about the set-up, and about waiting for servers.
+    /// Returns the warnings about the set-up of the bench, and about waiting for servers.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
@@ -448,20 +452,20 @@ impl ProcessBench<'_> {
         self.warnings.iter().cloned().chain(waits).chain(polls).collect()
     }
 
-    /// Returns the times that servers took to start for the first time.
+    /// Returns the time and the memory of each server's first start.
     #[must_use]
     pub fn starts(&self) -> Vec<Start> {
         self.starts.clone()
     }
 
-    /// Returns the versions of the servers by label.
+    /// Returns the versions that the servers reported, by label.
     #[must_use]
     pub fn versions(&self) -> BTreeMap<String, String> {
         let running = self.services.iter().filter(|service| !service.version().is_empty());
         running.map(|service| (service.subject.label(), service.version().to_owned())).collect()
     }
 
-    /// Returns the topology's name: `veth`, `loopback` or `network`.
+    /// Returns the name of the bench's topology: `veth`, `loopback` or `network`.
     #[must_use]
     pub fn topology_name(&self) -> &'static str {
         match self.topology {
@@ -471,10 +475,10 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Keeps the result folder and removes everything else that was built.
+    /// Keeps the result folder and removes everything else that the bench built.
     ///
     /// # Errors
-    /// Something could not be removed.
+    /// A process, namespace or folder of the bench could not be removed.
     pub fn keep(mut self) -> Result<(), LabError> {
         self.run.unregister_folder(&self.folder);
         self.services.clear();
@@ -483,7 +487,7 @@ impl ProcessBench<'_> {
     }
 }
 
-/// Formats a share as percent, with the digits that small limits on losses need.
+/// Formats `share` as percent, with the digits that small limits on losses need.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 1.0 { format!("{percent:.3}") } else { format!("{percent:.1}") }

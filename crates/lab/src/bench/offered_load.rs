@@ -1,13 +1,13 @@
-//! Load that a generator offers, and the addresses that it sends from and to.
+//! Load that a generator offers, and the addresses of its messages.
 
 use std::net::SocketAddr;
 
-/// Addresses that a generator sends from and to.
+/// Addresses that a generator sends messages from and to.
 #[derive(Clone, Copy)]
 pub(super) struct GeneratorAddresses {
-    /// Address of the relay agent that the generator is.
+    /// Address of the relay agent that the generator plays.
     pub(super) relay: SocketAddr,
-    /// Address of the measured server.
+    /// Address of the server that the generator loads.
     pub(super) server: SocketAddr,
 }
 
@@ -15,6 +15,6 @@ pub(super) struct GeneratorAddresses {
 #[derive(Clone, Copy)]
 pub(super) struct OfferedLoad {
     pub(super) rate_per_s: f64,
-    /// Length of the load in seconds.
+    /// Length of the trial's load, in seconds.
     pub(super) dwell_s: f64,
 }

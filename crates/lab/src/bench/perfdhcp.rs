@@ -11,10 +11,11 @@ use testbed::CommandLine;
 use super::offered_load::{GeneratorAddresses, OfferedLoad};
 use crate::driver::perfdhcp::{PERFDHCP, dwell_s};
 
-/// Time that perfdhcp waits for answers at the end, in microseconds: later answers count as lost.
+/// Time that perfdhcp waits for answers at the end of a trial, in microseconds: later answers count
+/// as lost.
 const WAIT_US: &str = "300000";
 
-/// Makes the command line: whole exchanges of clients that only trial `number` has.
+/// Makes the command line of perfdhcp: whole exchanges of clients that only trial `number` has.
 pub(super) fn command(
     addresses: GeneratorAddresses,
     load: OfferedLoad,
@@ -34,7 +35,7 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// Converts perfdhcp's report to a record, for a trial at `rate_per_s` for `dwell_s` as on its
+/// Converts the report of perfdhcp to a record, for a trial at `rate_per_s` for `dwell_s` as on its
 /// command line; `None` when there is no report.
 pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<LoadRecord> {
     let first = counts(report, "DISCOVER-OFFER")?;
@@ -74,7 +75,7 @@ pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<Load
     })
 }
 
-/// Counts of one exchange in perfdhcp's report.
+/// Counts of the messages of one exchange type in perfdhcp's report.
 struct PerfdhcpReportCounts {
     sent: u64,
     received: u64,

@@ -1,6 +1,6 @@
-//! A client that requests all of a server's statistics ten times a second while the server is
-//! loaded, as monitoring does, over one HTTP connection. The thread has the lab's processor, not
-//! the server's.
+//! HTTP client that requests all of a server's statistics ten times a second while the server is
+//! loaded, as monitoring does, over one connection. Its thread has the lab's processor, not the
+//! server's.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,27 +14,29 @@ use testbed::MeasurementTopology;
 
 use crate::error::LabError;
 
-/// Time from one request to the next.
+/// Time from one statistics request to the next.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Longest time that an answer may take.
+/// Longest time that the server may take to answer a statistics request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Request that the client sends.
+/// Request for all statistics that the client sends.
 const REQUEST: &str = r#"{"command":"statistic-get-all"}"#;
-/// Text at either end of a successful answer, spaces left out.
+/// Text at either end of a successful answer to a statistics request, spaces left out.
 const SUCCESS: &[u8] = br#""result":0"#;
-/// Number of bytes at either end in which that text is searched.
+/// Number of bytes at either end of an answer in which [`SUCCESS`] is searched.
 const ENDS_BYTES: usize = 64;
 
-/// Thread that sends the requests; after `finish` it ends with the answer that it waits for.
+/// Handle of the thread that sends the statistics requests; after `finish` the thread ends with the
+/// answer that it waits for.
 #[derive(Debug)]
 pub(super) struct Poller {
     thread: JoinHandle<Result<Polls, LabError>>,
-    /// Sender whose drop ends the thread.
+    /// Sender whose drop ends the polling thread.
     stop_sender: Sender<()>,
 }
 
 impl Poller {
-    /// Begins to send requests to the server at `address`, from the generator's namespace.
+    /// Starts to send statistics requests to the server at `address`, from the generator's
+    /// namespace.
     pub(super) fn start(topology: &MeasurementTopology, address: SocketAddr) -> Self {
         let (stop_sender, stop_receiver) = channel();
         let namespace = match topology {
@@ -51,7 +53,7 @@ impl Poller {
         Self { thread, stop_sender }
     }
 
-    /// Ends the thread and returns its counts.
+    /// Ends the polling thread and returns its counts of requests.
     ///
     /// # Errors
     /// The thread could not enter the generator's namespace.
@@ -61,7 +63,7 @@ impl Poller {
     }
 }
 
-/// Describes the answers to all requests to the server `label`.
+/// Describes the answers to all statistics requests to the server `label`; `None` without requests.
 pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     let Polls { due, answered, octets, longest_s } = polls;
     let each_mb = octets as f64 / 1e6 / answered.max(1) as f64;
@@ -73,8 +75,8 @@ pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     })
 }
 
-/// Sends requests to `address` until the sender of `stop_receiver` is dropped. A request without an
-/// answer counts as due.
+/// Sends statistics requests to `address` until the sender of `stop_receiver` is dropped. A request
+/// without an answer counts as due.
 fn poll(address: SocketAddr, stop_receiver: &Receiver<()>) -> Polls {
     let (began, mut polls, mut connection) = (Instant::now(), Polls::default(), None);
     let mut due = began;
@@ -107,7 +109,7 @@ fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     Ok(BufReader::with_capacity(1 << 20, stream))
 }
 
-/// Sends one request; returns the bytes of the answer.
+/// Sends one statistics request to `address`; returns the number of bytes of the answer.
 fn send_request(address: SocketAddr, stream: &mut BufReader<TcpStream>) -> io::Result<u64> {
     let head = format!(
         "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\

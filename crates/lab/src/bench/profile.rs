@@ -14,23 +14,25 @@ use super::ProcessBench;
 use crate::profiler::{Perf, PerfRecording, UnreadSamples};
 use crate::trial::TrialRequest;
 
-/// Time from the start of the generator until samples are taken, so that it has reached its rate by
-/// then.
+/// Time from the start of the generator until perf takes samples, so that the generator has reached
+/// its rate by then.
 pub(super) const LEAD: Duration = Duration::from_millis(500);
-/// Name of the file with a trial's raw samples, until they are read.
+/// Name of the file with a trial's raw perf samples, until the lab reads them.
 const DATA: &str = "perf.data";
 
-/// State of profiling.
+/// State of profiling in a run.
 #[derive(Debug)]
 pub(super) enum Profiler {
-    /// Profiling is off: the plan has no profiles, or the lab has warned of a missing requirement.
+    /// Profiling is off because the plan has no profiles, or the lab has warned of a missing
+    /// requirement.
     Off,
-    /// Profiling is possible, as far as is known.
+    /// Profiling is possible with this perf, as far as is known.
     On(Perf),
 }
 
 impl Profiler {
-    /// Checks the plan's requirements; adds a warning for the report if one is missing.
+    /// Returns the state of profiling by checking the plan's requirements; adds a warning for the
+    /// report if one is missing.
     pub(super) fn from_plan(plan: &ProfilePlan, warnings: &mut Vec<String>) -> Self {
         if plan.fractions.is_empty() {
             return Self::Off;
@@ -51,9 +53,9 @@ fn without(why: &str) -> String {
 }
 
 impl ProcessBench<'_> {
-    /// Returns `perf` on the server of `request`, not taking samples yet; `None` when the trial has
-    /// another purpose, or when profiling is impossible, of which the lab warns once for all
-    /// servers.
+    /// Returns `perf` attached to the server of `request`, not taking samples yet; `None` when the
+    /// trial has another purpose, or when profiling is impossible, of which the lab warns once for
+    /// all servers.
     pub(super) fn attach(
         &mut self,
         request: &TrialRequest,
@@ -74,14 +76,14 @@ impl ProcessBench<'_> {
         self.or_warn(attached)
     }
 
-    /// Reads functions and counts from the samples.
+    /// Reads functions and counts from the raw samples into a profile.
     pub(super) fn read(&mut self, samples: Option<UnreadSamples>) -> Option<Profile> {
         let profile = samples?.read();
         self.or_warn(profile)
     }
 
-    /// Returns the value of a success. The first failure is reported as a warning and turns
-    /// profiling off.
+    /// Returns the value of a successful profiling step. The first failure is reported as a warning
+    /// and turns profiling off.
     pub(super) fn or_warn<T>(&mut self, came: Result<T, String>) -> Option<T> {
         came.map_err(|why| {
             self.warnings.push(without(&why));

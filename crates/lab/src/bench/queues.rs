@@ -19,8 +19,8 @@ use super::service::MeasuredServer;
 use crate::error::LabError;
 
 impl ProcessBench<'_> {
-    /// Sets the queues of the server's line at its sockets and at the link; returns the queues
-    /// before a trial. `None` in plans that are not about queues.
+    /// Sets the queues of the line of the server at `position` at its sockets and at the link;
+    /// returns the queues before a trial. `None` in plans that are not about queues.
     pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
         if !self.plan.varies_queues() {
             return Ok(None);
@@ -44,7 +44,8 @@ impl ProcessBench<'_> {
         Ok(Some(queues))
     }
 
-    /// Returns the queues of the server at `position` in a trial, given the queues `before` it.
+    /// Returns the counts of the queues of the server at `position` in a trial, given the queues
+    /// `before` it.
     pub(super) fn queues_since(
         &self,
         position: usize,
@@ -84,8 +85,8 @@ impl ProcessBench<'_> {
         Ok(queues)
     }
 
-    /// Warns once for each server when its sockets have another buffer than its line is named
-    /// after.
+    /// Warns once for each server when the receive buffer of its sockets has another size than the
+    /// name of its line.
     fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
         let subject = &self.services[position].subject;
         let Some(expected_bytes) = subject.feature.receive_buffer_bytes().map(u64::from) else {
@@ -135,7 +136,7 @@ fn server_sockets(service: &MeasuredServer) -> Vec<UdpSocket> {
     sockets
 }
 
-/// Line of the output of `tc -s -j qdisc`.
+/// Queueing discipline in the output of `tc -s -j qdisc`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TcQdisc {
@@ -153,7 +154,8 @@ struct TcQdiscOptions {
     limit: u64,
 }
 
-/// Returns the discipline at the root, which counts for those below it; `None` when there is none.
+/// Returns the root queueing discipline in `tc_output`, which counts for those below it; `None`
+/// when there is none.
 fn qdisc_in(tc_output: &str) -> Option<Qdisc> {
     let all: Vec<TcQdisc> = serde_json::from_str(tc_output).ok()?;
     let TcQdisc { kind, options, packets, drops, requeues, .. } =

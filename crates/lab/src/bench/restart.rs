@@ -8,11 +8,11 @@ use crate::driver;
 use crate::error::LabError;
 use crate::trial::TrialRequest;
 
-/// Interval of the generator's counts in such trials, in seconds.
+/// Interval of the generator's counts in trials with a restart of the database, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
 
-/// Times of the restart of a database, in nanoseconds of the monotonic clock, which is that of the
-/// generator's timeline.
+/// Times of the restart of a database, in nanoseconds of the monotonic clock, which the generator's
+/// timeline also uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatabaseRestart {
     ended_ns: u64,
@@ -21,7 +21,8 @@ pub(super) struct DatabaseRestart {
 }
 
 impl DatabaseRestart {
-    /// Converts the times to seconds from the due time of the first exchange of `load`.
+    /// Converts the times of the restart to seconds from the due time of the first exchange of
+    /// `load`.
     pub(super) fn since_due(self, load: &LoadRecord) -> RestartTimes {
         let due_ns = load.timeline.as_ref().map_or(self.ended_ns, |timeline| timeline.start_ns);
         let since = |ns: u64| (ns as f64 - due_ns as f64) / 1e9;

@@ -1,4 +1,4 @@
-//! Set-up of a bench: folders, topology, processors, servers that answer.
+//! Set-up of a bench with its folders, topology, processors, and servers that answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -32,17 +32,17 @@ use crate::terms::MeasurementTerms;
 /// Settings from which a bench is built.
 #[derive(Debug)]
 pub struct BenchSettings<'a> {
-    /// Plan of the run.
+    /// Plan of the run that the bench is built for.
     pub plan: &'a Plan,
-    /// Time that the run takes, as it was announced.
+    /// Time that the run takes, as the lab announced it.
     pub time: &'a RunTime,
-    /// Subjects that run on the bench.
+    /// Subjects of the measurement that run on the bench.
     pub subjects: &'a [MeasurementSubject],
-    /// Path of this binary.
+    /// Path of this program, `godwit`.
     pub godwit: PathBuf,
-    /// Path of the result folder, which does not exist yet.
+    /// Path of the run's result folder, which does not exist yet.
     pub folder: PathBuf,
-    /// Server that ran before the lab, if that is the one to be measured.
+    /// Server that was running before the lab, if the lab measures that one.
     pub running: Option<&'a RunningTarget>,
     /// Flag that is set when the user wants the run to end.
     pub stop: &'a AtomicBool,
@@ -122,7 +122,7 @@ impl<'a> ProcessBench<'a> {
         Ok(bench)
     }
 
-    /// Starts the servers of `subjects`, then the second ones of those that are two.
+    /// Starts the servers of `subjects`, then the second servers of subjects that have two.
     fn start_all(&mut self, subjects: &[MeasurementSubject]) -> Result<(), LabError> {
         for subject in subjects {
             self.start(subject, None)?;
@@ -137,7 +137,7 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// Starts one more server, with tables of its own unless `store` is given.
+    /// Starts one more server for `subject`, with tables of its own unless `store` is given.
     fn start(
         &mut self,
         subject: &MeasurementSubject,
@@ -162,7 +162,7 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// Makes the service of the server at `address`, which ran before the lab.
+    /// Makes the measured server for `subject` that was running at `address` before the lab.
     fn running(&self, subject: &MeasurementSubject, address: SocketAddr) -> MeasuredServer {
         MeasuredServer {
             subject: subject.clone(),
@@ -249,8 +249,8 @@ impl<'a> ProcessBench<'a> {
         })
     }
 
-    /// Makes the control group that keeps a server to its share of a processor; `None` when that is
-    /// all of it.
+    /// Makes the control group that keeps the server at `position` to its share of a processor;
+    /// `None` when that is all of it.
     fn quota(&mut self, position: usize) -> Result<Option<Quota>, LabError> {
         let share = self.plan.server.processor_share;
         if share >= 1.0 {
@@ -296,7 +296,8 @@ impl<'a> ProcessBench<'a> {
         }
     }
 
-    /// Returns the topology of all servers, or one with a server side of its own.
+    /// Returns the topology for `subject`: the one of all servers, or one with a server side of its
+    /// own.
     fn topology_for(
         &mut self,
         position: usize,
@@ -320,7 +321,7 @@ impl<'a> ProcessBench<'a> {
     }
 }
 
-/// Makes the second of two servers on the same database.
+/// Makes the subject for the second of two servers on the same database.
 fn second_server(subject: &MeasurementSubject) -> MeasurementSubject {
     let and = if subject.variant.is_empty() { "" } else { ", " };
     MeasurementSubject {
@@ -344,7 +345,7 @@ fn namespace_settings(
     }
 }
 
-/// Returns the generator's address in `topology`.
+/// Returns the generator's address in `topology`, which for DHCP is the relay's.
 fn relay_in(
     topology: &MeasurementTopology,
     family: ProtocolAddressing,
@@ -362,7 +363,7 @@ fn loopback_address(family: ProtocolAddressing) -> Result<SocketAddr, LabError> 
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
-/// Chooses the processors of server and generator, on whichever machine each is.
+/// Chooses the processors of server and generator, on the machine of each.
 fn assign(
     machines: Option<&Machines>,
     has_server: bool,
@@ -373,9 +374,9 @@ fn assign(
     Ok((Processors { server: last.copied().unwrap_or(own.server), ..own }, pinned))
 }
 
-/// Chooses the first processor for the generator, where most interrupts are, and the last one for
-/// the server. The lab itself stays off the server's while the run lasts: the next plan of a suite
-/// chooses anew.
+/// Chooses processors of this machine: the first one for the generator, where most interrupts are,
+/// and the last one for the server. The lab itself stays off the server's processor while the run
+/// lasts: the next plan of a suite chooses anew.
 fn choose_processors(
     has_server: bool,
     warnings: &mut Vec<String>,
@@ -395,7 +396,8 @@ fn choose_processors(
     Ok((Processors { server: last, generator: first }, pinned))
 }
 
-/// Returns true if messages leave as frames; warns if the plan wants that and it is not possible.
+/// Returns true if messages of clients leave as frames; warns if the plan wants frames and they are
+/// not possible.
 fn can_send_frames(
     plan: &Plan,
     topology: &MeasurementTopology,

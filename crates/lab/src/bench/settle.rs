@@ -1,5 +1,5 @@
-//! Waits for a server: until it answers after its start, and before each trial until it has worked
-//! off the messages that the trial before left in its queues.
+//! Waits for a server: until it answers after its start, and before each trial until it has
+//! processed the messages that the trial before left in its queues.
 //!
 //! After an overload, a slow server's socket buffer contains messages whose clients no longer wait.
 //! A trial that began meanwhile would count them as its own loss. So every trial of every server
@@ -20,24 +20,25 @@ use crate::driver;
 use crate::error::LabError;
 use crate::probe::{ProbeRequest, ServerProbe};
 
-/// Longest time until a server answers after its start.
+/// Longest time until a server answers after its start, before the lab gives up.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longest time until a server answers that ran before the lab.
+/// Longest time until a server that was running before the lab answers.
 const RUNNING_SERVER_PATIENCE: Duration = Duration::from_secs(15);
-/// Longest time until a server answers whose configuration or leases are large.
+/// Longest time until a server with a large configuration or many leases answers after its start.
 const LARGE_START_TIMEOUT: Duration = Duration::from_secs(180);
-/// Longest time that a server may take to work off a trial, after which it is started again.
+/// Longest time that a server may take to process the messages of a trial, after which the lab
+/// starts it again.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Least wait that is reported, in seconds.
+/// Least wait for a server that the lab reports, in seconds.
 const LONG_WAIT_S: f64 = 0.25;
 
-/// Waits for one server before its trials.
+/// Counts of the waits for one server before its trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ServerWaits {
-    /// Number of long waits.
+    /// Number of waits for the server of at least [`LONG_WAIT_S`].
     count: u32,
     longest_s: f64,
-    /// Number of times that it was started again.
+    /// Number of times that the lab started the server again.
     restarts: u32,
 }
 
@@ -47,7 +48,8 @@ impl ServerWaits {
         self.longest_s = self.longest_s.max(waited_s);
     }
 
-    /// Returns a sentence for the reader of the report, if there were waits or restarts.
+    /// Returns a sentence about the waits for the server `label` for the reader of the report, if
+    /// there were waits or restarts.
     pub(super) fn words(&self, label: &str) -> Option<String> {
         if (self.count, self.restarts) == (0, 0) {
             return None;
@@ -109,9 +111,9 @@ impl ProcessBench<'_> {
         }))
     }
 
-    /// Waits until the server at `position` has worked off its queues, and starts it again when
-    /// that takes too long. Returns the seconds that it took; `None` when the server has ended by
-    /// itself or does not come back.
+    /// Waits until the server at `position` has processed the messages in its queues, and starts it
+    /// again when that takes too long. Returns the seconds that it took; `None` when the server has
+    /// ended by itself or does not answer any more.
     pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
         let began = Instant::now();
         let mut probe = self.probe()?;
@@ -158,8 +160,8 @@ impl ProcessBench<'_> {
         ServerProbe::open(self.relay, question, path.as_deref())
     }
 
-    /// Returns true if the server answers within `patience`; false when it ends first. A server
-    /// that was started at `began` for this gets requests more often at first.
+    /// Returns true if the server at `position` answers within `patience`; false when it ends
+    /// first. A server that was started at `began` gets requests more often at first.
     fn answers(
         &mut self,
         position: usize,

@@ -21,19 +21,19 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::subject::MeasurementSubject;
 
-/// Age from which a flush cost is measured again, in seconds: every trial has one of its own
-/// minute.
+/// Age from which the lab measures the cost of a flush again, in seconds: every trial has one of
+/// its own minute.
 const FLUSH_AGE_S: f64 = 50.0;
-/// Number of appends in one measurement.
+/// Number of appends in one measurement of the cost of flushes.
 const FLUSH_APPENDS: usize = 40;
-/// Version of the schema, that of Kea 2.2, for all.
+/// Version of the database schema, that of Kea 2.2, for all servers.
 const SCHEMA: &str = "2.2";
-/// Name of the processes before a database that is further away, in the names of files.
+/// Name of the processes that delay connections to a distant database, in the names of files.
 const DISTANCE: &str = "distance";
-/// Longest time that such a process may take to begin; `LOOK_EVERY` is the time between checks.
+/// Longest time that a delay process may take to begin; `LOOK_EVERY` is the time between checks.
 const DISTANCE_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Names of disks in records.
+/// Names of disks in records of flush costs.
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
 
@@ -65,7 +65,7 @@ fn tool(
 }
 
 impl ProcessBench<'_> {
-    /// Returns the database server of `engine`, started by the first call.
+    /// Returns the database server of `engine`, which the first call starts.
     fn database(&mut self, engine: DatabaseEngine) -> Result<&PrivateDatabase, LabError> {
         let existing = self.databases.iter().position(|database| database.engine() == engine);
         if let Some(position) = existing {
@@ -85,7 +85,7 @@ impl ProcessBench<'_> {
         Ok(&self.databases[self.databases.len() - 1])
     }
 
-    /// Returns the store of `subject`, in `folder` or in empty tables of its own.
+    /// Returns the location of the store of `subject`, in `folder` or in empty tables of its own.
     pub(super) fn prepare_store(
         &mut self,
         subject: &MeasurementSubject,
@@ -158,8 +158,8 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Empties the store of a server that does not run, at a cost that does not grow with the
-    /// store.
+    /// Empties the store at `location` of a server that does not run, at a cost that does not grow
+    /// with the store.
     pub(super) fn empty_store(&self, location: &StoreLocation) -> Result<(), LabError> {
         match location {
             StoreLocation::Memfile => return Ok(()),
@@ -177,8 +177,8 @@ impl ProcessBench<'_> {
         self.make_tables(location)
     }
 
-    /// Writes the leases of a database to the lease file of `service`, and has the database's own
-    /// client count them as well.
+    /// Writes the leases in the database of `service` to its lease file, and compares their number
+    /// with the count of the database's own client.
     pub(super) fn write_leases(&self, service: &MeasuredServer) -> Result<(), LabError> {
         let Some(line) = tool(&self.godwit, &self.databases, &service.store, "dump") else {
             return Ok(());
@@ -245,7 +245,7 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Returns the costs of flushes over the run.
+    /// Returns the measured costs of flushes over the run.
     #[must_use]
     pub fn flushes(&self) -> Vec<FlushCost> {
         self.flushes.clone()

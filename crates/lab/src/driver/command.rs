@@ -1,4 +1,4 @@
-//! A server that the user gives by a command with placeholders.
+//! Server that the user gives by a command with placeholders.
 
 use measure::plan::MeasuredProtocol;
 use testbed::CommandLine;
@@ -20,7 +20,7 @@ const fn placeholders(protocol: MeasuredProtocol) -> &'static [&'static str] {
     }
 }
 
-/// Returns the program of a template, after checking the template itself.
+/// Returns the program of a server command's `template`, after checking the template itself.
 pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> Result<String, LabError> {
     let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
     let words = split_words(template).map_err(|why| wrong(&why))?;
@@ -71,7 +71,8 @@ pub(super) fn prepare(
     Ok(PreparedServer { command, lease_file: None, version: String::new(), reads_frames: false })
 }
 
-/// Returns `word` with every `{name}` replaced; `{{` and `}}` are literal braces.
+/// Returns `word` of a server command with every `{name}` replaced; `{{` and `}}` are literal
+/// braces.
 fn fill(
     word: &str,
     protocol: MeasuredProtocol,

@@ -14,58 +14,59 @@ use crate::error::LabError;
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::leases::LeaseFile;
 
-/// Place in which a server runs, and data that it serves.
+/// Deployment of a server: its addresses and folder, and the data that it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerDeployment {
-    /// Folder of the server, absolute.
+    /// Absolute path of the server's folder.
     pub folder: PathBuf,
-    /// Addresses, ports and protocol.
+    /// Addresses, ports and protocol of the server and its clients.
     pub family: ProtocolAddressing,
-    /// Address at which it receives messages.
+    /// Address at which the server receives messages.
     pub address: SocketAddr,
-    /// Relay from which messages come and to which answers go.
+    /// Address of the relay from which messages come and to which answers go.
     pub relay: SocketAddr,
-    /// Number of relays, at the addresses that follow.
+    /// Number of relays that send to the server, at `relay` and the addresses that follow it.
     pub relays: u32,
-    /// Relays at other addresses.
+    /// Addresses of relays that do not follow `relay`.
     pub further_relays: Vec<IpAddr>,
-    /// Name of the interface that has `address`.
+    /// Name of the server's interface that has `address`.
     pub interface: String,
-    /// First and last address of the pool.
+    /// First and last address of the server's pool.
     pub pool: (IpAddr, IpAddr),
-    /// Lifetime of a lease, in seconds.
+    /// Lifetime of the server's leases, in seconds.
     pub lease_time_s: u32,
-    /// Threads of a DNS server.
+    /// Number of threads of a DNS server.
     pub threads: u32,
-    /// Path of this binary, absolute.
+    /// Absolute path of this program, `godwit`.
     pub godwit: PathBuf,
-    /// Store of its leases.
+    /// Store of the server's leases.
     pub store: StoreLocation,
-    /// Feature of its configuration beyond one subnet with one pool.
+    /// Feature of the server's configuration beyond one subnet with one pool.
     pub feature: ServerFeature,
-    /// Number of clients that have a reservation, if the feature gives them one.
+    /// Number of clients that have a reservation, if the feature gives them reservations.
     pub reservations: u32,
 }
 
-/// Server that is ready to be started.
+/// Server whose files are written and that is ready to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedServer {
-    /// Command, without namespace and processor.
+    /// Command that starts the server, without namespace and processor.
     pub command: CommandLine,
-    /// Lease file that it writes; rotated ones have further suffixes. `None` when unknown.
+    /// Lease file that the server writes; rotated ones have further suffixes. `None` when unknown.
     pub lease_file: Option<LeaseFile>,
-    /// Version that the server reports.
+    /// Version that the server's program reports.
     pub version: String,
-    /// True if it reads frames from a raw socket, where a group of datagrams appears as one:
-    /// datagrams must be sent to it one by one.
+    /// True if the server reads frames from a raw socket, where a group of datagrams appears as
+    /// one: datagrams must be sent to it one by one.
     pub reads_frames: bool,
 }
 
-/// Name of the file with a configuration in Kea's form.
+/// Name of the file with a configuration in Kea's form, in the server's folder.
 pub(super) const CONFIGURATION: &str = "config.json";
 
 impl ServerDeployment {
-    /// Returns the last character of a key of Kea's, or of a word on a command line: `4` or `6`.
+    /// Returns the last character of a key of Kea's configuration, or of a word on a command line:
+    /// `4` or `6`.
     pub(super) const fn digit(&self) -> char {
         match self.family.version() {
             AddressFamily::V4 => '4',
@@ -73,7 +74,7 @@ impl ServerDeployment {
         }
     }
 
-    /// Returns the number of addresses in the pool.
+    /// Returns the number of addresses in the server's pool.
     pub(super) fn pool_size(&self) -> u32 {
         match self.pool {
             (IpAddr::V4(first), IpAddr::V4(last)) => u32::from(last) - u32::from(first) + 1,
@@ -126,7 +127,7 @@ pub(super) fn common_configuration(deployment: &ServerDeployment) -> Value {
     configuration
 }
 
-/// Returns `command` with the folders that Kea's servers confine files to: all of them `folder`.
+/// Returns `command` with the environment that confines the files of Kea's servers to `folder`.
 pub(super) fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
     for name in [
         "KEA_PIDFILE_DIR",
@@ -147,7 +148,7 @@ pub(super) fn lease_file(deployment: &ServerDeployment) -> Option<LeaseFile> {
         .then(|| LeaseFile::kea(path, deployment.family.version()))
 }
 
-/// Writes a configuration into the deployment's folder and returns its path.
+/// Writes `configuration` into the deployment's folder and returns its path.
 pub(super) fn write_configuration(
     deployment: &ServerDeployment,
     configuration: &Value,
@@ -155,7 +156,8 @@ pub(super) fn write_configuration(
     write_configuration_for_folder(&deployment.folder, deployment, configuration)
 }
 
-/// Writes the configuration for a server that sees the deployment's folder at `server_folder`.
+/// Writes `configuration` for a server that sees the deployment's folder at `server_folder`;
+/// returns the path of the file.
 pub(super) fn write_configuration_for_folder(
     server_folder: &Path,
     deployment: &ServerDeployment,
@@ -173,12 +175,13 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), LabError> {
     std::fs::write(path, text).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 
-/// Converts `length` of a prefix to a netmask.
+/// Converts the prefix length `length` of an IPv4 network to a netmask.
 pub(super) fn netmask(length: u8) -> Ipv4Addr {
     Ipv4Addr::from(u32::MAX << (32 - u32::from(length)))
 }
 
-/// Adds `-p` and, if answers go to a relay on another port than its own, `-P`.
+/// Adds `-p` to a server's `command` and, if answers go to a relay on another port than its own,
+/// `-P`.
 pub(super) fn with_ports(command: CommandLine, deployment: &ServerDeployment) -> CommandLine {
     let (port, relay_port) = (deployment.address.port(), deployment.relay.port());
     if (port, relay_port) == (deployment.family.port, deployment.family.port) {

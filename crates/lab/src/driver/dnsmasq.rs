@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
-/// Name of the file with its leases.
+/// Name of the file with dnsmasq's leases.
 const LEASES: &str = "dnsmasq.leases";
 
 pub(super) fn program() -> Result<PathBuf, LabError> {
@@ -37,7 +37,7 @@ pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, L
     })
 }
 
-/// Returns the arguments of dnsmasq(8), for one range.
+/// Returns the arguments of dnsmasq(8) for a deployment with one address range.
 pub(super) fn arguments(deployment: &ServerDeployment) -> Vec<String> {
     let (first, last) = deployment.pool;
     let (_, length) = deployment.family.subnet;

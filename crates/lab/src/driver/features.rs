@@ -18,19 +18,19 @@ use super::store::LEASE_FILE;
 use crate::error::LabError;
 use crate::family::AddressFamily;
 
-/// Number of classes in a configuration with classes.
+/// Number of client classes in a configuration with classes.
 const CLASSES: u32 = 100;
-/// Number of hardware addresses of one class.
+/// Number of hardware addresses in the test of one client class.
 const ADDRESSES: u32 = 1_000;
-/// Number of clients that have a reservation: the generator's first ones.
+/// Number of clients that have a reservation: those of the generator with the lowest numbers.
 pub(crate) const RESERVATIONS: u32 = 1_000_000;
-/// Number of a client that never comes, and the first of a range of such clients.
+/// Number of the first client of a range of clients that never send a message.
 const FIRST_ABSENT_CLIENT: u32 = 1 << 31;
-/// Number of subnets, for features with many.
+/// Number of subnets in a configuration with many subnets.
 const SUBNETS: u32 = 10_000;
-/// Number of shared networks, and of subnets in each.
+/// Numbers for the feature with shared networks: that of shared networks, and of subnets in each.
 const NETWORKS: (u32, u32) = (100, 50);
-/// Number of addresses in the pool of each of many subnets.
+/// Number of addresses in the pool of each subnet of a configuration with many subnets.
 const SUBNET_POOL: u32 = 250;
 /// First lines of Kea's lease files, in the current versions of their schemas.
 const COLUMNS_V4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\
@@ -38,21 +38,22 @@ const COLUMNS_V4: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_
 const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,\
                           iaid,prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,\
                           hwtype,hwaddr_source";
-/// Lifetime of the leases that are in a pool from the beginning.
+/// Lifetime of the leases that are in a pool before the first trial.
 const INITIAL_LEASE_TIME: Duration = Duration::from_secs(86_400);
-/// Network of number 0 of many subnets; the further ones follow, 256 addresses (64 bits) each.
+/// Address of the first one of many IPv4 subnets; the further ones follow, 256 addresses each
+/// (IPv6: 64 bits each).
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
-/// First address reserved, in the relay's subnet and above every pool.
+/// First IPv4 address with a reservation, in the relay's subnet and above every pool.
 const RESERVED_V4: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
 const RESERVED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0x100, 0, 0);
 /// Name of the file next to the configuration that has the reservations.
 pub(crate) const RESERVATIONS_FILE: &str = "reservations.json";
-/// Marker in the configuration for the include of that file, which JSON cannot express.
+/// Marker in the configuration for the include of [`RESERVATIONS_FILE`], which JSON cannot express.
 const INCLUDED: &str = "reservations are included here";
 
 /// Returns the number of the links that clients come from and the step from one to the next; `None`
-/// if all are on the relay's own.
+/// if all clients are on the relay's own link.
 const fn links(feature: ServerFeature) -> Option<(u32, u32)> {
     match feature {
         ServerFeature::ManySubnets | ServerFeature::PolledSubnets => Some((SUBNETS, 1)),
@@ -61,7 +62,7 @@ const fn links(feature: ServerFeature) -> Option<(u32, u32)> {
     }
 }
 
-/// Returns true if clients come from other links than the relay's own.
+/// Returns true if clients of the feature come from other links than the relay's own.
 pub(crate) const fn has_links(feature: ServerFeature) -> bool {
     links(feature).is_some()
 }
@@ -81,7 +82,7 @@ pub(crate) const fn client_capacity(feature: ServerFeature) -> Option<u32> {
     }
 }
 
-/// Returns the additional words of the generator's command line.
+/// Returns the generator's additional arguments for `feature`.
 pub(crate) fn generator_words(feature: ServerFeature, version: AddressFamily) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((count, step)) = links(feature) {
@@ -124,7 +125,8 @@ fn duid(number: u32) -> String {
     format!("00:01:00:01:2a:00:00:00:{}", hardware(number))
 }
 
-/// Changes `configuration` as the deployment's feature requires.
+/// Changes `configuration`, that of a server without features, as the deployment's feature
+/// requires.
 pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
     let version = deployment.family.version();
     let key = format!("subnet{}", deployment.digit());
@@ -183,8 +185,8 @@ pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
     }
 }
 
-/// Sets the place of reservations in the configuration, and the identifiers by which they are
-/// looked up.
+/// Sets the scope of reservations in the configuration, and the identifiers by which the server
+/// looks them up.
 fn reserve(deployment: &ServerDeployment, configuration: &mut Value) {
     let identifiers = match (deployment.family.version(), deployment.feature) {
         (AddressFamily::V4, ServerFeature::ReservationsByOne) => json!(["hw-address"]),
@@ -226,15 +228,16 @@ fn many_subnets(deployment: &ServerDeployment, list: &mut Value) {
     list.extend((0..SUBNETS).map(|number| subnet(version, number)));
 }
 
-/// Shrinks the only subnet of DHCPv4, which has all of 10.0.0.0/8, so that others can follow above
-/// it.
+/// Shrinks the only DHCPv4 subnet of `list`, which has all of 10.0.0.0/8, so that others can follow
+/// above it.
 fn shrink_own_subnet(version: AddressFamily, list: &mut Value) {
     if version == AddressFamily::V4 {
         list[0]["subnet"] = json!("10.0.0.0/9");
     }
 }
 
-/// Returns one of many subnets. The identifier 1 is the relay's own subnet's.
+/// Returns the configuration of subnet `number` of many. The identifier 1 is that of the relay's
+/// own subnet.
 fn subnet(version: AddressFamily, number: u32) -> Value {
     let (network, first, last): (String, IpAddr, IpAddr) = match version {
         AddressFamily::V4 => {
@@ -255,7 +258,8 @@ pub(super) fn with_includes(folder: &Path, text: &str) -> String {
     text.replace(&format!("\"{INCLUDED}\""), &format!("<?include \"{}\"?>", file.display()))
 }
 
-/// Writes the additional files that the configuration or the server reads.
+/// Writes the additional files of the deployment's feature that the configuration or the server
+/// reads.
 pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = deployment.folder.join(name);
@@ -284,7 +288,7 @@ fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io:
     file.flush()
 }
 
-/// Writes reservations of `count` clients from number `first` on.
+/// Writes reservations of `count` clients from number `first` on to `file`, as JSON.
 fn reservations(
     version: AddressFamily,
     first: u32,

@@ -1,4 +1,4 @@
-//! Godwit's own DHCP server, started like any other.
+//! Driver of Godwit's own DHCP server, which the lab starts like any other.
 
 use measure::plan::{ServerDurability, ServerFeature};
 use serde_json::json;

@@ -17,11 +17,11 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
-/// Name of the file with its configuration.
+/// Name of the file with ISC dhcpd's configuration.
 pub(super) const CONFIGURATION: &str = "dhcpd.conf";
 
-/// Words that run a command in a mount namespace whose `/dev/log` leads nowhere: lines per message
-/// would fill the system's log, and wait for it.
+/// Command that runs another one in a mount namespace whose `/dev/log` leads nowhere: lines per
+/// message would fill the system's log, and wait for it.
 const WITHOUT_SYSLOG: [&str; 6] = [
     "unshare",
     "-m",
@@ -54,7 +54,7 @@ pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, L
     })
 }
 
-/// Returns the text of dhcpd.conf(5), for one subnet and one pool.
+/// Returns the text of dhcpd.conf(5) for a deployment with one subnet and one pool.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let ((first, last), lifetime_s) = (deployment.pool, deployment.lease_time_s);
     let (network, length) = deployment.family.subnet;

@@ -1,5 +1,5 @@
-//! Debian's Keas as the lab runs them, the machine's own and that of Debian 13: in the foreground,
-//! with folders of their own, never as a service of the system.
+//! Drivers of Debian's packages of Kea, that of this machine and that of Debian 13: in the
+//! foreground, with folders of their own, never as a service of the system.
 //!
 //! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of
 //! reservations where there are none, no log lines per packet, no clean-up process in the middle of
@@ -20,8 +20,8 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::subject::KeaVersion;
 
-/// Returns threads and packets in the queue per store: for databases the values that Kea's manual
-/// found best, and for memfile its threads with a longer queue.
+/// Returns the number of Kea's threads and of packets in their queue for `store`: for databases the
+/// values that Kea's manual found best, and for memfile its threads with a longer queue.
 const fn threads(store: LeaseStoreKind) -> (u32, u32) {
     match store {
         LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => (4, 4 * 28),
@@ -42,7 +42,7 @@ const fn program_name(version: AddressFamily) -> &'static str {
     }
 }
 
-/// Returns the root folder of Debian 13 that has the server.
+/// Returns the root folder of Debian 13 that has Kea's server for `version`.
 pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
     let debian = Debian13::find().filter(|debian| debian.program(program_name(version)).is_some());
     debian.ok_or_else(|| {

@@ -66,14 +66,15 @@ pub fn prepare(
 }
 
 /// Returns true for a server that takes the messages of a whole interface or of every address of
-/// the machine, so that it must have both to itself. It answers relays on port 67 only.
+/// the machine, so that it must have both to itself. Such a server answers relays on port 67 only.
 #[must_use]
 pub fn needs_own_link(subject: &MeasurementSubject) -> bool {
     matches!(subject.kind, SubjectKind::IscDhcpd | SubjectKind::Dnsmasq)
 }
 
-/// Returns true if the server is known to have leases or a zone to answer from, so that this can be
-/// checked; a plain responder has neither, and any command may be one where leases do not show it.
+/// Returns true if the server of `subject` is known to have leases or a zone to answer from, so
+/// that this can be checked; a plain responder has neither, and any command may be one where leases
+/// do not show it.
 #[must_use]
 pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> bool {
     match subject.kind {
@@ -83,8 +84,8 @@ pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> boo
     }
 }
 
-/// Returns the name of the file with the server's configuration; `None` when the command line
-/// contains all settings.
+/// Returns the name of the file with the configuration of the server of `subject`; `None` when the
+/// command line contains all settings.
 #[must_use]
 pub fn configuration_name(
     subject: &MeasurementSubject,
@@ -101,7 +102,7 @@ pub fn configuration_name(
     }
 }
 
-/// Refuses a server, or a generator, that is not installed, before anything has been built.
+/// Refuses a subject whose server, or generator, is not installed, before anything has been built.
 ///
 /// # Errors
 /// The missing program and the package that holds it.

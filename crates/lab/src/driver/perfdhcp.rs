@@ -1,6 +1,6 @@
-//! Debian's perfdhcp: its package, and the lengths of trials that it can do.
+//! Debian's perfdhcp as a generator: its package, and the lengths of trials that it can do.
 
-/// Program of the third-party generator, and its package.
+/// Program perfdhcp, the third-party generator, and its Debian package.
 pub(crate) const PERFDHCP: (&str, &str) = ("perfdhcp", "kea-admin");
 
 /// Returns the seconds that a trial of `dwell_s` lasts: perfdhcp takes whole seconds only.

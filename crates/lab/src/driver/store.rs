@@ -6,37 +6,37 @@ use measure::plan::LeaseStoreKind;
 use serde_json::{Value, json};
 use testbed::database::{DatabaseEngine, PASSWORD, USER};
 
-/// Name of the lease file in a server's folder. The lab writes leases of databases to it for the
-/// check.
+/// Name of the lease file in a server's folder. The lab writes leases of databases to this file for
+/// the check.
 pub(crate) const LEASE_FILE: &str = "leases.csv";
-/// Number of times that Kea's servers try again without a database, and the wait between tries in
+/// Number of times that Kea's servers try to reconnect to a database, and the wait between tries in
 /// milliseconds; they continue to serve meanwhile. Kea's default is to give up at once.
 const RECONNECT_TRIES: u32 = 600;
 const RECONNECT_WAIT_MS: u32 = 100;
 
-/// Place in which a server keeps its leases.
+/// Location of the store in which a server keeps its leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// File in the server's folder.
+    /// Lease file in the server's folder.
     Memfile,
-    /// File of SQLite's at this path.
+    /// SQLite database file at this path.
     Sqlite(PathBuf),
-    /// Database of a server on this machine.
+    /// Database of a database server on this machine.
     Database {
-        /// Kind of the database server.
+        /// Kind of the database server, such as MariaDB.
         engine: DatabaseEngine,
-        /// Name of the database.
+        /// Name of the database with the leases.
         name: String,
-        /// Port on the loopback interface of the measured server's network.
+        /// Port of the database on the loopback interface of the measured server's network.
         port: u16,
-        /// True if no other server writes to the database.
+        /// True if no other server writes to the database with the leases.
         is_exclusive: bool,
     },
 }
 
 impl StoreLocation {
-    /// Returns Kea's `lease-database`. SQLite's file is elsewhere in the configuration, as Kea has
-    /// none.
+    /// Returns Kea's `lease-database` for the store. The configuration names an SQLite file
+    /// elsewhere, as Kea has no such store.
     pub(super) fn lease_database(&self, lease_file: String) -> Value {
         match self {
             Self::Memfile | Self::Sqlite(_) => json!({
@@ -62,7 +62,7 @@ impl StoreLocation {
         }
     }
 
-    /// Returns Godwit's own settings for the store; `None` when there are none.
+    /// Returns the settings for the store that only Godwit has; `None` when there are none.
     pub(super) fn godwit_settings(&self) -> Option<Value> {
         match self {
             Self::Memfile => None,
@@ -71,7 +71,7 @@ impl StoreLocation {
         }
     }
 
-    /// Returns the store in the plans' terms.
+    /// Returns the kind of the store as plans name it.
     #[must_use]
     pub fn store(&self) -> LeaseStoreKind {
         match self {
@@ -83,7 +83,7 @@ impl StoreLocation {
     }
 }
 
-/// Returns the database server of a store; `None` when the store needs none.
+/// Returns the kind of database server that `store` needs; `None` when it needs none.
 #[must_use]
 pub fn engine(store: LeaseStoreKind) -> Option<DatabaseEngine> {
     match store {

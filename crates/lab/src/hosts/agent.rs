@@ -1,4 +1,4 @@
-//! The lab's part on another machine: it keeps a folder there as long as the lab that started it
+//! Copy of the lab on another machine: it keeps a folder there as long as the lab that started it
 //! listens.
 
 use std::fs;
@@ -13,7 +13,7 @@ use testbed::topology::allowed_cpus;
 use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
 use crate::error::LabError;
 
-/// Folder that is removed with the value.
+/// Folder of a session, which is removed with the value.
 struct SessionFolder(PathBuf);
 
 impl Drop for SessionFolder {
@@ -22,8 +22,8 @@ impl Drop for SessionFolder {
     }
 }
 
-/// Carries out the lines of `orders`, and writes a line to `answers` for each, until the orders
-/// end. Removes its folder afterwards.
+/// Carries out the orders of the lab in `orders`, one a line, and writes a line to `answers` for
+/// each, until the orders end. Removes its folder afterwards.
 ///
 /// # Errors
 /// The folder cannot be made, or the answers cannot be written.
@@ -65,7 +65,7 @@ fn hello(folder: &Path) -> Result<Hello, LabError> {
     })
 }
 
-/// Addresses of the loopback interface, whatever its list contains.
+/// Addresses of the loopback interface, which the agent always reports.
 const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
 
@@ -91,7 +91,7 @@ fn carry_out(order: RemoteOrder, folder: &Path) -> RemoteAnswer {
     }
 }
 
-/// Returns true if `path` is below `folder`, without steps up.
+/// Returns true if `path` is below `folder` and has no `..`.
 fn is_inside(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder) && !path.components().any(|part| part == Component::ParentDir)
 }
@@ -108,7 +108,7 @@ fn clear(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the text files in `folder`; none if the folder does not exist.
+/// Returns the text files in `folder` as an answer; none if the folder does not exist.
 fn read_files(folder: &Path) -> RemoteAnswer {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file()).filter_map(|entry| {

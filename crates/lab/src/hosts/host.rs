@@ -1,5 +1,5 @@
-//! Another machine as the lab sees it: a copy of the lab that SSH starts there and keeps for the
-//! run, orders to it and answers from it, and the commands that run a program there.
+//! Connection to another machine: a copy of the lab that SSH starts there and keeps for the run,
+//! orders to it and answers from it, and the commands that run a program there.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,50 +18,50 @@ use testbed::{CommandLine, TopologySide};
 use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
 use crate::error::LabError;
 
-/// Longest time that SSH and the other side may take for an answer.
+/// Longest time that SSH and the other machine may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest time that the other side may take to end.
+/// Longest time that the copy of the lab on the other machine may take to end.
 const GRACE: Duration = Duration::from_secs(60);
-/// Time between checks whether it has ended.
+/// Time between checks whether the copy of the lab on the other machine has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Number of requests for the time, one after another.
+/// Number of requests for the other machine's time, one after another.
 const PINGS: usize = 16;
 
 /// Part of a measurement on another machine: the server or a generator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemotePart {
     pub(crate) side: TopologySide,
-    /// Address at which the part receives datagrams.
+    /// Address at which the part of the measurement receives datagrams.
     pub(crate) address: SocketAddr,
-    /// Processor of the part.
+    /// Processor of the other machine that runs the part.
     pub(crate) cpu: usize,
-    /// Time between two samples, in milliseconds.
+    /// Time between two samples of the other machine, in milliseconds.
     pub(crate) interval_ms: u32,
 }
 
-/// Connection to another machine.
+/// Connection to another machine that takes part in a measurement.
 #[derive(Debug)]
 pub(crate) struct RemoteHost {
-    /// Name of the machine for SSH.
+    /// Name of the other machine for SSH.
     name: String,
-    /// Words of the SSH command before the name.
+    /// Words of the SSH command before the machine's name.
     ssh: Vec<String>,
-    /// Path of the program there.
+    /// Path of the program `godwit` on the other machine.
     godwit: String,
-    /// Paths of this machine that occur in texts: the result folder and this binary.
+    /// Paths of this machine that the lab translates in texts: the result folder and this program.
     local_paths: (PathBuf, PathBuf),
     hello: Hello,
     clock: Offset,
     session: RemoteSession,
 }
 
-/// Session with the lab's copy there.
+/// Session with the lab's copy on another machine.
 #[derive(Debug)]
 struct RemoteSession {
     child: Child,
-    /// Pipe for orders; taken when there are no more orders.
+    /// Pipe for orders to the lab's copy; taken when there are no more orders.
     orders: Option<ChildStdin>,
-    /// Lines with the times at which they arrived, in nanoseconds.
+    /// Lines of answers from the lab's copy with the times at which they arrived, in nanoseconds.
     answers: Receiver<(String, u64)>,
     complaints: PathBuf,
 }
@@ -90,7 +90,7 @@ impl RemoteSession {
         self.answer()
     }
 
-    /// Returns the last line of its error output.
+    /// Returns the last line of the error output of the SSH command.
     fn last_error_line(&self) -> String {
         let text = fs::read_to_string(&self.complaints).unwrap_or_default();
         let last = text.lines().rfind(|line| !line.trim().is_empty());
@@ -112,10 +112,10 @@ impl Drop for RemoteSession {
 
 impl RemoteHost {
     /// Connects to the machine `name`. Paths in `folder`, the result folder, and `godwit`, this
-    /// binary, are translated for it.
+    /// program, are translated for it.
     ///
     /// # Errors
-    /// It cannot be reached, or has no such program of this version.
+    /// The machine cannot be reached, or has no program `godwit` of this version.
     pub(crate) fn open(
         name: &str,
         plan: &HostsPlan,
@@ -186,22 +186,22 @@ impl RemoteHost {
         })
     }
 
-    /// Returns the machine's name for SSH.
+    /// Returns the other machine's name for SSH.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the offset of its clock from this machine's.
+    /// Returns the offset of the other machine's clock from this machine's.
     pub(crate) const fn clock(&self) -> Offset {
         self.clock
     }
 
-    /// Returns the processors that may be used there, at least one.
+    /// Returns the processors that may be used on the other machine, at least one.
     pub(crate) fn processors(&self) -> &[usize] {
         &self.hello.processors
     }
 
-    /// Returns the interface there that has `address`.
+    /// Returns the name of the other machine's interface that has `address`.
     pub(crate) fn interface_of(&self, address: IpAddr) -> Result<&str, LabError> {
         let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
         let name = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
@@ -239,7 +239,7 @@ impl RemoteHost {
         Ok(())
     }
 
-    /// Copies the files of the copy of `folder` to this machine.
+    /// Copies the files of the other machine's copy of `folder` to this machine.
     pub(crate) fn copy_from_remote(&mut self, folder: &Path) -> Result<(), LabError> {
         let there = self.with_remote_paths(&folder.to_string_lossy());
         match self.session.send_order(&RemoteOrder::Get(there)) {
@@ -256,8 +256,8 @@ impl RemoteHost {
         }
     }
 
-    /// Returns the command that runs `inner` there as `part`, its paths translated, as long as the
-    /// command's input is open, with its files in the copy of `folder`.
+    /// Returns the command that runs `inner` on the other machine as `part`, its paths translated,
+    /// as long as the command's input is open, with its files in the copy of `folder`.
     pub(crate) fn command(
         &self,
         part: RemotePart,
@@ -293,7 +293,7 @@ impl RemoteHost {
     }
 }
 
-/// Measures the offset of the clock there from this machine's.
+/// Measures the offset of the other machine's clock from this machine's.
 fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
     let mut trips = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {

@@ -28,19 +28,19 @@ use crate::error::LabError;
 use crate::family::ProtocolAddressing;
 use crate::subject::MeasurementSubject;
 
-/// First number of generators' processors, whose multiples are those of further generators, if
-/// another machine takes part: the number of one machine's processor means nothing on another.
+/// First number of generators' processors in samples if another machine takes part, whose multiples
+/// are those of further generators: the number of one machine's processor means nothing on another.
 pub(crate) const GENERATOR_CPUS: u32 = 1_000;
-/// Largest uncertainty of a comparison of clocks without a remark, in nanoseconds.
+/// Largest uncertainty of the offset of another machine's clock without a remark, in nanoseconds.
 const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 
-/// Machines that take part.
+/// Machines that take part in a measurement besides this one.
 #[derive(Debug)]
 pub(crate) struct Machines {
-    /// Machine of the servers.
+    /// Machine on which the measured servers run.
     pub(crate) server: RemoteHost,
-    /// Machines of the generators, each with the address that it sends from; empty for this
-    /// machine.
+    /// Machines of the generators, each with the address that it sends from; empty if this machine
+    /// is the generator.
     pub(crate) generators: Vec<(RemoteHost, SocketAddr)>,
     server_ip: IpAddr,
     first_port: u16,
@@ -86,14 +86,14 @@ impl Machines {
         Ok(Some(Self { server, generators, server_ip, first_port: hosts.first_port }))
     }
 
-    /// Returns the address at which the server at `position` receives messages.
+    /// Returns the address at which the server at `position` receives messages on its machine.
     pub(crate) fn server_address(&self, position: usize) -> SocketAddr {
         let port = usize::from(self.first_port) + 1 + position;
         SocketAddr::new(self.server_ip, u16::try_from(port).unwrap_or(u16::MAX))
     }
 
     /// Returns the address that this machine sends from: as the generator, if there is no other,
-    /// and for the probe whether servers answer.
+    /// and for the probe that checks whether servers answer.
     pub(crate) fn own_address(&self, family: ProtocolAddressing) -> Result<SocketAddr, LabError> {
         let route = netio::route::to(self.server_address(0))
             .map_err(|e| LabError::Failed(e.to_string()))?;
@@ -101,12 +101,12 @@ impl Machines {
         Ok(SocketAddr::new(route.local, port))
     }
 
-    /// Returns the addresses of the relays that generators play on other machines.
+    /// Returns the addresses of the relays that the generators on other machines play.
     pub(crate) fn relays(&self) -> Vec<IpAddr> {
         self.generators.iter().map(|(_, address)| address.ip()).collect()
     }
 
-    /// Returns notes that the reader of the report must know.
+    /// Returns notes on the machines that the reader of the report must know.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!(
             "The servers ran on {}; the figures of the server's processors, memory, sockets and \

@@ -1,4 +1,4 @@
-//! A program of the lab's on another machine: it runs as long as the lab that started it listens,
+//! Program of a measurement on another machine: it runs as long as the lab that started it listens,
 //! and is sampled meanwhile.
 
 use std::io::{self, Read, Write};
@@ -19,37 +19,37 @@ use testbed::{ChildProcess, CommandLine, SamplerTarget, TopologySide, sampler};
 use crate::error::LabError;
 use crate::samples::SampleConverter;
 
-/// Longest time that a program may take to end after the polite signal.
+/// Longest time that the program may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(60);
-/// Lines of its complaint that are passed on.
+/// Number of the last lines of the program's error output that are passed on.
 const LAST_LINES: usize = 3;
-/// Base of the code that is reported when the program was ended by a signal, as shells do.
+/// Base of the exit code that is reported when a signal ended the program, as shells do.
 const SIGNALLED: u8 = 128;
-/// Name of the files with the program's outputs.
+/// Name of the files with the program's standard output and error output.
 pub(super) const PROGRAM: &str = "program";
 
-/// Program that is run, and its sampling.
+/// Program that is run on another machine, with the settings of its sampling.
 #[derive(Clone, Debug)]
 pub struct RemoteProgram {
-    /// Side whose part the program plays.
+    /// Side of the topology, server or generator, whose part the program plays.
     pub side: TopologySide,
-    /// Address at which it receives datagrams.
+    /// Address at which the program receives datagrams.
     pub address: SocketAddr,
-    /// Name of the interface that has that address.
+    /// Name of the interface that has the program's address.
     pub interface: String,
-    /// Processors that are sampled.
+    /// Processors of the machine that are sampled.
     pub cpus: Vec<usize>,
-    /// Interval between samples.
+    /// Interval between samples of the program.
     pub interval: Duration,
-    /// Folder in which it runs, created if it does not exist.
+    /// Folder in which the program runs, created if it does not exist.
     pub folder: PathBuf,
-    /// Words of the program and its arguments.
+    /// Words of the program's command line: its name and its arguments.
     pub words: Vec<String>,
 }
 
-/// Runs `remote_program` until it ends or `input` does, and writes a sample a line to `output`,
+/// Runs `remote_program` until it ends or `input` does, and writes samples to `output`, one a line,
 /// whose times are those of the monotonic clock. Returns the code with which the program ended, 128
-/// and its signal as shells do.
+/// plus the signal's number for a signal, as shells do.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -100,7 +100,7 @@ pub fn run_program(
     Ok(ended.map_or(SIGNALLED, code))
 }
 
-/// Returns the code of a program that ended, as shells report it.
+/// Returns the exit code of a program that ended, as shells report it.
 fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().unwrap_or_else(|| i32::from(SIGNALLED) + status.signal().unwrap_or(0));

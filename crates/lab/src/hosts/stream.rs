@@ -11,32 +11,33 @@ use base::time::NS_PER_S;
 use measure::record::MachineSample;
 use netio::Clock;
 
-/// Longest wait for the last sample of a trial.
+/// Longest wait for another machine's last sample of a trial.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time between checks for that sample.
+/// Time between checks for another machine's last sample of a trial.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Begin of the run on the monotonic clock.
+/// Begin of the run by this machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunOrigin {
     mono_ns: u64,
 }
 
 impl RunOrigin {
-    /// Converts `origin` to the monotonic clock.
+    /// Converts `origin` to the monotonic clock's time.
     pub(crate) fn from_instant(origin: Instant) -> Self {
         let since_ns = u64::try_from(origin.elapsed().as_nanos()).unwrap_or(0);
         Self { mono_ns: Clock::mono_ns().saturating_sub(since_ns) }
     }
 
-    /// Returns the seconds from the origin to a time of the other machine's clock, given in
-    /// seconds.
+    /// Returns the seconds from the begin of the run to `there_s`, a time by the other machine's
+    /// clock.
     fn seconds(self, there_s: f64, clock: Offset) -> f64 {
         there_s - clock.ns as f64 / NS_PER_S as f64 - self.mono_ns as f64 / NS_PER_S as f64
     }
 }
 
-/// File to which samples are written, a line each, with the position up to which it has been read.
+/// Reader of a file to which samples are written, one a line, from the position up to which it has
+/// been read.
 #[derive(Debug, Default)]
 pub(crate) struct SampleFileReader {
     path: PathBuf,
@@ -44,9 +45,9 @@ pub(crate) struct SampleFileReader {
 }
 
 impl SampleFileReader {
-    /// Returns the samples that were written to `path` since the last call for it and that ended
-    /// after `from_s`, their times since `origin`. Waits up to `PATIENCE` for one that ended at
-    /// `until_s` or later.
+    /// Returns the samples that were written to `path` since the last call for this file and that
+    /// ended after `from_s`, their times since `origin`. Waits up to `PATIENCE` for one that ended
+    /// at `until_s` or later.
     pub(crate) fn samples(
         &mut self,
         path: &Path,
@@ -74,7 +75,7 @@ impl SampleFileReader {
         }
     }
 
-    /// Returns the samples of the whole lines that were written since the last call.
+    /// Returns the samples of the whole lines that were written to the file since the last call.
     fn read_new(&mut self) -> Vec<MachineSample> {
         let mut text = String::new();
         let read = File::open(&self.path).and_then(|mut file| {
@@ -115,7 +116,7 @@ pub(crate) fn merge_samples(
     base
 }
 
-/// Adds all counts but memory, which does not add up over time.
+/// Adds all counts of the sample `of` to `into`, but not memory, which does not add up over time.
 fn add(into: &mut MachineSample, of: &MachineSample) {
     into.server_socket_drops += of.server_socket_drops;
     into.generator_socket_drops += of.generator_socket_drops;

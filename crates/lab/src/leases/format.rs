@@ -4,13 +4,14 @@ use std::net::IpAddr;
 
 use crate::family::AddressFamily;
 
-/// Address or prefix with its owner.
+/// Address or prefix in a lease file or list, with its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct LeaseFileEntry {
     pub(super) address: IpAddr,
-    /// Length of the prefix, 32 or 128 for an address.
+    /// Length of the leased prefix in bits; 32 or 128 for an address.
     pub(super) prefix_len: u8,
-    /// Hardware address; for DHCPv6 the DUID and the four bytes of the IAID.
+    /// Identifier of the lease's owner: hardware address; for DHCPv6 the DUID and the four bytes of
+    /// the IAID.
     pub(super) owner: Box<[u8]>,
 }
 
@@ -32,20 +33,21 @@ impl LeaseFileEntry {
     }
 }
 
-/// Format of a file, line by line.
+/// Format of a lease file or list, line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseLineFormat {
-    /// List of the generator: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
+    /// List that the generator writes: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
     List,
-    /// Kea's CSV: for DHCPv4 address and hardware address are the first two columns.
+    /// Lease file of Kea in CSV: for DHCPv4 address and hardware address are the first two columns.
     Kea,
-    /// ISC dhcpd's format, dhcpd.leases(5).
+    /// Lease file of ISC dhcpd, dhcpd.leases(5).
     Dhcpd,
-    /// dnsmasq's format: `expiry MAC ADDRESS host client-id`, or `expiry IAID ADDRESS host DUID`.
+    /// Lease file of dnsmasq: `expiry MAC ADDRESS host client-id`, or `expiry IAID ADDRESS host
+    /// DUID`.
     Dnsmasq,
 }
 
-/// Reader of one file.
+/// Parser of one lease file or list.
 #[derive(Debug)]
 pub(super) struct LeaseLineParser {
     format: LeaseLineFormat,
@@ -75,8 +77,8 @@ fn two_columns(line: &str) -> Option<LeaseFileEntry> {
     v4(address.trim(), rest.split([',', '\n']).next()?.trim())
 }
 
-/// Parses the columns at the positions of address, prefix length, lease type, DUID and IAID.
-/// Another column or the line's end must follow, as the last number may be cut off.
+/// Parses a DHCPv6 lease from the columns at the positions of address, prefix length, lease type,
+/// DUID and IAID. Another column or the line's end must follow, as the last number may be cut off.
 fn columns_v6(line: &str, positions: [usize; 5]) -> Option<LeaseFileEntry> {
     let columns: Vec<&str> = line.strip_suffix('\n')?.split(',').collect();
     let [address, length, kind, duid, iaid] = positions.map(|at| columns.get(at).copied());
@@ -85,7 +87,7 @@ fn columns_v6(line: &str, positions: [usize; 5]) -> Option<LeaseFileEntry> {
     Some(v6(address, prefix_len, parse_octets(duid?)?, iaid))
 }
 
-/// Parses the words of a whole line; `None` for those of the other family.
+/// Parses a lease from a whole line of dnsmasq's file; `None` for leases of the other family.
 fn dnsmasq(line: &str, version: AddressFamily) -> Option<LeaseFileEntry> {
     let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
     let &[_, first, address, _, last] = words.as_slice() else { return None };
@@ -109,7 +111,7 @@ fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> LeaseFil
     LeaseFileEntry { address, prefix_len, owner: duid.into() }
 }
 
-/// Parses bytes with or without colons between them.
+/// Parses bytes in hexadecimal digits, with or without colons between them.
 fn parse_octets(text: &str) -> Option<Vec<u8>> {
     let digits: String = text.chars().filter(|&c| c != ':').collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
@@ -133,7 +135,7 @@ struct Block {
 }
 
 impl Block {
-    /// Takes a line; returns the lease at the end of a block in which it is active.
+    /// Reads a line of a block; returns the lease at the end of a block in which it is active.
     fn parse_line(&mut self, line: &str) -> Option<LeaseFileEntry> {
         let line = line.trim();
         let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
@@ -166,8 +168,8 @@ fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     }
 }
 
-/// Returns the DUID and the IAID of `"..."`, where the IAID comes first, in the machine's own byte
-/// order.
+/// Returns the DUID and the IAID from the quoted text of dhcpd.leases(5), where the IAID comes
+/// first, in the machine's own byte order.
 fn identity_association(quoted: &str) -> Option<Vec<u8>> {
     let octets = unescape(quoted.strip_prefix('"')?.strip_suffix('"')?)?;
     let (iaid, duid) = octets.split_first_chunk()?;
@@ -176,8 +178,8 @@ fn identity_association(quoted: &str) -> Option<Vec<u8>> {
     Some(owner)
 }
 
-/// Decodes escapes: `\ooo` is a byte in octal digits, `\` before another character is that
-/// character.
+/// Decodes escapes of dhcpd.leases(5): `\ooo` is a byte in octal digits, `\` before another
+/// character is that character.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::new();
     let mut rest = text.as_bytes();

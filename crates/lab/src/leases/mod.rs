@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use format::{LeaseFileEntry, LeaseLineFormat, LeaseLineParser};
 
-/// Lease file of a server.
+/// Lease file of a server, with its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFile {
     path: PathBuf,
@@ -25,54 +25,56 @@ pub struct LeaseFile {
 }
 
 impl LeaseFile {
-    /// Makes a file in Kea's format, which is also Godwit's.
+    /// Makes a lease file in Kea's format, which is also Godwit's, at `path`.
     #[must_use]
     pub fn kea(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Kea, version }
     }
 
-    /// Makes a file in ISC dhcpd's format.
+    /// Makes a lease file in ISC dhcpd's format at `path`.
     #[must_use]
     pub fn dhcpd(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Dhcpd, version }
     }
 
-    /// Makes a file in dnsmasq's format.
+    /// Makes a lease file in dnsmasq's format at `path`.
     #[must_use]
     pub fn dnsmasq(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Dnsmasq, version }
     }
 
-    /// Returns the file and every file next to it whose name continues with a dot.
+    /// Returns the paths of the lease file and of every file next to it whose name continues with a
+    /// dot.
     pub(crate) fn companions(&self) -> Vec<PathBuf> {
         companions(&self.path)
     }
 }
 
-/// Result of the check of one server.
+/// Result of the check of one server's leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseCheckResult {
-    /// Name of the server and its variant.
+    /// Name of the server that was checked, with its variant.
     pub server: String,
-    /// Number of leases that clients got, each counted once.
+    /// Number of leases that clients got from the server, each counted once.
     pub given: u64,
-    /// Number of those leases that are in the server's file.
+    /// Number of the clients' leases that are in the server's file.
     pub found: u64,
-    /// First few leases that are not in the file, as `address,mac` or `prefix/length,duid,iaid`.
+    /// First few of the clients' leases that are not in the file, as `address,mac` or
+    /// `prefix/length,duid,iaid`.
     pub missing: Vec<String>,
-    /// Number of addresses that several clients got, each counted once.
+    /// Number of addresses that several clients got from the server, each counted once.
     #[serde(default)]
     pub shared: u64,
-    /// First few clients of those addresses, as in `missing`.
+    /// First few clients that share an address, as in `missing`.
     #[serde(default)]
     pub sharing: Vec<String>,
 }
 
-/// Number of missing leases that are named.
+/// Largest number of missing leases that the result names.
 const EXAMPLES_MAX: usize = 10;
 
 impl LeaseCheckResult {
-    /// Returns true if nothing is missing and every lease is one client's.
+    /// Returns true if no lease is missing and every lease is one client's.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.found == self.given && self.shared == 0

@@ -12,27 +12,27 @@ use crate::runner::RunTime;
 use crate::subject::subjects;
 use crate::suite::forecast_s;
 
-/// Plans for new users.
+/// Names of the plans for new users.
 const START: [&str; 3] = ["dhcp4-quick", "dhcp6-quick", "dns-quick"];
-/// Least number of columns of a name.
+/// Least number of columns for a plan's name in the list.
 const NAME: usize = 16;
 
-/// Plan as it is listed.
+/// Plan in the list of plans.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanListEntry {
-    /// Name of the plan.
+    /// Name of the listed plan.
     pub name: String,
-    /// Description in one line.
+    /// Title of the plan: its description in one line.
     pub title: String,
-    /// Heading of the plan's group.
+    /// Heading of the group of plans that the plan is listed in.
     pub group: &'static str,
-    /// Time that the plan takes as it is, in seconds, if that is known.
+    /// Time that the unchanged plan takes, in seconds, if that is known.
     pub time_s: Option<f64>,
-    /// Requirements besides this binary: packages and privileges.
+    /// Requirements of the plan besides this program: packages and privileges.
     pub needs: Vec<&'static str>,
 }
 
-/// Headings in their order.
+/// Headings of the groups of plans, in the order of the list.
 const GROUPS: [&str; 7] = [
     "Start here",
     "DHCPv4",
@@ -43,7 +43,7 @@ const GROUPS: [&str; 7] = [
     "With problems",
 ];
 
-/// Returns all plans, group by group.
+/// Returns all plans that can be run by name, group by group.
 #[must_use]
 pub fn listed() -> Vec<PlanListEntry> {
     let mut plans: Vec<PlanListEntry> =
@@ -106,7 +106,7 @@ fn needs(plan: &Plan) -> Vec<&'static str> {
     needs
 }
 
-/// Formats a time: `50 s`, `3 min`, `2.5 h`.
+/// Formats a length of time: `50 s`, `3 min`, `2.5 h`.
 fn time_text(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_owned(),
@@ -116,7 +116,7 @@ fn time_text(seconds: Option<f64>) -> String {
     }
 }
 
-/// Formats the list for a terminal of 80 columns: no line is longer.
+/// Formats the list of plans for a terminal of 80 columns: no line is longer.
 #[must_use]
 pub fn table() -> String {
     let plans = listed();
@@ -147,7 +147,7 @@ pub fn table() -> String {
     text
 }
 
-/// Returns the list as JSON, `godwit.plans.v1`.
+/// Returns the list of plans as JSON, `godwit.plans.v1`.
 #[must_use]
 pub fn json() -> Value {
     let plans: Vec<Value> = listed()

@@ -1,4 +1,4 @@
-//! Sources of plans: files of the user, or those that are shipped inside the binary.
+//! Sources of plans: files of the user, or plans that are shipped inside the program.
 
 mod list;
 
@@ -14,7 +14,7 @@ pub use list::{PlanListEntry, json, listed, table};
 use crate::error::LabError;
 use crate::peers::PEERS;
 
-/// The plans that Godwit ships: bare name and text.
+/// Plans that Godwit ships: bare name and text.
 pub const SHIPPED: [(&str, &str); 44] = [
     ("dhcp4-avalanche", include_str!("../../../../plans/dhcp4-avalanche.toml")),
     ("dhcp4-buffers", include_str!("../../../../plans/dhcp4-buffers.toml")),
@@ -62,17 +62,17 @@ pub const SHIPPED: [(&str, &str); 44] = [
     ("speed-memory6", include_str!("../../../../plans/speed-memory6.toml")),
 ];
 
-/// The suites that Godwit ships: bare name and text.
+/// Suites that Godwit ships: bare name and text.
 pub const SUITES: [(&str, &str); 2] = [
     ("all", include_str!("../../../../plans/all.toml")),
     ("speed", include_str!("../../../../plans/speed.toml")),
 ];
 
-/// The regressions of DCCP that Godwit ships: bare name and text.
+/// Regressions of DCCP that Godwit ships: bare name and text.
 pub const REGRESSIONS: [(&str, &str); 1] =
     [("dccp-regression", include_str!("../../../../plans/dccp-regression.toml"))];
 
-/// Folder in which a bare name is looked for first.
+/// Folder in which a plan's bare name is looked for first.
 pub const FOLDER: &str = "plans";
 
 /// Reads the plan that the user named: a path when the name has a slash or ends in `.toml`, else
@@ -96,7 +96,7 @@ pub fn load(name_or_path: &str) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// Word of a plan of DNS instead of servers, to measure those that are installed.
+/// Word in a plan of DNS instead of server names, to measure the servers that are installed.
 const INSTALLED: &str = "installed";
 
 /// Returns the names of the DNS servers that are installed and serve the lab's zone; the plain
@@ -115,8 +115,8 @@ fn join_problems(problems: &[PlanProblem]) -> LabError {
     LabError::Usage(lines.join("\n"))
 }
 
-/// Reads the regression of DCCP that the user named, found as [`load`] finds a plan; `None` when it
-/// is something else.
+/// Reads the regression of DCCP that the user named, found as [`load`] finds a plan; `None` when
+/// the name is that of a plan or a suite.
 ///
 /// # Errors
 /// There is nothing of this name, or the regression has problems.
@@ -128,7 +128,8 @@ pub fn load_regression(name_or_path: &str) -> Result<Option<RegressionPlan>, Lab
     RegressionPlan::parse(&file, &text).map(Some).map_err(|problems| join_problems(&problems))
 }
 
-/// Reads the suite that the user named, found as [`load`] finds a plan; `None` when it is a plan.
+/// Reads the suite that the user named, found as [`load`] finds a plan; `None` when the name is
+/// that of a plan.
 ///
 /// # Errors
 /// There is neither, or the suite has problems.
@@ -140,7 +141,7 @@ pub fn load_suite(name_or_path: &str) -> Result<Option<Suite>, LabError> {
     Suite::parse(&file, &text).map(Some).map_err(LabError::Usage)
 }
 
-/// Returns true if the text is a suite: a suite has parts, which no plan has.
+/// Returns true if `text` is that of a suite: a suite has parts, which no plan has.
 fn is_suite(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[[part]]")
 }
@@ -167,13 +168,13 @@ fn read(name_or_path: &str) -> Result<(String, String), LabError> {
         })
 }
 
-/// Returns everything that is shipped: plans, suites and regressions.
+/// Returns the names and texts of everything that is shipped: plans, suites and regressions.
 fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
     SHIPPED.iter().chain(&SUITES).chain(&REGRESSIONS).copied()
 }
 
-/// Returns names and titles of the plans that can be run by bare name. A plan with problems has
-/// those as its title.
+/// Returns names and titles of the plans that can be run by bare name. The title of a plan with
+/// problems lists these.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     let mut names: Vec<String> = shipped().map(|(name, _)| name.to_owned()).collect();

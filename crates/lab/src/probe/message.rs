@@ -1,6 +1,6 @@
-//! The few messages of the client that probes whether a server answers, through a relay: DISCOVER
-//! and REQUEST (RFC 2131 section 4.4.1), SOLICIT and REQUEST in a RELAY-FORW (RFC 9915 sections
-//! 18.2 and 19.1), and the parts of an answer that the second message needs.
+//! Messages of the DHCP client that probes whether a server answers, through a relay: DISCOVER and
+//! REQUEST (RFC 2131 section 4.4.1), SOLICIT and REQUEST in a RELAY-FORW (RFC 9915 sections 18.2
+//! and 19.1), and the parts of an answer that the second message needs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use base::ByteWriter;
 
 /// Hardware address of the probe's client, with a prefix that no generator uses.
 const MAC: [u8; 6] = [0x02, 0x67, 0x77, 0xff, 0x00, 0x00];
-/// Identity association of that client.
+/// Identifier (IAID) of the identity association of the probe's DHCPv6 client.
 const IAID: u32 = 0x6777_ff00;
 
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
@@ -19,7 +19,8 @@ const RELAY_HEADER: usize = 34;
 const RELAY_FORW: u8 = 12;
 const RELAY_MSG: u16 = 9;
 
-/// Makes a relayed DHCPDISCOVER with the relay's address, or SOLICIT with the link address.
+/// Makes the first message of the probe: a relayed DHCPDISCOVER with the relay's address, or a
+/// SOLICIT with the link address.
 pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     match link {
         IpAddr::V4(giaddr) => bootp(giaddr, xid, &[53, 1, 1, 55, 2, 1, 51]),
@@ -37,7 +38,8 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     }
 }
 
-/// Makes the request for the offer in `answer`; `None` when it is no offer.
+/// Makes the second message of the probe, the request for the offer in `answer`; `None` when that
+/// is no offer.
 pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
     match link {
         IpAddr::V4(giaddr) => {
@@ -60,7 +62,7 @@ pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the transaction identifier of a message of either family.
+/// Returns the transaction identifier of a DHCPv4 or DHCPv6 message.
 pub(super) fn transaction_id(link: IpAddr, message: &[u8]) -> Option<u32> {
     match link {
         IpAddr::V4(_) => Some(u32::from_be_bytes(message.get(4..8)?.try_into().ok()?)),
@@ -72,7 +74,7 @@ pub(super) fn transaction_id(link: IpAddr, message: &[u8]) -> Option<u32> {
     }
 }
 
-/// Makes a request of 300 bytes (RFC 1542 section 2.1), relayed once.
+/// Makes a BOOTP request of 300 bytes (RFC 1542 section 2.1), relayed once.
 fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; 300];
     let mut writer = ByteWriter::new(&mut octets);
@@ -81,7 +83,7 @@ fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// Makes a message of `kind` in a RELAY-FORW from `link`.
+/// Makes a DHCPv6 message of type `kind` in a RELAY-FORW from `link`.
 fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     let len = 4 + options.len();
     let mut octets = vec![0; RELAY_HEADER + 4 + len];
@@ -93,7 +95,7 @@ fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// Returns the content of a relayed message.
+/// Returns the content of a relayed DHCPv6 message.
 fn relay_message(message: &[u8]) -> Option<&[u8]> {
     let mut rest = message.get(RELAY_HEADER..)?;
     while let &[a, b, c, d, ref tail @ ..] = rest {

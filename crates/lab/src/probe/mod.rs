@@ -1,6 +1,6 @@
-//! Probe whether a server answers: a relayed DISCOVER or SOLICIT, or the query of DNS plans, every
-//! 50 ms from the generator's side; while the server starts, after every hundredth of the time that
-//! it has taken, so that this time is known to a hundredth.
+//! Probe that checks whether a server answers: a relayed DISCOVER or SOLICIT, or the query of DNS
+//! plans, every 50 ms from the generator's side; while the server starts, after every hundredth of
+//! the time that it has taken, so that this time is known to a hundredth.
 //!
 //! The DHCP client of the probe takes a lease once, so that it gets answers from an exhausted pool
 //! as well, and from a large one without a search. A DNS server with the lab's zone must answer
@@ -20,17 +20,17 @@ pub(crate) use request::ProbeRequest;
 use request::XID;
 
 const REQUEST_INTERVAL: Duration = Duration::from_millis(50);
-/// Least time between requests to a server that starts; `PART` is the divisor of the time that it
-/// has taken.
+/// Least time between the probe's requests to a server that starts; `PART` is the divisor of the
+/// time that the start has taken.
 const LEAST_REQUEST_INTERVAL: Duration = Duration::from_millis(2);
 const START_TIME_DIVISOR: u32 = 100;
-/// Number of requests for a lease; a server that grants none is accepted all the same.
+/// Number of the probe's requests for a lease; a server that grants none is accepted all the same.
 const REQUESTS: u32 = 5;
-/// Number of repeated queries after a wrong answer: a server may answer before it has read its
-/// zone.
+/// Number of the probe's repeated queries after a wrong answer: a server may answer before it has
+/// read its zone.
 const REPEATS: u32 = 100;
 
-/// Socket of the probe, bound to an address of the generator's side.
+/// Probe of a server, with a socket that is bound to an address of the generator's side.
 #[derive(Debug)]
 pub(crate) struct ServerProbe {
     socket: UdpSocket,
@@ -39,8 +39,8 @@ pub(crate) struct ServerProbe {
 }
 
 impl ServerProbe {
-    /// Opens a socket at `local`, which for DHCP is the relay's address, inside the network
-    /// namespace at `namespace` if given.
+    /// Opens a probe with a socket at `local`, which for DHCP is the relay's address, inside the
+    /// network namespace at `namespace` if given.
     ///
     /// # Errors
     /// The address cannot be bound (a port in use, no permission), or the namespace entered.
@@ -66,7 +66,8 @@ impl ServerProbe {
     }
 
     /// Sends requests to `server` until it answers the last one within 50 ms, so that no earlier
-    /// message waits there any more; returns true then, and false when `give_up` returns true.
+    /// message waits at the server any more; returns true then, and false when `give_up` returns
+    /// true.
     ///
     /// # Errors
     /// The socket fails in a way that waiting does not mend.
@@ -167,7 +168,8 @@ impl ServerProbe {
         self.xid
     }
 
-    /// Sends `message` and waits for its answer.
+    /// Sends `message` with the identifier `xid` to `server` and waits for its answer; `None` when
+    /// none came in time.
     fn exchange(
         &self,
         server: SocketAddr,
@@ -185,7 +187,7 @@ impl ServerProbe {
         let _ = self.socket.send_to(message, server);
     }
 
-    /// Returns the message that `is_answer` accepts, if it arrives before `until`.
+    /// Returns the message from `server` that `is_answer` accepts, if it arrives before `until`.
     fn receive(
         &self,
         server: SocketAddr,
@@ -219,7 +221,7 @@ impl ServerProbe {
     }
 }
 
-/// Makes the error "cannot use ADDRESS: ...", in words for the two causes that users meet.
+/// Makes the error "cannot use ADDRESS: ..." with the remedy for the two causes that users meet.
 pub(crate) fn cannot_bind(address: SocketAddr, error: &io::Error) -> LabError {
     let cause = match error.kind() {
         io::ErrorKind::AddrInUse => "the port is in use by another program".to_owned(),

@@ -1,4 +1,4 @@
-//! Requests of the probe, and the check whether a message answers one.
+//! Requests of the probe, and the check that a message answers one.
 
 use std::net::IpAddr;
 
@@ -9,22 +9,22 @@ use measure::plan::QUERY;
 use super::message;
 use crate::driver::ANSWER;
 
-/// First byte of identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
+/// First byte of the probe's message identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
 pub(super) const XID: u32 = 0x67_0000;
-/// Size of the largest answer, in bytes, as the generator has it in EDNS.
+/// Size of the largest answer to the probe's DNS query, in bytes, as the generator has it in EDNS.
 const PAYLOAD_BYTES: u16 = 4_096;
 
-/// Request of the probe.
+/// Kind of request that the probe sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeRequest {
     /// DISCOVER or SOLICIT through a relay, with the address by which servers choose the subnet.
     Dhcp(IpAddr),
-    /// Query of DNS plans.
+    /// Query that plans of DNS send.
     Dns,
 }
 
 impl ProbeRequest {
-    /// Returns the message with identifier `xid`.
+    /// Returns the probe's message with identifier `xid`.
     pub(super) fn message(self, xid: u32) -> Vec<u8> {
         match self {
             Self::Dhcp(link) => message::first(link, xid),
@@ -36,7 +36,7 @@ impl ProbeRequest {
         }
     }
 
-    /// Returns true if `answer` answers the message with identifier `xid`.
+    /// Returns true if `answer` answers the probe's message with identifier `xid`.
     pub(super) fn is_answered_by(self, answer: &[u8], xid: u32) -> bool {
         match self {
             Self::Dhcp(link) => message::transaction_id(link, answer) == Some(xid),
@@ -47,9 +47,9 @@ impl ProbeRequest {
         }
     }
 
-    /// Returns the first identifier: a constant for DHCP, where a client is known by more than
-    /// that; random for DNS, where only the identifier tells an answer to the probe from a late one
-    /// to the generator.
+    /// Returns the probe's first identifier: a constant for DHCP, where a client is known by more
+    /// than that; random for DNS, where only the identifier tells an answer to the probe from a
+    /// late one to the generator.
     pub(super) fn first_xid(self) -> u32 {
         match self {
             Self::Dhcp(_) => XID,
@@ -58,7 +58,7 @@ impl ProbeRequest {
     }
 }
 
-/// Returns the query, with identifier 0.
+/// Returns the probe's DNS query, with identifier 0.
 fn query() -> Vec<u8> {
     let edns =
         Edns { udp_payload_bytes: PAYLOAD_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
@@ -72,7 +72,7 @@ fn query() -> Vec<u8> {
 }
 
 /// Returns the fault of an answer to the query of DNS plans by a server with the lab's zone; `None`
-/// when it is the answer that all of them must give: the one record, nothing truncated.
+/// when the answer is the one that all servers must give: the one record, nothing truncated.
 pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
     let message = match DnsMessage::parse(answer) {
         Ok(message) => message,

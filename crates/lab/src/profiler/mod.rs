@@ -18,21 +18,21 @@ use testbed::command::find_program;
 
 pub use recording::{PerfRecording, UnreadSamples};
 
-/// Name of Debian's package with perf.
+/// Name of the Debian package that contains perf.
 const PACKAGE: &str = "linux-perf";
-/// Niceness of generators, which perf needs as well to run next to them.
+/// Niceness of generators, which perf also needs to run next to them.
 const NICENESS: &str = "-15";
 /// Path of the kernel's setting for access to performance events.
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
-/// Settings of the sampling.
+/// Settings by which perf samples a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplingSettings {
-    /// Event at which the kernel takes a sample.
+    /// Event at which the kernel takes a sample of the profiled server.
     pub event: ProfileEvent,
-    /// Method that finds the callers of a function.
+    /// Method by which perf finds the callers of a function.
     pub call_graph: CallGraph,
-    /// Samples per second of each thread that runs.
+    /// Samples per second that perf takes of each running thread.
     pub frequency_hz: u32,
 }
 
@@ -43,19 +43,19 @@ impl From<&ProfilePlan> for SamplingSettings {
     }
 }
 
-/// Program perf, which is installed.
+/// Program perf, found on this machine.
 #[derive(Clone, Debug)]
 pub struct Perf {
     program: String,
-    /// True if it runs at a higher priority than other programs of the machine.
+    /// True if perf runs at a higher priority than other programs of the machine.
     has_priority: bool,
 }
 
 impl Perf {
-    /// Looks for perf.
+    /// Looks for the program perf.
     ///
     /// # Errors
-    /// It is not installed; in one sentence, with the package.
+    /// The program is not installed; one sentence, with the package.
     pub fn find() -> Result<Self, String> {
         match find_program("perf") {
             Some(path) => {
@@ -65,18 +65,18 @@ impl Perf {
         }
     }
 
-    /// Sets a higher priority than other programs of the machine, that of generators; this needs
-    /// root.
+    /// Sets a higher priority for perf than for other programs of the machine, that of generators;
+    /// this needs root.
     #[must_use]
     pub fn with_priority(self) -> Self {
         Self { has_priority: true, ..self }
     }
 
-    /// Attaches to `pids` and everything that they start from now on, and takes no samples yet. Raw
-    /// samples go to `data`.
+    /// Attaches perf to `pids` and everything that they start from now on, and takes no samples
+    /// yet. Raw samples go to `data`.
     ///
     /// # Errors
-    /// It cannot; in one sentence.
+    /// perf cannot be attached; one sentence with the reason.
     pub fn attach(
         &self,
         sampling: SamplingSettings,
@@ -101,7 +101,7 @@ impl Perf {
         PerfRecording::start(&command, self.clone(), sampling, data)
     }
 
-    /// Reads raw samples.
+    /// Reads the raw samples in `data`; returns the output of `perf script`.
     fn script(&self, data: &Path) -> Result<String, String> {
         self.command()
             .args(["script", "--input", &data.to_string_lossy()])
@@ -122,7 +122,7 @@ impl Perf {
     }
 }
 
-/// Summarizes perf's complaint in one sentence for the user of the lab.
+/// Summarizes perf's error output in one sentence for the user of the lab.
 fn explain_failure(complaint: &str, paranoid: &str) -> String {
     let is_refused = ["perf_event_paranoid", "ermission", "not permitted", "Access to performance"];
     if is_refused.iter().any(|words| complaint.contains(words)) {
@@ -144,7 +144,7 @@ fn explain_failure(complaint: &str, paranoid: &str) -> String {
     format!("perf failed: {}", reasons.join(" ").trim_end_matches('.'))
 }
 
-/// Makes a profile from perf's output.
+/// Makes a profile from `text`, the output of `perf script`.
 fn make_profile(text: &str, sampling: SamplingSettings, seconds: f64) -> Profile {
     let folded = fold(text);
     Profile {

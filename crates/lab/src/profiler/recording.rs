@@ -1,4 +1,4 @@
-//! A running `perf record`, which takes orders on its standard input.
+//! Process `perf record`, which takes orders on its standard input.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ use super::{PARANOID, Perf, SamplingSettings, explain_failure, make_profile};
 
 /// Longest time that perf may take to carry out an order: it shares a processor with a generator.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time between checks of a waiting loop whether perf has ended.
+/// Time between checks whether perf has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Recording of a server by `perf record`. Dropping it ends perf and removes its data.
@@ -29,12 +29,12 @@ pub struct PerfRecording {
     /// Channel with a message for each order that perf carried out; closed when perf has ended.
     acknowledgments: Receiver<()>,
     complaint: Option<JoinHandle<String>>,
-    /// Time at which it began to take samples.
+    /// Time at which perf began to take samples.
     began: Option<Instant>,
 }
 
 impl PerfRecording {
-    /// Starts `command` and waits until it is attached.
+    /// Starts `command`, a `perf record`, and waits until perf is attached.
     pub(super) fn start(
         command: &CommandLine,
         perf: Perf,
@@ -84,7 +84,7 @@ impl PerfRecording {
         Ok(recording)
     }
 
-    /// Starts to take samples.
+    /// Orders perf to start to take samples.
     ///
     /// # Errors
     /// perf has ended or does not obey; in one sentence.
@@ -94,7 +94,8 @@ impl PerfRecording {
         Ok(())
     }
 
-    /// Stops to take samples. Those of a server that has ended are included, too.
+    /// Orders perf to stop to take samples and returns them. Samples of a server that has ended are
+    /// also included.
     ///
     /// # Errors
     /// perf has ended before it began, or does not obey; in one sentence.
@@ -140,7 +141,7 @@ impl PerfRecording {
         }
     }
 
-    /// Returns the reason of perf's end, which it prints at its end.
+    /// Returns the reason of perf's end, which perf prints at its end.
     fn failure_reason(&mut self) -> String {
         self.kill();
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
@@ -163,7 +164,7 @@ impl Drop for PerfRecording {
     }
 }
 
-/// Samples that were taken and not read yet.
+/// Raw samples of `perf record` that have not been read yet.
 #[derive(Debug)]
 pub struct UnreadSamples {
     recording: PerfRecording,
@@ -171,10 +172,10 @@ pub struct UnreadSamples {
 }
 
 impl UnreadSamples {
-    /// Looks up the functions, which takes about a second of a processor.
+    /// Reads the samples and looks up the functions, which takes about a second of a processor.
     ///
     /// # Errors
-    /// perf cannot read them; in one sentence.
+    /// perf cannot read the samples; one sentence with the reason.
     pub fn read(self) -> Result<Profile, String> {
         let PerfRecording { perf, sampling, data, .. } = &self.recording;
         Ok(make_profile(&perf.script(data)?, *sampling, self.seconds))

@@ -1,5 +1,5 @@
-//! `godwit lab top`: the functions in which a running server spends its time, by repeated short
-//! profiles.
+//! Profiler of `godwit lab top`: the functions in which a running server spends its time, by
+//! repeated short profiles.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use super::{Perf, SamplingSettings};
 use crate::error::LabError;
 use crate::peers::PEERS;
 
-/// Value of `schema` in a [`ShortProfile`].
+/// Value of the field `schema` in a [`ShortProfile`].
 pub const TOP_SCHEMA: &str = "godwit.top.v1";
-/// Time between checks of a waiting loop whether the user wants it to end.
+/// Time between checks whether the user wants the profiler to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Columns for the name of a function; longer names are cut.
+/// Number of columns for the name of a function; longer names are cut.
 const NAME_COLUMNS: usize = 56;
 
-/// Server that runs.
+/// Running server that `godwit lab top` profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfiledServer {
-    /// Name of the program.
+    /// Name of the server's program.
     pub name: String,
-    /// Topmost process of the server.
+    /// Identifier of the server's topmost process.
     pub pid: u32,
 }
 
 impl ProfiledServer {
-    /// Returns the server that is process `pid`.
+    /// Returns the running server whose process has the identifier `pid`.
     ///
     /// # Errors
     /// There is no such process.
@@ -42,11 +42,11 @@ impl ProfiledServer {
         }
     }
 
-    /// Returns the server of that name: one of the lab's (`bind`, `echo`, ...), or a program's
-    /// (`named`).
+    /// Returns the running server of that name: one of the lab's (`bind`, `echo`, ...), or a
+    /// program's (`named`).
     ///
     /// # Errors
-    /// None runs, or several do, which the message tells apart.
+    /// No such server runs, or several do; the message lists these with their processes.
     pub fn find_by_name(name: &str) -> Result<Self, LabError> {
         let own = std::process::id();
         let matches = |words: &[String]| has_name(name, words);
@@ -76,7 +76,7 @@ impl ProfiledServer {
     }
 }
 
-/// Returns the numbers of all processes.
+/// Returns the identifiers of all processes of the machine.
 fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> =
@@ -85,13 +85,13 @@ fn processes() -> Vec<u32> {
     pids
 }
 
-/// Returns the command line of a process.
+/// Returns the words of the command line of the process `pid`.
 fn command_line(pid: u32) -> Vec<String> {
     let text = read(format!("/proc/{pid}/cmdline"));
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// Returns true if the command line is that of the server `name`.
+/// Returns true if `words` is the command line of the server `name`.
 fn has_name(name: &str, words: &[String]) -> bool {
     let Some(program) = words.first() else { return false };
     // Some daemons write more than their name into the first word.
@@ -111,32 +111,32 @@ fn has_name(name: &str, words: &[String]) -> bool {
     }
 }
 
-/// Figures of one short profile of a server.
+/// Figures of one short profile of a server, as `godwit lab top` shows them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortProfile {
-    /// Name of the schema, [`TOP_SCHEMA`].
+    /// Name of the JSON schema of the short profile, [`TOP_SCHEMA`].
     pub schema: &'static str,
-    /// Name of the server.
+    /// Name of the profiled server.
     pub server: String,
-    /// Process of the server.
+    /// Identifier of the server's process.
     pub pid: u32,
-    /// Event at which the samples were taken; empty when the server did not run.
+    /// Event at which perf took the samples; empty when the server did not run.
     pub event: String,
-    /// Requested samples per second of each thread that runs.
+    /// Samples per second that perf was to take of each running thread.
     pub frequency_hz: u32,
-    /// Time for which samples were taken, in seconds.
+    /// Time for which perf took samples, in seconds.
     pub seconds: f64,
-    /// Number of samples taken.
+    /// Number of samples that perf took of the server.
     pub samples: u64,
-    /// Number of samples lost.
+    /// Number of samples that perf lost.
     pub lost: u64,
-    /// Processors that the server kept busy.
+    /// Number of processors that the server kept busy.
     pub cpus_busy: f64,
-    /// True if the kernel's part was not visible.
+    /// True if samples of the kernel's functions were not visible.
     pub is_user_only: bool,
-    /// Functions by the share of samples taken in them.
+    /// Functions of the server by the share of samples taken in them.
     pub functions: Vec<ProfileShare>,
-    /// Programs, libraries and the kernel.
+    /// Programs, libraries and the kernel by the share of samples taken in them.
     pub objects: Vec<ProfileShare>,
 }
 
@@ -160,7 +160,7 @@ impl ShortProfile {
         }
     }
 
-    /// Formats the figures as lines for a terminal.
+    /// Formats the figures of the short profile as lines for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -198,7 +198,7 @@ impl ShortProfile {
     }
 }
 
-/// Cuts a name to its column.
+/// Cuts the name of a function to its column.
 fn cut(name: &str) -> String {
     if name.chars().count() <= NAME_COLUMNS {
         return name.to_owned();
@@ -206,7 +206,7 @@ fn cut(name: &str) -> String {
     name.chars().take(NAME_COLUMNS - 1).chain(['…']).collect()
 }
 
-/// Profiler that looks at a server again and again.
+/// Profiler that takes short profiles of a server again and again.
 #[derive(Debug)]
 pub struct TopProfiler {
     perf: Perf,
@@ -217,7 +217,8 @@ pub struct TopProfiler {
 }
 
 impl TopProfiler {
-    /// Makes a watch whose looks take samples for `seconds` and have at most `rows` functions.
+    /// Creates a profiler whose short profiles take samples for `seconds` and have at most `rows`
+    /// functions.
     ///
     /// # Errors
     /// perf is not installed.
@@ -228,7 +229,7 @@ impl TopProfiler {
         Ok(Self { perf, sampling, seconds, rows, data })
     }
 
-    /// Takes one short profile; `None` when `stop` was set meanwhile.
+    /// Takes one short profile of `server`; `None` when `stop` was set meanwhile.
     ///
     /// # Errors
     /// The server has ended, or perf does not work.

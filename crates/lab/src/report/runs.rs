@@ -1,4 +1,4 @@
-//! Every run for the terminal: the values, the dropped ones, the void ones.
+//! Table of every run of the servers for the terminal: the values, the dropped ones, the void ones.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use measure::summary::{RunFigure, RunState, RunSummary};
 use crate::columns;
 use crate::number_text::grouped;
 
-/// Columns of a server's name.
+/// Number of columns for a server's name in the table of runs.
 const NAME: usize = 14;
-/// Number of values on a line.
+/// Number of the runs' values on a line.
 const PER_LINE: usize = 5;
 
-/// Formats the runs of every server with their states; nothing when the plan has none.
+/// Formats the runs of every server with their states; nothing when the plan has no runs.
 pub(super) fn lines(summary: &RunSummary) -> String {
     let planned = summary.plan.runs.count;
     if planned == 0 {

@@ -8,15 +8,15 @@ use crate::error::LabError;
 /// Time that a trial with a pool that runs out takes in addition, in seconds, to start the server
 /// anew.
 const EXHAUSTION_OVERHEAD_S: f64 = 2.0;
-/// Least length of such a trial, however short the time is, in seconds.
+/// Least length of a trial with a pool that runs out, however short the time is, in seconds.
 const EXHAUSTION_LEAST_S: f64 = 6.0;
-/// Largest share of the time that is kept for those trials.
+/// Largest share of the run's time that is kept for trials with pools that run out.
 const EXHAUSTION_SHARE: f64 = 0.7;
 
 impl RunExecution<'_> {
-    /// Runs constant load with a pool that runs out in its middle, last of all, as servers are left
-    /// with that pool. Such trials are the purpose of their plan: they are shortened rather than
-    /// left out.
+    /// Runs trials of constant load with a pool that runs out in their middle, last of all, as
+    /// servers are left with that pool. Such trials are the purpose of their plan: they are
+    /// shortened rather than left out.
     pub(super) fn exhaustions(&mut self) -> Result<(), LabError> {
         let exhaustion = self.plan.exhaustion;
         if !exhaustion.is_wanted() {
@@ -55,13 +55,14 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Returns the time that such a trial takes in addition to its dwell, in seconds: the server
-    /// answers no more at its end.
+    /// Returns the time that a trial with a pool that runs out takes in addition to its dwell, in
+    /// seconds: the server answers no more at its end.
     fn exhaustion_overhead_s(&self) -> f64 {
         self.plan.search.deadline_s + EXHAUSTION_OVERHEAD_S
     }
 
-    /// Estimates the time of those trials, as far as it is kept for them, in seconds.
+    /// Estimates the time of the trials with pools that run out, limited to the share of the run's
+    /// time that is kept for them, in seconds.
     pub(super) fn exhaustion_s(&self) -> f64 {
         let exhaustion = self.plan.exhaustion;
         let each_s = exhaustion.dwell_s + self.exhaustion_overhead_s();

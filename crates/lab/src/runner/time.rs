@@ -23,47 +23,47 @@ use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 /// Factor by which a run may exceed its forecast before searches are hurried and rounds left out,
 /// so that it ends within a tenth of the announced time.
 const SLACK: f64 = 1.07;
-/// Factor of the announced time over that of the rehearsal, which had no void trial and no lost
-/// second.
+/// Factor of the announced time of a run over that of its rehearsal, which had no void trial and no
+/// lost second.
 const MARGIN: f64 = 1.03;
-/// Additional time, as a share, on a machine whose processors other programs use all the time:
-/// there many trials are void and are repeated.
+/// Additional time of a run, as a share, on a machine whose processors other programs use all the
+/// time: there many trials are void and are repeated.
 const VOID_SHARE: f64 = 0.6;
-/// Time for the topology, and for the summary and the page, in seconds.
+/// Time that a run takes for the topology, and for the summary and the page, in seconds.
 const SET_UP_S: f64 = 0.7;
 /// Time that a trial takes in addition to its dwell, in seconds: starting and ending its generator.
 const TRIAL_S: f64 = 0.18;
 /// Time until a server answers after its start, in seconds, if its configuration is small.
 const START_S: f64 = 0.7;
-/// Time until a database server runs, in seconds.
+/// Time from the start of a database server until it runs, in seconds.
 const DATABASE_S: f64 = 6.0;
-/// Time that a server takes to end, in seconds.
+/// Time that a server takes to end in order, in seconds.
 const END_S: f64 = 0.3;
 /// Number of leases looked up per second in a server's store, after it has ended.
 const VERIFIED_PER_S: f64 = 400_000.0;
-/// Time to attach to a server and to look up functions, in seconds.
+/// Time that perf takes to attach to a server and to look up functions, in seconds.
 const PROFILE_S: f64 = 2.0;
-/// Time that a database takes to end and to start, in seconds.
+/// Time that a database takes to end and to start again, in seconds.
 const RESTART_S: f64 = 5.0;
-/// Confirming trials that miss near the highest rate, for each that is met.
+/// Number of confirming trials that miss near the highest rate, for each one that is met.
 const MISSED_CONFIRMATIONS: f64 = 0.5;
 /// Time that a search trial with losses waits beyond the silence that ends it, in seconds.
 const QUIET_S: f64 = 0.1;
 
-/// Forecast time of a run.
+/// Forecast of the time that a run takes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTime {
-    /// Time from the first step to the page, in seconds, as announced to the user.
+    /// Time of the run from the first step to the page, in seconds, as announced to the user.
     pub announced_s: f64,
-    /// Number of rounds that fit in the time.
+    /// Number of rounds that fit in the time of the run.
     pub rounds: u32,
     /// Time that all rounds of the plan would take, in seconds.
     pub whole_s: f64,
-    /// Limit that the user or the plan has set, in seconds; 0 for none.
+    /// Limit of the run's time that the user or the plan has set, in seconds; 0 for none.
     limit_s: f64,
-    /// Time at which each stage ends, in seconds.
+    /// Time at which each stage of the run ends, in seconds.
     ends_s: BTreeMap<RunStage, f64>,
-    /// Time after the last trial, in seconds.
+    /// Time that the run takes after the last trial, in seconds.
     end_s: f64,
 }
 
@@ -112,7 +112,7 @@ impl RunTime {
         }
     }
 
-    /// Scales the time to a machine on which everything takes `factor` times as long.
+    /// Scales the forecast to a machine on which everything takes `factor` times as long.
     fn scaled(self, factor: f64) -> Self {
         let ends_s = self.ends_s.into_iter().map(|(stage, s)| (stage, s * factor));
         Self {
@@ -149,7 +149,7 @@ impl RunTime {
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
     }
 
-    /// Returns the stage that ends with the rounds.
+    /// Returns the stage of the run that ends with the rounds.
     pub(super) const fn last_round(&self) -> RunStage {
         RunStage::Round(self.rounds.saturating_sub(1))
     }
@@ -158,13 +158,13 @@ impl RunTime {
         self.ends_s.get(&stage).copied().unwrap_or(0.0)
     }
 
-    /// Returns the seconds that are left at the end of `stage`.
+    /// Returns the seconds of the run that are left at the end of `stage`.
     #[must_use]
     pub fn remaining_after_s(&self, stage: RunStage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
     }
 
-    /// Returns the sentence for the user before the run.
+    /// Returns the sentence about the run's time that the user reads before the run.
     #[must_use]
     pub fn words(&self, subjects: &[MeasurementSubject]) -> String {
         let labels: Vec<String> = subjects.iter().map(MeasurementSubject::label).collect();
@@ -180,7 +180,8 @@ impl RunTime {
         format!("about {}{most}, for {lines}: {}", duration(self.announced_s), labels.join(", "))
     }
 
-    /// Returns a sentence about rounds that do not fit in the budget; `None` when all fit.
+    /// Returns a sentence about rounds of `plan` that do not fit in the time budget; `None` when
+    /// all fit.
     #[must_use]
     pub fn shortage(&self, plan: &Plan) -> Option<String> {
         let (rounds, all) = (self.rounds, plan.rounds());
@@ -208,14 +209,14 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Bench whose servers have typical speed and whose trials take no time.
+/// Bench for rehearsals, whose servers have typical speed and whose trials take no time.
 struct Rehearsal<'a> {
     plan: &'a Plan,
     subjects: &'a [MeasurementSubject],
     elapsed_s: f64,
     can_profile: bool,
     ends_s: BTreeMap<RunStage, f64>,
-    /// Exchanges completed by each subject since its last start.
+    /// Number of exchanges completed by each subject since its last start.
     completed: Vec<u64>,
 }
 
@@ -327,8 +328,8 @@ impl TrialRunner for Rehearsal<'_> {
     }
 }
 
-/// Returns the highest rate of a subject on a small machine, in exchanges per second. An error of a
-/// factor of two changes the time of a search by one trial.
+/// Returns the typical highest rate of `subject` on a small machine, in exchanges per second. An
+/// error of a factor of two changes the time of a search by one trial.
 fn typical_per_s(subject: &MeasurementSubject) -> f64 {
     match &subject.kind {
         SubjectKind::Godwit(_) if subject.store.is_database() => 3_000.0,
@@ -344,7 +345,7 @@ fn typical_per_s(subject: &MeasurementSubject) -> f64 {
     }
 }
 
-/// Returns the seconds until a subject answers after its start.
+/// Returns the seconds until `subject` answers after its start.
 fn start_s(subject: &MeasurementSubject) -> f64 {
     let is_kea = matches!(subject.kind, SubjectKind::Kea { .. });
     let large_s = match subject.feature {

@@ -1,30 +1,30 @@
-//! Requests of a browser: the parts that an answer depends on.
+//! Requests of a browser to the results server: the parts that an answer depends on.
 
 use hyper::Method;
 
-/// Request of a browser.
+/// Request of a browser to the results server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BrowserRequest {
     pub(super) method: Method,
-    /// Path without the query, decoded.
+    /// Path of the request without the query, decoded.
     pub(super) path: String,
-    /// Fields of the query, decoded.
+    /// Fields of the request's query, decoded.
     pub(super) query: UrlEncodedFields,
-    /// Fields of the form that was sent, decoded; empty for requests without a form.
+    /// Fields of the form that the browser sent, decoded; empty for requests without a form.
     pub(super) form: UrlEncodedFields,
-    /// Value of the `Host` header.
+    /// Value of the request's `Host` header.
     pub(super) host: String,
-    /// Page that sends the request; `None` where the browser does not report it.
+    /// Origin of the page that sends the request; `None` where the browser does not report it.
     pub(super) origin: Option<String>,
 }
 
-/// Names and values in the order in which they came.
+/// Fields of a query or form: names and values in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UrlEncodedFields(Vec<(String, String)>);
 
 impl UrlEncodedFields {
-    /// Parses `a=1&b=2`, with `+` for a space and `%41` for bytes. `None` when the result is no
-    /// text.
+    /// Parses the fields of a query or form, `a=1&b=2`, with `+` for a space and `%41` for bytes.
+    /// `None` when the result is no text.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
@@ -34,7 +34,7 @@ impl UrlEncodedFields {
         decoded.collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the first value of this name that is not empty.
+    /// Returns the first value of the field `name` that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let values = self.0.iter().filter(|(other, _)| other == name);
         values.map(|(_, value)| value.as_str()).find(|value| !value.is_empty())

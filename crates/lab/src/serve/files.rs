@@ -1,16 +1,17 @@
-//! Files of stored runs, served unchanged.
+//! Files of stored runs, which the results server serves unchanged.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// File with its content type.
+/// File of a stored run with its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResultFile {
     pub(super) kind: &'static str,
     pub(super) octets: Vec<u8>,
 }
 
-/// Reads the file at `below` in the results folder; `None` when there is none, or it is outside.
+/// Reads the file at `below` in the results folder; `None` when there is none, or when it is
+/// outside of the folder.
 pub(super) fn read(results: &Path, below: &str) -> Option<ResultFile> {
     let path = inside(results, below)?;
     if !path.is_file() {
@@ -27,7 +28,8 @@ pub(super) fn read(results: &Path, below: &str) -> Option<ResultFile> {
     Some(ResultFile { kind, octets })
 }
 
-/// Returns the folder of the run `id`; `None` when there is none, or it is outside.
+/// Returns the folder of the run `id`; `None` when there is none, or when it is outside of the
+/// results folder.
 pub(super) fn folder(results: &Path, id: &str) -> Option<PathBuf> {
     inside(results, id).filter(|path| path.is_dir())
 }

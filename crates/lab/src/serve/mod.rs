@@ -1,5 +1,5 @@
-//! `godwit lab serve`: stored runs in a browser on this machine: list, filter, pin, compare,
-//! follow.
+//! Implementation of `godwit lab serve`: stored runs in a browser on this machine: list, filter,
+//! pin, compare, follow.
 //!
 //! The server listens on 127.0.0.1 only. Any page that a browser on this machine shows can send
 //! requests there, so a request must name this server as its host, which a foreign name that
@@ -39,32 +39,32 @@ use stream::{BrowserConnection, RequestHeadWait};
 
 /// Time between checks whether the user wants the server to end.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Longest life of a connection; browsers open another one.
+/// Longest life of a browser's connection; browsers open another one.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(300);
-/// Time in which the head of a request must arrive, and a form after it.
+/// Time in which the head of a browser's request must arrive, and a form after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most connections at a time; further ones wait to be accepted.
+/// Largest number of browsers' connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 64;
-/// Content security policy of our own pages, as in the pages themselves, and that no page may frame
-/// them.
+/// Content security policy of the lab's own pages, as in the pages themselves, which also forbids
+/// to frame them.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
-/// Largest size of a form, in bytes.
+/// Largest size of a browser's form, in bytes.
 const FORM_MAX_BYTES: usize = 16 << 10;
-/// Largest size of a request's head, in bytes.
+/// Largest size of the head of a browser's request, in bytes.
 const HEAD_MAX_BYTES: usize = 16 << 10;
 
-/// Settings that the user requested.
+/// Settings of `godwit lab serve` that the user requested.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
-    /// Folder of stored runs.
+    /// Path of the folder with stored runs.
     pub results: PathBuf,
-    /// Port on 127.0.0.1; 0 for any.
+    /// Port of the server on 127.0.0.1; 0 for any.
     pub port: u16,
 }
 
-/// Serves until `stop` is set; `ready` gets the address.
+/// Serves the results of `settings` to browsers until `stop` is set; `ready` gets the address.
 ///
 /// # Errors
 /// There is no such folder, the port is in use, or the system lacks something.
@@ -98,7 +98,7 @@ pub fn serve(
     })
 }
 
-/// Returns the token that a page must send back: random bytes from the kernel.
+/// Returns the token that a page must send back for a change: random bytes from the kernel.
 fn token() -> Result<String, LabError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")
@@ -125,8 +125,8 @@ async fn accept(listener: TcpListener, server: Rc<ResultsServer>) {
     }
 }
 
-/// Serves one connection to its end. The server answers the browser's errors; when the browser has
-/// gone, there is no one to report an error to.
+/// Serves one browser's connection to its end. The server answers the browser's errors; when the
+/// browser has gone, there is no one to report an error to.
 async fn connection(stream: TcpStream, server: Rc<ResultsServer>) {
     let waiting = RequestHeadWait::new();
     let service = {
@@ -160,7 +160,8 @@ async fn respond(
     Ok(response(answer))
 }
 
-/// Returns the parts of a request; `None` when no browser sends such a request.
+/// Returns the parts of a request that an answer depends on; `None` when no browser sends such a
+/// request.
 async fn read_request(request: Request<Incoming>) -> Option<BrowserRequest> {
     let text = |headers: &HeaderMap, name: HeaderName| {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)

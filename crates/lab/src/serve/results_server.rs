@@ -1,5 +1,5 @@
-//! HTTP handler: answers for requests. The handler knows no socket: requests come as values,
-//! answers go as values.
+//! HTTP handler of `godwit lab serve`: answers to browsers' requests. The handler knows no socket:
+//! requests come as values, answers go as values.
 
 use std::path::PathBuf;
 
@@ -20,15 +20,16 @@ const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Answer for a browser.
+/// Answer of the results server for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BrowserResponse {
     pub(super) status: StatusCode,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
-    /// Target of a redirection.
+    /// Target of a redirection to another page.
     pub(super) location: Option<String>,
-    /// True if another program may have written the content.
+    /// True if another program may have written the content, so that the browser must treat it as
+    /// foreign.
     pub(super) is_foreign: bool,
 }
 
@@ -54,11 +55,11 @@ impl BrowserResponse {
     }
 }
 
-/// HTTP handler: serves stored results and checks the session token.
+/// HTTP handler of `godwit lab serve`: serves stored results and checks the session token.
 #[derive(Debug)]
 pub(super) struct ResultsServer {
     results: PathBuf,
-    /// Accepted values of the `Host` header.
+    /// Values of the `Host` header that the server accepts.
     hosts: [String; 2],
     token: String,
 }
@@ -69,7 +70,7 @@ impl ResultsServer {
         Self { results, hosts, token }
     }
 
-    /// Returns the answer to a request.
+    /// Returns the results server's answer to a browser's request.
     pub(super) fn answer(&self, request: &BrowserRequest) -> BrowserResponse {
         if !self.hosts.contains(&request.host) {
             let words = format!("This server is {}, not {}.", self.hosts[0], request.host);
@@ -103,8 +104,8 @@ impl ResultsServer {
         }
     }
 
-    /// Makes a change if the form has the token of this server's pages and does not come from a
-    /// foreign page.
+    /// Carries out the change of `request` if the form has the token of this server's pages and
+    /// does not come from a foreign page.
     fn apply_change(&self, request: &BrowserRequest) -> Result<BrowserResponse, LabError> {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
         let is_same_token = request.form.get("token") == Some(self.token.as_str());
@@ -209,7 +210,7 @@ impl ResultsServer {
         }
     }
 
-    /// Returns a run that records its progress.
+    /// Returns the run that the field names and its progress, for a run that records its progress.
     fn run_progress<'f>(
         &self,
         query: &'f UrlEncodedFields,
@@ -221,7 +222,7 @@ impl ResultsServer {
         Ok((id, folder, progress))
     }
 
-    /// Returns the run that a field names, and its folder.
+    /// Returns the identifier of the run that the field `field` names, and its folder.
     fn run<'f>(
         &self,
         fields: &'f UrlEncodedFields,
@@ -242,7 +243,7 @@ fn not_found() -> BrowserResponse {
     BrowserResponse::refusal(StatusCode::NOT_FOUND, "This page does not exist.")
 }
 
-/// Returns the words of a run's last entry.
+/// Returns the text of the last of a run's `entries`.
 fn last_entry_words(entries: &[JournalEntry]) -> &str {
     entries.last().map_or("", |entry| entry.words.as_str())
 }

@@ -1,5 +1,5 @@
-//! A connection in the form that `hyper` needs, and nothing else: the daemon's connection also
-//! tracks the pace of its clients, and no product uses another product.
+//! Connection of a browser in the form that `hyper` needs, and nothing else: the daemon's
+//! connection also tracks the pace of its clients, and no product uses another product.
 
 use std::cell::Cell;
 use std::io;
@@ -13,36 +13,36 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// Most bytes of one read.
+/// Largest number of bytes that one read of a browser's connection takes.
 const READ_BYTES: usize = 4 << 10;
 
-/// TCP connection.
+/// TCP connection of a browser.
 pub(super) struct BrowserConnection {
     tcp: TcpStream,
     waiting: Rc<RequestHeadWait>,
 }
 
-/// Time since which a connection waits for the head of a request, if it does.
+/// Time since which a browser's connection waits for the head of a request, if it does.
 #[derive(Debug)]
 pub(super) struct RequestHeadWait(Cell<Option<Instant>>);
 
 impl RequestHeadWait {
-    /// Makes the state of a connection that has just been accepted.
+    /// Creates the state of a connection that has just been accepted.
     pub(super) fn new() -> Rc<Self> {
         Rc::new(Self(Cell::new(Some(Instant::now()))))
     }
 
-    /// Records that a request is being answered.
+    /// Records that the server is answering a request, so that the connection waits for none.
     pub(super) fn end(&self) {
         self.0.set(None);
     }
 
-    /// Records that a part of a response was written: from here on the next request may come.
+    /// Records that a part of a response was written: from then on the next request may come.
     pub(super) fn begin(&self) {
         self.0.set(Some(Instant::now()));
     }
 
-    /// Ends when the connection has waited for `limit`.
+    /// Waits until the connection has waited for the head of a request for `limit`.
     pub(super) async fn overdue(&self, limit: Duration) {
         loop {
             let due = self.0.get().unwrap_or_else(Instant::now) + limit;
@@ -55,7 +55,7 @@ impl RequestHeadWait {
 }
 
 impl BrowserConnection {
-    /// Makes a stream of the connection `tcp`; each write restarts `waiting`.
+    /// Creates a stream of the connection `tcp`; each write restarts `waiting`.
     pub(super) const fn new(tcp: TcpStream, waiting: Rc<RequestHeadWait>) -> Self {
         Self { tcp, waiting }
     }

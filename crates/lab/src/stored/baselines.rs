@@ -1,4 +1,4 @@
-//! The baseline of each plan: a small file in the results folder.
+//! Baseline of each plan: a small file in the results folder.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -9,12 +9,12 @@ use crate::compare;
 use crate::error::LabError;
 use crate::folder;
 
-/// Name of the file.
+/// Name of the file with the baselines, in the results folder.
 const FILE: &str = "baselines.json";
-/// Value of `schema` in the file.
+/// Value of the field `schema` in the file with the baselines.
 const SCHEMA: &str = "godwit.baselines.v1";
 
-/// Baselines of plans.
+/// Baselines of all plans, which later runs are compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Baselines {
     schema: String,
@@ -23,7 +23,7 @@ pub(super) struct Baselines {
 }
 
 impl Baselines {
-    /// Reads the file of a results folder; empty when there is none.
+    /// Reads the file with the baselines in a results folder; empty when there is none.
     pub(super) fn read(results: &Path) -> Result<Self, LabError> {
         let path = results.join(FILE);
         if !path.exists() {
@@ -57,7 +57,7 @@ pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabEr
     Ok((summary.plan.name, before.filter(|before| *before != id)))
 }
 
-/// Removes the baseline of `plan`; returns the run that it was.
+/// Removes the baseline of `plan`; returns the run that was the baseline.
 ///
 /// # Errors
 /// The plan has none, or the file cannot be read or written.
@@ -68,7 +68,7 @@ pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
     Ok(was)
 }
 
-/// Returns the folder of the baseline of the plan that `run` belongs to.
+/// Returns the folder of the baseline for the plan that `run` belongs to.
 ///
 /// # Errors
 /// `run` has no result, or its plan has no baseline.

@@ -1,4 +1,4 @@
-//! The highest rate of one server in a stored result, for other commands.
+//! Reading of the highest rate of one server from a stored result, for other commands.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use measure::summary::{RunSummary, ServerResult};
 use crate::compare;
 use crate::error::LabError;
 
-/// Highest rate of a server, with its source.
+/// Highest rate of a server in a stored result, with its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HighestRate {
-    /// Protocol of the measurement.
+    /// Protocol that the result measured.
     pub protocol: MeasuredProtocol,
-    /// Highest rate, in exchanges per second, each of which made one lease.
+    /// Highest rate of the server, in exchanges per second, each of which made one lease.
     pub leases_per_s: f64,
-    /// True if the server never failed above that rate.
+    /// True if the server never failed above its highest rate.
     pub is_at_least: bool,
-    /// Source of the figure, enough to find it again: folder, title, beginning, server and variant.
+    /// Source of the rate, enough to find it again: folder, title, beginning, server and variant.
     pub source: String,
 }
 

@@ -20,10 +20,10 @@ use crate::journal;
 use crate::number_text::grouped;
 use crate::suite::SUITE;
 
-/// Columns of a server's name with its indentation.
+/// Number of columns of a server's name with its indentation in the list of runs.
 const NAME: usize = 34;
 
-/// Parts of a stored regression of DCCP that a list needs.
+/// Parts of a stored regression of DCCP that the list of runs needs.
 #[derive(Deserialize)]
 struct RegressionHead {
     schema: String,
@@ -67,7 +67,7 @@ pub fn list(results: &Path, words: &[String]) -> Result<StoredRuns, LabError> {
     Ok(runs)
 }
 
-/// Returns the names of the folders in a folder.
+/// Returns the names of the folders in the folder `path`.
 fn folders(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
@@ -77,7 +77,7 @@ fn folders(path: &Path) -> Vec<String> {
     names
 }
 
-/// Adds the run in a folder, if it is one.
+/// Adds the run in the folder `path` to `runs`, if there is one.
 fn collect(path: &Path, id: &str, runs: &mut StoredRuns) {
     match read(path, id) {
         Ok(run) => runs.runs.extend(run),
@@ -126,7 +126,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
     Ok(is_run.then(|| without_report(path, id)))
 }
 
-/// Makes the line of a run that is in progress or was killed, from its progress file.
+/// Makes the line of the list for a run that is in progress or was killed, from its progress file.
 fn without_report(path: &Path, id: &str) -> StoredRun {
     let line = unfinished(id);
     let Some(progress) = journal::read(path) else { return line };
@@ -143,7 +143,7 @@ fn without_report(path: &Path, id: &str) -> StoredRun {
     }
 }
 
-/// Makes the line of a run from the name of its folder alone.
+/// Makes the line of the list for a run from the name of its folder alone.
 fn unfinished(id: &str) -> StoredRun {
     let name = id.rsplit('/').next().unwrap_or(id);
     let (time, plan) = name.split_once('-').unwrap_or(("", name));
@@ -156,7 +156,7 @@ fn unfinished(id: &str) -> StoredRun {
     }
 }
 
-/// Formats the list for the terminal.
+/// Formats the list of stored runs for the terminal.
 #[must_use]
 pub fn table(stored: &StoredRuns) -> String {
     let mut text = String::new();
@@ -191,7 +191,7 @@ pub fn table(stored: &StoredRuns) -> String {
     text
 }
 
-/// Formats one server of a run.
+/// Formats the figures of one server of a run for the terminal.
 pub(super) fn line(figure: &StoredFigure, yields: &str) -> String {
     let name = match figure.variant.as_str() {
         "" => figure.server.clone(),

@@ -1,5 +1,5 @@
-//! Results that are stored: their list, the baseline of each plan, the trend of a plan over time,
-//! and the highest rates for other commands.
+//! Stored results: their list, the baseline of each plan, the trend of a plan over time, and the
+//! highest rates for other commands.
 
 mod baselines;
 mod highest;
@@ -13,8 +13,8 @@ pub use highest::{HighestRate, highest};
 pub use list::{list, table};
 pub use trend::{trend, trend_lines, write_trend};
 
-/// Returns the folder that the user means by `path`: a path, or else a name below the results
-/// folder. The caller must check that there is a run in it.
+/// Returns the result folder that the user means by `path`: a path, or else a name below the
+/// results folder. The caller must check that there is a run in it.
 #[must_use]
 pub fn find(results: &Path, path: &Path) -> PathBuf {
     let below = results.join(path);

@@ -10,8 +10,8 @@ use crate::columns::WIDTH;
 use crate::error::LabError;
 use crate::folder;
 
-/// Returns the runs of `plan` among those found in `results`, with the figures of `servers`, or of
-/// all if the list is empty; the last `most` of them if it is given.
+/// Returns the trend of `plan` among the runs found in `results`, with the figures of `servers`, or
+/// of all if the list is empty; of the last `most` runs if it is given.
 ///
 /// # Errors
 /// There is no finished run of the plan, or none with such a server.
@@ -37,15 +37,15 @@ pub fn trend(
     Ok(trend)
 }
 
-/// Draws a trend into a file.
+/// Draws the page of `trend` into the file at `path`.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
     folder::write_text(path, &report::render_trend(trend))
 }
 
-/// Formats a trend for the terminal, oldest run first.
+/// Formats `trend` for the terminal, oldest run first.
 #[must_use]
 pub fn trend_lines(trend: &Trend) -> String {
     let mut text = String::new();

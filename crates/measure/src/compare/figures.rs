@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{RatioInterval, ratio_of_means};
 use crate::summary::{LatencyAt, LimitResult, RoundResult, RunFigure, RunSummary, ServerResult};
 
-/// One server in both results.
+/// Comparison of one server that is in both results: its figures in each, and their ratios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerComparison {
-    /// The server's name.
+    /// Name of the server in both results.
     pub server: String,
     /// Figures of the server in the first result.
     pub a: Figures,
     /// Figures of the server in the second result.
     pub b: Figures,
-    /// Ratio of the highest rates, second over first. `None` when a side has none, or too many
-    /// failed runs.
+    /// Ratio of the server's highest rates, second result over first. `None` when a side has no
+    /// rate, or too many failed runs.
     pub leases_per_s: Option<RatioInterval>,
-    /// Ratio of leases per processor second, second over first.
+    /// Ratio of the server's leases per processor second, second result over first.
     pub leases_per_cpu_s: Option<RatioInterval>,
     /// Ratio of the highest rates as shares of the limit responder's rate in the same run, second
     /// over first. A change of the whole machine's speed between the two results cancels out.
@@ -28,40 +28,42 @@ pub struct ServerComparison {
     pub cpu_of_limit: Option<RatioInterval>,
 }
 
-/// Figures of one server in one result.
+/// Figures of one server in one of the two results that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
-    /// Variant that was measured.
+    /// Variant of the server that was measured in this result.
     pub variant: String,
-    /// Highest rate, in leases per second.
+    /// Highest rate of the server in this result, in leases per second.
     pub leases_per_s: Option<f64>,
-    /// True if the highest rate is a lower bound ("at least").
+    /// True if the server's highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end of the 95 % interval if there is one, else the lowest round, in leases per second.
+    /// Lower end of the 95 % interval of the highest rate if there is one, else the lowest round,
+    /// in leases per second.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval if there is one, else the highest round, in leases per
-    /// second.
+    /// Upper end of the 95 % interval of the highest rate if there is one, else the highest round,
+    /// in leases per second.
     pub high: Option<f64>,
-    /// True when `low` and `high` are a 95 % interval.
+    /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
-    /// Rates of all runs that count (a failed run as 0), or of all rounds, in leases per second.
+    /// Highest rates of all runs that count (a failed run as 0), or of all rounds, in leases per
+    /// second.
     pub values: Vec<f64>,
-    /// Leases per processor second.
+    /// Leases per processor second of the server at its highest rate.
     pub leases_per_cpu_s: Option<f64>,
-    /// Latency and loss at about half the highest rate.
+    /// Latency and loss of the server at about half of its highest rate.
     pub latency_half: Option<LatencyAt>,
-    /// Latency and loss at the highest rate.
+    /// Latency and loss of the server at its highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// Largest resident memory, in bytes; 0 when unknown.
+    /// Largest resident memory of the server, in bytes; 0 when unknown.
     pub rss_bytes: u64,
-    /// Number of trials.
+    /// Number of trials of the server in this result.
     pub trials: u32,
-    /// Number of void trials.
+    /// Number of void trials of the server in this result.
     pub voids: u32,
 }
 
-/// The limit responder in both results.
+/// Change of the limit responder's rate between the two results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitChange {
@@ -69,11 +71,11 @@ pub struct LimitChange {
     pub a_per_s: f64,
     /// Rate of the limit responder in the second result, per second.
     pub b_per_s: f64,
-    /// Ratio of the limit responder's rates, second over first.
+    /// Ratio of the limit responder's rates, second result over first.
     pub ratio: Option<RatioInterval>,
 }
 
-/// Runs or rounds of a server or of the limit responder: number and figure.
+/// Numbers of runs or rounds of a server or of the limit responder, each with its figure.
 type Values = Vec<(u32, f64)>;
 
 fn values(
@@ -105,7 +107,7 @@ fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Divides figures by those of the limit responder in the same run or round.
+/// Divides figures of runs or rounds by those of the limit responder with the same number.
 fn shares_of_limit(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
@@ -167,7 +169,7 @@ impl Method {
     }
 }
 
-/// Describes how ratios are computed, in words.
+/// Describes in one sentence how the ratios of two results are computed.
 pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     let method = Method::from_summaries(a, b);
     let mut words = if method.drop > 0 {
@@ -189,7 +191,7 @@ pub(super) fn method(a: &RunSummary, b: &RunSummary) -> String {
     words
 }
 
-/// Compares every server that is in both results.
+/// Compares the figures of every server that is in both results.
 pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     let method = Method::from_summaries(a, b);
     let both = a
@@ -212,7 +214,7 @@ pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     .collect()
 }
 
-/// Compares the limit responder, if both results measured it.
+/// Compares the limit responder's rates in both results, if both measured it.
 pub(super) fn limit(a: &RunSummary, b: &RunSummary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
     let ratio = Method::from_summaries(a, b)

@@ -1,5 +1,6 @@
-//! Gate: a verdict whether the second of two results is worse than the first by more than a margin.
-//! A merge may depend on this verdict, so it claims no more than the intervals support.
+//! Gate of a comparison: a verdict whether the second of two results is worse than the first by
+//! more than a margin. A merge may depend on this verdict, so it claims no more than the intervals
+//! support.
 //!
 //! The gate judges the highest rate and leases per processor second, as shares of the limit
 //! responder's where both results have those: a slowdown of the whole machine must not count
@@ -10,21 +11,21 @@ use serde::{Deserialize, Serialize};
 use super::{Comparison, ServerComparison};
 use crate::statistics::RatioInterval;
 
-/// Verdict of the data on a figure and a margin.
+/// Verdict of the gate on one figure: whether the second result is worse by more than the margin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
-    /// The whole interval is within the margin.
+    /// The whole interval of the ratio is within the margin: no loss beyond it.
     Held,
-    /// The interval reaches across the margin, or there is none.
+    /// The interval of the ratio reaches across the margin, or the ratio has no interval.
     #[default]
     Undecided,
-    /// The whole interval is beyond the margin.
+    /// The whole interval of the ratio is beyond the margin: the second result is worse.
     Regressed,
 }
 
 impl GateVerdict {
-    /// Returns the verdict in words.
+    /// Returns the verdict as a text for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -35,23 +36,23 @@ impl GateVerdict {
     }
 }
 
-/// Figure that the gate judges.
+/// Kind of a figure that the gate judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateFigure {
-    /// The highest rate.
+    /// Highest rate of a server, in leases per second.
     #[default]
     Rate,
-    /// The highest rate as a share of the limit responder's.
+    /// Highest rate of a server as a share of the limit responder's rate.
     ShareOfLimit,
-    /// Leases per processor second.
+    /// Leases per processor second of a server.
     PerCpuSecond,
-    /// Leases per processor second as a share of the limit responder's.
+    /// Leases per processor second of a server as a share of the limit responder's.
     PerCpuShareOfLimit,
 }
 
 impl GateFigure {
-    /// Returns the figure's name in words.
+    /// Returns the name of the judged figure for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,23 +64,23 @@ impl GateFigure {
     }
 }
 
-/// Verdict on one figure of one server.
+/// Verdict of the gate on one figure of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateLine {
-    /// Name of the server.
+    /// Name of the server whose figure the gate judges.
     pub server: String,
-    /// Figure that is judged.
+    /// Figure of the server that the gate judges.
     pub figure: GateFigure,
-    /// Ratio as measured, second over first; `None` when there is no ratio.
+    /// Ratio of the figure as measured, second result over first; `None` when there is no ratio.
     pub ratio: Option<RatioInterval>,
-    /// Verdict on the ratio.
+    /// Verdict of the gate on the ratio.
     pub verdict: GateVerdict,
-    /// Verdict with its figures, as a text for people.
+    /// Verdict on the ratio with its figures, as a text for people.
     pub words: String,
 }
 
-/// Two results judged by a margin.
+/// Verdict by a margin on the figures of two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gate {
@@ -87,7 +88,7 @@ pub struct Gate {
     pub margin_percent: f64,
     /// Verdict on all lines: regressed when a line is; else undecided when a line is; else held.
     pub verdict: GateVerdict,
-    /// Lines of all figures that were judged.
+    /// Lines of the verdict, one per server and figure that the gate judged.
     pub lines: Vec<GateLine>,
 }
 
@@ -140,9 +141,9 @@ fn server_lines(server: &ServerComparison, margin_percent: f64) -> Vec<GateLine>
 /// Sides on which a ratio is open, because a search ended before the server failed.
 #[derive(Clone, Copy, Default)]
 struct OpenRatioSides {
-    /// True if the first result's figure may be larger.
+    /// True if the first result's figure may be larger than measured.
     is_at_most: bool,
-    /// True if the second result's figure may be larger.
+    /// True if the second result's figure may be larger than measured.
     is_at_least: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Two results next to each other: whether they may be compared, and the differences.
+//! Comparison of two results: whether they may be compared, and the differences.
 //!
 //! The two results were not measured in turn, so every change between them is in their ratio: the
 //! machine, its neighbors, the plan, the tool. [`compare`] therefore first looks for reasons
@@ -23,64 +23,65 @@ use crate::record::Environment;
 use crate::statistics::NoiseFloor;
 use crate::summary::RunSummary;
 
-/// Value of `schema` in a [`Comparison`].
+/// Value of the field `schema` in a [`Comparison`].
 pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
 
-/// Two results next to each other.
+/// Comparison of two stored results: figures of each, their ratios, and reasons against comparing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Comparison {
-    /// Name of the schema, [`COMPARE_SCHEMA`].
+    /// Name of the comparison's JSON schema, [`COMPARE_SCHEMA`].
     pub schema: String,
-    /// True if there is no reason against the comparison.
+    /// True if the comparison has no reason against it.
     pub is_comparable: bool,
     /// True if figures are shown in spite of reasons against the comparison.
     pub is_forced: bool,
     /// Reasons why the two results may not be compared; empty when they may.
     pub reasons: Vec<IncomparabilityReason>,
-    /// Differences that are no reason against the comparison.
+    /// Differences between the two results that are no reason against the comparison.
     pub notes: Vec<String>,
-    /// Method by which ratios and intervals were computed, one sentence.
+    /// Method by which the ratios and intervals were computed, one sentence.
     pub method: String,
-    /// The first result.
+    /// First result, which the ratios divide by.
     pub a: ComparedResult,
-    /// The second result.
+    /// Second result, which the ratios divide.
     pub b: ComparedResult,
     /// Servers that are in both results, in the order of the first; empty when nothing may be
     /// shown.
     pub servers: Vec<ServerComparison>,
     /// Change of the limit responder: the most that kernel and generator could do in each result.
     pub limit: Option<LimitChange>,
-    /// Verdict by a margin; `None` when the user gave no margin or nothing may be shown.
+    /// Verdict of the gate by a margin; `None` when the user gave no margin or nothing may be
+    /// shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
 }
 
-/// One of the two results.
+/// Description of one of the two results that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ComparedResult {
-    /// Name that the user gave to the result.
+    /// Name that the user gave to this result.
     pub name: String,
-    /// Name of the plan.
+    /// Name of the plan that this result was measured by.
     pub plan: String,
     /// Hash of everything in the plan that decides figures, 16 hexadecimal digits: equal in two
     /// results that were measured alike.
     pub plan_hash: String,
-    /// Begin of the run, RFC 3339.
+    /// Begin of this result's run, in the format of RFC 3339.
     pub started: String,
-    /// Length of the run, in seconds.
+    /// Length of this result's run, in seconds.
     pub duration_s: f64,
-    /// Environment in which the run took place.
+    /// Environment in which this result's run took place.
     pub environment: Environment,
     /// Share of the processors' time that the hypervisor took, over all trials, 0 to 1.
     pub steal_share: f64,
-    /// Noise floor: the difference of one server from itself between rounds.
+    /// Noise floor of this result: the difference of one server from itself between rounds.
     pub noise: Option<NoiseFloor>,
 }
 
-/// Compares `b` with `a`, each with the name that the user gave it. With `force`, the comparison
-/// has figures in spite of reasons against it.
+/// Compares the results `a` and `b`, each with the name that the user gave it. With `force`, the
+/// comparison has figures in spite of reasons against it.
 #[must_use]
 pub fn compare(a: (&str, &RunSummary), b: (&str, &RunSummary), force: bool) -> Comparison {
     let side = |(name, summary): (&str, &RunSummary)| ComparedResult {

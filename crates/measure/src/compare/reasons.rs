@@ -17,43 +17,47 @@ const NOISE_LIMIT_PERCENT: f64 = 20.0;
 const STEAL_LIMIT_PERCENT: f64 = 10.0;
 /// Largest difference of the stolen share between the two results, in percentage points.
 const STEAL_DIFFERENCE_PERCENT: f64 = 5.0;
-/// Factor by which the limit responder may differ when its interval leaves out 1.
+/// Factor by which the limit responder's rates in two comparable results may differ when the
+/// interval of their ratio leaves out 1.
 const LIMIT_SHIFT: f64 = 1.15;
-/// Share by which memory may differ: kernels keep some for themselves.
+/// Share by which the memory of two comparable machines may differ: kernels keep some for
+/// themselves.
 const MEMORY_TOLERANCE: f64 = 0.02;
 /// Keys of a plan that do not decide a server's figures: words, other servers of the plan, the
 /// seed, the time budget, and `topology`, whose result in the environment is compared instead.
 const FREE_KEYS: [&str; 6] = ["title", "headline", "servers", "seed", "time_budget_s", "topology"];
-/// Prefix of a table whose keys do not decide figures: profiles are taken in trials of their own.
+/// Prefix of the plan's table `profile`, whose keys do not decide figures: profiles are taken in
+/// trials of their own.
 const FREE_TABLE: &str = "profile.";
 
-/// Kind of a reason.
+/// Kind of a reason why two results may not be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonKind {
-    /// Plans that differ in settings that decide figures.
+    /// Plans of the two results that differ in settings that decide figures.
     Plan,
-    /// Messages that reached a server in groups in one result and one by one in the other, or it is
-    /// not known.
+    /// Messages that reached a server in groups in one result and one by one in the other, or in an
+    /// unknown way.
     Segmentation,
-    /// Processors, kernel, memory, hypervisor, topology or kernel settings that differ.
+    /// Machines of the two results that differ in processors, kernel, memory, hypervisor, topology
+    /// or kernel settings.
     Machine,
-    /// Versions of the lab and its generator that differ.
+    /// Versions of the lab and its generator that differ between the two results.
     Tool,
-    /// A server's way to keep its leases that differs.
+    /// Way of a server to make leases durable that differs between the two results.
     Durability,
-    /// Server that differed too much from itself.
+    /// Server whose figures differed too much between the rounds of one result.
     Noise,
-    /// Hypervisor that took too much time, or unequal shares in the two results.
+    /// Hypervisor that took too much processor time, or unequal shares of it in the two results.
     Steal,
-    /// Limit of kernel and generator that has changed.
+    /// Rate of the limit responder, the most of kernel and generator, that has changed too much.
     Limit,
-    /// Data that the comparison needs and that is missing.
+    /// Data that the comparison needs and a result does not have.
     MissingData,
 }
 
 impl ReasonKind {
-    /// All kinds, in order.
+    /// Kinds of reasons against a comparison, every one once.
     pub const ALL: [Self; 9] = [
         Self::Plan,
         Self::Segmentation,
@@ -67,10 +71,10 @@ impl ReasonKind {
     ];
 }
 
-/// One reason why two results may not be compared.
+/// Reason why two results may not be compared, with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncomparabilityReason {
-    /// Kind of the reason.
+    /// Kind of this reason against the comparison.
     pub kind: ReasonKind,
     /// Sentence that names both sides and completes "not comparable because".
     pub words: String,
@@ -100,7 +104,8 @@ impl ComparabilityFindings {
     }
 }
 
-/// Returns all reasons against comparing, then all other differences.
+/// Returns all reasons against comparing results `a` and `b`, then all other differences between
+/// them.
 pub(super) fn find(
     a: &RunSummary,
     b: &RunSummary,
@@ -122,7 +127,7 @@ pub(super) fn find(
     (findings.reasons, findings.notes)
 }
 
-/// Returns every leaf of a plan: path, and value as JSON.
+/// Returns every leaf of a plan's table of settings: its path, and its value as JSON.
 fn leaves(plan: &Plan) -> BTreeMap<String, String> {
     fn walk(prefix: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         match value {

@@ -4,47 +4,48 @@ use serde::{Deserialize, Serialize};
 
 use super::{MeasuredProtocol, Plan};
 
-/// Query that plans of DNS send, `NAME TYPE`.
+/// Query that generators send in plans of DNS, as `NAME TYPE`.
 pub const QUERY: &str = "www.google.com AAAA";
-/// Length of that query as an Ethernet frame, in bytes without the check sequence: IPv4, UDP, one
+/// Length of [`QUERY`] as an Ethernet frame, in bytes without the check sequence: IPv4, UDP, one
 /// question and EDNS without options. The length converts Mbit/s to queries per second.
 pub const QUERY_FRAME_BYTES: f64 = 85.0;
 
-/// Preamble, check sequence and gap between frames of Ethernet, in bytes.
+/// Length of the preamble, check sequence and gap of an Ethernet frame on the wire, in bytes.
 pub const WIRE_BYTES: f64 = 24.0;
 /// Capacity of Gigabit Ethernet in each direction, in bytes per second.
 pub const GIGABIT_BYTES_PER_S: f64 = 125e6;
 
-/// Factor by which a quick look lengthens the steps of a ramp: it measures every second one.
+/// Factor by which a quick look lengthens the steps of a ramp: a quick look measures every second
+/// one.
 const QUICK_STEPS: f64 = 2.0;
-/// Factor of the length of trials in a quick look.
+/// Factor by which a quick look changes the length of trials.
 const QUICK_DWELL: f64 = 0.5;
 /// Length below which a quick look does not shorten a confirming trial, in seconds: in a shorter
 /// trial the exchanges that wait at its end would weigh too much in the figure.
 const QUICK_CONFIRM_S: f64 = 1.0;
-/// Factor of the time budget in a quick look.
+/// Factor by which a quick look changes the plan's time budget.
 const QUICK_BUDGET: f64 = 0.3;
-/// Most rounds of a quick look.
+/// Largest number of rounds of a quick look.
 const QUICK_ROUNDS: u32 = 2;
-/// Most runs of a quick look. Four is the smallest number of which the best and the worst run are
-/// dropped.
+/// Largest number of runs of a quick look. Four is the smallest number of which the best and the
+/// worst run are dropped.
 const QUICK_RUNS: u32 = 4;
 
-/// Settings for running and loading DNS servers.
+/// Settings of a plan for running and loading DNS servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DnsPlan {
-    /// Threads of each server, on the server's one processor; processes for a server without
+    /// Threads of each DNS server, on the server's one processor; processes for a server without
     /// threads.
     pub threads: u32,
-    /// Number of source ports of the queries. Servers divide their load among threads by source
+    /// Number of source ports of the DNS queries. Servers divide their load among threads by source
     /// port.
     pub ports: u32,
-    /// True if queries of one port leave in groups (`UDP_SEGMENT`), which saves processor time of
-    /// the generator and makes interface counters count groups.
+    /// True if DNS queries of one port leave in groups (`UDP_SEGMENT`), which saves processor time
+    /// of the generator and makes interface counters count groups.
     pub segmentation: bool,
-    /// True if, on a veth pair, the generator sends queries as frames by AF_XDP (in groups by
-    /// sockets if `segmentation` is set, too) and reads answers from a ring, without the kernel's
+    /// True if, on a veth pair, the generator sends DNS queries as frames by AF_XDP (in groups by
+    /// sockets if `segmentation` is also set) and reads answers from a ring, without the kernel's
     /// UDP. This takes much less processor time of the generator.
     pub frames: bool,
 }
@@ -55,18 +56,18 @@ impl Default for DnsPlan {
     }
 }
 
-/// Trials at rates that rise in equal steps, equal for every server, in Mbit/s of the query's frame
-/// ([`QUERY_FRAME_BYTES`]).
+/// Settings of a ramp: trials at rates that rise in equal steps, equal for every DNS server, in
+/// Mbit/s of the query's frame ([`QUERY_FRAME_BYTES`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RampPlan {
-    /// Rate of the first step, in Mbit/s.
+    /// Rate of the ramp's first step, in Mbit/s of the query's frame.
     pub first_mbit_s: f64,
-    /// Difference of two neighboring steps, in Mbit/s.
+    /// Difference of two neighboring steps of the ramp, in Mbit/s of the query's frame.
     pub step_mbit_s: f64,
-    /// Rate that no step exceeds, in Mbit/s.
+    /// Rate that no step of the ramp exceeds, in Mbit/s of the query's frame.
     pub last_mbit_s: f64,
-    /// Length of a step's trial, in seconds; 0 when there is no ramp.
+    /// Length of the trial of each step of the ramp, in seconds; 0 when the plan has no ramp.
     pub dwell_s: f64,
 }
 
@@ -77,7 +78,8 @@ impl Default for RampPlan {
 }
 
 impl RampPlan {
-    /// Returns the rates of the steps, in queries per second, ascending; none without a ramp.
+    /// Returns the rates of the ramp's steps, in queries per second, ascending; none without a
+    /// ramp.
     #[must_use]
     pub fn rates(&self) -> Vec<f64> {
         if self.dwell_s <= 0.0 || self.last_mbit_s < self.first_mbit_s {
@@ -90,7 +92,7 @@ impl RampPlan {
     }
 }
 
-/// Converts Mbit/s of the query's frame to queries per second.
+/// Converts `mbit_s`, a rate in Mbit/s of the query's frame, to queries per second.
 fn queries_per_s(mbit_s: f64) -> f64 {
     mbit_s * 1e6 / (QUERY_FRAME_BYTES * 8.0)
 }
@@ -140,13 +142,14 @@ impl MeasuredProtocol {
         14 + ip + 8
     }
 
-    /// Returns the noun for offered exchanges, for people: `exchanges` or `queries`.
+    /// Returns the noun for exchanges of this protocol that a generator offers: `exchanges` or
+    /// `queries`.
     #[must_use]
     pub const fn offered_noun(self) -> &'static str {
         if self.is_dhcp() { "exchanges" } else { "queries" }
     }
 
-    /// Returns the noun for the result of a completed exchange, for people: `leases` or `answers`.
+    /// Returns the noun for the result of an exchange of this protocol: `leases` or `answers`.
     #[must_use]
     pub const fn result_noun(self) -> &'static str {
         if self.is_dhcp() { "leases" } else { "answers" }

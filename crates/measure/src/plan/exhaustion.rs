@@ -1,14 +1,14 @@
-//! Pools that run out in the middle of a trial.
+//! Settings of trials in whose middle the server's pool runs out.
 
 use serde::{Deserialize, Serialize};
 
-/// Trials in whose middle the pool is used up, one per server.
+/// Settings of trials in whose middle the pool is used up, one trial per server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExhaustionPlan {
-    /// Length of a trial, in seconds; 0 leaves these trials out.
+    /// Length of an exhaustion trial, in seconds; 0 leaves these trials out.
     pub dwell_s: f64,
-    /// Constant load, as a fraction of the highest rate found.
+    /// Constant load of an exhaustion trial, as a fraction of the server's highest rate.
     pub fraction: f64,
     /// Time at which the server assigns the last address, in seconds from the beginning of the
     /// trial.
@@ -22,7 +22,7 @@ impl Default for ExhaustionPlan {
 }
 
 impl ExhaustionPlan {
-    /// Returns true if the plan has such trials.
+    /// Returns true if the plan has trials in whose middle the pool is used up.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.dwell_s > 0.0

@@ -5,52 +5,60 @@ use serde::{Deserialize, Serialize};
 
 use super::{Plan, ServerDurability};
 
-/// Feature of a server's configuration (and of its clients' requests) whose cost is measured
+/// Feature of a DHCP server's configuration, or of its clients' requests, whose cost is measured
 /// against another feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerFeature {
-    /// One subnet with one pool.
+    /// Configuration of one subnet with one pool.
     #[default]
     Plain,
-    /// A hundred client classes without tests.
+    /// Configuration with a hundred client classes without tests.
     EmptyClasses,
-    /// A hundred classes whose tests compare an option with a text.
+    /// Configuration with a hundred client classes whose tests compare an option with a text.
     SimpleClasses,
-    /// One class that enumerates a thousand hardware addresses (DHCPv6: DUIDs) with `or`.
+    /// Configuration with one client class that enumerates a thousand hardware addresses (DHCPv6:
+    /// DUIDs) with `or`.
     OredAddresses,
-    /// A million reservations, among them all clients, and every type of identifier looked up.
+    /// Configuration with a million reservations, among them all clients, and every type of
+    /// identifier looked up.
     Reservations,
-    /// A million reservations as in `Reservations`, none of which the server looks up.
+    /// Configuration with a million reservations as in `Reservations`, none of which the server
+    /// looks up.
     ReservationsOff,
-    /// A million reservations of clients that never come, so that every lookup fails.
+    /// Configuration with a million reservations of clients that never come, so that every lookup
+    /// fails.
     ReservationsOfOthers,
-    /// Reservations as in `Reservations`, looked up by one type of identifier: hardware address
-    /// (DHCPv6: DUID).
+    /// Configuration with reservations as in `Reservations`, looked up by one type of identifier:
+    /// hardware address (DHCPv6: DUID).
     ReservationsByOne,
-    /// Reservations as in `Reservations`, all configured to be outside of every pool.
+    /// Configuration with reservations as in `Reservations`, all configured to be outside of every
+    /// pool.
     ReservationsOutOfPool,
-    /// Reservations as in `Reservations`, for the whole server instead of a subnet.
+    /// Configuration with reservations as in `Reservations`, for the whole server instead of a
+    /// subnet.
     ReservationsGlobal,
-    /// Reservations as in `ReservationsGlobal`, looked up before the server chooses the subnet.
+    /// Configuration with reservations as in `ReservationsGlobal`, looked up before the server
+    /// chooses the subnet.
     ReservationsEarlyGlobal,
-    /// Leases that the server does not write to a file.
+    /// Configuration in which the server does not write leases to a file.
     NotPersisted,
-    /// Log of severity INFO: a line for each event of each client.
+    /// Server log of severity INFO: a line for each event of each client.
     LogInfo,
-    /// Log of severity DEBUG, with every detail.
+    /// Server log of severity DEBUG, with every detail.
     LogDebug,
-    /// Ten thousand subnets, from which clients come in turn.
+    /// Configuration of ten thousand subnets, from which clients come in turn.
     ManySubnets,
-    /// Ten thousand subnets as in `ManySubnets`, while a client requests all statistics over HTTP,
-    /// ten times a second (Godwit only).
+    /// Configuration of ten thousand subnets as in `ManySubnets`, while one client requests all
+    /// statistics over HTTP, ten times a second (Godwit only).
     PolledSubnets,
-    /// A hundred shared networks of fifty subnets each, from which clients come in turn.
+    /// Configuration of a hundred shared networks of fifty subnets each, from which clients come in
+    /// turn.
     SharedNetworks,
-    /// Two worker threads instead of one, on the one processor that servers have: the cost of
-    /// competition between threads for data that a message needs (Godwit only).
+    /// Configuration of two worker threads instead of one, on the one processor that servers have:
+    /// the cost of competition between threads for data that a message needs (Godwit only).
     TwoThreads,
-    /// Four worker threads as in `TwoThreads` (Godwit only).
+    /// Configuration of four worker threads on one processor, as in `TwoThreads` (Godwit only).
     FourThreads,
     /// Configuration of `Plain` with perfdhcp as the generator, for the comparison of generators
     /// (Godwit only, DHCPv4 only).
@@ -58,87 +66,93 @@ pub enum ServerFeature {
     /// Datagrams received and sent in groups where the kernel joins them (Godwit only): not
     /// comparable with a server or a limit that receives them one by one.
     Segmentation,
-    /// A million leases of clients that never come, present from the beginning.
+    /// Store with a million leases of clients that never come, present from the beginning.
     MillionLeases,
-    /// Ten million leases of clients that never come, for the memory that they take (Godwit only).
+    /// Store with ten million leases of clients that never come, for the memory that they take
+    /// (Godwit only).
     TenMillionLeases,
-    /// Clients that send every message twice.
+    /// Clients that send every message to the server twice.
     Chatty,
-    /// As `Chatty`, but the server does not renew leases in the first quarter of their lifetime
-    /// (lease caching).
+    /// Clients that send every message twice, as in `Chatty`, to a server that does not renew
+    /// leases in the first quarter of their lifetime (lease caching).
     ChattyCached,
-    /// Clients that renew their lease at once: three requests and replies instead of two.
+    /// Clients that renew their lease at once: three requests and replies per exchange instead of
+    /// two.
     Renewals,
-    /// Clients that release their lease at once (DHCPv4 only).
+    /// Clients that release their lease as soon as they have it (DHCPv4 only).
     Releases,
-    /// A queue of 4 packets for all threads of Kea (Kea with several threads only).
+    /// Queue of 4 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-4")]
     Queue4,
-    /// A queue of 28 packets for all threads of Kea, which its manual found best for memfile.
+    /// Queue of 28 packets for all threads of Kea, which Kea's manual found best for memfile.
     #[serde(rename = "queue-28")]
     Queue28,
-    /// A queue of 112 packets for all threads of Kea.
+    /// Queue of 112 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-112")]
     Queue112,
-    /// A queue of 448 packets for all threads of Kea.
+    /// Queue of 448 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-448")]
     Queue448,
-    /// A queue of 1,792 packets for all threads of Kea.
+    /// Queue of 1,792 packets for all threads of Kea (Kea with several threads only).
     #[serde(rename = "queue-1792")]
     Queue1792,
     /// Receive buffers of 64 KiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-64-kib")]
     Buffer64Kib,
-    /// Receive buffers of 208 KiB, the kernel's default for sockets that set no size.
+    /// Receive buffers of 208 KiB at the server's sockets, the kernel's default for sockets that
+    /// set no size.
     #[serde(rename = "buffer-208-kib")]
     Buffer208Kib,
-    /// Receive buffers of 1 MiB at the server's sockets.
+    /// Receive buffers of 1 MiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-1-mib")]
     Buffer1Mib,
-    /// Receive buffers of 4 MiB at the server's sockets.
+    /// Receive buffers of 4 MiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-4-mib")]
     Buffer4Mib,
-    /// Receive buffers of 16 MiB at the server's sockets.
+    /// Receive buffers of 16 MiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-16-mib")]
     Buffer16Mib,
-    /// A queue of 16 packets, first in first out, for packets that leave either end of the link.
+    /// Queueing discipline `pfifo`: 16 packets, first in first out, for packets that leave either
+    /// end of the link.
     #[serde(rename = "qdisc-pfifo-16")]
     QdiscPfifo16,
-    /// A queue of 1,000 packets, first in first out, at either end of the link.
+    /// Queueing discipline `pfifo`: 1,000 packets, first in first out, at either end of the link.
     #[serde(rename = "qdisc-pfifo-1000")]
     QdiscPfifo1000,
-    /// Three such queues by priority, the default of interfaces with a queue of their own.
+    /// Queueing discipline `pfifo_fast`: three queues, first in first out, by priority, the default
+    /// of interfaces with a queue of their own.
     QdiscPfifoFast,
-    /// Stochastic fairness queueing at either end of the link.
+    /// Queueing discipline `sfq` (stochastic fairness queueing) at either end of the link.
     QdiscSfq,
-    /// Fair queueing with pacing at either end of the link.
+    /// Queueing discipline `fq` (fair queueing with pacing) at either end of the link.
     QdiscFq,
-    /// Fair queueing with controlled delay at either end of the link.
+    /// Queueing discipline `fq_codel` (fair queueing with controlled delay) at either end of the
+    /// link.
     QdiscFqCodel,
-    /// Common applications kept enhanced (CAKE) at either end of the link.
+    /// Queueing discipline `cake` (common applications kept enhanced) at either end of the link.
     QdiscCake,
-    /// Half of the pool in use all the time: every client releases its lease.
+    /// Pool of which half is in use all the time: every client releases its lease.
     #[serde(rename = "pool-50")]
     Pool50,
-    /// 90 % of the pool in use all the time.
+    /// Pool of which 90 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-90")]
     Pool90,
-    /// 96 % of the pool in use all the time.
+    /// Pool of which 96 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-96")]
     Pool96,
-    /// 99 % of the pool in use all the time.
+    /// Pool of which 99 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99")]
     Pool99,
-    /// 99.9 % of the pool in use all the time.
+    /// Pool of which 99.9 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99-9")]
     Pool99_9,
-    /// 99.99 % of the pool in use all the time.
+    /// Pool of which 99.99 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99-99")]
     Pool99_99,
 }
 
 impl ServerFeature {
-    /// All features, in order.
+    /// All features that a plan can measure.
     pub const ALL: [Self; 50] = [
         Self::Plain,
         Self::EmptyClasses,
@@ -249,7 +263,7 @@ impl ServerFeature {
         }
     }
 
-    /// Returns true if the feature is measured with Godwit alone.
+    /// Returns true if the lab measures the feature with Godwit alone.
     #[must_use]
     pub const fn is_godwit_only(self) -> bool {
         matches!(
@@ -263,13 +277,13 @@ impl ServerFeature {
         )
     }
 
-    /// Returns true if the feature is measured with DHCPv4 alone.
+    /// Returns true if the lab measures the feature with DHCPv4 alone.
     #[must_use]
     pub const fn is_dhcp4_only(self) -> bool {
         self.releases_leases() || matches!(self, Self::Perfdhcp)
     }
 
-    /// Returns true if clients release their leases at once.
+    /// Returns true if the feature's clients release their leases as soon as they have them.
     #[must_use]
     pub const fn releases_leases(self) -> bool {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
@@ -319,7 +333,7 @@ impl ServerFeature {
         }
     }
 
-    /// Returns true if a million reservations are in the configuration.
+    /// Returns true if the server's configuration of this feature has a million reservations.
     #[must_use]
     pub const fn has_reservations(self) -> bool {
         matches!(
@@ -334,13 +348,13 @@ impl ServerFeature {
         )
     }
 
-    /// Returns true if clients send every message twice.
+    /// Returns true if the feature's clients send every message twice.
     #[must_use]
     pub const fn sends_messages_twice(self) -> bool {
         matches!(self, Self::Chatty | Self::ChattyCached)
     }
 
-    /// Returns the number of Godwit's worker threads.
+    /// Returns the number of Godwit's worker threads with this feature.
     #[must_use]
     pub const fn threads(self) -> u32 {
         match self {
@@ -350,7 +364,7 @@ impl ServerFeature {
         }
     }
 
-    /// Returns the number of leases of clients that never come. The server has them from the
+    /// Returns the number of leases of clients that never come, which the server has from the
     /// beginning, in addition to those of a pool in use.
     #[must_use]
     pub const fn initial_leases(self) -> u32 {
@@ -376,7 +390,7 @@ impl ServerFeature {
         }
     }
 
-    /// Returns the feature that this one is compared with.
+    /// Returns the feature that the cost of this one is measured against.
     #[must_use]
     pub const fn baseline(self) -> Self {
         match self {
@@ -435,7 +449,8 @@ impl Plan {
         }
     }
 
-    /// Returns the position of a line among those of its server: features in the order of the plan.
+    /// Returns the position of a line among the lines of its server: features in the order of the
+    /// plan.
     #[must_use]
     pub fn feature_position(&self, line: &str) -> usize {
         let feature = self.server_and_feature(line).map(|(_, feature)| feature);

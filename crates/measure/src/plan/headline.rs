@@ -1,34 +1,34 @@
-//! The main figure of a plan, which its report shows first.
+//! Headline figure of a plan, which the plan's report shows first.
 
 use serde::{Deserialize, Serialize};
 
-/// Figure of a server that comes first in the report of a plan.
+/// Figure of the servers that the report of a plan shows first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Headline {
-    /// The highest rate at which the criterion is met.
+    /// Highest rate at which the server meets the criterion, in exchanges per second.
     #[default]
     HighestRate,
-    /// The time from the start of a server to its first answer.
+    /// Time from the start of a server to its first answer, in seconds.
     StartUp,
-    /// Resident memory of a server when it answers for the first time.
+    /// Resident memory of a server when it answers for the first time, in bytes.
     StartMemory,
-    /// The time until all clients that came at once have a lease.
+    /// Time until all clients that came at once have a lease, in seconds.
     Avalanche,
-    /// Exchanges carried at the highest load offered, over the highest rate.
+    /// Exchanges that a server carried at the highest load offered, over its highest rate.
     Goodput,
-    /// The 99 % latency at half of the highest rate.
+    /// Latency that 99 % of the exchanges do not exceed at half of the server's highest rate.
     LatencyAtHalf,
     /// Exchanges per second that the generator's processor was busy.
     ExchangesPerGeneratorCpuSecond,
-    /// The time from the end of a database to the first lease after its restart.
+    /// Time from the end of a database to the first lease after its restart, in seconds.
     DatabaseRestart,
     /// Leases that clients got of the addresses of a pool that ran out.
     PoolUsed,
 }
 
 impl Headline {
-    /// All headlines, in order.
+    /// All headline figures of plans.
     pub const ALL: [Self; 9] = [
         Self::HighestRate,
         Self::StartUp,
@@ -41,7 +41,7 @@ impl Headline {
         Self::PoolUsed,
     ];
 
-    /// Returns the headline's word in plans.
+    /// Returns the headline figure's word in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Headline {
         }
     }
 
-    /// Returns the figure's name for people, as a heading.
+    /// Returns the headline figure's name for people, as a heading.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

@@ -4,25 +4,26 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Machines reached by SSH. Each has a copy of this program of the same version, which runs there
-/// the servers, generators and samplers; this machine collects their results.
+/// Machines of a plan that the lab reaches by SSH. Each has a copy of this program of the same
+/// version, which runs there the servers, generators and samplers; this machine collects their
+/// results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostsPlan {
     /// Name of the servers' machine for SSH; empty when the plan uses no other machine.
     pub server: String,
-    /// Address of the servers, towards the generators.
+    /// Address of the servers' machine at which generators reach them.
     pub server_address: String,
     /// Names of the generators' machines for SSH; this machine if there are none.
     pub generators: Vec<String>,
     /// Addresses of the generators, in the order of `generators`; for DHCP each generator acts as
     /// the relay at its own address.
     pub generator_addresses: Vec<String>,
-    /// Path of this program on the other machines.
+    /// Path of the program `godwit` on the other machines.
     pub godwit: String,
-    /// Command that reaches a machine, the words before the machine's name.
+    /// Command that reaches a machine: the words before the machine's name.
     pub ssh: String,
-    /// UDP port of the generators; the servers' ports follow it.
+    /// First UDP port of the measurement: that of the generators; the servers' ports follow it.
     pub first_port: u16,
 }
 
@@ -41,13 +42,14 @@ impl Default for HostsPlan {
 }
 
 impl HostsPlan {
-    /// Returns true if the plan uses another machine than this one.
+    /// Returns true if the plan uses machines other than this one.
     #[must_use]
     pub fn is_used(&self) -> bool {
         !self.server.is_empty() || !self.generators.is_empty()
     }
 
-    /// Returns the settings that do not fit together: the key, the mistake, and the correction.
+    /// Returns the settings of machines that do not fit together: the key, the mistake, and the
+    /// correction.
     #[must_use]
     pub fn problems(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut problems = Vec::new();

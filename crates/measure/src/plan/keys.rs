@@ -1,45 +1,45 @@
 //! Keys that a plan may have: type of value, default, meaning. The checker and the manual are made
-//! from this one table.
+//! from this table.
 
 use super::{Headline, ServerFeature};
 
-/// One key of a plan.
+/// Description of one key of a plan, for the checker and the manual.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanKey {
-    /// Table and name of the key, e.g. `search.dwell_s`.
+    /// Table and name of the plan's key, e.g. `search.dwell_s`.
     pub path: &'static str,
-    /// Values that the key takes.
+    /// Values that the plan's key takes.
     pub takes: KeyValueSet,
-    /// Value when the key is left out, as TOML text; empty when the key is mandatory.
+    /// Value when the plan leaves the key out, as TOML text; empty when the key is mandatory.
     pub default: &'static str,
-    /// Meaning of the key, one sentence.
+    /// Meaning of the plan's key, one sentence for the manual.
     pub meaning: &'static str,
 }
 
-/// Values that a key takes.
+/// Kind of values that a key of a plan takes.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyValueSet {
-    /// Letters, digits and dashes, not empty.
+    /// A word of letters, digits and dashes, not empty.
     Name,
-    /// Any text, not empty.
+    /// Any text that is not empty.
     Text,
-    /// Any text, also an empty one.
+    /// Any text, including an empty one.
     AnyText,
-    /// A list of [`KeyValueSet::Text`], possibly empty.
+    /// A list of texts as in [`KeyValueSet::Text`], possibly empty.
     Texts,
-    /// One of these words.
+    /// One word of a list.
     Choice(&'static [&'static str]),
-    /// A list of at least one of these words, each at most once.
+    /// A list of at least one word, each from the given words and at most once.
     Choices(&'static [&'static str]),
-    /// A list of at least one [`KeyValueSet::Name`], each at most once.
+    /// A list of at least one name as in [`KeyValueSet::Name`], each at most once.
     Names,
-    /// A number from the first to the second, fractions allowed.
+    /// A number from the first bound to the second, fractions allowed.
     Number(f64, f64),
-    /// A list of such numbers, possibly empty.
+    /// A list of numbers from the first bound to the second, fractions allowed, possibly empty.
     Numbers(f64, f64),
-    /// A whole number from the first to the second.
+    /// A whole number from the first bound to the second.
     Whole(i64, i64),
-    /// `true` or `false`.
+    /// A Boolean: `true` or `false`.
     Flag,
 }
 
@@ -77,7 +77,7 @@ const HEADLINES: &[&str] = &{
     names
 };
 
-/// All keys, in the order of the manual.
+/// All keys of a plan, in the order of the manual.
 pub const KEYS: &[PlanKey] = &[
     key("name", KeyValueSet::Name, "", "Short name; part of the result folder's name."),
     key("title", KeyValueSet::Text, "", "Title of the report, one line."),

@@ -34,23 +34,24 @@ pub use stores::{DatabaseAccess, LeaseStoreKind, RestartPlan, Restarts};
 
 use crate::record::VoidRules;
 
-/// Plan that has been checked. As JSON it is part of every run record.
+/// Plan of a measurement that has been checked. As JSON it is part of every run record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
-    /// Short name: letters, digits and dashes. It becomes part of the result folder's name.
+    /// Short name of the plan: letters, digits and dashes. The name becomes part of the result
+    /// folder's name.
     pub name: String,
     /// Title of the plan in one line, for people.
     pub title: String,
-    /// Protocol under test.
+    /// Protocol that the plan measures.
     pub protocol: MeasuredProtocol,
-    /// Figure that the report shows first.
+    /// Figure of the servers that the plan's report shows first.
     pub headline: Headline,
-    /// Connection of generator and server.
+    /// Connection of generator and server in the plan's trials.
     pub topology: Topology,
-    /// Servers measured when the command line names none.
+    /// Names of the servers that are measured when the command line names none.
     pub servers: Vec<String>,
-    /// Seed from which the seeds of all trials are derived.
+    /// Seed of the plan, from which the seeds of all trials are derived.
     pub seed: u64,
     /// Wall time that the whole run should take at most, in seconds; 0 for no limit, in which case
     /// the lab forecasts the time. When time is short, the lab measures fewer rounds and points,
@@ -58,44 +59,44 @@ pub struct Plan {
     pub time_budget_s: f64,
     /// Interval between samples of the machine during a trial, in milliseconds.
     pub sampling_interval_ms: u32,
-    /// Settings of the search for the highest rate.
+    /// Settings of the search for each server's highest rate.
     pub search: SearchPlan,
-    /// Settings for measuring servers in turn.
+    /// Settings for measuring the servers in turn.
     pub blocks: BlocksPlan,
-    /// Settings for measuring every server several times from the beginning.
+    /// Settings for measuring every server several times from the beginning (runs).
     pub runs: RunsPlan,
-    /// Additional points of the load curve.
+    /// Settings of additional points of the load curve.
     pub curve: CurvePlan,
-    /// Trials at rates that rise in steps.
+    /// Settings of trials at rates that rise in steps.
     pub ramp: RampPlan,
-    /// Trials in which servers are profiled.
+    /// Settings of the trials in which servers are profiled.
     pub profile: ProfilePlan,
     /// Machines that the measurement uses, if other than this one.
     pub hosts: HostsPlan,
-    /// Trials in which the lab ends the servers' databases and starts them again.
+    /// Settings of the trials in which the lab ends the servers' databases and starts them again.
     pub restart: RestartPlan,
-    /// Trials in whose middle the servers' pools run out.
+    /// Settings of the trials in whose middle the servers' pools run out.
     pub exhaustion: ExhaustionPlan,
-    /// Clients that the generator plays.
+    /// Settings of the clients that the generator plays.
     pub clients: ClientsPlan,
-    /// Configuration of the servers.
+    /// Settings of the servers' configuration.
     pub server: ServerPlan,
     /// Settings for running and loading DNS servers.
     pub dns: DnsPlan,
-    /// Rules by which a trial is void.
+    /// Rules by which a trial of the plan is void.
     pub void: VoidRules,
 }
 
-/// Protocols that can be measured.
+/// Protocol that a plan can measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MeasuredProtocol {
-    /// DHCPv4, whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
+    /// DHCPv4: whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
     #[default]
     Dhcp4,
-    /// DHCPv6, whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
+    /// DHCPv6: whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
     Dhcp6,
-    /// DNS over UDP; an exchange is a query and its answer.
+    /// DNS over UDP: an exchange is a query and its answer.
     Dns,
 }
 
@@ -110,7 +111,7 @@ impl MeasuredProtocol {
         }
     }
 
-    /// Returns the messages of an exchange in their order, for people; at least two.
+    /// Returns the names of the messages of an exchange in their order, for people; at least two.
     #[must_use]
     pub const fn messages(self) -> &'static [&'static str] {
         match self {
@@ -120,7 +121,7 @@ impl MeasuredProtocol {
         }
     }
 
-    /// Returns the last message of an exchange.
+    /// Returns the name of the last message of an exchange.
     #[must_use]
     pub const fn last_message(self) -> &'static str {
         let messages = self.messages();
@@ -128,45 +129,49 @@ impl MeasuredProtocol {
     }
 }
 
-/// Connection of generator and server.
+/// Connection of generator and server in the trials of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
-    /// `veth` when the process has the privilege, `loopback` otherwise.
+    /// Automatic choice: `veth` when the process has the privilege, `loopback` otherwise.
     #[default]
     Auto,
-    /// Two network namespaces and a pair of virtual Ethernet interfaces.
+    /// Network namespaces for generator and server, joined by a pair of virtual Ethernet
+    /// interfaces.
     Veth,
-    /// Loopback addresses, `127.0.0.0/8`, for everything. Needs no privilege.
+    /// Loopback addresses, `127.0.0.0/8`, of one machine for generator and server; needs no
+    /// privilege.
     Loopback,
 }
 
-/// Search for the highest rate. Rates are exchanges per second.
+/// Settings of the search for a server's highest rate, in exchanges per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchPlan {
-    /// Largest share of exchanges that may be late or lost, in percent.
+    /// Largest share of exchanges that may be late or lost in a trial that meets the criterion, in
+    /// percent.
     pub loss_percent: f64,
-    /// Deadline: time after the due time by which an exchange must be complete, in seconds.
+    /// Deadline of an exchange: time after its due time by which it must be complete, in seconds.
     pub deadline_s: f64,
     /// First rate of the search, in exchanges per second.
     pub start_per_s: f64,
     /// Rate that the search never exceeds, in exchanges per second.
     pub max_per_s: f64,
-    /// Factor from one coarse step to the next.
+    /// Factor between the rates of one coarse step of the search and the next.
     pub growth: f64,
-    /// Most bisection steps between the highest rate met and the lowest missed.
+    /// Largest number of bisection steps between the highest rate met and the lowest missed.
     pub bisections: u32,
-    /// Width of that interval at which bisection ends, in percent of its lower end.
+    /// Width of the interval between the highest rate met and the lowest missed at which bisection
+    /// ends, in percent of its lower end.
     pub width_percent: f64,
     /// Length of a search trial, in seconds.
     pub dwell_s: f64,
     /// Length of a confirming trial, in seconds.
     pub confirm_dwell_s: f64,
-    /// Most confirming trials, each at a lower rate than the one before.
+    /// Largest number of confirming trials, each at a lower rate than the one before.
     pub confirmations: u32,
     /// Time without an answer, in seconds, after which a search trial stops waiting for outstanding
-    /// answers, instead of at the deadline; 0 always waits. Confirming trials always wait.
+    /// answers before their deadline; 0 always waits. Confirming trials always wait.
     pub quiet_s: f64,
     /// Number of times that a void trial is repeated before its rate counts as out of reach.
     pub void_repeats: u32,
@@ -189,30 +194,30 @@ pub struct BlocksPlan {
     /// Number of searches for every server's highest rate. The first round searches from
     /// `search.start_per_s`, later ones from the rate found before.
     pub rounds: u32,
-    /// Order in which servers take their turns.
+    /// Order in which the servers take their turns in a round.
     pub order: BlockOrder,
-    /// True if the limit responder takes its turn between the servers.
+    /// True if the limit responder is also measured, in turn with the servers.
     pub limit: bool,
     /// Length of a block at a fixed rate, in seconds; 0 leaves these blocks out.
     pub dwell_s: f64,
 }
 
-/// Order of turns.
+/// Order in which servers take their turns in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockOrder {
-    /// A B B A: every second round is reversed, which cancels a steady drift.
+    /// Order A B B A: every second round is reversed, which cancels a steady drift.
     #[default]
     Abba,
-    /// A B A B.
+    /// Order A B A B: every round has the order of the plan.
     Abab,
-    /// Random order for every two turns: an order drawn from the plan's seed, and its reverse.
+    /// Random order for every two turns: an order drawn from the plan's seed, then its reverse.
     Random,
 }
 
 impl BlockOrder {
-    /// Returns the order in which `count` servers take their turns in turn `turn`, as positions.
-    /// `seed` is the plan's.
+    /// Returns the order in which `count` servers are measured in turn `turn`, as positions in the
+    /// plan. `seed` is the plan's.
     #[must_use]
     pub fn turns(self, count: usize, turn: u32, seed: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
@@ -228,68 +233,72 @@ impl BlockOrder {
 }
 
 /// Constant that keeps the order of turns independent of the seeds of trials, which count up from
-/// the plan's.
+/// the plan's seed.
 const ORDER_STREAM: u64 = 0x6f72_6465_725f_6f66;
 
-/// Points of the load curve in addition to those that the search visits.
+/// Settings of the load curve's points in addition to those that the search visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurvePlan {
-    /// Offered rates as fractions of the highest rate found.
+    /// Offered rates of the additional points, as fractions of the server's highest rate.
     pub fractions: Vec<f64>,
-    /// Length of a curve trial, in seconds.
+    /// Length of a trial of the load curve, in seconds.
     pub dwell_s: f64,
-    /// True if every server also gets half of the slowest server's highest rate.
+    /// True if every server is also measured at half of the slowest server's highest rate.
     pub same_rate: bool,
-    /// Clients that all come at once, in seconds of work at the highest rate; none when 0.
+    /// Number of clients that all come at once, in seconds of work at the server's highest rate; 0
+    /// for none.
     pub avalanche_s: f64,
 }
 
-/// Clients that the generator plays.
+/// Settings of the clients that the generator plays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientsPlan {
-    /// Distinct clients, each with its own hardware address.
+    /// Number of distinct clients, each with its own hardware address.
     pub count: u32,
-    /// True if, on a veth pair, messages leave as frames by AF_XDP, without the kernel's UDP.
+    /// True if, on a veth pair, the clients' messages leave as frames by AF_XDP, without the
+    /// kernel's UDP.
     pub frames: bool,
     /// Least time between the generator's turns, in microseconds. Each turn sends all messages that
     /// came due since the last one, and reads all that arrived.
     pub turn_us: u32,
 }
 
-/// Configuration of the servers.
+/// Settings of the measured servers' configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerPlan {
-    /// Number of addresses in the pool.
+    /// Number of addresses in the server's pool.
     pub pool_size: u32,
-    /// Lifetime of a lease, in seconds.
+    /// Lifetime of the server's leases, in seconds.
     pub lease_time_s: u32,
-    /// Durabilities of Godwit that are measured. The first is the one next to other servers,
-    /// further ones are lines of their own.
+    /// Durabilities of Godwit that are measured. The first is compared with other servers, further
+    /// ones are lines of their own.
     pub durability: Vec<ServerDurability>,
-    /// Stores in which servers keep their leases, each a line of its own.
+    /// Stores in which the measured servers keep their leases; each is measured as a line of its
+    /// own.
     pub stores: Vec<LeaseStoreKind>,
-    /// Ways in which servers use a database that more than one server may write to, each a line of
-    /// its own.
+    /// Ways in which servers use a database that more than one server may write to; each is
+    /// measured as a line of its own.
     pub sharing: Vec<DatabaseAccess>,
     /// Share of a processor that each server gets, above 0; 1 for all of it.
     pub processor_share: f64,
-    /// Features of the configuration beyond one subnet with one pool, each a line of its own.
+    /// Features of the servers' configuration beyond one subnet with one pool; each is measured as
+    /// a line of its own.
     pub features: Vec<ServerFeature>,
 }
 
-/// Durability: the time at which a lease is on the disk.
+/// Durability of Godwit's leases: the time at which a lease is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerDurability {
-    /// Written, not flushed, as Kea does.
+    /// Lease written without a flush to the disk, as Kea does.
     #[default]
     None,
-    /// Flushed at intervals.
+    /// Lease written, and flushed to the disk at intervals.
     Interval,
-    /// Flushed before the reply leaves.
+    /// Lease flushed to the disk before its reply leaves.
     Always,
 }
 
@@ -304,7 +313,7 @@ impl ServerDurability {
         }
     }
 
-    /// All durabilities, in order.
+    /// All durabilities of Godwit, from the weakest to the strongest.
     const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
 
     /// Returns the ending of the name of any line of Godwit: empty for `always`, Godwit's own
@@ -414,7 +423,7 @@ impl Default for ServerPlan {
 }
 
 impl Plan {
-    /// Reads a plan from the text of the file called `file`.
+    /// Reads and checks a plan from the text of the file called `file`.
     ///
     /// # Errors
     ///
@@ -423,7 +432,8 @@ impl Plan {
         parse::parse(file, text)
     }
 
-    /// Returns the seed of trial `number`: independent streams, equal in every run of the plan.
+    /// Returns the seed of trial `number`, made from the plan's: independent streams, equal in
+    /// every run of the plan.
     #[must_use]
     pub const fn trial_seed(&self, number: u32) -> u64 {
         base::Random::from_seed(self.seed).fork(number as u64 + 1).next_u64()

@@ -10,20 +10,20 @@ use super::keys::{KEYS, KeyValueSet, PlanKey};
 use super::{DatabaseAccess, MeasuredProtocol, Plan};
 use crate::statistics::LEAST_TO_DROP;
 
-/// One mistake in a plan, for the operator who wrote it.
+/// Mistake in the text of a plan, for the operator who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanProblem {
-    /// Name of the file as the operator wrote it.
+    /// Name of the plan's file as the operator wrote it.
     pub file: String,
-    /// Line of the mistake, from 1.
+    /// Line of the mistake in the plan's file, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column of the mistake in characters, from 1.
     pub column: usize,
-    /// Description of the mistake.
+    /// Description of the mistake in the plan.
     pub message: String,
-    /// Advice to the operator.
+    /// Advice to the operator how to correct the mistake.
     pub help: Option<String>,
-    /// The text of the line.
+    /// Text of the line with the mistake.
     pub excerpt: String,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for PlanProblem {
     }
 }
 
-/// Reads a plan. See [`Plan::parse`].
+/// Reads the plan of `text`, or returns all its problems. See [`Plan::parse`].
 pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
     let mut check = KeyChecker::new(file, text, KEYS);
     let table = check.read();
@@ -65,18 +65,18 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Plan, Vec<PlanProblem>> {
     Err(in_order(check.problems))
 }
 
-/// Sorts problems by their positions in the file.
+/// Sorts problems of a plan by their positions in the file.
 pub(crate) fn in_order(mut problems: Vec<PlanProblem>) -> Vec<PlanProblem> {
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 
-/// Text that is being checked against a table of keys.
+/// Checker of a plan's text against a table of keys.
 pub(crate) struct KeyChecker<'t> {
     file: &'t str,
     text: &'t str,
     keys: &'static [PlanKey],
-    /// Keys seen so far, with the positions of their values.
+    /// Keys of the plan seen so far, with the positions of their values.
     key_positions: Vec<(String, Range<usize>)>,
     pub(crate) problems: Vec<PlanProblem>,
 }
@@ -86,7 +86,7 @@ impl<'t> KeyChecker<'t> {
         Self { file, text, keys, key_positions: Vec::new(), problems: Vec::new() }
     }
 
-    /// Reads the text as far as it is valid TOML.
+    /// Reads the plan's text as far as it is valid TOML.
     pub(crate) fn read(&mut self) -> Spanned<DeTable<'t>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
@@ -95,7 +95,7 @@ impl<'t> KeyChecker<'t> {
         table
     }
 
-    /// Records a problem at `span`.
+    /// Records a problem of the plan at `span`, with a message and advice.
     pub(crate) fn add_problem(
         &mut self,
         span: Range<usize>,
@@ -106,7 +106,7 @@ impl<'t> KeyChecker<'t> {
         self.problems.push(problem);
     }
 
-    /// Returns a problem at `span`, for the caller to keep.
+    /// Returns a problem of the plan at `span` without recording it.
     pub(crate) fn make_problem(
         &self,
         span: Range<usize>,
@@ -129,7 +129,7 @@ impl<'t> KeyChecker<'t> {
         }
     }
 
-    /// Checks every key of a table whose keys begin with `prefix`.
+    /// Checks every key of `table`, a table of the plan whose keys begin with `prefix`.
     pub(crate) fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
         let keys = self.keys;
         for (name, value) in table {
@@ -166,7 +166,8 @@ impl<'t> KeyChecker<'t> {
         }
     }
 
-    /// Returns the position of `path`; the beginning of the text when the key was left out.
+    /// Returns the position of the value of the key `path`; the beginning of the text when the key
+    /// was left out.
     pub(crate) fn value_position(&self, path: &str) -> Range<usize> {
         self.key_positions
             .iter()
@@ -176,7 +177,7 @@ impl<'t> KeyChecker<'t> {
 }
 
 impl KeyChecker<'_> {
-    /// Checks settings that depend on each other.
+    /// Checks the plan's settings that depend on each other.
     fn check_combinations(&mut self, plan: &Plan) {
         let search = &plan.search;
         if search.start_per_s > search.max_per_s {
@@ -286,14 +287,14 @@ impl KeyChecker<'_> {
         }
     }
 
-    /// Checks that the settings of machines fit together.
+    /// Checks that the plan's settings of machines fit together.
     fn hosts(&mut self, plan: &Plan) {
         for (path, message, help) in plan.hosts.problems() {
             self.add_problem(self.value_position(path), message, Some(help.to_owned()));
         }
     }
 
-    /// Checks that the settings of runs fit together.
+    /// Checks that the plan's settings of runs fit together.
     fn runs(&mut self, plan: &Plan) {
         let is_given = |path: &str| self.key_positions.iter().any(|(key, _)| key == path);
         let mut problems = Vec::new();
@@ -413,7 +414,7 @@ mod tests {
         problems.iter().map(|p| format!("{}:{}: {}", p.line, p.column, p.message)).collect()
     }
 
-    /// Collects the leaves of a serialized plan: path, and value as TOML writes it.
+    /// Collects the leaves of a serialized plan: the path of each, and its value as TOML writes it.
     fn leaves(prefix: &str, value: &toml::Table, into: &mut BTreeMap<String, String>) {
         for (name, value) in value {
             match value {

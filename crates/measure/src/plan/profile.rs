@@ -1,20 +1,22 @@
-//! Profiles: rates at which a server's functions are sampled, and the way to sample them.
+//! Settings of profiles: rates at which a server's functions are sampled, and the way to sample
+//! them.
 
 use serde::{Deserialize, Serialize};
 
-/// Separate trials in which `perf` samples the server. Their measurements enter no figure.
+/// Settings of separate trials in which `perf` samples the server. Their measurements enter no
+/// figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProfilePlan {
-    /// Offered rates as fractions of the highest rate found, a profile at each; none when empty.
+    /// Offered rates as fractions of the server's highest rate, a profile at each; none when empty.
     pub fractions: Vec<f64>,
-    /// Time for which samples are taken, in seconds.
+    /// Time for which `perf` takes samples of the server, in seconds.
     pub seconds: f64,
-    /// Samples per second of each thread that runs.
+    /// Samples per second that `perf` takes of each running thread of the server.
     pub frequency_hz: u32,
-    /// Event at which the kernel takes a sample.
+    /// Event at which the kernel takes a sample of the server.
     pub event: ProfileEvent,
-    /// Method that finds the callers of a function.
+    /// Method by which `perf` finds the callers of a function.
     pub call_graph: CallGraph,
 }
 
@@ -30,16 +32,16 @@ impl Default for ProfilePlan {
     }
 }
 
-/// Event at which the kernel takes a sample.
+/// Event at which the kernel takes a sample of a profiled thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileEvent {
-    /// Cycles if the machine counts them, else the clock: perf's own choice.
+    /// Event of perf's own choice: cycles if the machine counts them, else the clock.
     #[default]
     Auto,
-    /// The processor's counter of cycles.
+    /// Event of the processor's counter of cycles.
     Cycles,
-    /// A timer that runs while the thread runs.
+    /// Event of a timer that runs while the thread runs.
     CpuClock,
 }
 
@@ -55,19 +57,19 @@ impl ProfileEvent {
     }
 }
 
-/// Method that finds the callers of a function.
+/// Method by which `perf` finds the callers of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallGraph {
-    /// A copy of the stack, unwound by the tables that every program has for exceptions.
+    /// Copy of the stack, unwound by the tables that every program has for exceptions.
     #[default]
     Dwarf,
-    /// A register that each function must save; most packages are built without.
+    /// Frame pointer: a register that each function must save; most packages are built without.
     FramePointer,
 }
 
 impl CallGraph {
-    /// Returns the method's name for people.
+    /// Returns the name of the method that finds callers, for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,8 +78,8 @@ impl CallGraph {
         }
     }
 
-    /// Returns the word after `perf record --call-graph`. The kernel copies 8 KiB of the stack,
-    /// which is perf's default, too.
+    /// Returns the method's word after `perf record --call-graph`. The kernel copies 8 KiB of the
+    /// stack, which is also perf's default.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::plan::SearchPlan;
 
-/// Several whole measurements of every server.
+/// Settings for several whole measurements (runs) of every server.
 ///
 /// A run of a server is the search for its highest rate from the beginning. All servers do their
 /// first run in parallel, trial by trial in turn, then all their second; so runs with the same
@@ -14,27 +14,29 @@ use crate::plan::SearchPlan;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunsPlan {
-    /// Number of runs; 0 when the plan measures in rounds instead ([`super::BlocksPlan::rounds`]).
+    /// Number of whole measurements (runs) of every server; 0 when the plan measures in rounds
+    /// instead ([`super::BlocksPlan::rounds`]).
     pub count: u32,
-    /// Runs that are dropped before the mean is computed.
+    /// Rule that selects runs to drop before the mean is computed.
     pub drop: DroppedRuns,
     /// Treatment of a run whose highest rate could not be confirmed as the highest.
     pub unconfirmed: UnconfirmedRunRule,
 }
 
-/// Runs dropped before the mean over runs is computed.
+/// Rule that selects runs to drop before the mean over runs is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedRuns {
-    /// No run.
+    /// No run is dropped.
     None,
-    /// The best one and the worst one.
+    /// The best run and the worst run are dropped.
     #[default]
     BestAndWorst,
 }
 
 impl DroppedRuns {
-    /// Returns the number of runs dropped at each end.
+    /// Returns the number of runs that are dropped as best, which is also that of runs dropped as
+    /// worst.
     #[must_use]
     pub const fn at_each_end(self) -> usize {
         match self {
@@ -49,7 +51,8 @@ impl DroppedRuns {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnconfirmedRunRule {
-    /// Lower bound: the run counts with the rate that it confirmed; with 0 when it confirmed none.
+    /// Lower bound: the run counts with the rate that was confirmed in it; with 0 when none was
+    /// confirmed.
     #[default]
     LowerBound,
     /// Void: the run is counted as void and is in no figure.
@@ -90,7 +93,7 @@ impl Plan {
 }
 
 /// Constant that keeps first rates independent of the seeds of trials, which count up from the
-/// plan's.
+/// plan's seed.
 const START_STREAM: u64 = 0x7374_6172_745f_6f66;
 
 #[cfg(test)]

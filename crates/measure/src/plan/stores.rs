@@ -12,19 +12,19 @@ use crate::record::Purpose;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseStoreKind {
-    /// Memory, with a lease file.
+    /// Leases in the server's memory, with a lease file.
     #[default]
     Memfile,
-    /// MariaDB or MySQL.
+    /// Leases in a MariaDB or MySQL database.
     Mysql,
-    /// PostgreSQL.
+    /// Leases in a PostgreSQL database.
     Postgresql,
-    /// A file of SQLite's.
+    /// Leases in an SQLite file.
     Sqlite,
 }
 
 impl LeaseStoreKind {
-    /// All stores, in order.
+    /// All stores of leases that a plan can measure.
     pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
 
     /// Returns the store's word in plans, in configurations and in the names of lines.
@@ -46,7 +46,7 @@ impl LeaseStoreKind {
     }
 }
 
-/// Way in which servers reach and use a database.
+/// Way in which servers reach and use a database of leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatabaseAccess {
@@ -69,7 +69,7 @@ pub enum DatabaseAccess {
 }
 
 impl DatabaseAccess {
-    /// Returns the word in plans and in the names of lines.
+    /// Returns the word of this way to use a database, in plans and in the names of lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,16 +95,16 @@ impl DatabaseAccess {
     }
 }
 
-/// Trials in whose middle the lab ends a database and starts it again, one per server that has a
-/// database.
+/// Settings of trials in whose middle the lab ends a database and starts it again, one trial per
+/// server that has a database.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartPlan {
-    /// Way in which the lab ends databases.
+    /// Way in which the lab ends databases in restart trials.
     pub database: Restarts,
-    /// Constant load, as a fraction of the highest rate found.
+    /// Constant load of a restart trial, as a fraction of the server's highest rate.
     pub fraction: f64,
-    /// Length of a trial, in seconds.
+    /// Length of a restart trial, in seconds.
     pub dwell_s: f64,
     /// Time at which the lab ends the database, in seconds from the beginning of the trial.
     pub at_s: f64,
@@ -116,23 +116,23 @@ impl Default for RestartPlan {
     }
 }
 
-/// Way in which the lab ends databases.
+/// Way in which the lab ends databases in restart trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restarts {
-    /// No end: plans without these trials.
+    /// No end of databases: the plan has no restart trials.
     #[default]
     None,
-    /// Orderly stop.
+    /// Orderly stop of the database server.
     Stop,
-    /// Kill.
+    /// Kill of the database's processes.
     Kill,
-    /// One trial for each way.
+    /// One restart trial with an orderly stop, and one with a kill.
     Both,
 }
 
 impl Restarts {
-    /// Returns the trials of a server.
+    /// Returns the purposes of a server's restart trials, one per trial.
     #[must_use]
     pub const fn purposes(self) -> &'static [Purpose] {
         match self {
@@ -144,11 +144,12 @@ impl Restarts {
     }
 }
 
-/// Name of the server whose lines differ by durability.
+/// Name of the server, Godwit, whose lines differ by durability.
 const DURABLE_SERVER: &str = "godwit";
 
 impl Plan {
-    /// Returns true if the plan measures stores of leases, so that they are in the names of lines.
+    /// Returns true if the plan measures stores of leases, so that stores are in the names of
+    /// lines.
     #[must_use]
     pub fn names_stores(&self) -> bool {
         self.server.stores != [LeaseStoreKind::Memfile]
@@ -162,7 +163,7 @@ impl Plan {
         LeaseStoreKind::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
     }
 
-    /// Returns the part of a line's name after its server's: `mysql-exclusive` of
+    /// Returns the part of a line's name after the name of its server: `mysql-exclusive` of
     /// `godwit-mysql-exclusive`.
     fn line_suffix<'n>(&self, line: &'n str) -> Option<&'n str> {
         if !self.names_stores() {

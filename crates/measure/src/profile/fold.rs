@@ -6,24 +6,23 @@
 
 use super::{StackFrame, Stacks, StacksBuilder};
 
-/// Samples of a text.
+/// Samples that a text of `perf script` contains, folded into stacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoldedSamples {
-    /// Event at which the samples were taken, without its modifiers; empty when there was no
-    /// sample.
+    /// Event at which perf took the samples, without its modifiers; empty when there was no sample.
     pub event: String,
-    /// True if the event excluded the kernel.
+    /// True if perf's event excluded the kernel, so that no sample is in the kernel.
     pub is_user_only: bool,
-    /// Number of samples taken.
+    /// Number of samples that perf took.
     pub samples: u64,
-    /// Number of samples that were lost.
+    /// Number of samples that perf lost.
     pub lost: u64,
-    /// Stacks of the samples, the thread outermost.
+    /// Stacks of the samples, with the thread as the outermost frame.
     pub stacks: Stacks,
 }
 
-/// Reads samples. Threads whose names differ only in their digits are joined; unknown lines are
-/// ignored.
+/// Reads the samples of `text`, the output of `perf script`. Threads whose names differ only in
+/// their digits are joined; unknown lines are ignored.
 #[must_use]
 pub fn fold(text: &str) -> FoldedSamples {
     let mut folded = FoldedSamples::default();
@@ -53,16 +52,16 @@ pub fn fold(text: &str) -> FoldedSamples {
     folded
 }
 
-/// Sample that is being read.
+/// Sample of a stack that is being read from the output of `perf script`.
 #[derive(Default)]
 struct StackSample<'t> {
     thread: Option<String>,
-    /// Frames, the innermost first.
+    /// Frames of the sample's stack, the innermost first.
     frames: Vec<(String, &'t str)>,
 }
 
 impl StackSample<'_> {
-    /// Counts the sample, if one was begun.
+    /// Counts the sample in `folded` and adds its stack to `builder`, if a sample was begun.
     fn end(&mut self, builder: &mut StacksBuilder, folded: &mut FoldedSamples) {
         let Some(thread) = self.thread.take() else { return };
         let thread = StackFrame { function: &thread, object: "" };
@@ -74,14 +73,15 @@ impl StackSample<'_> {
     }
 }
 
-/// Line before the frames.
+/// Header of a sample in the output of `perf script`: the line before its frames.
 struct StackSampleHeader<'t> {
     thread: &'t str,
     event: &'t str,
     rest: &'t str,
 }
 
-/// Parses `THREAD NUMBER EVENT:`; a thread's name may have spaces and digits.
+/// Parses the header of a sample, `THREAD NUMBER EVENT:`; a thread's name may have spaces and
+/// digits.
 fn head(line: &str) -> Option<StackSampleHeader<'_>> {
     let mut from = 0;
     while let Some(at) = line[from..].find(": ").map(|at| from + at).or_else(|| {
@@ -99,13 +99,15 @@ fn head(line: &str) -> Option<StackSampleHeader<'_>> {
     None
 }
 
-/// Parses `THREAD NUMBER PERF_RECORD_LOST lost COUNT`, or `..._LOST_SAMPLES ...`.
+/// Parses a line about lost samples, `THREAD NUMBER PERF_RECORD_LOST lost COUNT` or
+/// `..._LOST_SAMPLES ...`, into the count.
 fn lost(line: &str) -> Option<u64> {
     let (_, what) = line.split_once(" PERF_RECORD_LOST")?;
     what.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Parses `ADDRESS FUNCTION (OBJECT)` into the names of the function and the object.
+/// Parses the line of a frame, `ADDRESS FUNCTION (OBJECT)`, into the names of the function and the
+/// object.
 fn frame(line: &str) -> Option<(String, &str)> {
     let (address, rest) = line.trim().split_once(' ')?;
     if !address.bytes().all(|octet| octet.is_ascii_hexdigit()) {
@@ -126,10 +128,11 @@ fn frame(line: &str) -> Option<(String, &str)> {
 
 /// Name that perf prints for an unknown function or object.
 const UNKNOWN: &str = "[unknown]";
-/// Name of the kernel as an object.
+/// Name of the kernel as the object of its functions.
 const KERNEL: &str = "kernel";
 
-/// Returns a path's last part; the kernel has one name for every file of its symbols.
+/// Returns the name of an object from its path, the last part; the kernel has one name for every
+/// file of its symbols.
 fn object_name(path: &str) -> &str {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -137,8 +140,8 @@ fn object_name(path: &str) -> &str {
     if is_kernel { KERNEL } else { name }
 }
 
-/// Returns a name without the hash that older compilers of Rust append, and without the suffix that
-/// LLVM appends.
+/// Returns a function's name without the hash that older compilers of Rust append, and without the
+/// suffix that LLVM appends.
 fn without_hash(name: &str) -> &str {
     let name = name.split_once(".llvm.").map_or(name, |(name, _)| name);
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|o| o.is_ascii_hexdigit());

@@ -23,19 +23,19 @@ pub struct Profile {
     /// Event at which the kernel took a sample: `cycles`, or `cpu-clock` on a machine without that
     /// counter.
     pub event: String,
-    /// Requested samples per second of each thread that runs.
+    /// Samples per second that perf was to take of each running thread.
     pub frequency_hz: u32,
-    /// Method that found the callers of a function.
+    /// Method by which perf found the callers of a function.
     pub call_graph: CallGraph,
-    /// Time for which samples were taken, in seconds.
+    /// Time for which perf took samples, in seconds.
     pub seconds: f64,
-    /// Number of samples taken.
+    /// Number of samples that perf took of the server.
     pub samples: u64,
     /// Number of samples that the kernel dropped because perf did not fetch them in time.
     pub lost: u64,
-    /// True if the kernel's part was not visible, for lack of privilege.
+    /// True if samples of the kernel's functions were not visible, for lack of privilege.
     pub is_user_only: bool,
-    /// Stacks of the samples.
+    /// Stacks of the samples, folded into a tree of calls.
     pub stacks: Stacks,
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Function in a stack, with borrowed names.
+/// Function in a sampled stack, with borrowed names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StackFrame<'t> {
     /// Name of the function, or of the thread for the outermost frame.
     pub function: &'t str,
-    /// Name of the file with the function: a program, a library, `kernel`; empty for a thread.
+    /// Name of the file that contains the function: a program, a library, `kernel`; empty for a
+    /// thread.
     pub object: &'t str,
 }
 
@@ -17,11 +18,11 @@ pub struct StackFrame<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u32; 3]", into = "[u32; 3]")]
 pub struct CallTreeNode {
-    /// Position of the caller's node plus one; 0 for the outermost.
+    /// Position of the caller's node in the tree of calls plus one; 0 for the outermost.
     pub parent: u32,
-    /// Position of the function in [`Stacks::functions`].
+    /// Position of the node's function in [`Stacks::functions`].
     pub function: u32,
-    /// Samples taken in the function itself, not in what it called.
+    /// Number of samples taken in the function itself, not in functions that it called.
     pub samples: u32,
 }
 
@@ -37,20 +38,22 @@ impl From<CallTreeNode> for [u32; 3] {
     }
 }
 
-/// Stacks with their counts. Each name is stored once; equal beginnings of stacks are one path.
+/// Sampled stacks with their counts. Each name is stored once; equal beginnings of stacks are one
+/// path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stacks {
-    /// Names of the files with functions.
+    /// Names of the files (programs, libraries, `kernel`) that contain the sampled functions.
     pub objects: Vec<String>,
-    /// Functions: the name, and the position of the file in `objects`.
+    /// Sampled functions: the name of each, and the position of its file in `objects`.
     pub functions: Vec<(String, u32)>,
-    /// Tree of calls; callers come before the functions that they call.
+    /// Tree of calls with the counts of samples; callers come before the functions that they call.
     pub nodes: Vec<CallTreeNode>,
 }
 
 impl Stacks {
-    /// Returns the frame of a node; empty names where the tree is not sound.
+    /// Returns the names of the function and the file of `node`; empty names where the tree is not
+    /// sound.
     #[must_use]
     pub fn frame(&self, node: &CallTreeNode) -> StackFrame<'_> {
         let Some((function, object)) = self.functions.get(node.function as usize) else {
@@ -60,13 +63,13 @@ impl Stacks {
         StackFrame { function, object }
     }
 
-    /// Returns the number of all samples.
+    /// Returns the number of samples in all stacks.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.nodes.iter().map(|node| u64::from(node.samples)).sum()
     }
 
-    /// Returns for each node the samples taken in it and in everything that it called.
+    /// Returns for each node of the tree the samples taken in it and in everything that it called.
     #[must_use]
     pub fn totals(&self) -> Vec<u64> {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| u64::from(node.samples)).collect();
@@ -78,7 +81,8 @@ impl Stacks {
         totals
     }
 
-    /// Returns the stack that ends at the node at `position`, the innermost frame first.
+    /// Returns the nodes of the stack that ends at the node at `position`, the innermost frame
+    /// first.
     pub fn path(&self, position: usize) -> impl Iterator<Item = &CallTreeNode> {
         let mut next = Some(position);
         core::iter::from_fn(move || {
@@ -90,19 +94,20 @@ impl Stacks {
     }
 }
 
-/// Returns the position of a node's caller. Only a smaller position counts, so that a wrong stored
-/// file cannot form a cycle.
+/// Returns the position of the caller of `node`. Only a smaller position counts, so that a wrong
+/// stored file cannot form a cycle.
 fn caller(position: usize, node: &CallTreeNode) -> Option<usize> {
     (node.parent as usize).checked_sub(1).filter(|&caller| caller < position)
 }
 
-/// Builder that collects stacks. Equal stacks in an equal order give an equal value.
+/// Builder of a tree of calls from sampled stacks. Equal stacks in an equal order give an equal
+/// value.
 #[derive(Debug, Default)]
 pub struct StacksBuilder {
     stacks: Stacks,
     objects: BTreeMap<String, u32>,
     functions: BTreeMap<(String, u32), u32>,
-    /// Map from parent and function to the node.
+    /// Map from a caller's position and a function to the position of the node.
     nodes: BTreeMap<(u32, u32), u32>,
 }
 
@@ -142,7 +147,7 @@ impl StacksBuilder {
         })
     }
 
-    /// Returns the collected stacks.
+    /// Returns the stacks that were added.
     #[must_use]
     pub fn finish(self) -> Stacks {
         self.stacks

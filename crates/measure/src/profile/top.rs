@@ -1,4 +1,4 @@
-//! Functions and objects with the largest shares of the samples.
+//! Functions and objects with the largest shares of a profile's samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use super::{StackFrame, Stacks};
 /// Share of a function, or of all functions of an object, in a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfileShare {
-    /// Name of the function; empty for an object.
+    /// Name of the function with this share; empty for an object.
     pub function: String,
-    /// Name of the file with the function.
+    /// Name of the file that contains the function, or of the object itself.
     pub object: String,
     /// Share of the samples taken in the function or object itself, 0 to 1.
     pub own: f64,
@@ -19,19 +19,22 @@ pub struct ProfileShare {
     pub total: f64,
 }
 
-/// Returns functions by their own share, the largest first, without threads.
+/// Returns the functions of a profile by their own share of the samples, the largest first, without
+/// threads.
 #[must_use]
 pub fn top_functions(stacks: &Stacks) -> Vec<ProfileShare> {
     shares(stacks, |frame| frame)
 }
 
-/// Returns objects (programs, libraries, the kernel) by the share of samples taken in them.
+/// Returns the objects of a profile (programs, libraries, the kernel) by the share of samples taken
+/// in them.
 #[must_use]
 pub fn top_objects(stacks: &Stacks) -> Vec<ProfileShare> {
     shares(stacks, |frame| StackFrame { function: "", object: frame.object })
 }
 
-/// Returns own and total samples of each group; `group` maps a frame to its group.
+/// Returns own and total samples of each group of a profile's frames; `group` maps a frame to its
+/// group.
 fn shares<'t>(
     stacks: &'t Stacks,
     group: impl Fn(StackFrame<'t>) -> StackFrame<'t>,

@@ -1,4 +1,4 @@
-//! Conversion of a generator's counts to its record.
+//! Conversion of a load generator's counts to its record.
 
 use ::load::{ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, Timeline, TimelinePoint};
 use base::time::NS_PER_S;
@@ -47,7 +47,7 @@ impl LoadRecord {
 }
 
 impl ExchangeCounts {
-    /// Returns the outcomes in a ledger.
+    /// Returns the counts of exchanges by outcome from a generator's ledger.
     #[must_use]
     pub fn from_ledger(ledger: &ExchangeLedger) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl ExchangeCounts {
 }
 
 impl LoadTimeline {
-    /// Returns the intervals that were counted; `None` when the generator counted none.
+    /// Returns the intervals of a generator's timeline; `None` when the generator counted none.
     #[must_use]
     pub fn from_timeline(counted: &Timeline) -> Option<Self> {
         let points =
@@ -85,7 +85,7 @@ impl LoadTimeline {
     }
 }
 
-/// Returns the counts of every interval; none if all are 0.
+/// Returns the counts `of` every interval of the timeline; an empty list if all counts are 0.
 fn counts_unless_zero<const N: usize>(
     counted: &Timeline,
     of: fn(&TimelinePoint) -> [u64; N],

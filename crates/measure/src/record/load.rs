@@ -7,62 +7,62 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadTimeline;
 
-/// Value of `schema` in a [`LoadRecord`].
+/// Value of the field `schema` in a [`LoadRecord`].
 pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 
-/// One run of a generator at one offered rate. A field that a generator does not write reads as
-/// zero or empty, so that records of other tools can be converted to this type.
+/// Record of one run of a generator at one offered rate. A field that a generator does not write
+/// reads as zero or empty, so that records of other tools can be converted to this type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadRecord {
-    /// Name of the schema, [`LOAD_SCHEMA`].
+    /// Name of the record's JSON schema, [`LOAD_SCHEMA`].
     pub schema: String,
-    /// Name of the generator, e.g. `godwit load dhcp4`.
+    /// Name of the generator that wrote the record, e.g. `godwit load dhcp4`.
     pub tool: String,
-    /// Version of the generator.
+    /// Version of the generator that wrote the record.
     pub version: String,
-    /// Seed of everything random in the run.
+    /// Seed of all random decisions of the generator in the run.
     pub seed: u64,
-    /// Settings of the generator, name to value.
+    /// Settings of the generator: the name of each with its value.
     pub settings: BTreeMap<String, serde_json::Value>,
-    /// Exchanges per second that were scheduled.
+    /// Exchanges per second that the generator scheduled.
     pub offered_per_s: f64,
-    /// Seconds during which exchanges came due (without the drain after it).
+    /// Seconds during which exchanges came due (without the drain after them).
     pub duration_s: f64,
-    /// Outcomes of the exchanges.
+    /// Counts of the exchanges by outcome.
     pub exchanges: ExchangeCounts,
-    /// Counts of datagrams.
+    /// Counts of the generator's datagrams.
     pub messages: MessageCounts,
     /// Exchanges per second that were completed on time while others came due:
     /// `(exchanges.on_time - exchanges.behind) / duration_s`.
     pub completed_per_s: f64,
     /// Deadline: seconds from the due time within which an exchange must be complete to be on time.
     pub deadline_s: f64,
-    /// Latency of completed exchanges, late ones too, counted from their due times.
+    /// Latency of completed exchanges, including late ones, counted from their due times.
     pub latency_due: LatencySummary,
-    /// Latency of completed exchanges, late ones too, counted from the times at which their first
-    /// messages left.
+    /// Latency of completed exchanges, including late ones, counted from the times at which their
+    /// first messages left.
     pub latency_sent: LatencySummary,
-    /// Distribution of `latency_due`: (largest value of the bucket in nanoseconds, count),
-    /// ascending, empty buckets left out.
+    /// Distribution of `latency_due`: the largest value of each bucket in nanoseconds with its
+    /// count, ascending, empty buckets left out.
     pub histogram_due: Vec<(u64, u64)>,
-    /// Number of first messages that left later than the schedule tolerates.
+    /// Number of exchanges' first messages that left later than the schedule tolerates.
     pub late_sends: u64,
-    /// Largest delay of a first message after its due time, in microseconds.
+    /// Largest delay of an exchange's first message after its due time, in microseconds.
     pub late_send_max_us: f64,
     /// Number of datagrams that the kernel dropped at the generator's own socket.
     pub own_socket_drops: u64,
-    /// Number of sends that the kernel refused (full buffers, no route).
+    /// Number of the generator's sends that the kernel refused (full buffers, no route).
     pub send_refused: u64,
-    /// True if the generator, not the server, set the limit by the generator's own judgment.
+    /// True if, by the generator's own judgment, the generator limited the rate and not the server.
     pub generator_limited: bool,
-    /// Reason for that judgment, in words; empty otherwise.
+    /// Reason in words why the generator limited the rate; empty when it did not.
     pub generator_limited_reason: String,
-    /// Processor seconds that the generator used by its own account.
+    /// Processor seconds that the generator used, as the generator itself measured them.
     pub generator_cpu_s: f64,
     /// True if the generator used segmentation or coalescing offload.
     pub segmentation: bool,
-    /// Number of distinct addresses that were leased at the end.
+    /// Number of distinct addresses that were leased at the end of the run.
     pub leases: u64,
     /// Number of times that a server granted an address or prefix to a client while another client
     /// held it.
@@ -70,39 +70,39 @@ pub struct LoadRecord {
     /// Path of the file with the leases as `address,mac` lines, if the user requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_list_path: Option<String>,
-    /// Exchanges by intervals, if the user requested them.
+    /// Counts of exchanges by intervals of time, if the user requested them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<LoadTimeline>,
 }
 
-/// Outcomes of exchanges. Each due exchange is in exactly one of the classes `on_time`, `late`,
-/// `lost`, `nak`, `invalid`; the other fields count in addition.
+/// Counts of exchanges by outcome. Each due exchange is in exactly one of the classes `on_time`,
+/// `late`, `lost`, `nak`, `invalid`; the other fields count in addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExchangeCounts {
-    /// Exchanges that the schedule had due.
+    /// Number of exchanges that came due by the schedule.
     pub due: u64,
-    /// Exchanges whose first message left.
+    /// Number of exchanges whose first message left the generator.
     pub sent: u64,
-    /// Exchanges complete within the deadline.
+    /// Number of exchanges that were complete within the deadline.
     pub on_time: u64,
-    /// Exchanges on time that were queued too long: complete so long after the last one left (more
-    /// than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms) that they
-    /// show a queue that grew while exchanges were offered.
+    /// Number of exchanges on time that were queued too long: complete so long after the last one
+    /// left (more than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms)
+    /// that they show a queue that grew while exchanges were offered.
     pub behind: u64,
-    /// Exchanges complete after the deadline.
+    /// Number of exchanges that were complete after the deadline.
     pub late: u64,
-    /// Exchanges that were never complete.
+    /// Number of exchanges that were never complete.
     pub lost: u64,
-    /// Exchanges refused by the server.
+    /// Number of exchanges that the server refused.
     pub nak: u64,
-    /// Exchanges answered with a message that breaks the protocol.
+    /// Number of exchanges that the server answered with a message that breaks the protocol.
     pub invalid: u64,
-    /// Exchanges answered with the data of another client.
+    /// Number of exchanges that the server answered with the data of another client.
     pub wrong_client: u64,
-    /// Answers to messages that had been answered before.
+    /// Number of answers to messages that the server had answered before.
     pub duplicate_answered: u64,
-    /// Exchanges still open when the record was written; 0 after a drain.
+    /// Number of exchanges still open when the record was written; 0 after a drain.
     pub in_flight_at_end: u64,
 }
 
@@ -115,9 +115,9 @@ impl ExchangeCounts {
         self.share(self.due.saturating_sub(self.on_time))
     }
 
-    /// Returns the exchanges that count as carried: on time and not queued too long. Every rate,
-    /// share and figure per processor second is made from this count. Otherwise a queue that is
-    /// long enough would make any rate look carried, until it is full.
+    /// Returns the number of exchanges that count as carried: on time and not queued too long.
+    /// Every rate, share and figure per processor second is made from this count. Otherwise a queue
+    /// that is long enough would make any rate look carried, until it is full.
     #[must_use]
     pub const fn carried(&self) -> u64 {
         self.on_time.saturating_sub(self.behind)
@@ -142,23 +142,23 @@ impl ExchangeCounts {
     }
 }
 
-/// Datagrams as the generator counted them.
+/// Counts of a generator's datagrams in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MessageCounts {
-    /// Datagrams sent.
+    /// Number of datagrams that the generator sent.
     pub sent: u64,
-    /// Datagrams received.
+    /// Number of datagrams that the generator received.
     pub received: u64,
-    /// Datagrams received that the generator could not parse.
+    /// Number of datagrams received that the generator could not parse.
     pub malformed: u64,
-    /// Datagrams received that belong to no open exchange.
+    /// Number of datagrams received that belong to no open exchange.
     pub unmatched: u64,
-    /// Bytes of the datagrams sent, without their headers; 0 when the generator did not count them.
+    /// Bytes of the datagrams that the generator sent, without their headers; 0 when not counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub sent_bytes: u64,
-    /// Bytes of the datagrams received, without their headers; 0 when the generator did not count
-    /// them.
+    /// Bytes of the datagrams that the generator received, without their headers; 0 when not
+    /// counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub received_bytes: u64,
 }
@@ -178,26 +178,26 @@ impl MessageCounts {
     }
 }
 
-/// Returns true if a record leaves the count out.
+/// Returns true if `count` is 0, so that a record leaves it out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Distribution of latencies in a few figures, in microseconds. All 0 when `count` is 0. A
-/// percentile has a value only with enough samples ([`samples_for`]).
+/// Distribution of exchanges' latencies in a few figures, in microseconds. All 0 when `count` is 0.
+/// A percentile has a value only with enough samples ([`samples_for`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySummary {
-    /// Exchanges counted.
+    /// Number of exchanges whose latency the summary counts.
     pub count: u64,
-    /// Smallest latency, in microseconds.
+    /// Smallest latency of an exchange, in microseconds.
     pub min_us: f64,
-    /// Arithmetic mean, in microseconds.
+    /// Arithmetic mean of the exchanges' latencies, in microseconds.
     pub mean_us: f64,
-    /// Largest latency, in microseconds.
+    /// Largest latency of an exchange, in microseconds.
     pub max_us: f64,
-    /// Median, in microseconds: half of the exchanges took at most this time.
+    /// Median latency, in microseconds: half of the exchanges took at most this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
     /// Latency that 90 % of the exchanges did not exceed, in microseconds.
@@ -211,7 +211,7 @@ pub struct LatencySummary {
     pub p999_us: Option<f64>,
 }
 
-/// Returns the least number of samples for which the quantile (0 to 1) has a value, 10 / (1 −
+/// Returns the least number of latencies for which the quantile (0 to 1) has a value, 10 / (1 −
 /// quantile): ten samples are above it. 20 for the median, 10,000 for 99.9 %.
 #[must_use]
 pub fn samples_for(quantile: f64) -> u64 {
@@ -219,7 +219,7 @@ pub fn samples_for(quantile: f64) -> u64 {
 }
 
 impl LatencySummary {
-    /// Returns the figures of a histogram of nanoseconds.
+    /// Returns the latency figures of a histogram of nanoseconds.
     #[must_use]
     pub fn from_histogram(histogram: &Histogram) -> Self {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
@@ -237,9 +237,9 @@ impl LatencySummary {
         .without_unsupported_percentiles()
     }
 
-    /// Returns the figures of stored histogram entries ([`LoadRecord::histogram_due`]), which may
-    /// be those of several records added up: this is how percentiles are combined, never by
-    /// averaging. Minimum, mean and maximum are exact to a bucket only.
+    /// Returns the latency figures of stored histogram entries ([`LoadRecord::histogram_due`]),
+    /// which may be those of several records added up: this is how percentiles are combined, never
+    /// by averaging. Minimum, mean and maximum are exact to a bucket only.
     #[must_use]
     pub fn from_entries(entries: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = entries.values().sum();
@@ -271,8 +271,8 @@ impl LatencySummary {
         .without_unsupported_percentiles()
     }
 
-    /// Returns the summary without percentiles that have too few samples, which records of older
-    /// versions contain.
+    /// Returns the latency summary without percentiles that have too few samples, which records of
+    /// older versions contain.
     #[must_use]
     pub fn without_unsupported_percentiles(self) -> Self {
         let of = |quantile, us: Option<f64>| {

@@ -59,7 +59,7 @@ impl LoadRecord {
 }
 
 impl ExchangeCounts {
-    /// Adds up two records' exchanges.
+    /// Adds up the counts of exchanges of two records.
     pub(crate) const fn with(self, other: &Self) -> Self {
         Self {
             due: self.due + other.due,
@@ -78,7 +78,7 @@ impl ExchangeCounts {
 }
 
 impl MessageCounts {
-    /// Adds up two records' messages.
+    /// Adds up the counts of datagrams of two records.
     const fn with(self, other: &Self) -> Self {
         Self {
             sent: self.sent + other.sent,
@@ -92,8 +92,8 @@ impl MessageCounts {
 }
 
 impl LatencySummary {
-    /// Combines two summaries without their distributions: count, extremes and mean exactly, and
-    /// the higher one of every percentile.
+    /// Combines two latency summaries without their distributions: count, extremes and mean
+    /// exactly, and the higher one of every percentile.
     fn combined_with(&self, other: &Self) -> Self {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { *other } else { *self };
@@ -113,7 +113,7 @@ impl LatencySummary {
     }
 }
 
-/// Returns the higher value; `None` unless both are known.
+/// Returns the higher one of two percentiles; `None` unless both are known.
 fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one?.max(other?))
 }

@@ -1,23 +1,23 @@
-//! Requests for a server's statistics while it was loaded.
+//! Requests for a server's statistics while the server was loaded.
 
 use serde::{Deserialize, Serialize};
 
-/// Requests for all statistics during one trial.
+/// Counts of the requests for all statistics of a server during one trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Polls {
-    /// Requests that were due: one for each tenth of a second begun.
+    /// Number of statistics requests that were due: one for each tenth of a second begun.
     pub due: u64,
-    /// Requests that the server answered with success.
+    /// Number of statistics requests that the server answered with success.
     pub answered: u64,
-    /// Bytes of all those answers.
+    /// Bytes of all successful answers to statistics requests.
     pub octets: u64,
-    /// Longest time from a request to its whole answer, in seconds.
+    /// Longest time from a statistics request to its whole answer, in seconds.
     pub longest_s: f64,
 }
 
 impl Polls {
-    /// Adds the requests of another trial.
+    /// Adds the statistics requests of another trial.
     pub fn add(&mut self, other: Self) {
         self.due += other.due;
         self.answered += other.answered;

@@ -3,18 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Queues of a trial as they really were, whatever the plan requested.
+/// State of the queues of a trial between generator and server as measured, whatever the plan
+/// requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Queues {
     /// Number of sockets at which the server received messages; 0 when the lab could not inspect
     /// them.
     pub sockets: u32,
-    /// Smallest receive buffer of these sockets at the begin and the end of the trial, in bytes of
-    /// the kernel's memory.
+    /// Smallest receive buffer of the server's sockets at the begin and the end of the trial, in
+    /// bytes of the kernel's memory.
     pub receive_buffer_least_bytes: u64,
-    /// Largest receive buffer of these sockets at the begin and the end of the trial, in bytes of
-    /// the kernel's memory.
+    /// Largest receive buffer of the server's sockets at the begin and the end of the trial, in
+    /// bytes of the kernel's memory.
     pub receive_buffer_most_bytes: u64,
     /// Queueing discipline for packets that leave the generator's end of the link.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,24 +25,27 @@ pub struct Queues {
     pub from_server: Option<Qdisc>,
 }
 
-/// Queueing discipline and its counts in a trial. A discipline without a queue counts nothing.
+/// Queueing discipline of an interface and its counts in a trial. A discipline without a queue
+/// counts nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdisc {
-    /// Kind of the discipline, as `tc` names it.
+    /// Kind of the queueing discipline, as `tc` names it.
     pub kind: String,
-    /// Packets that the discipline queues before it drops; 0 if it reports no limit.
+    /// Number of packets that the queueing discipline holds before it drops; 0 if it reports no
+    /// limit.
     pub limit_packets: u64,
-    /// Packets that passed; a group of datagrams is one.
+    /// Number of packets that passed the queueing discipline; a group of datagrams is one.
     pub packets: u64,
-    /// Packets that the discipline dropped.
+    /// Number of packets that the queueing discipline dropped.
     pub drops: u64,
-    /// Packets that the interface did not take at once.
+    /// Number of packets that the interface did not take from the queueing discipline at once.
     pub requeues: u64,
 }
 
 impl Queues {
-    /// Records a socket with a receive buffer of `bytes`, at the beginning or at the end.
+    /// Records a socket of the server with a receive buffer of `bytes`, at the beginning or at the
+    /// end of the trial.
     pub fn note_socket(&mut self, bytes: u64) {
         let least = self.receive_buffer_least_bytes;
         self.receive_buffer_least_bytes = if least == 0 { bytes } else { least.min(bytes) };
@@ -50,7 +54,8 @@ impl Queues {
 }
 
 impl Qdisc {
-    /// Returns the counts since `before`; all counts if `before` was another discipline.
+    /// Returns the counts of the queueing discipline since `before`; all counts if `before` was
+    /// another discipline.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         if (&self.kind, self.limit_packets) != (&before.kind, before.limit_packets) {

@@ -3,38 +3,38 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Exchanges by intervals of equal length, as the generator counted them.
+/// Counts of exchanges by intervals of equal length, as the generator counted them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadTimeline {
     /// Begin of the first interval, from which exchanges come due, in nanoseconds of the machine's
     /// monotonic clock.
     pub start_ns: u64,
-    /// Length of an interval, in seconds.
+    /// Length of an interval of the timeline, in seconds.
     pub interval_s: f64,
-    /// Per interval: exchanges that came due in it, that were completed on time in it, and that
-    /// came due in it and were not completed on time.
+    /// Counts per interval of the exchanges that came due in it, that were completed on time in it,
+    /// and that came due in it and were not completed on time.
     pub points: Vec<[u64; 3]>,
-    /// Per interval: exchanges that the server rejected in it by an answer without a lease, instead
-    /// of the offer and instead of the grant. Empty when there was none.
+    /// Counts per interval of the exchanges that the server rejected in it by an answer without a
+    /// lease, instead of the offer and instead of the grant. Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<[u64; 2]>,
-    /// Per interval: exchanges that came due in it and were lost, without an offer and without the
-    /// grant. Empty when there was none.
+    /// Counts per interval of the exchanges that came due in it and were lost, without an offer and
+    /// without the grant. Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<[u64; 2]>,
-    /// Per interval: exchanges that came due in it and left, that were answered in it (late answers
-    /// and refusals, too), and that left and were never answered. Empty when the generator did not
-    /// count them.
+    /// Counts per interval of the exchanges that came due in it and left, that were answered in it
+    /// (also late or by a refusal), and that left and were never answered. Empty when the generator
+    /// did not count them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<[u64; 3]>,
 }
 
-/// Pool that ran out in the middle of a trial by the plan.
+/// Size of the pool that ran out in the middle of a trial by the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Exhaustion {
-    /// Number of free addresses when the trial began.
+    /// Number of free addresses in the pool when the trial began.
     pub pool_size: u32,
 }
 
@@ -43,10 +43,13 @@ pub struct Exhaustion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartTimes {
-    /// Time of the order to end, or of the kill of the processes, in seconds.
+    /// Time of the order to the database to end, or of the kill of its processes, in seconds from
+    /// the due time of the first exchange.
     pub ended_at_s: f64,
-    /// Time at which the database was started again, in seconds.
+    /// Time at which the database was started again, in seconds from the due time of the first
+    /// exchange.
     pub started_at_s: f64,
-    /// Time at which the database answered its own client, in seconds.
+    /// Time at which the database answered its own client, in seconds from the due time of the
+    /// first exchange.
     pub answered_at_s: f64,
 }

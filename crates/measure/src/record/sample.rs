@@ -4,59 +4,62 @@ use serde::{Deserialize, Serialize};
 
 use super::SideCounts;
 
-/// State of the machine over one sampling interval. Amounts are those of the interval, not since
-/// the start.
+/// State of the machine over one sampling interval of a trial. Amounts are those of the interval,
+/// not since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MachineSample {
-    /// End of the interval, in seconds since the run began.
+    /// End of the sampling interval, in seconds since the run began.
     pub at_s: f64,
-    /// Length of the interval, in seconds.
+    /// Length of the sampling interval, in seconds.
     pub interval_s: f64,
-    /// Samples of the watched processors, one entry each.
+    /// Times of the watched processors in the interval, one entry each.
     pub cpus: Vec<CpuSample>,
-    /// Processor seconds of the server's own processes, and of those that work for it; `None` in
-    /// records of versions that did not count them.
+    /// Processor seconds in the interval of the server's own processes, and of those that work for
+    /// it; `None` in records of versions that did not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_process_s: Option<f64>,
     /// Resident memory of the server with its children, in bytes; 0 when unknown.
     pub server_rss_bytes: u64,
     /// Resident memory of the generator, in bytes; 0 when unknown.
     pub generator_rss_bytes: u64,
-    /// Datagrams dropped at the server's sockets (full receive buffer).
+    /// Number of datagrams dropped at the server's sockets (full receive buffer) in the interval.
     pub server_socket_drops: u64,
-    /// Datagrams dropped at the generator's sockets.
+    /// Number of datagrams dropped at the generator's sockets in the interval.
     pub generator_socket_drops: u64,
-    /// Packets dropped because a processor's backlog was full (`/proc/net/softnet_stat`, second
-    /// column), all processors.
+    /// Number of packets dropped in the interval because a processor's backlog was full
+    /// (`/proc/net/softnet_stat`, second column), on all processors.
     pub softnet_drops: u64,
-    /// Times that a processor left packets for later (`/proc/net/softnet_stat`, third column).
+    /// Number of times in the interval that a processor left packets for later
+    /// (`/proc/net/softnet_stat`, third column).
     pub softnet_squeezes: u64,
-    /// Counts of the kernel on the server's side.
+    /// Counts of the kernel on the server's side in the interval.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
-    /// Counts of the kernel on the generator's side, while the generator existed.
+    /// Counts of the kernel on the generator's side in the interval, while the generator existed.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub generator_counts: SideCounts,
 }
 
-/// Time of one processor in an interval by its use, in seconds.
+/// Time of one processor in a sampling interval by its use, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuSample {
-    /// Number of the processor in the kernel.
+    /// Number by which the kernel knows the processor.
     pub cpu: u32,
-    /// Elapsed minus idle minus steal: time that was really used.
+    /// Time that the processor was really used, in seconds: elapsed minus idle minus steal.
     pub busy_s: f64,
-    /// Idle time, waiting for input and output included.
+    /// Idle time of the processor, in seconds, waiting for input and output included.
     pub idle_s: f64,
-    /// Time that the hypervisor took.
+    /// Time that the hypervisor took from the processor, in seconds.
     pub steal_s: f64,
-    /// The part of `busy_s` in software interrupts (network receive, mostly).
+    /// Part of `busy_s` that the processor spent in software interrupts (network receive, mostly),
+    /// in seconds.
     pub softirq_s: f64,
 }
 
-/// Returns the processor seconds of the server over `samples`, on the processors that it was given.
+/// Returns the processor seconds of the server over `samples`, on the processors that the lab gave
+/// to the server.
 ///
 /// The sum is the time of the server's own processes, and its share of the time in software
 /// interrupts, which is the share of its processes in everything else that ran on these processors.
@@ -82,31 +85,32 @@ pub fn server_cpu_s<'s>(
     f64::min(process_s + softirq_s * share, busy_s)
 }
 
-/// Digest of a sample stream in a few figures.
+/// Digest of a trial's samples in a few figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampleDigest {
-    /// Processor seconds of the server; see [`server_cpu_s`].
+    /// Processor seconds of the server in the trial; see [`server_cpu_s`].
     pub server_cpu_s: f64,
-    /// Elapsed minus idle minus steal of the processors that the generator was given.
+    /// Time that the generator's processors were used in the trial, in seconds: elapsed minus idle
+    /// minus steal.
     pub generator_cpu_s: f64,
-    /// Seconds that the hypervisor took from all watched processors together.
+    /// Seconds of the trial that the hypervisor took from all watched processors together.
     pub steal_s: f64,
-    /// Share of the watched processors' time that the hypervisor took, 0 to 1.
+    /// Share of the watched processors' time that the hypervisor took in the trial, 0 to 1.
     pub steal_share: f64,
-    /// Largest resident memory of the server, in bytes.
+    /// Largest resident memory of the server in the trial, in bytes.
     pub server_rss_bytes: u64,
-    /// Largest resident memory of the generator, in bytes.
+    /// Largest resident memory of the generator in the trial, in bytes.
     pub generator_rss_bytes: u64,
-    /// Datagrams dropped at the server's sockets.
+    /// Number of datagrams dropped at the server's sockets in the trial.
     pub server_socket_drops: u64,
-    /// Datagrams dropped at the generator's sockets.
+    /// Number of datagrams dropped at the generator's sockets in the trial.
     pub generator_socket_drops: u64,
-    /// Packets dropped at a full processor backlog.
+    /// Number of packets dropped at a full processor backlog in the trial.
     pub softnet_drops: u64,
-    /// Times that a processor left packets for later.
+    /// Number of times in the trial that a processor left packets for later.
     pub softnet_squeezes: u64,
-    /// Counts of the kernel on the server's side.
+    /// Counts of the kernel on the server's side in the trial.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
     /// Counts of the kernel on the generator's side, from the first sample with the generator until
@@ -116,7 +120,7 @@ pub struct SampleDigest {
 }
 
 impl SampleDigest {
-    /// Adds up `samples`. When server and generator share processors (`server_cpus` and
+    /// Adds up `samples` of a trial. When server and generator share processors (`server_cpus` and
     /// `generator_cpus` overlap), the time used on the shared ones is charged to both: the caller
     /// should know that and warn.
     #[must_use]

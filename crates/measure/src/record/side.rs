@@ -3,37 +3,37 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One direction of an interface.
+/// Counts of the traffic of an interface in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrafficCounts {
-    /// Packets; with segmentation one can be many datagrams.
+    /// Number of packets; with segmentation one packet can be many datagrams.
     pub packets: u64,
-    /// Bytes of frames.
+    /// Bytes of the frames that the interface counted.
     pub bytes: u64,
-    /// Packets that were damaged, or failed to leave.
+    /// Number of packets that were damaged, or failed to leave.
     pub errors: u64,
-    /// Packets dropped for lack of buffer space.
+    /// Number of packets dropped for lack of buffer space.
     pub drops: u64,
 }
 
-/// Counts of one side over an interval or a trial.
+/// Counts of the kernel for one side, the server's or the generator's, over an interval or a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SideCounts {
-    /// Traffic that its interface received; on loopback both sides have the same interface.
+    /// Traffic that the side's interface received; on loopback both sides have the same interface.
     pub received: TrafficCounts,
-    /// Traffic that its interface sent.
+    /// Traffic that the side's interface sent.
     pub sent: TrafficCounts,
-    /// Datagrams for a port without a socket.
+    /// Number of datagrams that came for a port without a socket.
     pub no_port: u64,
-    /// Datagrams dropped because the receive buffer of a socket was full.
+    /// Number of datagrams dropped because the receive buffer of a socket was full.
     pub receive_full: u64,
-    /// Datagrams dropped because the send buffer of a socket was full.
+    /// Number of datagrams dropped because the send buffer of a socket was full.
     pub send_full: u64,
-    /// Processor seconds of its processes in user mode, interrupts left out.
+    /// Processor seconds of the side's processes in user mode, interrupts left out.
     pub user_s: f64,
-    /// Processor seconds that the kernel used on behalf of its processes.
+    /// Processor seconds that the kernel used on behalf of the side's processes.
     pub system_s: f64,
 }
 
@@ -47,7 +47,7 @@ impl TrafficCounts {
 }
 
 impl SideCounts {
-    /// Adds the counts of a further interval.
+    /// Adds the side's counts of a further interval.
     pub fn add(&mut self, more: &Self) {
         self.received.add(&more.received);
         self.sent.add(&more.sent);
@@ -58,13 +58,13 @@ impl SideCounts {
         self.system_s += more.system_s;
     }
 
-    /// Returns true if nothing is known, as in records of versions that did not count.
+    /// Returns true if no count of the side is known, as in records of versions that did not count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the processor seconds that the side's processes used.
+    /// Returns the processor seconds that the side's processes used in user mode and in the kernel.
     #[must_use]
     pub fn process_s(&self) -> f64 {
         self.user_s + self.system_s

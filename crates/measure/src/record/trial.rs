@@ -11,42 +11,44 @@ use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::search::SearchStopReason;
 
-/// Value of `schema` in a [`TrialRecord`].
+/// Value of the field `schema` in a [`TrialRecord`].
 pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
-/// Value of `schema` in a [`RunRecord`].
+/// Value of the field `schema` in a [`RunRecord`].
 pub const RUN_SCHEMA: &str = "godwit.run.v1";
-/// Topology of an [`Environment`] whose server ran already, somewhere on the network.
+/// Topology of an [`Environment`] whose server was already running, somewhere on the network.
 pub const NETWORK: &str = "network";
-/// Name of the plain responder whose rate is the most that kernel and generator can do.
+/// Name of the limit responder, whose rate is the most that kernel and generator can do.
 pub const LIMIT_SERVER: &str = "limit";
 
-/// Purpose of a trial.
+/// Purpose of a trial within its run.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A step of the search for the highest rate.
+    /// Trial as a step of the search for the highest rate.
     #[default]
     Search,
-    /// The longer trial at the rate that the search found.
+    /// Longer trial that confirms the rate that the search found.
     Confirm,
-    /// A point of the load curve.
+    /// Trial for a point of the load curve.
     Curve,
-    /// A step of a ramp: a rate that is equal for every server.
+    /// Trial for a step of a ramp: a rate that is equal for every server.
     Ramp,
-    /// Constant load under which the server is profiled; the trial enters no figure.
+    /// Trial of constant load under which the server is profiled; it enters no figure.
     Profile,
-    /// Clients that come all at once: as many as the highest rate would serve in the plan's time.
+    /// Trial with clients that come all at once: as many as the highest rate would serve in the
+    /// plan's time.
     Avalanche,
-    /// A block at a fixed rate, measured in turn with the same block of the other servers.
+    /// Trial as a block at a fixed rate, measured in turn with the same block of the other servers.
     Pair,
-    /// Constant load, in whose middle the lab stops the server's database in order and starts it
-    /// again.
+    /// Trial of constant load, in whose middle the lab stops the server's database in order and
+    /// starts it again.
     DatabaseStop,
-    /// Constant load, in whose middle the lab kills the server's database and starts it again.
+    /// Trial of constant load, in whose middle the lab kills the server's database and starts it
+    /// again.
     DatabaseKill,
-    /// Constant load, in whose middle the pool is used up; the trial enters no figure.
+    /// Trial of constant load, in whose middle the pool is used up; it enters no figure.
     Exhaustion,
 }
 
@@ -63,7 +65,7 @@ impl Purpose {
         !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
     }
 
-    /// Returns one word for a table.
+    /// Returns the purpose as one word for a table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,51 +87,52 @@ impl Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialRecord {
-    /// Name of the schema, [`TRIAL_SCHEMA`].
+    /// Name of the trial record's JSON schema, [`TRIAL_SCHEMA`].
     pub schema: String,
-    /// Position in the run, from 0; unique.
+    /// Position of the trial in the run, from 0; unique.
     pub number: u32,
     /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
     pub server: String,
     /// Variant of the server, e.g. `multi-threaded` or `durability always`; empty when there is
     /// only one.
     pub variant: String,
-    /// Purpose of the trial.
+    /// Purpose of the trial within its run.
     pub purpose: Purpose,
     /// Number of the round, from 0: trials of different servers in the same round make a pair.
     pub round: u32,
-    /// Exchanges per second that were to be offered.
+    /// Rate at which the generator was to offer exchanges, per second.
     pub rate_per_s: f64,
-    /// Seed of the generator.
+    /// Seed of the generator in the trial.
     pub seed: u64,
-    /// Seconds for which the lab waited before the trial, until the server had worked off the
+    /// Seconds for which the lab waited before the trial, until the server had processed the
     /// messages of earlier trials.
     pub wait_s: f64,
-    /// Due time of the first exchange, in seconds since the run began.
+    /// Due time of the trial's first exchange, in seconds since the run began.
     pub start_s: f64,
-    /// End of the drain, in seconds since the run began.
+    /// End of the trial's drain, in seconds since the run began.
     pub end_s: f64,
     /// Begin of the timeline of `load`, in seconds since the run began, if there is a timeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline_s: Option<f64>,
-    /// Exact command lines, role (`server`, `generator`) to words as a shell would take them.
+    /// Exact command lines of the trial: role (`server`, `generator`) to words as a shell would
+    /// take them.
     pub commands: BTreeMap<String, String>,
-    /// Processors that the server was given; empty when they are not this machine's, and the
+    /// Processors that the lab gave to the server; empty when they are not this machine's, and the
     /// server's use is unknown.
     pub server_cpus: Vec<u32>,
-    /// Processors that the generator was given.
+    /// Processors that the lab gave to the generator.
     pub generator_cpus: Vec<u32>,
-    /// Record of the generator; `None` when it left nothing.
+    /// Record of the generator in the trial; `None` when it left nothing.
     pub load: Option<LoadRecord>,
-    /// Digest of the samples.
+    /// Digest of the trial's samples of the machine.
     pub digest: SampleDigest,
-    /// Sample stream. Empty when it is kept in a file of its own.
+    /// Samples of the machine during the trial; empty when they are kept in a file of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<MachineSample>,
     /// Time that the disk took to flush a small append, in microseconds, median, measured at most a
     /// minute before; 0 when unknown.
     pub flush_us: f64,
-    /// Requests for statistics, if the plan has them.
+    /// Requests for the server's statistics during the trial, if the plan has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polls: Option<Polls>,
     /// Profile of the server, if that was the purpose and the server was visible.
@@ -138,10 +141,10 @@ pub struct TrialRecord {
     /// Times at which the server's database was ended and started again, if that was the purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartTimes>,
-    /// Pool, if it was to run out.
+    /// Size of the pool, if the trial was to use it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exhaustion: Option<Exhaustion>,
-    /// Queues in which messages waited, if the plan is about queues.
+    /// Queues in which messages waited during the trial, if the plan is about queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
     /// Reasons why the trial is void; empty when it counts.
@@ -207,64 +210,64 @@ impl TrialRecord {
     }
 }
 
-/// End of a search for a server's highest rate.
+/// Record of the end of a search for a server's highest rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchEnd {
-    /// Name of the server in the plan.
+    /// Name of the server whose highest rate was searched.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server whose highest rate was searched.
     pub variant: String,
-    /// Number of the round, from 0.
+    /// Number of the search's round, from 0.
     pub round: u32,
     /// Rate offered in the trial that confirmed, in exchanges per second; `None` when none did.
     pub rate_per_s: Option<f64>,
-    /// Reason why the search did not go higher.
+    /// Reason why the search did not try higher rates.
     pub stop: SearchStopReason,
 }
 
-/// Data that all trials of a run have in common.
+/// Record of a run: the data that all its trials have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
-    /// Name of the schema, [`RUN_SCHEMA`].
+    /// Name of the run record's JSON schema, [`RUN_SCHEMA`].
     pub schema: String,
     /// Plan as it was run, overrides of the command line included.
     pub plan: Plan,
-    /// Begin of the run, RFC 3339 with offset.
+    /// Begin of the run, in the format of RFC 3339 with offset.
     pub started: String,
-    /// Seconds from the beginning to the end of the last trial.
+    /// Length of the run, in seconds, from its beginning to the end of its last trial.
     pub duration_s: f64,
-    /// Environment in which the run took place.
+    /// Environment of the run: machine and software.
     pub environment: Environment,
     /// Ends of all searches that were not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
-    /// Costs of flushes, in the order of the run.
+    /// Costs of flushes to the disks, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// First starts of the servers, in the order of the run.
+    /// First starts of the run's servers, in their order.
     pub starts: Vec<Start>,
-    /// True if the user ended the run before it was done.
+    /// True if the user ended the run before all its trials were done.
     pub is_interrupted: bool,
-    /// Command lines that belong to no trial: the lab's own first, then set-up.
+    /// Command lines of the run that belong to no trial: the lab's own first, then set-up.
     pub commands: Vec<String>,
-    /// Warnings that the reader must know before believing the figures.
+    /// Warnings that the reader must know before believing the run's figures.
     pub warnings: Vec<String>,
-    /// Raw files that belong to no trial, relative to the result folder.
+    /// Raw files of the run that belong to no trial, relative to the result folder.
     pub files: Vec<String>,
 }
 
-/// First start of a server.
+/// Time and memory of a server's first start in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
-    /// Name of the server.
+    /// Name of the server that was started.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server that was started.
     pub variant: String,
-    /// Time from starting the process until it answered a client, which sends a request every 50
-    /// ms, in seconds.
+    /// Time from the start of the server's process until it answered a client, which sends a
+    /// request every 50 ms, in seconds.
     pub took_s: f64,
-    /// Resident memory of the server at that time, in bytes; 0 when unknown.
+    /// Resident memory of the server when it first answered, in bytes; 0 when unknown.
     pub rss_bytes: u64,
 }
 
@@ -273,18 +276,18 @@ pub struct Start {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlushCost {
-    /// Time of the measurement, in seconds since the run began.
+    /// Time at which the flushes were measured, in seconds since the run began.
     pub at_s: f64,
-    /// Name of the disk: `results`, which has the lease files, or `databases`, if that is another
-    /// one.
+    /// Name of the disk that was flushed: `results`, which has the lease files, or `databases`, if
+    /// that is another one.
     pub disk: String,
-    /// Appends that were flushed one by one.
+    /// Number of appends that were flushed one by one.
     pub count: u32,
-    /// Shortest flush, in microseconds.
+    /// Shortest flush of an append, in microseconds.
     pub min_us: f64,
-    /// Median flush, in microseconds.
+    /// Median flush of an append, in microseconds.
     pub median_us: f64,
-    /// Longest flush, in microseconds.
+    /// Longest flush of an append, in microseconds.
     pub max_us: f64,
 }
 
@@ -292,21 +295,21 @@ pub struct FlushCost {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
-    /// Distribution, e.g. `Debian GNU/Linux 12`.
+    /// Distribution of the machine's operating system, e.g. `Debian GNU/Linux 12`.
     pub os: String,
-    /// Kernel release.
+    /// Release of the machine's kernel.
     pub kernel: String,
-    /// Processor model.
+    /// Model of the machine's processors.
     pub cpu_model: String,
-    /// Processors online.
+    /// Number of the machine's processors that are online.
     pub cpus: u32,
-    /// Memory, in bytes.
+    /// Memory of the machine, in bytes.
     pub memory_bytes: u64,
-    /// Hypervisor; empty when none is known.
+    /// Hypervisor of the machine; empty when none is known.
     pub virtualization: String,
-    /// Connection of server and generator: `veth`, `loopback` or [`NETWORK`].
+    /// Connection of server and generator in the run: `veth`, `loopback` or [`NETWORK`].
     pub topology: String,
-    /// Godwit's version.
+    /// Version of Godwit that did the run.
     pub godwit: String,
     /// Commit that Godwit was built from; empty when the build did not know.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -314,8 +317,8 @@ pub struct Environment {
     /// Name of the Cargo profile that Godwit was built with; empty if the run does not report it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub profile: String,
-    /// Versions of the servers measured: name to the version that the server reports.
+    /// Versions of the servers measured: the name of each, and the version that it reports.
     pub servers: BTreeMap<String, String>,
-    /// Kernel settings that matter, name to value, e.g. `net.core.rmem_max`.
+    /// Kernel settings that matter for figures, name to value, e.g. `net.core.rmem_max`.
     pub settings: BTreeMap<String, String>,
 }

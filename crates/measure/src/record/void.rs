@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, SampleDigest};
 
-/// Reason why a trial is void.
+/// Reason why a trial is void, which means that it says nothing about its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VoidReason {
-    /// The generator sent too many messages after their due times.
+    /// The generator sent too many messages after their due times in the trial.
     ScheduleMissed,
-    /// The kernel refused sends of the generator.
+    /// The kernel refused to send messages of the generator.
     SendRefused,
     /// Answers were dropped at the generator's own socket.
     GeneratorSocketDrops,
     /// Packets were dropped at a full processor backlog, which no server could have prevented.
     SoftnetDrops,
-    /// The hypervisor took too much of the processors' time.
+    /// The hypervisor took too much of the processors' time during the trial.
     Steal,
     /// Exchanges were still open when the generator stopped counting.
     NotDrained,
-    /// The generator failed or left no record.
+    /// The generator failed, or left no record of the trial.
     GeneratorFailed,
     /// The lab could not run the trial: set-up failed, the server did not start.
     SetUpFailed,
 }
 
 impl VoidReason {
-    /// All reasons, in order.
+    /// All reasons why a trial may be void, in the order of reports.
     pub const ALL: [Self; 8] = [
         Self::ScheduleMissed,
         Self::SendRefused,
@@ -42,7 +42,7 @@ impl VoidReason {
         Self::SetUpFailed,
     ];
 
-    /// Returns the reason in words, for a report.
+    /// Returns the reason why a trial is void in words, for a report.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -57,8 +57,8 @@ impl VoidReason {
         }
     }
 
-    /// Returns true if a repeat at the same rate is likely to end the same way because the
-    /// generator cannot offer more.
+    /// Returns true if a repeat of the trial at the same rate is likely to end the same way because
+    /// the generator cannot offer more.
     #[must_use]
     pub const fn is_generator_limit(self) -> bool {
         matches!(self, Self::ScheduleMissed | Self::SendRefused | Self::GeneratorSocketDrops)
@@ -71,7 +71,7 @@ impl fmt::Display for VoidReason {
     }
 }
 
-/// The limits beyond which a trial is void.
+/// Limits of a plan beyond which a trial is void.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VoidRules {
@@ -81,7 +81,7 @@ pub struct VoidRules {
     pub socket_drops_percent: f64,
     /// Largest share of messages that may be dropped at a processor's backlog, in percent.
     pub softnet_drops_percent: f64,
-    /// Largest share of processor time that may be stolen, in percent.
+    /// Largest share of processor time that the hypervisor may take, in percent.
     pub steal_percent: f64,
 }
 

@@ -14,38 +14,41 @@ pub use quantity::{LineRate, LinkDelay};
 
 use crate::plan::PlanProblem;
 
-/// Plan of regressions that has been checked.
+/// Plan of DCCP throughput regressions that has been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RegressionPlan {
-    /// Short name: letters, digits and dashes. It becomes part of the result folder's name.
+    /// Short name of the plan: letters, digits and dashes. The name becomes part of the result
+    /// folder's name.
     pub name: String,
     /// Title of the plan in one line, for people.
     pub title: String,
-    /// Clocks by which every case is measured, in this order; at least one.
+    /// Clocks by which every case of the plan is measured, in this order; at least one.
     pub clocks: Vec<RegressionClock>,
-    /// Congestion controls with which every case is measured, 2 or 3, in this order; at least one.
+    /// DCCP congestion controls (CCID 2 or 3) with which every case is measured, in this order; at
+    /// least one.
     pub ccids: Vec<u8>,
-    /// Carrier of the packets.
+    /// Carrier of the DCCP packets.
     pub carrier: RegressionCarrier,
-    /// Size of a datagram, in bytes.
+    /// Size of a DCCP datagram, in bytes.
     pub datagram_bytes: usize,
-    /// Number of datagrams that the send queue holds.
+    /// Number of datagrams that the DCCP send queue holds.
     pub tx_qlen: u16,
-    /// Length of a run, in seconds.
+    /// Length of a run of a case, in seconds.
     pub seconds: f64,
-    /// Number of runs of each case, clock and congestion control.
+    /// Number of runs of each case with each clock and congestion control.
     pub runs: u32,
     /// Length of the single runs of a quick look, in seconds.
     pub quick_seconds: f64,
-    /// Cases that are measured; at least one.
+    /// Cases that the plan measures; at least one.
     #[serde(rename = "case")]
     pub cases: Vec<CasePlan>,
 }
 
-/// Time that a run in real time takes in addition, to build and to remove its links, in seconds.
+/// Time that a run in real time takes to build and to remove its links, in seconds, in addition to
+/// its length.
 const REAL_OVERHEAD_S: f64 = 0.8;
-/// Share of its length that a run on a virtual clock takes.
+/// Time that a run on a virtual clock takes, as a share of the run's length.
 const VIRTUAL_SHARE: f64 = 0.04;
 
 impl RegressionPlan {
@@ -85,48 +88,49 @@ impl Default for RegressionPlan {
     }
 }
 
-/// Link, or two links with a router between them.
+/// Case of a regression: one emulated link, or two links with a router between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CasePlan {
-    /// Short name: letters, digits and dashes.
+    /// Short name of the case: letters, digits and dashes.
     pub name: String,
-    /// Title of the case, for people.
+    /// Title of the case of the regression, for people.
     pub title: String,
-    /// Time that a packet takes in each direction over a link.
+    /// Time that a packet takes in each direction over a link of the case.
     pub delay: LinkDelay,
-    /// Rate of the line; without it there is no limit.
+    /// Rate of the line of the case's links; without it there is no limit.
     #[serde(default)]
     pub rate: Option<LineRate>,
     /// Bytes that a frame takes on the line beyond its header and content.
     #[serde(default)]
     pub overhead_bytes: u32,
-    /// Share of packets that are lost in each direction over a link, in percent.
+    /// Share of packets that are lost in each direction over a link of the case, in percent.
     #[serde(default)]
     pub loss_percent: Option<f64>,
-    /// True if there are two links with a router between.
+    /// True if the case has two links with a router between them.
     #[serde(default, rename = "routed")]
     pub is_routed: bool,
-    /// Rates that runs of CCID 3 reached with Linux in 2007, in Mbit/s; empty where there were
-    /// none.
+    /// Rates that runs of DCCP's CCID 3 reached with Linux in 2007, in Mbit/s; empty where there
+    /// were none.
     #[serde(default)]
     pub linux_2007_mbps: Vec<f64>,
-    /// Least and largest accepted mean of CCID 3, in Mbit/s; without it nothing is judged.
+    /// Least and largest accepted mean rate of DCCP's CCID 3, in Mbit/s; without it the case is not
+    /// judged.
     #[serde(default)]
     pub accepted_mbps: Option<[f64; 2]>,
 }
 
-/// Clock by which the length of a run is measured.
+/// Clock by which the length of a regression run is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegressionClock {
-    /// Real clock, over network namespaces; needs root.
+    /// Real clock, for runs over links between network namespaces; needs root.
     Real,
-    /// Virtual clock, which is as fast as the processor.
+    /// Virtual clock of a simulation, which runs as fast as the processor can.
     Virtual,
 }
 
 impl RegressionClock {
-    /// Returns the clock's name for people.
+    /// Returns the name of the run's clock for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -136,13 +140,13 @@ impl RegressionClock {
     }
 }
 
-/// Carrier of DCCP packets.
+/// Carrier of the DCCP packets in a regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegressionCarrier {
-    /// IP protocol 33.
+    /// IP packets with protocol number 33 (DCCP).
     Raw,
-    /// UDP (RFC 6773).
+    /// UDP packets (RFC 6773).
     Udp,
 }
 
@@ -155,7 +159,7 @@ impl RegressionPlan {
         protocol.and_then(|value| value.get_ref().as_str()) == Some(parse::PROTOCOL)
     }
 
-    /// Reads a plan from the text of the file called `file`.
+    /// Reads a plan of regressions from the text of the file called `file`.
     ///
     /// # Errors
     /// All mistakes of the text, in the order of the file.

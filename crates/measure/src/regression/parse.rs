@@ -1,4 +1,5 @@
-//! Checks of a plan's text against its keys, which report all problems at once, and its parser.
+//! Checks of a DCCP regression plan's text against its keys, which report all problems at once, and
+//! its parser.
 
 use std::ops::Range;
 
@@ -8,10 +9,10 @@ use toml::de::{DeTable, DeValue};
 use super::{CasePlan, LineRate, LinkDelay, RegressionPlan};
 use crate::plan::{KeyChecker, KeyValueSet, PlanKey, PlanProblem, in_order, key};
 
-/// Value of the key `protocol`.
+/// Value of the key `protocol` in a plan of regressions.
 pub(super) const PROTOCOL: &str = "dccp";
 
-/// Keys of a plan, without those of its cases.
+/// Keys of a plan of regressions, without those of its cases.
 const KEYS: &[PlanKey] = &[
     key("name", KeyValueSet::Name, "", "Short name; part of the result folder's name."),
     key("title", KeyValueSet::Text, "", "Title of the report, one line."),
@@ -51,7 +52,7 @@ const KEYS: &[PlanKey] = &[
     ),
 ];
 
-/// Keys of a case.
+/// Keys of a case in a plan of regressions.
 const CASE_KEYS: &[PlanKey] = &[
     key("case.name", KeyValueSet::Name, "", "Name of the case."),
     key("case.title", KeyValueSet::Text, "", "Description of the case, one line."),
@@ -89,7 +90,7 @@ const CASE_KEYS: &[PlanKey] = &[
     ),
 ];
 
-/// Reads a plan. See [`RegressionPlan::parse`].
+/// Reads a plan of regressions. See [`RegressionPlan::parse`].
 pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanProblem>> {
     let mut check = KeyChecker::new(file, text, KEYS);
     let mut table = check.read().into_inner();
@@ -141,7 +142,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
     if problems.is_empty() { Ok(plan) } else { Err(in_order(problems)) }
 }
 
-/// Checks the keys of a case.
+/// Checks the keys of one case of a plan of regressions.
 fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> KeyChecker<'t> {
     let mut check = KeyChecker::new(file, text, CASE_KEYS);
     let Some(table) = case.get_ref().as_table() else {
@@ -172,7 +173,8 @@ fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> 
     check
 }
 
-/// Returns the mistake in the word of a quantity, if the value is a word, and its position.
+/// Returns the mistake in the word of a quantity (`name` in `table`), and its position; `None` if
+/// the value is not a word or has no mistake.
 fn quantity(
     table: &DeTable<'_>,
     name: &str,
@@ -184,7 +186,7 @@ fn quantity(
     Some((value.span(), format!("`case.{name}` {must}")))
 }
 
-/// Returns the conflict of several keys of a case, and the key to look at.
+/// Returns the conflict of several keys of a case, and the key that the operator should look at.
 fn objection(case: &CasePlan) -> Option<(&'static str, &'static str)> {
     if case.rate.is_none() && case.loss_percent.is_none() {
         return Some(("case.name", "nothing limits this case: `case.rate` or `case.loss_percent`"));

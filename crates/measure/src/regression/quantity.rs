@@ -1,17 +1,17 @@
-//! Times and rates with their units, in words that `tc` accepts too.
+//! Times and rates of links with their units, in words that `tc` also accepts.
 
 use serde::{Deserialize, Serialize};
 
-/// Length of the longest word that the parser accepts, in bytes.
+/// Length of the longest word of a quantity that the parser accepts, in bytes.
 const WORD_BYTES_MAX: usize = 20;
-/// Units of time, each with its number per second.
+/// Units of time, each with its number in a second.
 const TIMES: [(&str, f64); 3] = [("us", 1e6), ("ms", 1e3), ("s", 1.0)];
-/// Units of rates, each in bits per second.
+/// Units of rates of a line, each in bits per second.
 const RATES: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 const DELAY_S_MAX: f64 = 60.0;
 const RATE_MAX: f64 = 1e12;
 
-/// Delay of a packet on a link.
+/// Delay of a packet on an emulated link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LinkDelay {
@@ -20,13 +20,13 @@ pub struct LinkDelay {
 }
 
 impl LinkDelay {
-    /// Returns the delay as the plan has it.
+    /// Returns the delay of the link as written in the plan.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// Returns the delay in seconds.
+    /// Returns the delay of the link in seconds.
     #[must_use]
     pub const fn seconds(&self) -> f64 {
         self.seconds
@@ -51,7 +51,7 @@ impl From<LinkDelay> for String {
     }
 }
 
-/// Rate of a line.
+/// Rate of the line of an emulated link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LineRate {
@@ -60,13 +60,13 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// Returns the rate as the plan has it.
+    /// Returns the rate of the line as written in the plan.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// Returns the rate in bits per second.
+    /// Returns the rate of the line in bits per second.
     #[must_use]
     pub const fn bits_per_s(&self) -> f64 {
         self.bits_per_s
@@ -93,7 +93,7 @@ impl From<LineRate> for String {
     }
 }
 
-/// Splits a word into its number and the value of its unit.
+/// Splits the word of a quantity into its number and the value of its unit, one of `units`.
 fn split(word: &str, units: &[(&str, f64)]) -> Option<(f64, f64)> {
     let (number, unit) = units
         .iter()

@@ -18,69 +18,70 @@ use serde::{Deserialize, Serialize};
 use crate::plan::SearchPlan;
 use crate::record::Purpose;
 
-/// Number of times that a search tries a lone miss again.
+/// Number of times that a search repeats the trial of a rate whose miss stands alone.
 const RETESTS: u32 = 3;
-/// Trials met below a lone miss before the search doubts the miss.
+/// Number of trials met below a lone miss before the search doubts the miss.
 const MET_BEFORE_DOUBT: u32 = 2;
-/// Number of rates in a row, each below what the server completed when more was offered, that a
-/// server which loses at every rate misses. One or two may be the machine's.
+/// Number of rates in a row, each below what the server completed at a higher offer, whose miss
+/// shows that the server loses at every rate. One or two misses may be the machine's.
 const MISSED_WITHOUT_LOAD: u32 = 3;
-/// Confirmations between the rate that was met and the lowest that was missed.
+/// Largest number of confirming trials between the confirmed rate and the lowest missed one.
 const RAISES: u32 = 3;
-/// Least rate of a trial, in exchanges per second.
+/// Least rate that a search tries, in exchanges per second.
 const LEAST_PER_S: f64 = 1.0;
 
-/// Outcome of a trial.
+/// Outcome of a trial that a search requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
-    /// The criterion was met.
+    /// The server met the criterion in the trial.
     Met,
-    /// The criterion was missed.
+    /// The server missed the criterion in the trial.
     Missed,
-    /// The trial was void and says nothing about the server.
+    /// The trial was void and is no evidence about the server.
     Void,
 }
 
-/// Trial that the search requests.
+/// Trial that a search for the highest rate requests from its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchTrial {
-    /// Rate to offer, in exchanges per second.
+    /// Rate to offer in the trial, in exchanges per second.
     pub rate_per_s: f64,
-    /// Length of the trial, in seconds.
+    /// Length of the requested trial, in seconds.
     pub dwell_s: f64,
-    /// Purpose of the trial, [`Purpose::Search`] or [`Purpose::Confirm`].
+    /// Purpose of the requested trial, [`Purpose::Search`] or [`Purpose::Confirm`].
     pub purpose: Purpose,
 }
 
-/// Next step of a search.
+/// Next step of a search for the highest rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchStep {
-    /// Run of this trial, whose outcome the caller reports.
+    /// Request for a trial, whose outcome the caller reports to the search.
     Probe(SearchTrial),
-    /// End of the search.
+    /// End of the search with its result.
     Done(SearchResult),
 }
 
-/// Result of a search.
+/// Result of a search for the highest rate of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchResult {
-    /// The highest rate that a confirming trial met; `None` when there is none.
+    /// Highest rate that a confirming trial met, in exchanges per second; `None` when there is
+    /// none.
     pub rate_per_s: Option<f64>,
-    /// Reason why the search did not go higher.
+    /// Reason why the search did not try higher rates.
     pub stop: SearchStopReason,
-    /// Trials requested, void ones included.
+    /// Number of trials that the search requested, void ones included.
     pub trials: u32,
-    /// Trials that were void.
+    /// Number of trials of the search that were void.
     pub voids: u32,
 }
 
-/// Reason for the end of a search.
+/// Reason for the end of a search for the highest rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchStopReason {
-    /// The server missed the criterion at a higher rate.
+    /// The server missed the criterion at a rate above the one found.
     Server,
-    /// The highest rate that the plan allows was met.
+    /// The server met the criterion at the highest rate that the plan allows.
     MaxRate,
     /// Trials at higher rates stayed void: the figure is a lower bound. Without a figure, the last
     /// trials were void.
@@ -88,7 +89,7 @@ pub enum SearchStopReason {
     /// The lab hurried the search before it met a limit: the figure is a lower bound. Without a
     /// figure, the time was up before there was one.
     Hurried,
-    /// The server met no rate, or missed every confirmation.
+    /// The server met no rate, or missed every confirming trial.
     #[default]
     Unconfirmed,
     /// The server met no rate, and missed rates far below what it had completed when more was
@@ -96,49 +97,50 @@ pub enum SearchStopReason {
     EveryRate,
 }
 
-/// Rate that was not met.
+/// Rate that the server did not meet in the search.
 #[derive(Clone, Copy, Debug)]
 struct Barrier {
     rate_per_s: f64,
     is_void: bool,
-    /// True if a second trial missed the rate, too (a void one is not tried again).
+    /// True if a second trial also missed the rate (a void one is not tried again).
     is_certain: bool,
-    /// Trials met below the rate since it was found.
+    /// Number of trials met below this rate since the search found it.
     met_since: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SearchPhase {
-    /// Coarse steps up or down until the highest met and the lowest missed rate are known.
+    /// Coarse steps of the rate up or down until the highest met and the lowest missed rate are
+    /// known.
     Coarse { rate_per_s: f64 },
-    /// Bisection between the two, with this many steps left.
+    /// Bisection between the highest met and the lowest missed rate, with `left` steps to go.
     Bisect { left: u32 },
-    /// Retest of the lowest missed rate.
+    /// Repeated trial of the lowest missed rate, with `left` repeats to go.
     Retest { left: u32 },
-    /// Longer trial for confirmation; `attempt` counts from 0.
+    /// Longer trial that confirms `rate_per_s`; `attempt` counts from 0.
     Confirm { rate_per_s: f64, attempt: u32 },
-    /// Another longer trial between `confirmed_per_s` and the lowest missed rate, with this many
-    /// left.
+    /// Longer trial between `confirmed_per_s` and the lowest missed rate, with `left` such trials
+    /// to go.
     Raise { confirmed_per_s: f64, left: u32 },
-    /// End, with the confirmed rate.
+    /// End of the search, with the confirmed rate if there is one.
     Done(Option<f64>),
 }
 
-/// One search against one server.
+/// State of one search for the highest rate of one server.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SearchPlan,
     phase: SearchPhase,
-    /// Factor of the next coarse step.
+    /// Factor of the rate in the next coarse step.
     factor: f64,
-    /// Highest rate met in a search trial; 0 when none.
+    /// Highest rate met in a search trial, in exchanges per second; 0 when none.
     met_per_s: f64,
-    /// Rates not met, the lowest last.
+    /// Rates that the server did not meet, the lowest last.
     barriers: Vec<Barrier>,
     retests: u32,
-    /// Most exchanges per second completed in any trial.
+    /// Most exchanges per second completed in any trial of the search.
     completed_per_s: f64,
-    /// Rates missed in a row that were below the completed rate of trials at higher ones.
+    /// Number of rates missed in a row that were below the completed rate of trials at higher ones.
     missed_without_load: u32,
     voids_in_a_row: u32,
     trials: u32,
@@ -147,14 +149,16 @@ pub struct Search {
 }
 
 impl Search {
-    /// Makes a search without knowledge, which begins at the plan's first rate.
+    /// Creates a search by `plan` without knowledge of the server, which begins at the plan's first
+    /// rate.
     #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         Self::beginning(plan, plan.start_per_s, plan.growth)
     }
 
-    /// Creates a search that begins at `rate_per_s`, the result of an earlier round. Its steps are
-    /// small at first, and grow to those of the plan if the server's limit is now far from there.
+    /// Creates a search by `plan` that begins at `rate_per_s`, the result of an earlier round. Its
+    /// steps are small at first, and grow to those of the plan if the server's limit is now far
+    /// from `rate_per_s`.
     #[must_use]
     pub fn near(plan: &SearchPlan, rate_per_s: f64) -> Self {
         let width = 1.0 + plan.width_percent / 100.0;
@@ -179,7 +183,7 @@ impl Search {
         }
     }
 
-    /// Returns the next trial, or the result. A second call returns an equal step.
+    /// Returns the next trial of the search, or its result. A second call returns an equal step.
     ///
     /// # Panics
     ///
@@ -249,7 +253,7 @@ impl Search {
         }
     }
 
-    /// Records whether a miss can be due to load at all.
+    /// Records whether a miss of `rate_per_s` can be due to load at all.
     fn record_load(&mut self, rate_per_s: f64, outcome: TrialOutcome, completed_per_s: f64) {
         match outcome {
             TrialOutcome::Met => self.missed_without_load = 0,
@@ -263,12 +267,12 @@ impl Search {
         }
     }
 
-    /// Returns true if the server loses at every rate.
+    /// Returns true if the server misses the criterion at every rate.
     fn loses_at_every_rate(&self) -> bool {
         self.met_per_s == 0.0 && self.missed_without_load >= MISSED_WITHOUT_LOAD
     }
 
-    /// Returns the confirmed rate, once the search is over.
+    /// Returns the result of the search once it is over; `None` before.
     #[must_use]
     pub fn result(&self) -> Option<SearchResult> {
         match self.phase {
@@ -356,14 +360,16 @@ impl Search {
         }
     }
 
-    /// Returns the factor of this coarse step; the next one is larger, up to the plan's.
+    /// Returns the factor of this coarse step of the search; the next one is larger, up to the
+    /// plan's.
     fn widen(&mut self) -> f64 {
         let factor = self.factor;
         self.factor = (factor * factor).min(self.plan.growth);
         factor
     }
 
-    /// Chooses between another bisection step, a retest of the barrier, and confirmation.
+    /// Chooses the next phase of the search: another of `left` bisection steps, a repeat of the
+    /// lowest missed rate, or confirmation.
     fn narrow(&mut self, left: u32) {
         let barrier = *self.barriers.last().expect("a barrier bounds the bisection");
         let width = barrier.rate_per_s / self.met_per_s - 1.0;
@@ -404,7 +410,8 @@ impl Search {
         };
     }
 
-    /// Continues above a confirmed rate while the gap above it is wide, `left` times at most.
+    /// Continues the search above a confirmed rate while the gap up to the lowest missed rate is
+    /// wide, `left` times at most.
     fn raise(&mut self, confirmed_per_s: f64, left: u32) {
         let room =
             self.barriers.last().map_or(0.0, |barrier| barrier.rate_per_s / confirmed_per_s - 1.0);
@@ -417,7 +424,7 @@ impl Search {
         };
     }
 
-    /// Records a rate that a longer trial did not meet.
+    /// Records a rate that the server did not meet in a longer trial.
     fn add_barrier(&mut self, rate_per_s: f64, outcome: TrialOutcome) {
         let is_void = outcome == TrialOutcome::Void;
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });

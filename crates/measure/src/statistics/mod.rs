@@ -1,5 +1,5 @@
-//! The few statistics that a summary needs. Ratios are computed on logarithms, so that A over B and
-//! B over A agree.
+//! Statistics for a summary: medians, means, intervals, ratios. Ratios are computed on logarithms,
+//! so that A over B and B over A agree.
 
 mod student;
 mod trimmed;
@@ -11,22 +11,23 @@ pub use trimmed::{
     LEAST_TO_DROP, MeanInterval, ratio_of_means, trimmed_interval, trimmed_paired_ratio,
 };
 
-/// A ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
+/// Ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
 /// out when there is only one pair: equal ends would read as infinite precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredRatio", into = "StoredRatio")]
 pub struct RatioInterval {
-    /// Geometric mean of the ratios of all pairs.
+    /// Geometric mean of the ratios of all pairs of values.
     pub ratio: f64,
-    /// Lower end of the interval; equal to `ratio` when there is only one pair, which has none.
+    /// Lower end of the ratio's interval; equal to `ratio` when there is only one pair, which has
+    /// no interval.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the ratio's interval; equal to `ratio` when there is only one pair.
     pub high: f64,
-    /// Number of pairs.
+    /// Number of pairs of values that the ratio is made from.
     pub pairs: u32,
 }
 
-/// Form of a [`RatioInterval`] in JSON.
+/// Form in which a [`RatioInterval`] is stored as JSON.
 #[derive(Serialize, Deserialize)]
 struct StoredRatio {
     ratio: f64,
@@ -54,26 +55,27 @@ impl From<StoredRatio> for RatioInterval {
     }
 }
 
-/// Noise floor: the difference between two measurements of one server. A ratio nearer to 1 than
-/// this says nothing.
+/// Noise floor: the difference between two measurements of one server. A ratio nearer to 1 than the
+/// noise floor is not evidence of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// Root mean square of the differences, in percent.
+    /// Root mean square of the differences between repeated measurements, in percent.
     pub typical_percent: f64,
-    /// Largest difference, in percent.
+    /// Largest difference between repeated measurements, in percent.
     pub largest_percent: f64,
-    /// Number of A/A pairs.
+    /// Number of pairs of measurements of the same server (A/A pairs).
     pub pairs: u32,
 }
 
-/// Returns a sorted copy.
+/// Returns a copy of `values` in ascending order.
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// Returns the middle value, or the mean of the two middle ones; `None` without values.
+/// Returns the median of `values`: the middle one, or the mean of the two middle ones; `None`
+/// without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
@@ -85,14 +87,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Returns the middle value, or the lower of the two middle ones: always one that was measured.
-/// `None` without values.
+/// Returns the lower median of `values`: the middle one, or the lower of the two middle ones,
+/// always one that was measured. `None` without values.
 #[must_use]
 pub fn lower_median(values: &[f64]) -> Option<f64> {
     sorted(values).get(values.len().saturating_sub(1) / 2).copied()
 }
 
-/// Returns the standard deviation of a sample; `None` for fewer than two values.
+/// Returns the standard deviation of the sample `values`; `None` for fewer than two values.
 #[must_use]
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
@@ -101,8 +103,8 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
 }
 
-/// Returns the mean without the best and the worst value; for fewer than four values the median,
-/// which is steadier. `None` without values.
+/// Returns the mean of `values` without the best and the worst one; for fewer than four values the
+/// median, which is steadier. `None` without values.
 #[must_use]
 pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     if values.len() < 4 {
@@ -143,14 +145,14 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
 }
 
 impl RatioInterval {
-    /// Returns both ends of the interval; `None` for a single pair, which has no interval.
+    /// Returns both ends of the ratio's interval; `None` for a single pair, which has no interval.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.pairs > 1).then_some((self.low, self.high))
     }
 
-    /// Returns the interval when both sides of every pair are only known to within `factor` (at
-    /// least 1). A single pair stays without an interval.
+    /// Returns the ratio with the interval that follows when both sides of every pair are only
+    /// known to within `factor` (at least 1). A single pair stays without an interval.
     #[must_use]
     pub fn widened(self, factor: f64) -> Self {
         if self.pairs < 2 {
@@ -160,7 +162,7 @@ impl RatioInterval {
     }
 }
 
-/// Returns the noise floor from pairs that measured the same thing twice; `None` without a usable
+/// Returns the noise floor from `pairs` of measurements of the same server; `None` without a usable
 /// pair.
 #[must_use]
 pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {

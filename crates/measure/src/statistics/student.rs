@@ -1,7 +1,7 @@
 //! Quantiles of Student's t for any number of degrees of freedom, which Welch's need not be whole.
 
-/// Returns the 97.5 % quantile, which is the factor of a 95 % interval, with `freedom` degrees of
-/// freedom (above 0), found by bisection on the distribution function.
+/// Returns the 97.5 % quantile of Student's t, which is the factor of a 95 % interval, with
+/// `freedom` degrees of freedom (above 0), found by bisection on the distribution function.
 pub(super) fn student_t(freedom: f64) -> f64 {
     let tail = |t: f64| {
         let x = freedom / (freedom + t * t);
@@ -22,8 +22,8 @@ pub(super) fn student_t(freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Returns the regularized incomplete beta function by its continued fraction (DLMF 8.17.22), on
-/// the side where that converges fast.
+/// Returns the regularized incomplete beta function of `x` by its continued fraction (DLMF
+/// 8.17.22), on the side where that converges fast.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -57,8 +57,8 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// Returns the logarithm of the gamma function above 0: Stirling's series after moving upwards
-/// (Abramowitz and Stegun 6.1.41).
+/// Returns the logarithm of the gamma function of `x` above 0: Stirling's series after moving
+/// upwards (Abramowitz and Stegun 6.1.41).
 fn ln_gamma(mut x: f64) -> f64 {
     let mut moved = 0.0;
     while x < 12.0 {

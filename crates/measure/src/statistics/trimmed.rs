@@ -14,35 +14,37 @@ use serde::{Deserialize, Serialize};
 use super::student::student_t;
 use super::{RatioInterval, lower_median, paired_ratio, sorted};
 
-/// Fewest values of which the best and the worst are dropped: two must remain to have a spread.
+/// Smallest number of values of which the best and the worst are dropped: two must remain to have a
+/// spread.
 pub const LEAST_TO_DROP: usize = 4;
 
-/// A mean with its 95 % confidence interval.
+/// Mean of repeated measurements with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeanInterval {
-    /// Mean of the values kept; the lower median of too few values to drop any.
+    /// Mean of the values that were not dropped; the lower median if there were too few values to
+    /// drop any.
     pub mean: f64,
-    /// Lower end of the interval; equal to `mean` when there is none.
+    /// Lower end of the mean's interval; equal to `mean` when there is no interval.
     pub low: f64,
-    /// Upper end of the interval; equal to `mean` when there is none.
+    /// Upper end of the mean's interval; equal to `mean` when there is no interval.
     pub high: f64,
-    /// Number of values, those dropped included.
+    /// Number of values that were measured, those dropped included.
     pub values: u32,
-    /// Number of values dropped at each end.
+    /// Number of values dropped at each end before the mean.
     pub dropped: u32,
-    /// Degrees of freedom of the interval; 0 when there is none.
+    /// Degrees of freedom of the mean's interval; 0 when there is no interval.
     pub freedom: u32,
 }
 
 impl MeanInterval {
-    /// Returns the number of values in the mean.
+    /// Returns the number of values in the mean, without those dropped.
     #[must_use]
     pub const fn averaged_count(&self) -> u32 {
         self.values - 2 * self.dropped
     }
 
-    /// Returns true if there is an interval; otherwise `mean` is a lower median.
+    /// Returns true if the mean has an interval; otherwise `mean` is a lower median.
     #[must_use]
     pub const fn has_interval(&self) -> bool {
         self.freedom > 0
@@ -50,7 +52,7 @@ impl MeanInterval {
 }
 
 /// Returns the sum of squares of the winsorized values around their mean, and the mean of the
-/// values kept. `sorted` ascends and has more than `2 * drop` values.
+/// values that were not dropped. `sorted` ascends and has more than `2 * drop` values.
 fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
     let middle = &sorted[drop..sorted.len() - drop];
     let (least, most) = (middle[0], middle[middle.len() - 1]);

@@ -1,4 +1,4 @@
-//! Judgment of a suite: verdicts from summaries.
+//! Judgment of a suite's rows: verdicts on targets from the summaries of its plans.
 
 use super::{
     FigureKind, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, SummaryLine,
@@ -8,15 +8,15 @@ use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
 use crate::summary::{Bottleneck, Ratio, RoundResult, RunSummary, ServerResult};
 
-/// Factor within which a point of the load curve represents a load.
+/// Factor within which a point of the load curve represents a load that a target names.
 const NEAR: f64 = 1.25;
 
-/// Figure with its interval, if it has one.
+/// Value of a figure that a target judges, with its interval if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FigureEstimate {
     value: f64,
     interval: Option<(f64, f64)>,
-    /// Cause of the figure, if it was not the servers.
+    /// Cause of the figure's value, if it was not the servers.
     bottleneck: Option<Bottleneck>,
 }
 
@@ -182,7 +182,7 @@ fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, Str
     }
 }
 
-/// Returns the first start of a line; the fastest of several variants.
+/// Returns the first start of the servers of a line; the fastest of several variants.
 fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
@@ -190,7 +190,7 @@ fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
         .ok_or_else(|| format!("no start of {line} was timed"))
 }
 
-/// Returns the ratio of two lines, whichever of them is above the line in the summary.
+/// Returns the ratio of a row's two lines, whichever of them is above the other in the summary.
 fn ratio(
     row: &RowPlan,
     summary: &RunSummary,
@@ -210,7 +210,7 @@ fn ratio(
         .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
 }
 
-/// Returns the cause of the ratio of two lines' rates, if it was not the servers.
+/// Returns the cause of the ratio of the row's two lines, if it was not the servers.
 fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
     let is_between = |r: &&Ratio| {
         let names = (r.server.as_str(), r.to.as_str());
@@ -219,7 +219,7 @@ fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
     summary.ratios.iter().find(is_between)?.bottleneck
 }
 
-/// Compares two generators' results with the same server.
+/// Compares the results of two generators with the same server.
 fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
     let pair = |above: &RoundResult| {
         let below = to.rounds.iter().find(|below| below.round == above.round)?;
@@ -231,7 +231,8 @@ fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, St
         .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
 }
 
-/// Returns the share of the limit: round by round if both have rounds, else of the figures.
+/// Returns the share of the limit responder's rate that `of` reached: round by round if both have
+/// rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
     let share =
@@ -247,7 +248,7 @@ fn share_per_cpu_second(of: &ServerResult, summary: &RunSummary) -> Result<Figur
     paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
 }
 
-/// Returns a figure of each round that both have.
+/// Returns the pairs of a figure of `of` and of the limit responder, for each round that both have.
 fn pairs_with_limit(
     of: &ServerResult,
     summary: &RunSummary,
@@ -275,8 +276,8 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEs
     Ok(FigureEstimate { value: us / half_us, interval: None, bottleneck: None })
 }
 
-/// Returns the highest offered rate over the limit. A generator that is late makes its trial void,
-/// and a void trial is not in the curve.
+/// Returns the highest offered rate over the limit responder's. A generator that is late makes its
+/// trial void, and a void trial is not in the curve.
 fn offered_over_limit(summary: &RunSummary) -> Result<FigureEstimate, String> {
     let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);

@@ -12,30 +12,30 @@ pub use judge::judge;
 
 use crate::summary::ServerResult;
 
-/// Value of `schema` in a [`SuiteSummary`].
+/// Value of the field `schema` in a [`SuiteSummary`].
 pub const SUITE_SCHEMA: &str = "godwit.suite.v1";
 
-/// Plans to run, and rows to judge.
+/// Suite that has been read: plans to run, and rows that judge their figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// Short name: letters, digits and dashes.
+    /// Short name of the suite: letters, digits and dashes.
     pub name: String,
     /// Title of the suite in one line, for people.
     pub title: String,
-    /// Plans, in the order in which they are run.
+    /// Plans of the suite, in the order in which they are run.
     #[serde(rename = "part")]
     pub parts: Vec<SuitePart>,
-    /// Figures with targets, in the order of the page.
+    /// Figures of the suite with their targets, in the order of the page.
     #[serde(rename = "row", default)]
     pub rows: Vec<RowPlan>,
 }
 
-/// One plan of a suite.
+/// Plan that is part of a suite, with the suite's changes to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuitePart {
-    /// Name of the plan.
+    /// Name of the plan in the suite.
     pub plan: String,
     /// Time budget of the plan, in seconds; `None` for the plan's own.
     #[serde(default)]
@@ -56,7 +56,7 @@ pub struct SuitePart {
 }
 
 impl SuitePart {
-    /// Returns true if a quick run includes the plan.
+    /// Returns true if a quick run of the suite includes the plan.
     #[must_use]
     pub fn has_quick_run(&self) -> bool {
         self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
@@ -67,59 +67,59 @@ impl SuitePart {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowPlan {
-    /// Subject of the row, for people.
+    /// Subject of the row of the suite's table, for people.
     pub name: String,
-    /// Plan whose summary has the figure.
+    /// Name of the plan whose summary has the row's figure.
     #[serde(default)]
     pub part: String,
-    /// Figure that is judged.
+    /// Kind of the figure that the row judges.
     #[serde(default)]
     pub figure: FigureKind,
-    /// Line of the summary.
+    /// Name of the line of the summary whose figure the row judges.
     #[serde(default)]
     pub of: String,
-    /// Line of the denominator, if the figure is a ratio.
+    /// Name of the line that the row's figure is divided by, if it is a ratio.
     #[serde(default)]
     pub to: String,
     /// Load for [`FigureKind::Goodput`], as a multiple of the line's highest rate.
     #[serde(default)]
     pub fraction: f64,
-    /// Difference of leases between the two lines, for [`FigureKind::BytesPerLease`].
+    /// Difference of leases between the lines `of` and `to`, for [`FigureKind::BytesPerLease`].
     #[serde(default)]
     pub leases: f64,
-    /// Least value that meets the target.
+    /// Least value of the figure that meets the target.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// Largest value that meets the target.
+    /// Largest value of the figure that meets the target.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// True if the figure is stated without a target.
+    /// True if the row states its figure without a target.
     #[serde(default)]
     pub is_stated: bool,
-    /// Reason why the figure is not measured.
+    /// Reason why the lab does not measure the row's figure.
     #[serde(default)]
     pub not_measured: Option<String>,
 }
 
-/// Figure that a row can judge.
+/// Kind of a figure that a row of a suite can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// Ratio of the highest rates.
+    /// Ratio of the highest rates of two lines.
     #[default]
     LeasesPerSecond,
-    /// Ratio of the leases per processor second.
+    /// Ratio of the leases per processor second of two lines.
     LeasesPerCpuSecond,
-    /// Ratio of the exchanges per second that the generators' processors were busy.
+    /// Ratio of two lines' exchanges per second that the generators' processors were busy.
     ExchangesPerGeneratorCpuSecond,
-    /// Highest rate over the limit responder's.
+    /// Highest rate of a line over the limit responder's.
     ShareOfLimit,
-    /// Leases per processor second over the limit responder's.
+    /// Leases per processor second of a line over the limit responder's.
     ShareOfLimitPerCpuSecond,
-    /// Ratio of the 99 % latencies, each at about half of the line's own highest rate.
+    /// Ratio of the 99 % latencies of two lines, each at about half of the line's own highest rate.
     LatencyAtHalf,
-    /// Ratio of the 99 % latencies at an equal rate: about half of the highest rate of the line
-    /// `to`.
+    /// Ratio of the 99 % latencies of two lines at an equal rate: about half of the highest rate of
+    /// the line `to`.
     LatencyAtSameRate,
     /// Highest rate that the generator offered on time and the limit responder `of` did not answer
     /// in full, over the highest rate that it did answer.
@@ -130,15 +130,16 @@ pub enum FigureKind {
     /// Resident memory of the line `of` after its start beyond that of `to`, in bytes for each of
     /// `leases`.
     BytesPerLease,
-    /// Exchanges completed on time at a multiple of the highest rate, over the highest rate.
+    /// Exchanges of a line completed on time at a multiple of its highest rate, over the highest
+    /// rate.
     Goodput,
-    /// Time until clients that all come at once have a lease, over the time that the highest rate
-    /// needs for as many.
+    /// Time until clients of a line that all come at once have a lease, over the time that the
+    /// highest rate needs for as many.
     Avalanche,
 }
 
 impl FigureKind {
-    /// Returns the figure's name for people.
+    /// Returns the name of the kind of figure for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -158,45 +159,45 @@ impl FigureKind {
     }
 }
 
-/// Summary of a suite in figures.
+/// Summary of a suite that was run: figures against targets, and results of each plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteSummary {
-    /// Name of the schema, [`SUITE_SCHEMA`].
+    /// Name of the suite summary's JSON schema, [`SUITE_SCHEMA`].
     pub schema: String,
-    /// Name of the suite.
+    /// Name of the suite that was run.
     pub name: String,
-    /// Title of the suite.
+    /// Title of the suite that was run.
     pub title: String,
-    /// Begin of the suite, RFC 3339.
+    /// Begin of the suite, in the format of RFC 3339.
     pub started: String,
-    /// Length of the suite, in seconds.
+    /// Length of the suite's run, in seconds.
     pub duration_s: f64,
-    /// True if the suite was shortened for a first look.
+    /// True if the suite's run was shortened for a first look.
     pub is_quick: bool,
-    /// Figures against targets.
+    /// Figures of the suite against their targets.
     pub rows: Vec<RowResult>,
-    /// Results of each plan.
+    /// Results of each plan of the suite.
     pub parts: Vec<PartResult>,
 }
 
-/// One figure against its target.
+/// Result of one row of the suite's table: a figure against its target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowResult {
-    /// Subject of the row.
+    /// Subject of the row, as in [`RowPlan::name`].
     pub name: String,
-    /// Lines and plan of the figure, for people.
+    /// Lines and plan that the figure comes from, for people.
     pub of: String,
-    /// Target, for people: `≥ 12`.
+    /// Target of the figure for people, such as `≥ 12`.
     pub target: String,
-    /// Value of the figure; `None` when it was not measured.
+    /// Value of the row's figure; `None` when it was not measured.
     pub value: Option<f64>,
     /// Lower end of the figure's 95 % interval, if it has one.
     pub low: Option<f64>,
-    /// Upper end of the interval, like `low`.
+    /// Upper end of the figure's 95 % interval, if it has one.
     pub high: Option<f64>,
-    /// Verdict on the target.
+    /// Verdict on the figure's target.
     pub verdict: TargetVerdict,
-    /// Reason why there is no figure, or no verdict.
+    /// Reason why the row has no figure, or no verdict.
     pub note: String,
 }
 
@@ -207,7 +208,7 @@ impl RowResult {
         self.low.zip(self.high)
     }
 
-    /// Returns the verdict for people, with its basis if that is not an interval.
+    /// Returns the verdict on the target for people, with its basis if that is not an interval.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match (self.verdict, self.low.is_some() && self.high.is_some()) {
@@ -226,57 +227,58 @@ impl RowResult {
     }
 }
 
-/// Verdict on a target, as far as the data supports it.
+/// Verdict on the target of a figure, as far as the data supports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetVerdict {
-    /// No figure was measured.
+    /// The figure was not measured.
     #[default]
     NotMeasured,
-    /// Figure and interval meet the target.
+    /// The figure and its whole interval meet the target.
     Met,
     /// The figure meets the target; there is no interval, or it reaches beyond the target.
     MetByFigure,
     /// The figure misses the target; there is no interval, or it reaches beyond the target.
     MissedByFigure,
-    /// Figure and interval miss the target.
+    /// The figure and its whole interval miss the target.
     Missed,
-    /// The limit or the generator determined the figure, not the servers.
+    /// The limit of kernel and generator determined the figure, not the servers.
     NotJudged,
-    /// The figure has no target.
+    /// The row states its figure without a target.
     Stated,
 }
 
-/// Results of one plan of a suite.
+/// Results of one plan of a suite that was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartResult {
-    /// Name of the plan.
+    /// Name of the plan in the suite.
     pub plan: String,
-    /// Title of the plan.
+    /// Title of the plan in the suite.
     pub title: String,
     /// Result folder of the plan, relative to the suite's; empty when there is none.
     pub folder: String,
-    /// Reason why there is no result folder.
+    /// Reason why there is no result folder of the plan.
     pub failed: Option<String>,
-    /// Warnings for the reader, from the plan's own page.
+    /// Warnings that the page of the plan has for the reader.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Servers with their rates.
+    /// Servers of the plan with their rates.
     pub lines: Vec<SummaryLine>,
 }
 
 /// Short form of one line of a plan's summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryLine {
-    /// Name of the server; `limit` for the limit responder.
+    /// Name of the line's server; `limit` for the limit responder.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server that the figures belong to.
     pub variant: String,
-    /// Highest rate, in leases per second.
+    /// Highest rate of the server, in leases per second.
     pub leases_per_s: Option<f64>,
-    /// Leases per processor second.
+    /// Leases per processor second of the server.
     pub leases_per_cpu_s: Option<f64>,
-    /// 99 % latency at about half of the line's highest rate, in microseconds.
+    /// Latency that 99 % of the exchanges do not exceed at about half of the line's highest rate,
+    /// in microseconds.
     pub p99_half_us: Option<f64>,
 }
 
@@ -293,7 +295,7 @@ impl SummaryLine {
 }
 
 impl Suite {
-    /// Reads a suite from the text of the file called `file`.
+    /// Reads and checks a suite from the text of the file called `file`.
     ///
     /// # Errors
     /// The mistakes of the text, with their positions.
@@ -311,7 +313,7 @@ impl Suite {
             .join("\n"))
     }
 
-    /// Returns the conflict within a row, if any.
+    /// Returns the conflict between the keys of `row`, if there is any.
     fn problem(&self, row: &RowPlan) -> Option<String> {
         let wrong = |what: &str| Some(format!("row \"{}\": {what}", row.name));
         let targets = [row.at_least.is_some(), row.at_most.is_some(), row.is_stated];

@@ -10,18 +10,18 @@ use crate::search::SearchStopReason;
 /// responder does next to nothing for an exchange, so no server comes as near by its own speed.
 const LIMIT_SHARE: f64 = 0.9;
 
-/// Bottleneck of a search other than the server.
+/// Bottleneck of a search for the highest rate, other than the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// Trials at higher rates were void, as the generator could not offer more.
+    /// The generator: trials at higher rates were void, as it could not offer more.
     Generator,
-    /// The limit responder reached hardly more with the same generator and kernel.
+    /// The kernel and generator: the limit responder reached hardly more with both.
     Limit,
 }
 
 impl Bottleneck {
-    /// Returns the bottleneck in a clause.
+    /// Returns the bottleneck in a clause for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Bottleneck {
         (2 * stopped > ends.len() && is_generator).then_some(Self::Generator)
     }
 
-    /// Returns the bottleneck of `result`, whose share of the limit is known.
+    /// Returns the bottleneck of the server of `result`, whose share of the limit is known.
     pub(super) fn from_limit_share(result: &ServerResult) -> Option<Self> {
         let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
         result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{CurvePoint, LatencyAt};
 use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, TrialRecord};
 
-/// Rates within this factor of the lowest of a group are one point of the curve.
+/// Factor of the lowest rate of a group up to which a rate belongs to the same point of the curve.
 const SAME_RATE: f64 = 1.02;
-/// Range of fractions that count as half of the highest rate.
+/// Range of fractions of a server's highest rate that count as half of it.
 const ABOUT_HALF: core::ops::RangeInclusive<f64> = 0.35..=0.65;
 
 /// Returns the load curve of the trials that count, ascending by offered rate.
@@ -31,7 +31,7 @@ pub(super) fn curve(trials: &[&TrialRecord]) -> Vec<CurvePoint> {
     points
 }
 
-/// Makes one point from trials at about the same rate.
+/// Makes one point of the load curve from trials at about the same rate.
 fn point(group: &[&TrialRecord]) -> CurvePoint {
     let loads = || group.iter().filter_map(|trial| trial.load.as_ref());
     let seconds: f64 = loads().map(|load| load.duration_s).sum();
@@ -56,14 +56,14 @@ fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
     if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 }
 }
 
-/// Adds up the exchanges of several records.
+/// Adds up the counts of exchanges of several generator records.
 pub(super) fn counts<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> ExchangeCounts {
     loads.fold(ExchangeCounts::default(), |sum, load| sum.with(&load.exchanges))
 }
 
-/// Returns the latency of several records: a single record's own figures, else those of the added
-/// histograms. A record without a histogram cannot be combined; of several such records, the one
-/// with the most exchanges is used.
+/// Returns the latency of several generator records: a single record's own figures, else those of
+/// the added histograms. A record without a histogram cannot be combined; of several such records,
+/// the one with the most exchanges is used.
 pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> LatencySummary {
     let loads: Vec<&LoadRecord> = loads.collect();
     if let [only] = loads.as_slice() {
@@ -83,7 +83,7 @@ pub(super) fn latency<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> Latenc
         .unwrap_or_default()
 }
 
-/// Returns the point nearest to half of `highest_per_s`.
+/// Returns the latency at the point of the load curve nearest to half of `highest_per_s`.
 pub(super) fn half(curve: &[CurvePoint], highest_per_s: f64) -> Option<LatencyAt> {
     let distance = |point: &CurvePoint| (point.offered_per_s / highest_per_s - 0.5).abs();
     curve

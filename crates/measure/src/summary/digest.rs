@@ -1,4 +1,4 @@
-//! Digest of raw records to a summary.
+//! Digest of a run's raw records to a summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,14 @@ use crate::statistics::{
     NoiseFloor, lower_median, noise_floor, paired_ratio, trimmed_paired_ratio,
 };
 
-/// Share of stolen time from which the summary warns, in percent.
+/// Share of processor time stolen by the hypervisor from which the summary warns, in percent.
 const STEAL_WARNING_PERCENT: f64 = 5.0;
-/// Share of the limit above which the summary warns that the limit may have bounded the rate.
+/// Share of the limit responder's rate above which the summary warns that the limit may have
+/// bounded the rate.
 const LIMIT_WARNING_SHARE: f64 = 0.8;
 
-/// Judges the records of a run. Equal records give an equal summary in any order.
+/// Judges the records of a run and returns its summary. Equal records give an equal summary in any
+/// order of the trials.
 #[must_use]
 pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
     let mut ordered: Vec<&TrialRecord> = trials.iter().collect();
@@ -83,7 +85,7 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
     summary
 }
 
-/// Counts leases granted twice at a time, by server.
+/// Counts leases granted to two clients at a time, by server.
 fn conflicts(trials: &[&TrialRecord]) -> BTreeMap<String, u64> {
     let mut conflicts = BTreeMap::new();
     for trial in trials {
@@ -145,8 +147,8 @@ fn server_position(servers: &[String], name: &str) -> usize {
         .unwrap_or(servers.len())
 }
 
-/// Returns the limit: the median of its confirmed rates, else the highest rate that it achieved in
-/// any trial that met the criterion.
+/// Returns the limit responder's result: the median of its confirmed rates, else the highest rate
+/// that it achieved in any trial that met the criterion.
 fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
     let loss_percent = run.plan.search.loss_percent;
     let rounds = server::rounds(trials, loss_percent);
@@ -178,7 +180,7 @@ fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
     })
 }
 
-/// Returns the number of runs that every server finished.
+/// Returns the number of runs that every server of a plan with runs finished.
 fn runs_done(run: &RunRecord, results: &[ServerResult], limit: Option<&LimitResult>) -> u32 {
     if !run.plan.has_runs() {
         return 0;
@@ -188,7 +190,7 @@ fn runs_done(run: &RunRecord, results: &[ServerResult], limit: Option<&LimitResu
 }
 
 /// Returns the ratios of every two servers, round by round; if stores are measured, of servers with
-/// an equal store; if features are, of each over its baseline.
+/// an equal store; if features are measured, of each feature over its baseline.
 ///
 /// In rounds that begin where the last one ended, a rate is known to within the search's
 /// resolution, alike in every round, which the spread of the rounds does not show: the resolution
@@ -249,8 +251,8 @@ fn pairs_of_runs(
     above.runs.iter().filter_map(pair).collect()
 }
 
-/// Returns the noise floor: neighboring rounds of the same server and variant measured the same
-/// thing twice.
+/// Returns the noise floor from neighboring rounds of the same server and variant, which measured
+/// the same thing twice.
 fn noise(
     by_server: &BTreeMap<&str, Vec<&TrialRecord>>,
     results: &[ServerResult],
@@ -265,7 +267,7 @@ fn noise(
     noise_floor(&pairs)
 }
 
-/// Returns the warnings that the records themselves give reason for.
+/// Returns the warnings that the summary itself gives reason for.
 fn warnings(summary: &RunSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     let planned = summary.plan.runs.count;

@@ -4,19 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{SideCounts, TrialRecord};
 
-/// The kernel's counters over a trial.
+/// Counters of the kernel over one trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelCounts {
-    /// Counts of the server's side.
+    /// Counts of the kernel on the server's side.
     pub server: SideCounts,
-    /// Counts of the generator's side, from the first sample with the generator until it ended.
+    /// Counts of the kernel on the generator's side, from the first sample with the generator until
+    /// it ended.
     pub generator: SideCounts,
-    /// Datagrams dropped at the generator's sockets.
+    /// Number of datagrams dropped at the generator's sockets in the trial.
     pub generator_socket_drops: u64,
-    /// Packets dropped at a full processor backlog.
+    /// Number of packets dropped at a full processor backlog in the trial.
     pub softnet_drops: u64,
-    /// Times that a processor left packets for later.
+    /// Number of times in the trial that a processor left packets for later.
     pub softnet_squeezes: u64,
     /// Share of the server's processors' time, stolen time left out, that went into software
     /// interrupts, 0 to 1.
@@ -24,7 +25,7 @@ pub struct KernelCounts {
 }
 
 impl KernelCounts {
-    /// Returns the counters of a trial; `None` when the lab did not read them.
+    /// Returns the kernel's counters over a trial; `None` when the lab did not read them.
     #[must_use]
     pub fn from_trial(trial: &TrialRecord) -> Option<Self> {
         let digest = &trial.digest;

@@ -4,59 +4,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, MachineSample, Purpose, TrialRecord, server_cpu_s};
 
-/// Trial whose course is recorded by intervals of about a second.
+/// Trial whose course the summary shows by intervals of about a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTrial {
-    /// Name of the server.
+    /// Name of the server that the trial loaded.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server that the trial loaded.
     pub variant: String,
-    /// Position of the trial in the run.
+    /// Position of this long trial in the run.
     pub trial: u32,
-    /// Purpose of the trial.
+    /// Purpose of the trial within its run.
     pub purpose: Purpose,
-    /// Exchanges offered per second.
+    /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
-    /// Number of free addresses, if the pool was to run out.
+    /// Number of free addresses in the pool, if the trial was to use it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_size: Option<u32>,
-    /// Length of an interval, in seconds.
+    /// Length of an interval of the trial, in seconds.
     pub interval_s: f64,
-    /// Intervals, from the first due time until the last event.
+    /// Intervals of the trial, from the first due time until the last event.
     pub points: Vec<LongTrialPoint>,
 }
 
-/// One interval of a long trial.
+/// Counts of one interval of a long trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTrialPoint {
-    /// Exchanges that came due.
+    /// Number of exchanges that came due in the interval.
     pub due: u64,
-    /// Exchanges that were completed on time.
+    /// Number of exchanges that were completed on time in the interval.
     pub completed: u64,
-    /// Exchanges that the server rejected by an answer without a lease: instead of the offer, and
-    /// of the grant.
+    /// Number of exchanges that the server rejected in the interval by an answer without a lease:
+    /// instead of the offer, and of the grant.
     pub rejected: [u64; 2],
-    /// Exchanges that came due and were lost: without an offer, and without the grant.
+    /// Number of exchanges that came due in the interval and were lost: without an offer, and
+    /// without the grant.
     pub unanswered: [u64; 2],
-    /// Processors that the server kept busy; `None` when unknown.
+    /// Number of processors that the server kept busy in the interval; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
     /// Resident memory of the server at the end of the interval, in bytes; `None` when unknown.
     pub server_rss_bytes: Option<u64>,
-    /// Datagrams dropped at the server's sockets.
+    /// Number of datagrams dropped at the server's sockets in the interval.
     pub server_socket_drops: u64,
 }
 
 impl LongTrial {
-    /// Returns the seconds from the first due time to the first interval for which `is_so` is true.
+    /// Returns the seconds from the first due time to the first interval for which `is_so` is true;
+    /// `None` when there is none.
     #[must_use]
     pub fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
         Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
     }
 
-    /// Returns the time at which the server assigns the last address, if no client gets two and
-    /// none is left over, in seconds from the first due time.
+    /// Returns the time at which the server assigns the pool's last address, if no client gets two
+    /// and none is left over, in seconds from the first due time.
     #[must_use]
     pub fn exhausted_s(&self) -> Option<f64> {
         if self.offered_per_s <= 0.0 {
@@ -111,7 +113,8 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     })
 }
 
-/// Adds the samples of the server; a sample belongs to the interval of its middle.
+/// Adds the samples of the server's use to the intervals of a trial; a sample belongs to the
+/// interval of its middle.
 fn add_samples(
     points: &mut [LongTrialPoint],
     trial: &TrialRecord,

@@ -10,60 +10,61 @@ use super::{KernelCounts, RunSummary, ServerResult, TrialRow};
 use crate::plan::{GIGABIT_BYTES_PER_S, WIRE_BYTES};
 use crate::record::{LoadRecord, RunRecord, TrafficCounts, TrialRecord};
 
-/// Share of stolen time from which there is a note.
+/// Share of processor time stolen by the hypervisor from which a trial gets a note, 0 to 1.
 const STOLEN_SHARE: f64 = 0.05;
-/// Share of a processor's time in interrupts from which interrupts bound the rate.
+/// Share of a processor's time in interrupts from which interrupts bound the rate, 0 to 1.
 const SOFTIRQ_SHARE: f64 = 0.8;
-/// Load from which a processor has no time left.
+/// Share of a processor's time in use, 0 to 1, from which the processor has no time left.
 const BUSY_LOAD: f64 = 0.9;
-/// Share of a server's best rate below which it should not be busy.
+/// Share of a server's best rate below which the server's processor should not be busy.
 const LOW_RATE_SHARE: f64 = 0.5;
-/// Share by which interface and generator may differ, due to other packets on a link of namespaces.
+/// Share by which the packet counts of interface and generator may differ, due to other packets on
+/// a link of namespaces.
 const COUNTERS_SHARE: f64 = 0.001;
-/// Number of packets by which they may differ in any case.
+/// Number of packets by which the counts of interface and generator may always differ.
 const COUNTERS_PACKETS: u64 = 10;
 
-/// Note on a trial's figures.
+/// Note on a trial's figures in a plan of DNS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialNote {
-    /// Queries found the server's receive buffer full.
+    /// Queries found the receive buffer of the server's socket full.
     ServerSocketFull,
-    /// Answers found the server's send buffer full.
+    /// Answers found the send buffer of the server's socket full.
     ServerSendFull,
-    /// An interface dropped packets, or failed to send them.
+    /// An interface of the link dropped packets, or failed to send them.
     InterfaceDrops,
-    /// A processor's backlog was full.
+    /// The backlog of a processor was full, so that the kernel dropped packets.
     BacklogFull,
-    /// Answers found the generator's receive buffer full.
+    /// Answers found the receive buffer of the generator's socket full.
     GeneratorSocketFull,
     /// Datagrams came to ports of the generator's network without a socket, which may cost ICMP
     /// messages.
     NoPort,
-    /// Queries were answered with another response code.
+    /// Queries were answered with another response code than expected.
     Refused,
-    /// Answers did not match their queries.
+    /// Answers of the server did not match their queries.
     Wrong,
-    /// Queries were answered more than once.
+    /// Queries were answered more than once by the server.
     AnsweredTwice,
-    /// Server and generator had the same processor.
+    /// Server and generator were on the same processor.
     SharedProcessor,
-    /// The hypervisor took processor time.
+    /// The hypervisor took processor time during the trial.
     Stolen,
-    /// Interrupts took nearly all of the server's processor.
+    /// Interrupts took nearly all of the time of the server's processor.
     InterruptBound,
     /// The server's processor was fully busy at a rate far below the server's best.
     AlwaysBusy,
-    /// Queries left in groups, so that interfaces counted groups.
+    /// Queries left the generator in groups, so that interfaces counted groups.
     Segmented,
     /// The server's interface received another number of packets than the generator sent.
     CountersDiffer,
-    /// Traffic exceeded the capacity of Gigabit Ethernet.
+    /// Traffic of the trial exceeded the capacity of Gigabit Ethernet.
     BeyondGigabit,
 }
 
 impl TrialNote {
-    /// All notes, in the order in which they are reported.
+    /// All notes on trials, in the order in which they are reported.
     pub const ALL: [Self; 16] = [
         Self::ServerSocketFull,
         Self::ServerSendFull,
@@ -83,7 +84,7 @@ impl TrialNote {
         Self::BeyondGigabit,
     ];
 
-    /// Returns the note in words, for a report.
+    /// Returns the note on a trial in words, for a report.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -125,8 +126,8 @@ impl fmt::Display for TrialNote {
     }
 }
 
-/// Returns the notes that a trial's own record gives reason for, in the order of
-/// [`TrialNote::ALL`]; none for plans of other protocols.
+/// Returns the notes on a trial that its own record gives reason for, in the order of
+/// [`TrialNote::ALL`]; none for plans of other protocols than DNS.
 pub(super) fn trial_notes(trial: &TrialRecord, run: &RunRecord) -> Vec<TrialNote> {
     if run.plan.protocol.is_dhcp() {
         return Vec::new();
@@ -186,7 +187,7 @@ fn is_beyond_gigabit(load: &LoadRecord, kernel: &KernelCounts) -> bool {
     is_known && (needs(kernel.server.received) || needs(kernel.server.sent))
 }
 
-/// Adds the notes that follow from comparing trials.
+/// Adds the notes to `summary` that follow from comparing its trials.
 pub(super) fn compare(summary: &mut RunSummary) {
     if summary.plan.protocol.is_dhcp() {
         return;
@@ -209,7 +210,8 @@ pub(super) fn compare(summary: &mut RunSummary) {
     }
 }
 
-/// Adds warnings about the trials of a server that met the criterion in spite of notes.
+/// Adds warnings to `warnings` about the trials of a server that met the criterion in spite of
+/// notes.
 pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut Vec<String>) {
     let met: Vec<&TrialRow> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! Results of clients while a database was ended and started again.
+//! Results of clients in trials in which a database was ended and started again.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,41 +8,42 @@ use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartResult {
-    /// Name of the server.
+    /// Name of the server whose database was restarted.
     pub server: String,
-    /// Variant of the server.
+    /// Variant of the server whose database was restarted.
     pub variant: String,
-    /// Position of the trial in the run.
+    /// Position of the trial with the restart in the run.
     pub trial: u32,
-    /// Way in which the database was ended.
+    /// Way in which the database was ended: the purpose of the trial.
     pub how: Purpose,
-    /// Exchanges offered per second.
+    /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
-    /// Times at which the database was ended and was available again.
+    /// Times at which the lab ended the database and at which it was available again.
     pub restart: RestartTimes,
     /// Time from the end of the database to the first lease that was completed after the longest
     /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
     /// completed any more.
     pub first_lease_s: Option<f64>,
-    /// Exchanges that came due.
+    /// Number of exchanges that came due in the trial.
     pub due: u64,
-    /// Exchanges that were not completed on time.
+    /// Number of exchanges that were not completed on time in the trial.
     pub missed: u64,
-    /// Missed exchanges that came due before the database was ended by more than the deadline, or
-    /// after leases were completed again.
+    /// Number of missed exchanges that came due before the database was ended by more than the
+    /// deadline, or after leases were completed again.
     pub missed_apart: u64,
-    /// Exchanges that the server refused.
+    /// Number of exchanges that the server refused.
     pub refused: u64,
-    /// Exchanges answered with a message that breaks the protocol, or with another client's data.
+    /// Number of exchanges that the server answered with a message that breaks the protocol, or
+    /// with another client's data.
     pub wrong: u64,
-    /// Exchanges answered more than once.
+    /// Number of exchanges that the server answered more than once.
     pub answered_again: u64,
-    /// Exchanges by intervals.
+    /// Counts of the trial's exchanges by intervals.
     pub timeline: LoadTimeline,
 }
 
 impl RestartResult {
-    /// Returns the seconds for which the database was unavailable.
+    /// Returns the seconds for which the database was unavailable in the trial.
     #[must_use]
     pub fn outage_s(&self) -> f64 {
         self.restart.answered_at_s - self.restart.ended_at_s

@@ -1,17 +1,17 @@
-//! Parts of a summary that list rather than judge: trials, the timeline, command lines.
+//! Parts of a summary that list rather than judge: rows of trials, the timeline, command lines.
 
 use std::collections::BTreeSet;
 
 use super::{CommandRecord, KernelCounts, TimePoint, TrialRow, notes};
 use crate::record::{MachineSample, RunRecord, TrialRecord, server_cpu_s};
 
-/// Most points of a timeline; a screen is hardly wider.
+/// Largest number of points in the timeline of a summary; a screen is hardly wider.
 const TIME_POINTS: usize = 900;
 
-/// Samples at a trial's beginning in which the generator starts.
+/// Number of samples at a trial's beginning in which the generator starts.
 const STARTING_SAMPLES: usize = 2;
 
-/// Makes the row of a trial in a table.
+/// Makes the row of `trial` in the table of trials.
 pub(super) fn row(trial: &TrialRecord, run: &RunRecord) -> TrialRow {
     let latency = trial
         .load
@@ -66,7 +66,8 @@ fn server_load(trial: &TrialRecord) -> f64 {
     if there_s > 0.0 { used_s / there_s } else { 0.0 }
 }
 
-/// Returns the samples of all trials, neighbors of the same trial joined until they can be drawn.
+/// Returns the timeline of a run: the samples of all trials, neighbors of the same trial joined
+/// until they can be drawn.
 pub(super) fn timeline(trials: &[&TrialRecord]) -> Vec<TimePoint> {
     let total: usize = trials.iter().map(|trial| trial.samples.len()).sum();
     let joined = total.div_ceil(TIME_POINTS).max(1);
@@ -77,7 +78,8 @@ pub(super) fn timeline(trials: &[&TrialRecord]) -> Vec<TimePoint> {
     points
 }
 
-/// Joins neighboring samples to one point: busy time over elapsed time, the larger memory.
+/// Joins neighboring samples of `trial` to one point of the timeline: busy time over elapsed time,
+/// the larger memory.
 fn join(trial: &TrialRecord, samples: &[MachineSample]) -> TimePoint {
     let elapsed_s: f64 = samples.iter().map(|sample| sample.interval_s).sum();
     let rate = |seconds: f64| if elapsed_s > 0.0 { seconds / elapsed_s } else { 0.0 };
@@ -99,13 +101,13 @@ fn join(trial: &TrialRecord, samples: &[MachineSample]) -> TimePoint {
     }
 }
 
-/// Rounds to thousandths: drawing needs no more digits, and the summary stays small.
+/// Rounds `value` to thousandths: drawing needs no more digits, and the summary stays small.
 fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Returns every distinct command line that is not a generator's; those differ by rate and seed and
-/// stay with their trials.
+/// Returns every distinct command line of a run that is not a generator's; those differ by rate and
+/// seed and stay with their trials.
 pub(super) fn commands(run: &RunRecord, trials: &[&TrialRecord]) -> Vec<CommandRecord> {
     let mut seen = BTreeSet::new();
     let mut commands: Vec<CommandRecord> = run

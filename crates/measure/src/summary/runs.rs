@@ -9,24 +9,25 @@ use crate::record::SearchEnd;
 use crate::search::SearchStopReason;
 use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 
-/// Result of one run of one server.
+/// State of one run of one server: how its search for the highest rate ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A rate was confirmed, and the server missed the criterion above it.
+    /// A rate was confirmed in the run, and the server missed the criterion above it.
     Confirmed,
-    /// A rate was confirmed, but the server never missed the criterion above it: the plan, the
-    /// generator or the time ended the search.
+    /// A rate was confirmed in the run, but the server never missed the criterion above it: the
+    /// plan, the generator or the time ended the search.
     AtLeast,
-    /// The server missed every rate that was to be confirmed.
+    /// The server missed every rate that the run's search tried to confirm.
     Failed,
-    /// Nothing is known: trials were void, or the time was up before a rate was confirmed.
+    /// The run has no known result: trials were void, or the time was up before a rate was
+    /// confirmed.
     #[default]
     Void,
 }
 
 impl RunState {
-    /// Returns the state in words, for a table.
+    /// Returns the state of the run in words, for a table.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -38,18 +39,18 @@ impl RunState {
     }
 }
 
-/// End at which a run was dropped.
+/// End of the order of runs at which one was dropped from the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedAs {
-    /// Dropped as the best.
+    /// Run dropped as the best.
     Best,
-    /// Dropped as the worst.
+    /// Run dropped as the worst.
     Worst,
 }
 
 impl DroppedAs {
-    /// Returns the end in one word.
+    /// Returns the end at which the run was dropped in one word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,30 +66,31 @@ impl DroppedAs {
 pub struct RunFigure {
     /// Number of the run, from 0; runs of different servers with the same number make a pair.
     pub run: u32,
-    /// Result of the run.
+    /// State of the run: how its search for the highest rate ended.
     pub state: RunState,
     /// Rate offered in the confirming trial, in exchanges per second; 0 when none was confirmed.
     pub offered_per_s: f64,
     /// Rate achieved in the confirming trial, in exchanges per second; `None` when none was
     /// confirmed.
     pub leases_per_s: Option<f64>,
-    /// Value of the run in the mean, by the plan's rule; `None` when the run is void.
+    /// Rate that the run has in the mean by the plan's rule, in exchanges per second; `None` when
+    /// the run is void.
     pub counts_as: Option<f64>,
-    /// Leases per processor second near that rate.
+    /// Leases per processor second of the server near the run's highest rate.
     pub leases_per_cpu_s: Option<f64>,
     /// End at which the run was dropped before the mean was computed; `None` when it was not.
     pub dropped: Option<DroppedAs>,
 }
 
 impl RunFigure {
-    /// Returns true if the run is in no figure.
+    /// Returns true if the run is void, and therefore in no figure.
     #[must_use]
     pub const fn is_void(&self) -> bool {
         self.counts_as.is_none()
     }
 }
 
-/// Returns the finished runs of one server, ascending, and their mean.
+/// Returns the finished runs of one server, ascending by number, and the mean of their rates.
 pub(super) fn runs(
     plan: &Plan,
     searches: &[&SearchEnd],
@@ -138,7 +140,8 @@ fn run(unconfirmed: UnconfirmedRunRule, end: &SearchEnd, round: Option<&RoundRes
     }
 }
 
-/// Marks the dropped runs at both ends; of equal ones the earlier is the worse.
+/// Marks the dropped runs at both ends of the order of rates; of equal ones the earlier is the
+/// worse.
 fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
     let mut counted: Vec<(f64, usize)> =
         runs.iter().enumerate().filter_map(|(index, run)| Some((run.counts_as?, index))).collect();
@@ -151,7 +154,7 @@ fn mark_dropped(runs: &mut [RunFigure], at_each_end: usize) {
     }
 }
 
-/// Returns the mean of the runs' figures per processor second, those of void runs left out.
+/// Returns the mean of the runs' leases per processor second, those of void runs left out.
 pub(super) fn per_cpu(plan: &Plan, runs: &[RunFigure]) -> Option<MeanInterval> {
     let figures: Vec<f64> =
         runs.iter().filter(|run| !run.is_void()).filter_map(|run| run.leases_per_cpu_s).collect();
@@ -159,14 +162,14 @@ pub(super) fn per_cpu(plan: &Plan, runs: &[RunFigure]) -> Option<MeanInterval> {
         .map(|mean| MeanInterval { low: mean.low.max(0.0), ..mean })
 }
 
-/// Returns true if the mean may be larger: it contains a run that is a lower bound. A run dropped
-/// as the best would have been dropped with any larger figure, too.
+/// Returns true if the mean of `runs` may be larger because it contains a run that is a lower
+/// bound. A run dropped as the best would also have been dropped with any larger figure.
 pub(super) fn is_at_least(runs: &[RunFigure]) -> bool {
     let open = |run: &&RunFigure| run.state == RunState::AtLeast && !run.is_void();
     runs.iter().filter(open).any(|run| run.dropped != Some(DroppedAs::Best))
 }
 
-/// Adds the warnings about the runs of `server`.
+/// Adds the warnings about the runs of `server` to `warnings`.
 pub(super) fn warnings(server: &str, runs: &[RunFigure], warnings: &mut Vec<String>) {
     let numbers = |state: RunState| -> Vec<String> {
         let of_state = runs.iter().filter(|run| run.state == state);

@@ -1,4 +1,4 @@
-//! Judgment of the trials of one server.
+//! Judgment of all trials of one server, with its variants and rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::record::{LoadRecord, Purpose, RunRecord, SearchEnd, TrialRecord, Void
 use crate::search::SearchStopReason;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
-/// The figures of one variant of one server.
+/// Figures of one variant of one server, with its trials.
 struct Variant<'t> {
     name: &'t str,
     trials: Vec<&'t TrialRecord>,
@@ -22,7 +22,7 @@ struct Variant<'t> {
     leases_per_cpu_s: Option<f64>,
 }
 
-/// Judges the trials of one server.
+/// Judges the trials of one server and returns its result.
 pub(super) fn server_result(
     server: &str,
     trials: &[&TrialRecord],
@@ -166,14 +166,15 @@ fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &RunRecord) -> 
     counted.map(|trial| trial.shortfall()).min_by(f64::total_cmp)
 }
 
-/// Returns true if messages to the server left in groups; `None` when that is unknown or differs.
+/// Returns true if messages to the server left in groups in `trials`; `None` when that is unknown
+/// or differs.
 fn segmentation(trials: &[&TrialRecord]) -> Option<bool> {
     let mut used = trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.segmentation));
     let first = used.next()?;
     used.all(|other| other == first).then_some(first)
 }
 
-/// Returns each round's highest confirmed rate, ascending by round.
+/// Returns the highest confirmed rate of each round, ascending by round.
 pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundResult> {
     let mut rounds: BTreeMap<u32, RoundResult> = BTreeMap::new();
     let confirmed = trials
@@ -205,7 +206,7 @@ pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundRes
 }
 
 /// Returns the trials from which figures per processor second are computed: confirming trials and
-/// blocks at a fixed rate, those that met the criterion.
+/// blocks at a fixed rate that met the criterion.
 fn near_highest<'t>(trials: &[&'t TrialRecord], loss_percent: f64) -> Vec<&'t TrialRecord> {
     let near = |trial: &&TrialRecord| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
     trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
@@ -242,7 +243,8 @@ fn at_highest<'t>(
     Some((*round, confirming.filter_map(|trial| trial.load.as_ref()).collect()))
 }
 
-/// Returns the latency of the confirming trials of that round, from their added histograms.
+/// Returns the latency of a variant in the confirming trials of the round with its highest rate,
+/// from their added histograms.
 fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
     let (round, loads) = at_highest(variant, loss_percent)?;
     Some(LatencyAt {
@@ -252,7 +254,8 @@ fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<Latenc
     })
 }
 
-/// Returns the mean traffic of the link in these trials.
+/// Returns the mean traffic of the link in the confirming trials of the round with the variant's
+/// highest rate.
 fn carried_at_highest(variant: &Variant<'_>, run: &RunRecord) -> Option<LinkTraffic> {
     let (_, loads) = at_highest(variant, run.plan.search.loss_percent)?;
     let header_bytes = run.plan.protocol.header_bytes();

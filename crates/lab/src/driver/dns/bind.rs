@@ -1,12 +1,12 @@
-//! ISC's BIND (`named`, package `bind9`): an authoritative server without recursion, answers
-//! without additional records.
+//! Configuration of ISC's BIND (`named`, package `bind9`): an authoritative server without
+//! recursion, answers without additional records.
 
 use super::{ZONE, ZONE_FILE};
 use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "named.conf";
 
-/// Returns the text of named.conf(5).
+/// Returns the text of named.conf(5) for BIND in a deployment.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

@@ -1,11 +1,11 @@
-//! Knot DNS (`knotd`, package `knot`): the zone from its file alone, no journal.
+//! Configuration of Knot DNS (`knotd`, package `knot`): the zone from its file alone, no journal.
 
 use super::{ZONE, ZONE_FILE};
 use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
-/// Returns the text of knot.conf(5).
+/// Returns the text of knot.conf(5) for Knot DNS in a deployment.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

@@ -23,29 +23,29 @@ use testbed::nobody::{can_reach, give_away, unprivileged};
 use super::deployment::{PreparedServer, ServerDeployment, reported_version, write};
 use crate::error::LabError;
 
-/// DNS server that the lab knows.
+/// DNS server that the lab can configure and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DnsServer {
-    /// `godwit dns echo`, which sends each query back.
+    /// Responder `godwit dns echo`, which sends each query back.
     Echo,
-    /// ISC's BIND.
+    /// Authoritative server BIND of ISC.
     Bind,
-    /// Knot DNS.
+    /// Authoritative server Knot DNS.
     Knot,
-    /// Unbound, with local data.
+    /// Resolver Unbound, with local data.
     Unbound,
-    /// NSD.
+    /// Authoritative server NSD.
     Nsd,
-    /// PowerDNS's `dumresp`, which sends each query back.
+    /// Responder `dumresp` of PowerDNS, which sends each query back.
     Dumresp,
 }
 
 impl DnsServer {
-    /// All servers, in order.
+    /// All DNS servers that the lab can start.
     pub const ALL: [Self; 6] =
         [Self::Echo, Self::Bind, Self::Knot, Self::Unbound, Self::Nsd, Self::Dumresp];
 
-    /// Returns the name on the command line and in results.
+    /// Returns the DNS server's name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,13 +58,13 @@ impl DnsServer {
         }
     }
 
-    /// Returns the server of that name.
+    /// Returns the DNS server called `name`; `None` when the lab knows none.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|server| server.name() == name)
     }
 
-    /// Returns program and Debian package; `None` for Godwit's own.
+    /// Returns the DNS server's program and Debian package; `None` for Godwit's own.
     const fn program_and_package(self) -> Option<(&'static str, &'static str)> {
         Some(match self {
             Self::Echo => return None,
@@ -76,10 +76,10 @@ impl DnsServer {
         })
     }
 
-    /// Returns the program's path.
+    /// Returns the path of the DNS server's program.
     ///
     /// # Errors
-    /// It is not installed; the message names the package.
+    /// The program is not installed; the message names the package.
     pub(super) fn program(self, godwit: &Path) -> Result<PathBuf, LabError> {
         Ok(match self.program_and_package() {
             None => godwit.to_owned(),
@@ -87,8 +87,8 @@ impl DnsServer {
         })
     }
 
-    /// Returns the name of the configuration file; `None` when the command line contains all
-    /// settings.
+    /// Returns the name of the DNS server's configuration file; `None` when the command line
+    /// contains all settings.
     #[must_use]
     pub(crate) const fn configuration_name(self) -> Option<&'static str> {
         match self {
@@ -100,7 +100,7 @@ impl DnsServer {
         }
     }
 
-    /// Returns the content of the configuration file.
+    /// Returns the content of the DNS server's configuration file; `None` when it needs none.
     fn configuration(self, deployment: &ServerDeployment) -> Option<String> {
         match self {
             Self::Echo | Self::Dumresp => None,
@@ -143,16 +143,16 @@ impl DnsServer {
     }
 }
 
-/// Name of the zone that is served.
+/// Name of the zone that the DNS servers serve.
 const ZONE: &str = "google.com";
-/// Name of the zone's file.
+/// Name of the file with the DNS zone.
 pub(super) const ZONE_FILE: &str = "google.com.zone";
-/// Name with the records, as in [`measure::plan::QUERY`].
+/// Domain name of the zone's records, as in [`measure::plan::QUERY`].
 const NAME: &str = "www.google.com";
-/// Address in the answer, of the prefix for documentation (RFC 3849).
+/// Address in the answer of the DNS servers, of the prefix for documentation (RFC 3849).
 pub(crate) const ANSWER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// Returns the zone as a file (RFC 1035 section 5).
+/// Returns the DNS zone as a file (RFC 1035 section 5).
 fn zone() -> String {
     format!(
         "$ORIGIN {ZONE}.\n$TTL 300\n\
@@ -164,7 +164,7 @@ fn zone() -> String {
     )
 }
 
-/// Writes the zone into the deployment's folder.
+/// Writes the DNS zone into the deployment's folder and returns its path.
 pub(super) fn write_zone(deployment: &ServerDeployment) -> Result<PathBuf, LabError> {
     let path = deployment.folder.join(ZONE_FILE);
     write(&path, &zone())?;

@@ -1,13 +1,13 @@
-//! NSD (package `nsd`): processes instead of threads. Debian's NSD limits each source to 200
-//! answers a second by default; without another setting the lab would measure that limit instead of
-//! the server.
+//! Configuration of NSD (package `nsd`): processes instead of threads. Debian's NSD limits each
+//! source to 200 answers a second by default; without another setting the lab would measure that
+//! limit instead of the server.
 
 use super::{ZONE, ZONE_FILE};
 use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 
-/// Returns the text of nsd.conf(5).
+/// Returns the text of nsd.conf(5) for NSD in a deployment.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(
