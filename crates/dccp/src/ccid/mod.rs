@@ -163,15 +163,15 @@ pub trait ReceiverHalf: Debug + Send {
     /// Adds options to a packet that acknowledges, and counts it as an acknowledgement.
     fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>);
 
-    /// Sets the Ack Ratio that the other end requests.
+    /// Sets the Ack Ratio that the other end requests: data packets per acknowledgement.
     fn set_ack_ratio(&mut self, ratio: u16);
 
-    /// Returns true if the acknowledgements need Ack Vectors.
+    /// Returns true if the acknowledgements of this congestion control need Ack Vectors.
     fn needs_ack_vector(&self) -> bool;
 
     /// Sets whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
     fn set_reports_loss_event_rate(&mut self, tells: bool);
 
-    /// Sets the round-trip time that the connection has measured.
+    /// Sets the round-trip time that the connection has measured, in nanoseconds.
     fn set_rtt(&mut self, rtt_ns: u64);
 }

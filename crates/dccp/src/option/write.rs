@@ -1,8 +1,9 @@
-//! Writer of options. When an option does not fit, the writer leaves it out and returns false.
+//! Writer of the options of a DCCP packet. When an option does not fit, the writer leaves it out
+//! and returns false.
 
 use super::{DccpOption, FeatureOption, number};
 
-/// Writer that appends options to an area of fixed size.
+/// Writer that appends DCCP options to an area of fixed size.
 #[derive(Debug)]
 pub struct DccpOptionWriter<'b> {
     area: &'b mut [u8],
@@ -16,31 +17,31 @@ impl<'b> DccpOptionWriter<'b> {
         Self { area, len: 0 }
     }
 
-    /// Returns the bytes written so far.
+    /// Returns the number of option bytes written so far.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there is no option yet.
+    /// Returns true if no option is written yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns how many more bytes fit.
+    /// Returns the number of bytes that still fit into the option area.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.area.len() - self.len
     }
 
-    /// Returns the options written so far.
+    /// Returns the bytes of the options written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.area[..self.len]
     }
 
-    /// Removes everything after the first `len` bytes.
+    /// Removes all options after the first `len` bytes.
     pub const fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.len = len;
@@ -119,7 +120,8 @@ impl<'b> DccpOptionWriter<'b> {
     }
 }
 
-/// Returns the bytes of a time and how many of them to leave out: two if two suffice (§13.2).
+/// Returns an elapsed time as four bytes, and the number of leading bytes to leave out: two if two
+/// suffice (RFC 4340 §13.2).
 const fn shortest(elapsed_10us: u32) -> ([u8; 4], usize) {
     (elapsed_10us.to_be_bytes(), if elapsed_10us <= u16::MAX as u32 { 2 } else { 0 })
 }
