@@ -7,8 +7,8 @@ use crate::debug::describe_figures;
 use crate::options::LinkArgs;
 use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 
-/// Default length of a datagram in bytes, as in ttcp. If the path permits only shorter ones, its
-/// maximum is used.
+/// Default length of a datagram in bytes, as in the original ttcp. If the path permits only shorter
+/// ones, its maximum is used.
 const LEN: usize = 8_192;
 
 /// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.
@@ -50,7 +50,7 @@ pub struct TtcpArgs {
     link: LinkArgs,
 }
 
-/// Runs the command.
+/// Runs `godwit dccp ttcp`: sends a pattern or receives one, and prints the rate.
 ///
 /// # Errors
 ///
@@ -142,7 +142,7 @@ fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
-/// Figures of one side.
+/// Figures of one side's transfer: bytes, calls, times.
 struct TtcpFigures {
     side: char,
     bytes: u64,

@@ -17,7 +17,7 @@ use reader::WordReader;
 
 impl LinkSettings {
     /// Parses the words of `tc qdisc add dev … root netem` and, after the word `tbf`, those of a
-    /// token bucket. Either part may be missing.
+    /// token bucket, into link settings. Either part may be missing.
     ///
     /// # Errors
     ///
