@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 pub use outcome::{DccpCommandOutcome, ToolError};
 
-/// `godwit dccp ...`
+/// Command of `godwit dccp`, with its flags.
 #[derive(Debug, clap::Subcommand)]
 #[expect(
     missing_docs,
@@ -42,7 +42,7 @@ pub enum DccpCommand {
 }
 
 impl DccpCommand {
-    /// Runs the command.
+    /// Runs the command, prints its error if it fails, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let done = match self {

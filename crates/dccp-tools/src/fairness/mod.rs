@@ -187,7 +187,8 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_fair { DccpCommandOutcome::Done } else { DccpCommandOutcome::FellShort })
 }
 
-/// Measures one run. Returns `None` when a signal ended it.
+/// Measures one run of TCP and DCCP flows over one emulated link. Returns `None` when a signal
+/// ended the run.
 fn share(
     namespaces: &MeasurementNamespaces,
     args: &FairnessArgs,
