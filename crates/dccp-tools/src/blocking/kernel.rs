@@ -154,8 +154,8 @@ impl KernelEnd {
         }
     }
 
-    /// Sends the datagrams in the queue, unless a signal comes before, and closes. The kernel waits
-    /// for the other end.
+    /// Sends the datagrams in the connection's queue, unless a signal arrives before, and closes
+    /// the connection. The kernel waits for the other end.
     pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
         // A close discards the data that CCID 2 cannot send at that moment, with any SO_LINGER.
         let deadline = Instant::now() + CLOSING;
@@ -174,7 +174,7 @@ impl KernelEnd {
         Ok(WaitResult::Done(()))
     }
 
-    /// Resets the connection.
+    /// Ends the connection with a Reset.
     pub(super) fn abort(&mut self) {
         if let Some(socket) = self.socket.take() {
             socket.abort();
@@ -190,7 +190,8 @@ fn failed(cause: std::io::Error) -> DccpError {
     DccpError::Net(NetError::new("use", "a kernel DCCP socket", cause))
 }
 
-/// Waits for a socket, a signal or `time`. Returns true if the socket is ready.
+/// Waits until a socket is ready, a signal arrives or `time` passes. Returns true if the socket is
+/// ready.
 fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, DccpError> {
     let mut files = [socket, PollFd::readable(signals)];
     netio::poll(&mut files, Some(time.as_nanos() as u64)).map_err(failed)?;
