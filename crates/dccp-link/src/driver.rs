@@ -270,8 +270,9 @@ impl Driver {
         self.carriers.deliver(now_ns, &mut self.core)
     }
 
-    /// Handles errors that the network reports about sent packets: packets that were too long (RFC
-    /// 4340 §14.1), and packets that no host accepts, which end a connection without an answer.
+    /// Handles errors that the network reports about sent packets: packets that were too long
+    /// (RFC 4340 §14.1), and packets that no host accepts, which end a connection without an
+    /// answer.
     fn take_path_errors(&mut self) {
         let (core, unreachable) = (&mut self.core, &mut self.unreachable);
         let kind = self.carriers.kind();

@@ -35,7 +35,7 @@ pub enum DccpError {
     /// Reset with which this end ended the connection, because of a packet or because none came in
     /// time.
     Failed {
-        /// Reset that this end sent.
+        /// Reset that this end sent to the other end.
         reset: Reset,
         /// State in which the connection ended.
         state: ConnectionState,
@@ -47,7 +47,7 @@ pub enum DccpError {
         disagreement: Disagreement,
         /// Reset that ended the connection.
         reset: Reset,
-        /// True if this end sent the Reset.
+        /// True if this end sent the Reset, false if the other end did.
         is_ours: bool,
     },
     /// Connection that is already closed.

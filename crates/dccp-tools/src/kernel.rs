@@ -1,5 +1,5 @@
-//! The kernel's own DCCP as a carrier: its options, and its errors in the words of Godwit's own
-//! stack.
+//! The kernel's own DCCP as a carrier: its socket options, and its errors in the words of Godwit's
+//! own DCCP stack.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,7 +1,7 @@
 //! DCCP as commands: [`perf`] measures throughput like iperf, [`ttcp`] like ttcp, [`pipe`] moves
 //! files and pipes, [`probe`] shows the figures of congestion control, [`conformance`] tests an
-//! implementation packet by packet, [`regression`] measures it over emulated links, [`fairness`]
-//! next to TCP.
+//! implementation packet by packet, [`regression`] measures throughput over emulated links,
+//! [`fairness`] measures DCCP next to TCP.
 //!
 //! This crate turns flags into values, and values into calls of [`dccp_link`]; the core implements
 //! connections. Throughput counts only data that the receiving application has read.

@@ -1,6 +1,6 @@
 //! Results of DCCP commands, their exit codes, and their output.
 
-/// Result of a command that could do its work.
+/// Result of a command that ran without an error: done, fallen short or interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpCommandOutcome {
     /// Command that has done all its work.
@@ -24,7 +24,7 @@ impl DccpCommandOutcome {
     }
 }
 
-/// Reason why a command could not do its work.
+/// Error of a command: invalid flags, or a failure while the command ran.
 #[derive(Debug)]
 pub enum ToolError {
     /// Invalid flags, with the reason.

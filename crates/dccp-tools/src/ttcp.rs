@@ -1,4 +1,5 @@
-//! `godwit dccp ttcp`: the oldest throughput program, with its flags and its lines.
+//! Command `godwit dccp ttcp`: throughput in the manner of ttcp, the oldest program for it, with
+//! ttcp's flags and output lines.
 
 use netio::Clock;
 
@@ -63,7 +64,7 @@ pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
 }
 
 impl TtcpArgs {
-    /// Returns the host to transmit to, `None` for a receiver.
+    /// Returns the host to transmit to; `None` for a receiver.
     fn destination(&self) -> Option<&str> {
         if self.transmit { self.host.as_deref() } else { None }
     }

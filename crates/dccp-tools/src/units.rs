@@ -64,9 +64,10 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
 pub(crate) enum UnitFormat {
     /// Unit chosen for each value by its size.
     Fitting,
-    /// Bits per second, in this power of 1,000, and bytes in the same power of 1,024.
+    /// Bits per second for rates, in this power of 1,000, and bytes for amounts, in the same power
+    /// of 1,024.
     Bits(usize),
-    /// Bytes, also per second, in this power of 1,024.
+    /// Bytes per second for rates and bytes for amounts, in this power of 1,024.
     Octets(usize),
 }
 

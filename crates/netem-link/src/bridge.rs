@@ -154,8 +154,8 @@ impl Bridge {
         &self.warnings
     }
 
-    /// Returns the object that is readable when a direction has ended by itself; [`Bridge::stop`]
-    /// returns the reason.
+    /// Returns the event object that becomes readable when a direction has ended by itself;
+    /// [`Bridge::stop`] then returns the reason.
     #[must_use]
     pub fn ended(&self) -> &Waker {
         &self.ended

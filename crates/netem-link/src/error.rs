@@ -24,7 +24,8 @@ impl EmulatedLinkError {
         }
     }
 
-    /// Converts an `io::Error`: `.map_err(EmulatedLinkError::cannot("listen at", "/run/x"))`.
+    /// Returns a function that converts an `io::Error` into an error of the link:
+    /// `.map_err(EmulatedLinkError::cannot("listen at", "/run/x"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

@@ -30,8 +30,8 @@ impl FrameOutlet {
         self.refused
     }
 
-    /// Returns true if the interface accepts no frames at present: [`FrameOutlet::flush`] tries
-    /// again.
+    /// Returns true if the interface accepts no frames at present, so that [`FrameOutlet::flush`]
+    /// must try again.
     pub(crate) const fn is_stuck(&self) -> bool {
         self.stuck_since_ns.is_some()
     }

@@ -35,7 +35,7 @@ pub struct DirectionReport {
     pub settings: String,
     /// Count of packets that the link received, after trains were cut.
     pub received: u64,
-    /// Bytes of the received packets, including Ethernet headers.
+    /// Bytes of the packets that the link received, including Ethernet headers.
     pub received_bytes: u64,
     /// Count of packets that left the link.
     pub sent: u64,
@@ -85,7 +85,7 @@ pub struct MachineCounts {
     /// Count of packets that the output interface did not accept: they were longer than its MTU, or
     /// its queue stayed full.
     pub refused: u64,
-    /// Number of times that the input interface went down.
+    /// Count of times that the input interface went down.
     pub downs: u64,
 }
 

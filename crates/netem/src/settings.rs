@@ -10,9 +10,9 @@ use crate::share::UnitShare;
 pub struct LinkSettings {
     /// Number of packets that the netem stage holds at most (`limit`); more are dropped.
     pub limit_packets: u32,
-    /// Delay of packets (`delay`, `distribution`).
+    /// Delay that each packet gets (`delay`, `distribution`).
     pub delay: Delay,
-    /// Model of lost packets (`loss`).
+    /// Model that decides which packets are lost (`loss`).
     pub loss: Loss,
     /// True if the link marks packets that permit it (ECN) instead of dropping them (`ecn`).
     pub marks: bool,
@@ -24,7 +24,7 @@ pub struct LinkSettings {
     pub reorder: Option<Reorder>,
     /// Speed of the emulated wire (`rate`); `None` for no limit.
     pub rate: Option<Rate>,
-    /// Times at which packets leave together (`slot`).
+    /// Slots in which packets leave together (`slot`); `None` for no slots.
     pub slot: Option<SlotSettings>,
     /// Seed of the random numbers that replaces the link's (`seed`).
     pub seed: Option<u64>,
@@ -104,9 +104,9 @@ pub enum Loss {
         to_bad: UnitShare,
         /// Probability of the change from the bad to the good state (`r`).
         to_good: UnitShare,
-        /// Share of lost packets in the bad state (`1-h`).
+        /// Share of packets that are lost in the bad state (`1-h`).
         bad_loss: UnitShare,
-        /// Share of lost packets in the good state (`1-k`).
+        /// Share of packets that are lost in the good state (`1-k`).
         good_loss: UnitShare,
     },
 }
@@ -125,7 +125,8 @@ pub struct Reorder {
 pub struct Rate {
     /// Speed of the wire, in bytes per second.
     pub bytes_per_s: NonZeroU64,
-    /// Bytes added to each packet: headers below those that the link sees. May be negative.
+    /// Bytes added to each packet's size, for headers below those that the link sees. May be
+    /// negative.
     pub packet_overhead_bytes: i32,
     /// Size of the wire's cells in bytes, which packets fill completely; 0 for no cells.
     pub cell_bytes: u32,
@@ -149,7 +150,8 @@ impl Rate {
     }
 }
 
-/// Word `slot`: packets leave only while a slot is open, up to a limit per slot.
+/// Slots in which packets leave together (`slot`): packets leave only while a slot is open, up to a
+/// limit per slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSettings {
     /// Time from one slot to the opening of the next one.

@@ -119,7 +119,8 @@ impl AsyncConnection {
         self.handle.rtt()
     }
 
-    /// Returns the figures of the congestion control of the data that this end sends.
+    /// Returns the figures of the congestion control of the data that this end sends; `None` when
+    /// the connection is gone.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()

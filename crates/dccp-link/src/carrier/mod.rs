@@ -33,7 +33,7 @@ const STAGED_MAX: usize = 512;
 pub enum CarrierKind {
     /// DCCP inside of UDP (RFC 6773), which needs no privilege.
     Udp {
-        /// Local UDP port; 0 lets the kernel choose.
+        /// Local UDP port of the endpoint; 0 lets the kernel choose one.
         port: u16,
     },
     /// DCCP as IP protocol 33, which needs the right to raw sockets (`CAP_NET_RAW`).
@@ -102,10 +102,10 @@ pub struct ConnectOptions {
     /// Index of the network interface of a link-local peer address ([`ScopedAddress`]); without
     /// meaning for other addresses.
     pub scope: u32,
-    /// True if the connection has a UDP port of its own, not the endpoint's (RFC 6773 allows both).
-    /// Then routers and receiving hosts that spread flows by their ports spread connections. It
-    /// takes a descriptor and 300 KiB until TIMEWAIT is over, and small batches cost more processor
-    /// time. Without meaning over IP.
+    /// True if the connection gets its own UDP port instead of the endpoint's (RFC 6773 allows
+    /// both). Then routers and receiving hosts that spread flows by their ports spread connections.
+    /// It takes a descriptor and 300 KiB until TIMEWAIT is over, and small batches cost more
+    /// processor time. Without meaning over IP.
     pub has_own_udp_port: bool,
 }
 
@@ -282,7 +282,7 @@ impl Carriers {
         SocketWaiter { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
     }
 
-    /// Returns true if the kernel has accepted all staged packets.
+    /// Returns true if the kernel has accepted all staged packets of the endpoint.
     pub(crate) fn is_flushed(&self) -> bool {
         self.sockets.iter().all(|socket| socket.send.is_empty())
             && self.dedicated_ports.is_flushed()

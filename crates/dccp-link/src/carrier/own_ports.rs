@@ -169,12 +169,12 @@ impl OwnPorts {
         !self.is_full
     }
 
-    /// Returns true if the kernel has accepted all staged packets.
+    /// Returns true if the kernel has accepted all staged packets of these sockets.
     pub(super) fn is_flushed(&self) -> bool {
         self.staged.is_empty()
     }
 
-    /// Passes the staged packets to the kernel, as far as it accepts them.
+    /// Passes the staged packets of these sockets to the kernel, as far as it accepts them.
     pub(super) fn flush(&mut self) {
         let Self { sockets, staged, list, is_full, .. } = self;
         *is_full = false;

@@ -17,7 +17,7 @@ use crate::outcome::ToolError;
 /// Time after which a full send queue of the kernel is tried again; `poll(2)` does not report free
 /// room in it.
 const RETRY: Duration = Duration::from_millis(1);
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// A connection over a DCCP socket of the kernel, with blocking calls.

@@ -9,7 +9,7 @@ use super::verdict::{CaseStopReason, Judged};
 pub(super) struct ConformanceCase {
     /// Name of the test case, such as `HDR-01`.
     pub(super) name: &'static str,
-    /// Section of the requirement; of RFC 4340 unless it names another RFC.
+    /// Section of the RFC with the requirement; of RFC 4340 unless it names another RFC.
     pub(super) section: &'static str,
     /// Requirement of the RFC that the case tests.
     pub(super) requirement: &'static str,

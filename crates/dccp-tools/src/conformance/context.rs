@@ -17,7 +17,8 @@ use crate::options::CarrierName;
 
 /// Datagram that makes Godwit's responder close the connection.
 pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
-/// Datagram that makes Godwit's responder connect to the UDP and the DCCP port that follow.
+/// Datagram that makes Godwit's responder connect to the tester, at the UDP and the DCCP port that
+/// follow in it.
 pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 
 /// Time to wait for an answer, as a multiple of the longest time in which the target answered a

@@ -17,7 +17,7 @@ use crate::outcome::ToolError;
 const LOOK_NS: u64 = 100_000_000;
 /// Largest number of connections at a time; a tester has one or two.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// Listener over the kernel's DCCP, for the conformance suite to test.

@@ -233,7 +233,7 @@ fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
 pub struct ConformanceCaseEntry {
     /// Name of the test case, such as `HDR-01`.
     pub name: &'static str,
-    /// Section of the requirement; of RFC 4340 unless it names another RFC.
+    /// Section of the RFC with the requirement; of RFC 4340 unless it names another RFC.
     pub section: &'static str,
     /// Requirement of the RFC that the case tests.
     pub requirement: &'static str,

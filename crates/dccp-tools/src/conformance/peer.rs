@@ -96,7 +96,8 @@ pub(super) struct TesterConnection<'b> {
     pub(super) is_open: bool,
     /// True if any packet of the target has arrived.
     has_heard: bool,
-    /// True if the target has answered a Request, so that a Close should end its connection.
+    /// True if the target has answered a Request of the suite, so that a Close should end its
+    /// connection.
     is_begun: bool,
 }
 

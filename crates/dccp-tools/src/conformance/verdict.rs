@@ -8,14 +8,14 @@ use serde::Serialize;
 pub(super) enum CaseStopReason {
     /// Violation of the RFC by the target, which fails the case.
     Failed {
-        /// Behaviour that the RFC requires.
+        /// Behaviour of the target that the RFC requires.
         expected: String,
-        /// Behaviour of the target.
+        /// Behaviour of the target that the suite observed.
         came: String,
     },
     /// Reason why the case does not apply to this target.
     NotApplicable(String),
-    /// Error of the suite's own host.
+    /// Error of the host on which the suite runs.
     Broken(NetError),
 }
 
@@ -70,14 +70,14 @@ pub enum ConformanceVerdict {
     Pass,
     /// Verdict "fail": the target violates the RFC.
     Fail {
-        /// Behaviour that the RFC requires.
+        /// Behaviour of the target that the RFC requires.
         expected: String,
-        /// Behaviour of the target.
+        /// Behaviour of the target that the suite observed.
         came: String,
     },
     /// Verdict "not applicable": the case cannot be tested with this target.
     NotApplicable {
-        /// Reason why the case does not apply.
+        /// Reason why the case does not apply to the target.
         why: String,
     },
 }

@@ -175,7 +175,7 @@ impl PerfFlow {
     }
 
     /// Updates the flow after time has passed: gives up late datagrams, closes a finished flow, and
-    /// ends one whose other end is silent.
+    /// ends a flow whose other end is silent.
     pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut impl Conduit) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.give_up_late(now_ns);

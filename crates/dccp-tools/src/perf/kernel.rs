@@ -26,7 +26,7 @@ const LOOK_NS: u64 = 200_000_000;
 const RETRY_NS: u64 = 1_000_000;
 /// Largest number of datagrams read from one connection before the others have their turn.
 const READ_MAX: usize = 128;
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// A DCCP socket of the kernel as the connection of a flow.

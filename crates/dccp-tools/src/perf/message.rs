@@ -28,13 +28,13 @@ const DATA_HEAD_BYTES: usize = 12;
 pub(crate) struct TransferParameters {
     /// Length of a datagram in bytes; the sender uses shorter ones if its path requires it.
     pub(crate) datagram_bytes: usize,
-    /// Duration of sending, in milliseconds.
+    /// Duration of the transfer, in milliseconds.
     pub(crate) duration_ms: u64,
     /// Bytes of data after which sending ends, if that is sooner than the duration; `None` for no
     /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) octets: Option<u64>,
-    /// Rate of data, in bits per second; `None` for as fast as possible.
+    /// Rate of the transfer's data in bits per second; `None` for as fast as possible.
     pub(crate) bits_per_s: Option<u64>,
     /// Settling time at the start in milliseconds, in which congestion control finds its rate:
     /// datagrams that are due in it and not sent do not count.

@@ -1,4 +1,4 @@
-//! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
+//! Command `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
 //! `message` has the messages between them, `figures` the counted figures, `outgoing` and `flow`
 //! one connection, `session` the loop of both sides, `client` one side, `search` many of its runs,

@@ -34,7 +34,7 @@ enum FlowSenderState {
     Unreported,
 }
 
-/// Sending side of a flow.
+/// Sending side of a flow while the flow runs.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSender {
     buffer: Vec<u8>,

@@ -17,7 +17,7 @@ const SCHEMA_VERSION: u32 = 1;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowInterval {
     flow: u32,
-    /// End that counted the interval: `sender` or `receiver`.
+    /// Side of the flow that counted the interval: `sender` or `receiver`.
     side: &'static str,
     start_s: f64,
     end_s: f64,
@@ -148,7 +148,7 @@ impl PerfOutput {
         Ok(())
     }
 
-    /// Prints the summary of flows that have ended.
+    /// Prints the summary of flows that have ended, as text or as a JSON document.
     pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
         if self.is_json {
             let document = PerfDocument {

@@ -19,7 +19,7 @@ use crate::units;
 const SCHEMA_VERSION: u32 = 1;
 /// First rate of a search without -b, in bits per second.
 const START_BITS_PER_S: u64 = 1_000_000;
-/// Greatest rate that is tried, in bits per second.
+/// Greatest rate that a search tries, in bits per second.
 const MAX_BITS_PER_S: f64 = 1e12;
 /// Factor between the rates of two steps until a rate is missed.
 const GROWTH: f64 = 2.0;

@@ -25,7 +25,7 @@ const STAGED_ENOUGH: usize = 64;
 /// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
 
-/// Reason why an attempt to connect failed.
+/// Reason why a client's connection could not be made.
 #[derive(Debug)]
 pub(crate) enum ConnectFailure {
     /// Connection that one of its ends has ended.
@@ -46,7 +46,7 @@ pub(crate) struct PerfSession {
     /// True without control messages: flows send only data, and count everything received as data.
     pub(crate) is_plain: bool,
     flows: BTreeMap<ConnectionKey, PerfFlow>,
-    /// Observer that prints changes of connections, if requested.
+    /// Observer that prints changes of connections for `--debug`; `None` without a topic.
     pub(crate) observer: Option<Observer>,
     flows_count: u32,
     interval_ns: Option<u64>,

@@ -19,7 +19,7 @@ pub(super) const HEAD: &str = "# time src dst size s rtt_us p_ppm x_calc x_recv 
 pub(crate) struct ProbeSample {
     /// Time since the probe began, in microseconds.
     pub(crate) at_us: u64,
-    /// Address and DCCP port of the sender; `destination` has those of the receiver.
+    /// Address and DCCP port of the connection's sender; `destination` has those of its receiver.
     pub(crate) source: String,
     pub(crate) destination: String,
     /// Length of a datagram in bytes.
@@ -29,8 +29,8 @@ pub(crate) struct ProbeSample {
     pub(crate) rtt_us: Option<u64>,
     /// Loss event rate of CCID 3, in parts per million.
     pub(crate) p_ppm: Option<u64>,
-    /// Rate of CCID 3 from the equation, in bytes per second (0 without losses); `x_recv` is the
-    /// rate that the other end received, `x` the allowed rate.
+    /// Rate of CCID 3 from TCP's throughput equation, in bytes per second (0 without losses);
+    /// `x_recv` is the rate that the other end received, `x` the allowed rate.
     pub(crate) x_calc: Option<u64>,
     pub(crate) x_recv: Option<u64>,
     pub(crate) x: Option<u64>,

@@ -185,9 +185,8 @@ impl RegressionCase {
         Some([least, most])
     }
 
-    /// Returns the emulation of packets from the DCCP header on, each way, hop by hop: on the
-    /// virtual clock packets have no other headers, so the words must include their length on the
-    /// line.
+    /// Returns the link settings for the virtual clock, one per hop: packets there begin with the
+    /// DCCP header, so the settings add the length of the lower headers.
     pub(super) fn hops(&self, wrapping: DatagramHeaders) -> Vec<String> {
         let hop = match &self.line {
             Some(LinkRateLimit { overhead_bytes, bare, .. }) => {

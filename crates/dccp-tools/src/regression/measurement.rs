@@ -35,7 +35,7 @@ pub enum RegressionProgress {
         /// Text of the row in the table, with a line feed.
         text: String,
     },
-    /// Part of the measurement that is left out.
+    /// Part of the regression that is left out, as a sentence for users.
     Warning(String),
 }
 

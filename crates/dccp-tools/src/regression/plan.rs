@@ -86,7 +86,7 @@ impl RegressionTable {
         self.rows.is_empty()
     }
 
-    /// Returns the table as text for the terminal.
+    /// Returns the table of the regression as text for the terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let rows: String = self.rows.iter().map(RegressionRow::text).collect();
@@ -104,8 +104,8 @@ impl RegressionTable {
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
     }
 
-    /// Returns the table as a self-contained page, with more facts under its title and warnings at
-    /// its end.
+    /// Returns the table of the regression as a self-contained page, with more facts under its
+    /// title and warnings at its end.
     #[must_use]
     pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
         let document = RegressionDocument::new(TOOL, self.common, &self.rows);

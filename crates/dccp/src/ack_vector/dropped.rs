@@ -23,7 +23,7 @@ pub enum DropCode {
     ApplicationNotListening,
     /// Data for which the receive buffer had no room.
     ReceiveBuffer,
-    /// Data with a wrong Data Checksum.
+    /// Data with a wrong Data Checksum, which was not delivered.
     Corrupt,
     /// Data with a wrong Data Checksum that the application received all the same.
     DeliveredCorrupt,
@@ -54,8 +54,8 @@ impl DropCode {
         }
     }
 
-    /// Returns true if the sender must react to the drop as to a congestion mark (RFC 4340
-    /// §11.7.1).
+    /// Returns true if the sender must react to the drop as to a congestion mark
+    /// (RFC 4340 §11.7.1).
     #[must_use]
     pub const fn counts_as_mark(self) -> bool {
         matches!(self, Self::Corrupt | Self::DeliveredCorrupt | Self::Reserved(_))

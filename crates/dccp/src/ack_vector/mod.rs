@@ -1,10 +1,10 @@
-//! Ack Vectors (RFC 4340 §11.4): a report of the packets that arrived, one by one. [`AckVector`] is
+//! Ack Vectors (RFC 4340 §11.4): reports of the packets that arrived, one by one. [`AckVector`] is
 //! the receiver's history, [`Runs`] reads the other end's reports, [`dropped`] has both for Data
 //! Dropped.
 //!
 //! A cell of the history is a byte of the option: a state and up to 64 packets. The history frees
-//! whole cells, once the other end has acknowledged a packet that reported them (§11.4.2, Appendix
-//! A).
+//! whole cells, once the other end has acknowledged a packet that reported them (RFC 4340 §11.4.2,
+//! Appendix A).
 
 pub mod dropped;
 mod runs;
@@ -31,11 +31,11 @@ const GAPS_MAX: usize = 64;
 /// State of a packet in an Ack Vector (RFC 4340 §11.4): the upper two bits of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketState {
-    /// Packet that arrived.
+    /// Packet that arrived without a congestion mark.
     Received,
     /// Packet that arrived with a congestion mark.
     Marked,
-    /// Packet that has not arrived yet.
+    /// Packet that has not arrived, or not yet.
     Missing,
 }
 

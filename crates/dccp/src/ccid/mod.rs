@@ -1,6 +1,6 @@
-//! Congestion control: one [`SenderHalf`] and one [`ReceiverHalf`] for each half-connection (RFC
-//! 4340 §10). Feature negotiation selects the controls. The connection polls them for the time of
-//! the next packet, and reports packets that it sent and received to them.
+//! Congestion control: one [`SenderHalf`] and one [`ReceiverHalf`] for each half-connection
+//! (RFC 4340 §10). Feature negotiation selects the controls. The connection polls them for the time
+//! of the next packet, and reports packets that it sent and received to them.
 
 pub mod ccid2;
 pub mod ccid3;
@@ -164,7 +164,8 @@ pub trait ReceiverHalf: Debug + Send {
     /// Returns the latest time in nanoseconds at which an acknowledgement must leave.
     fn ack_due_ns(&self) -> Option<u64>;
 
-    /// Adds options to a packet that acknowledges, and counts it as an acknowledgement.
+    /// Writes the options that the congestion control adds to an acknowledgement, and records that
+    /// this acknowledgement leaves.
     fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>);
 
     /// Sets the Ack Ratio that the other end requests: data packets per acknowledgement.
@@ -173,7 +174,8 @@ pub trait ReceiverHalf: Debug + Send {
     /// Returns true if the acknowledgements of this congestion control need Ack Vectors.
     fn needs_ack_vector(&self) -> bool;
 
-    /// Sets whether the other end wants Loss Event Rate options (RFC 4342 §8.5).
+    /// Sets if this end reports the loss event rate in Loss Event Rate options (RFC 4342 §8.5), as
+    /// the other end requests.
     fn set_reports_loss_event_rate(&mut self, tells: bool);
 
     /// Sets the round-trip time that the connection has measured, in nanoseconds.

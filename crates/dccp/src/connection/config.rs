@@ -1,4 +1,4 @@
-//! Settings of a connection, which the application chooses.
+//! Settings of a DCCP connection, which the application chooses.
 
 use crate::header::ServiceCode;
 
@@ -23,18 +23,19 @@ pub struct ConnectionConfig {
     pub tx_ccids: Vec<u8>,
     /// CCIDs of the congestion controls for the data that this end receives, the most wanted first.
     pub rx_ccids: Vec<u8>,
-    /// Initial Sequence Window of this end, in packets; the connection widens it with the rate (RFC
-    /// 4340 §7.5.2).
+    /// Initial Sequence Window of this end, in packets; the connection widens it with the rate
+    /// (RFC 4340 §7.5.2).
     pub sequence_window: u64,
-    /// True if the other end may send 24-bit sequence numbers (§7.6.1).
+    /// True if the other end may send 24-bit sequence numbers (RFC 4340 §7.6.1).
     pub allows_short_sequence: bool,
-    /// Checksum coverage of the data sent, as a CsCov value (§9.2), if the other end accepts it.
+    /// Checksum coverage of the data that this end sends, as a CsCov value (RFC 4340 §9.2), if the
+    /// other end accepts it.
     pub send_coverage: u8,
-    /// Least checksum coverage of received data that this end accepts, as a CsCov value (RFC 4340
-    /// §9.2.1).
+    /// Least checksum coverage of received data that this end accepts, as a CsCov value
+    /// (RFC 4340 §9.2.1).
     pub minimum_coverage: u8,
-    /// True if this end requests that the other end check the Data Checksums of data from this end
-    /// (§9.3).
+    /// True if this end requests that the other end check the Data Checksum options of data from
+    /// this end (RFC 4340 §9.3).
     pub requests_data_checksum: bool,
     /// True if this end can read and set the ECN bits of the IP header (RFC 4340 §12).
     pub is_ecn_capable: bool,
@@ -49,14 +50,14 @@ pub struct ConnectionConfig {
     /// Bytes of [`ConnectionConfig::packet_bytes_max`] that are reserved for the options of a data
     /// packet.
     pub options_bytes: usize,
-    /// True if a server waits in TIMEWAIT itself: to close it sends Close instead of CloseReq (RFC
-    /// 4340 §8.3).
+    /// True if a server waits in TIMEWAIT itself: to close it sends Close instead of CloseReq
+    /// (RFC 4340 §8.3).
     pub server_holds_time_wait: bool,
-    /// Duration of the state TIMEWAIT in nanoseconds: two maximum segment lifetimes (RFC 4340
-    /// §3.4).
+    /// Duration of the state TIMEWAIT in nanoseconds: two maximum segment lifetimes
+    /// (RFC 4340 §3.4).
     pub time_wait_ns: u64,
-    /// Shortest time in nanoseconds between two Syncs that answer unexpected packets (RFC 4340
-    /// §7.5.4).
+    /// Shortest time in nanoseconds between two Syncs that answer unexpected packets
+    /// (RFC 4340 §7.5.4).
     pub sync_period_ns: u64,
     /// Time in nanoseconds after which a client gives up connecting (RFC 4340 §8.1.1): it limits
     /// the wait for the Response, and then again the state PARTOPEN.
@@ -68,11 +69,11 @@ pub struct ConnectionConfig {
 
 /// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Default duration of TIMEWAIT in nanoseconds: two maximum segment lifetimes of two minutes (RFC
-/// 4340 §3.4).
+/// Default duration of TIMEWAIT in nanoseconds: two maximum segment lifetimes of two minutes
+/// (RFC 4340 §3.4).
 const TIME_WAIT_NS: u64 = 240 * SECOND_NS;
-/// Default of the shortest time between Syncs in nanoseconds: at most eight Syncs per second (RFC
-/// 4340 §7.5.4).
+/// Default of the shortest time between Syncs in nanoseconds: at most eight Syncs per second
+/// (RFC 4340 §7.5.4).
 const SYNC_PERIOD_NS: u64 = SECOND_NS / 8;
 /// Default time to connect in nanoseconds: three minutes, as RFC 4340 §8.1.1 proposes.
 const CONNECT_TIMEOUT_NS: u64 = 180 * SECOND_NS;

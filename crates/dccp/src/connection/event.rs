@@ -1,4 +1,5 @@
-//! Events that a connection reports to its application, and reasons why it refuses to send.
+//! Events that a connection reports to its application, and reasons why the connection refuses to
+//! send.
 
 use core::fmt;
 
@@ -7,8 +8,8 @@ use crate::header::Reset;
 /// An event that a connection reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
-    /// Connection that the application may send on: at a server after its client's Ack, at a client
-    /// after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
+    /// Connection on which the application may send: at a server after its client's Ack, at a
+    /// client after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
     Connected,
     /// Datagram that arrived from the other end; it may be empty.
     Received(Vec<u8>),
@@ -29,7 +30,7 @@ pub enum SendError {
     TooLong,
     /// Send queue of the connection that is full; the application can send again later.
     QueueFull,
-    /// Connection that is closing or closed, or whose other end does not listen any more.
+    /// Connection that is closing or closed, or whose other end receives no more datagrams.
     Closed,
 }
 

@@ -4,8 +4,8 @@
 //! The owner calls [`Connection::handle_datagram`] with each datagram,
 //! [`Connection::handle_timeout`] at the time of [`Connection::poll_timeout`], and after either
 //! [`Connection::poll_transmit`] and [`Connection::poll_event`] until they return `None`. Module
-//! `receive` processes a packet in the steps of §8.5, `options` is step 8, `transmit` writes
-//! packets.
+//! `receive` processes a packet in the steps of RFC 4340 §8.5, `options` is step 8, `transmit`
+//! writes packets.
 
 mod config;
 mod control;
@@ -90,7 +90,7 @@ pub struct ConnectionDropCounts {
 /// then asks [`Connection::poll_timeout`] for the next time. A packet may bring an event and an
 /// event's answer a packet, so the owner repeats until both are empty. Times are nanoseconds of one
 /// monotonic clock. Events must be fetched, or datagrams that arrive find the receive queue full
-/// and are dropped with the drop code "Receive Buffer" (§11.7).
+/// and are dropped with the drop code "Receive Buffer" (RFC 4340 §11.7).
 #[derive(Debug)]
 pub struct Connection {
     /// Role of this end: client or server.
@@ -139,9 +139,9 @@ pub struct Connection {
     controls: Controls,
     /// Times at which the connection acts although no packet arrives.
     timers: Timers,
-    /// Datagrams that the application gave to [`Connection::send`] and that have not left.
+    /// Datagrams from [`Connection::send`] that have not left yet.
     queue: SendQueue,
-    /// Events that [`Connection::poll_event`] has not returned.
+    /// Events that [`Connection::poll_event`] has not returned yet.
     events: VecDeque<ConnectionEvent>,
     /// Memory of datagrams that the application has returned, reused for later datagrams.
     spare: Vec<Vec<u8>>,
@@ -180,8 +180,8 @@ pub struct Connection {
     /// Init Cookies from the server's Response; a client repeats them on every packet until OPEN
     /// (RFC 4340 §8.1.4).
     init_cookies: Vec<Vec<u8>>,
-    /// Count of packets without data sent since the last one with data, for NDP Count options (RFC
-    /// 4340 §7.7).
+    /// Count of packets without data sent since the last one with data, for NDP Count options
+    /// (RFC 4340 §7.7).
     non_data_run: u64,
     /// Round-trip time that the connection has measured with Timestamp options, in nanoseconds;
     /// congestion control later has its own.
@@ -198,8 +198,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Returns a client connection whose Request has the number `iss` and carries `data` (RFC 4340
-    /// §8.1.1). Most Requests have no data.
+    /// Returns a client connection whose Request has the number `iss` and carries `data`
+    /// (RFC 4340 §8.1.1). Most Requests have no data.
     #[must_use]
     pub fn connect(
         now_ns: u64,
@@ -216,9 +216,9 @@ impl Connection {
         connection
     }
 
-    /// Returns a server's connection for the Request `request` that a listener accepted (RFC 4340
-    /// §8.5 step 3). The caller then passes the Request to [`Connection::handle_packet`] like any
-    /// packet.
+    /// Returns a server's connection for the Request `request` that a listener accepted
+    /// (RFC 4340 §8.5 step 3). The caller then passes the Request to [`Connection::handle_packet`]
+    /// like any packet.
     #[must_use]
     pub fn accept(
         path: ConnectionPath,
@@ -364,7 +364,7 @@ impl Connection {
         self.config.packet_bytes_max = packet_bytes_max;
     }
 
-    /// Returns the count of datagrams that wait to be sent.
+    /// Returns the count of datagrams in the send queue.
     #[must_use]
     pub fn send_queue_len(&self) -> usize {
         self.queue.len()
@@ -404,7 +404,8 @@ impl Connection {
     /// Handles an ICMP message that a packet of this end was too big for the path. `quoted` is the
     /// part of the packet that the message repeats, from the DCCP header on; `packet_bytes_max` is
     /// the size that fits, counted likewise. The message is believed only if the quoted number was
-    /// sent lately (§14.1); it never widens the path. Returns true if the message was believed.
+    /// sent lately (RFC 4340 §14.1); it never widens the path. Returns true if the message was
+    /// believed.
     pub fn handle_too_big(&mut self, quoted: &[u8], packet_bytes_max: usize) -> bool {
         let Some(head) = quoted.first_chunk::<16>() else { return false };
         let is_extended = head[8] & 1 == 1;

@@ -1,5 +1,5 @@
-//! Processing of a received packet, in the steps of RFC 4340 §8.5. Steps 2 and 3 are the endpoint's
-//! as far as they look for a connection; step 8 is in `options`.
+//! Processing of a packet that a connection received, in the steps of RFC 4340 §8.5. Steps 2 and 3
+//! are the endpoint's as far as they look for a connection; step 8 is in `options`.
 
 use super::control::{Control, reply_without_connection};
 use super::options::ReceivedOptions;
@@ -172,8 +172,8 @@ impl Connection {
         is_valid
     }
 
-    /// Checks that a packet's numbers are within their windows, and sends a Sync if not (RFC 4340
-    /// §8.5 step 6).
+    /// Checks that a packet's numbers are within their windows, and sends a Sync if not
+    /// (RFC 4340 §8.5 step 6).
     fn step_6_sequence(&mut self, incoming: &IncomingPacket<'_>) -> bool {
         let mut window = self.windows.sequence(self.gsr);
         let mut acknowledged = self.windows.acknowledgement(self.gss);
@@ -356,8 +356,8 @@ impl Connection {
         }
     }
 
-    /// Processes a CloseReq, Close or Sync: starts to close, closes, or answers with a SyncAck (RFC
-    /// 4340 §8.5 steps 13 to 15).
+    /// Processes a CloseReq, Close or Sync: starts to close, closes, or answers with a SyncAck
+    /// (RFC 4340 §8.5 steps 13 to 15).
     fn steps_13_to_15_control(&mut self, incoming: &IncomingPacket<'_>) {
         match incoming.packet_type() {
             PacketType::CloseReq if self.state < ConnectionState::CloseReq => {

@@ -1,4 +1,5 @@
-//! Timers: actions that are due although no packet comes (RFC 4340 §8.1, §8.3, §6.6.3).
+//! Timers of a connection: actions that are due although no packet arrives (RFC 4340 §8.1, §8.3,
+//! §6.6.3).
 
 use super::control::Control;
 use super::{Connection, ConnectionEvent, ConnectionState};
@@ -13,13 +14,13 @@ const PART_OPEN_NS: u64 = SECOND_NS / 5;
 /// Longest time in nanoseconds between two repetitions of a packet.
 const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
 /// Count of Acks in PARTOPEN without an answer after which the client sends a Sync. A server need
-/// not answer an Ack, but must answer a Sync (§5.7). A Sync that reaches a server of Linux before
-/// any Ack ends the connection, so the client sends it late.
+/// not answer an Ack, but must answer a Sync (RFC 4340 §5.7). A Sync that reaches a server of Linux
+/// before any Ack ends the connection, so the client sends it late.
 const QUIET_REPEATS: u32 = 2;
 /// Largest number of repetitions of a Change option; then this end withdraws it.
 const CHANGE_REPEATS_MAX: u32 = 8;
-/// Time in nanoseconds after which PARTOPEN and RESPOND end: four maximum segment lifetimes (RFC
-/// 4340 §8.1.5).
+/// Time in nanoseconds after which PARTOPEN and RESPOND end: four maximum segment lifetimes
+/// (RFC 4340 §8.1.5).
 const GIVE_UP_NS: u64 = 480 * SECOND_NS;
 
 /// Times at which the timers of a connection expire, in nanoseconds.
@@ -71,7 +72,7 @@ impl Connection {
     }
 
     /// Starts the timer that ends the state RESPOND of a server whose client does not answer. The
-    /// server repeats nothing by itself (§8.1.3).
+    /// server repeats nothing by itself (RFC 4340 §8.1.3).
     pub(super) fn start_respond(&mut self, now_ns: u64) {
         self.timers.end_ns = Some(now_ns + GIVE_UP_NS);
     }

@@ -12,9 +12,9 @@ use crate::sequence::SequenceNumber;
 /// Description of a packet that was written to the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Length of the packet, in bytes.
+    /// Length of the written packet, in bytes.
     pub len: usize,
-    /// True if the IP header should permit the network to mark the packet: ECT(0).
+    /// True if the packet's IP header should permit the network to mark the packet: ECT(0).
     pub is_ecn_capable: bool,
 }
 
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     /// Returns true if the next datagram leaves no room for the Init Cookies and Confirms that
-    /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). Such a datagram waits for OPEN.
+    /// every packet of PARTOPEN carries (RFC 4340 §8.1.4, §6.6.1). Such a datagram waits for OPEN.
     pub(super) fn is_held_back(&self) -> bool {
         if self.state != ConnectionState::PartOpen {
             return false;
@@ -157,8 +157,8 @@ impl Connection {
         !options.is_empty() && needed > self.config.packet_bytes_max
     }
 
-    /// Returns true if data need not wait for the feature Send Ack Vector. CCID 2 needs them (RFC
-    /// 4341 §4): data waits while this end requests them, and a refusal ends the connection.
+    /// Returns true if data need not wait for the feature Send Ack Vector. CCID 2 needs them
+    /// (RFC 4341 §4): data waits while this end requests them, and a refusal ends the connection.
     fn has_needed_vectors(&mut self) -> bool {
         let vectors = Feature::remote(number::SEND_ACK_VECTOR);
         let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
@@ -299,8 +299,8 @@ impl Connection {
     }
 
     /// Returns the checksum coverage (CsCov) of a packet with `data_len` bytes of data: the
-    /// configured value, but no less than the other end accepts and no more than the data (RFC 4340
-    /// §9.2.1).
+    /// configured value, but no less than the other end accepts and no more than the data
+    /// (RFC 4340 §9.2.1).
     fn coverage(&self, data_len: usize) -> u8 {
         let least = self.features.value(Feature::remote(number::MINIMUM_CHECKSUM_COVERAGE)) as u8;
         if least == 0 || self.config.send_coverage == 0 {

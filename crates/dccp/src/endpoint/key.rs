@@ -1,5 +1,5 @@
-//! Keys of connections: addresses and DCCP ports, and for DCCP inside of UDP the UDP ports too (RFC
-//! 6773).
+//! Keys of connections: addresses and DCCP ports, and for DCCP inside of UDP the UDP ports too
+//! (RFC 6773).
 
 use core::net::IpAddr;
 

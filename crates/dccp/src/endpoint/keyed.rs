@@ -1,5 +1,5 @@
-//! Keyed hash that cannot be predicted without its key: SipHash-2-4 (Aumasson and Bernstein, 2012),
-//! for first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
+//! SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed hash that cannot be predicted without its
+//! key: for first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
 
 /// Secret key of SipHash, 128 bits.
 #[derive(Clone, Copy, Debug)]

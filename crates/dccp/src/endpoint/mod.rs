@@ -45,10 +45,10 @@ pub struct EndpointLimits {
     pub connections: usize,
     /// Largest number of half-open connections: their client has not answered the Response yet.
     /// When there are more, the endpoint answers further Requests with Init Cookies and keeps
-    /// neither state nor data of them (§8.1.4).
+    /// neither state nor data of them (RFC 4340 §8.1.4).
     pub half_open: usize,
-    /// Largest number of Resets per second that answer packets without a connection (RFC 4340
-    /// §8.3.1).
+    /// Largest number of Resets per second that answer packets without a connection
+    /// (RFC 4340 §8.3.1).
     pub resets_per_s: u32,
 }
 
@@ -66,8 +66,8 @@ pub struct Listener {
     pub config: ConnectionConfig,
     /// Service codes that the listener accepts (RFC 4340 §8.1.2); it refuses Requests for others.
     pub service_codes: Vec<ServiceCode>,
-    /// True if the listener answers every Request with an Init Cookie and keeps no state of it (RFC
-    /// 4340 §8.1.4).
+    /// True if the listener answers every Request with an Init Cookie and keeps no state of it
+    /// (RFC 4340 §8.1.4).
     pub uses_init_cookies: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Listener {
 #[derive(Debug)]
 struct ConnectionSlot {
     connection: Connection,
-    /// Time of the connection's next timeout, as [`Endpoint::timeouts`] has it.
+    /// Time at which the connection's next timer expires, and its entry in [`Endpoint::timeouts`].
     due: ConnectionDueTime,
     /// True if the connection's key is in the queue [`Endpoint::ready`]; `is_noisy` is the same for
     /// [`Endpoint::noisy`].
@@ -143,7 +143,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns an endpoint without connections. `secret` must be drawn anew for each process.
+    /// Returns an endpoint without connections and listeners. `secret` must be drawn anew for each
+    /// process.
     #[must_use]
     pub fn new(secret: SipHashKey, limits: EndpointLimits) -> Self {
         Self {
@@ -323,9 +324,9 @@ impl Endpoint {
         self.with(&key, |connection| connection.handle_packet(now_ns, ecn, &packet));
     }
 
-    /// Makes a connection from a Request or from a packet with an Init Cookie of this end (RFC 4340
-    /// §8.5 step 3). Returns `Err` with the reason if there is none; `Ok` without a connection when
-    /// the answer is a cookie.
+    /// Makes a connection from a Request or from a packet with an Init Cookie of this end
+    /// (RFC 4340 §8.5 step 3). Returns `Err` with the reason if there is none; `Ok` without a
+    /// connection when the answer is a cookie.
     fn step_3_listen(
         &mut self,
         now_ns: u64,

@@ -57,7 +57,8 @@ impl Timeouts {
         }
     }
 
-    /// Corrects the front of the heap, so that [`Timeouts::first_ns`] returns the right time.
+    /// Corrects the front of the heap of timers, so that [`Timeouts::first_ns`] returns the right
+    /// time.
     pub(super) fn settle(&mut self, slots: &mut BTreeMap<ConnectionKey, ConnectionSlot>) {
         if self.heap.len() > 2 * slots.len() + STALE_MAX {
             self.heap.retain(|Reverse((at_ns, key))| {

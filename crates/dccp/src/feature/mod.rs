@@ -1,5 +1,5 @@
-//! Features: parameters that both ends must agree on (RFC 4340 §6). This module has the table of
-//! features (§6.4); [`Negotiator`] agrees on their values.
+//! Features: parameters of a connection on which both ends must agree (RFC 4340 §6). This module
+//! has the table of features (§6.4); [`Negotiator`] agrees on their values.
 
 mod disagreement;
 mod entry;
@@ -84,7 +84,7 @@ impl Feature {
 
     /// Returns the end that sends the data of the half-connection to which a feature of a
     /// congestion control belongs; `None` for other features. Features 128 to 191 are located at
-    /// the sender, 192 to 255 at the receiver (§10.3).
+    /// the sender, 192 to 255 at the receiver (RFC 4340 §10.3).
     #[must_use]
     pub const fn data_sender(self) -> Option<Location> {
         match self.number {
@@ -163,7 +163,7 @@ impl FeatureProperties {
         Self { number, rule, initial, value_len: 1, least: 0, greatest }
     }
 
-    /// Returns the properties of the feature with this number.
+    /// Returns the properties of the feature with this number; `None` for an unknown feature.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number == number)

@@ -14,9 +14,9 @@ const CONFIRMS_MAX: usize = 64;
 /// Sequence and acknowledgement number of the packet that an option came with.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketNumbers {
-    /// Sequence number of the packet.
+    /// Sequence number of the packet with the option.
     pub sequence: SequenceNumber,
-    /// Acknowledgement number of the packet, if its type has one.
+    /// Acknowledgement number of the packet with the option, if its type has one.
     pub acknowledgement: Option<SequenceNumber>,
 }
 
@@ -54,8 +54,8 @@ pub struct Negotiator {
     confirms: Vec<Confirm>,
     /// Greatest sequence number of a received packet with a feature option (FGSR, RFC 4340 §6.6.4).
     fgsr: SequenceNumber,
-    /// Greatest sequence number of a sent packet with a Change of new content (FGSS, RFC 4340
-    /// §6.6.4).
+    /// Greatest sequence number of a sent packet with a Change of new content (FGSS,
+    /// RFC 4340 §6.6.4).
     fgss: SequenceNumber,
     is_ccid_fixed: bool,
     /// Latest feature without a value that both ends accept.
@@ -159,7 +159,7 @@ impl Negotiator {
         self.entry(feature).is_some_and(|entry| entry.progress != ChangeProgress::Stable)
     }
 
-    /// Returns true if any Change of this end has no answer yet.
+    /// Returns true if any Change option of this end has no answer yet.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.entries.iter().any(|entry| entry.progress != ChangeProgress::Stable)
@@ -201,15 +201,15 @@ impl Negotiator {
         }
     }
 
-    /// Returns true if the other end has sent a Change of the feature.
+    /// Returns true if the other end has sent a Change of this feature.
     #[must_use]
     pub fn has_received_change(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.has_received_change)
     }
 
-    /// Withdraws Changes of server-priority features that the other end leaves without an answer:
-    /// some implementations negotiate those in the handshake only. The values stay as they are. A
-    /// Mandatory Change is not withdrawn; the first feature with one is returned.
+    /// Withdraws Changes of server-priority features that the other end has not answered: some
+    /// implementations negotiate such features in the handshake only. The values stay as they are.
+    /// A Mandatory Change is not withdrawn; the first feature with one is returned.
     pub fn give_up(&mut self) -> Option<Feature> {
         let mut required = None;
         for entry in &mut self.entries {
@@ -227,7 +227,7 @@ impl Negotiator {
     }
 
     /// Requests a value of a non-negotiable feature of this end. The value holds once the other end
-    /// has confirmed it (§6.3.2).
+    /// has confirmed it (RFC 4340 §6.3.2).
     ///
     /// # Panics
     ///
@@ -251,7 +251,7 @@ impl Negotiator {
         self.is_ccid_fixed = is_fixed;
     }
 
-    /// Schedules every Change without an answer for the next packet, with the same content.
+    /// Schedules every Change option without an answer for the next packet, with the same content.
     pub fn repeat(&mut self) {
         for entry in &mut self.entries {
             if let ChangeProgress::Changing { is_due } = &mut entry.progress {
@@ -266,8 +266,8 @@ impl Negotiator {
     }
 
     /// Adds the feature options that wait to a packet of this type and number. Confirms need an
-    /// acknowledgement number and may not go on Data (§6.6.3); `keep_confirms` repeats them on the
-    /// next packet.
+    /// acknowledgement number and may not go on Data (RFC 4340 §6.6.3); `keep_confirms` repeats
+    /// them on the next packet.
     pub fn write(
         &mut self,
         packet_type: PacketType,
@@ -318,7 +318,7 @@ impl Negotiator {
     ///
     /// # Errors
     ///
-    /// Returns the Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
+    /// Returns the Reset that ends the connection (RFC 4340 §6.6.7, §6.6.8, §6.6.9).
     pub fn receive(
         &mut self,
         arrival: PacketNumbers,

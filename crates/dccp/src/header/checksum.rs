@@ -12,8 +12,8 @@ pub const PROTOCOL: u8 = 33;
 /// Protection of a connection's packets: by the checksum of the DCCP header or by the carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
-    /// DCCP directly over IP: the checksum covers a pseudo-header with these addresses (RFC 4340
-    /// §9.1).
+    /// DCCP directly over IP: the checksum covers a pseudo-header with these addresses
+    /// (RFC 4340 §9.1).
     Addresses {
         /// IP address of the packet's sender.
         source: IpAddr,
@@ -40,7 +40,7 @@ impl Integrity {
 
     /// Returns the checksum of the pseudo-header for a packet of `len` bytes; `None` when the
     /// carrier has its own checksum. `len` is the length of the whole packet, even if the checksum
-    /// covers only part of it (§9.1).
+    /// covers only part of it (RFC 4340 §9.1).
     ///
     /// # Panics
     ///

@@ -3,8 +3,8 @@
 
 use core::fmt;
 
-/// A defect that step 1 of RFC 4340 §8.5 finds in a packet. The receiver drops such a packet
-/// without a reply.
+/// Defect of a packet that step 1 of RFC 4340 §8.5 finds. The receiver drops such a packet without
+/// a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DccpPacketDefect {
     /// Packet shorter than 12 bytes, or shorter than its type and its X bit require.

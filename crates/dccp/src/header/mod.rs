@@ -1,8 +1,10 @@
-//! DCCP packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes (RFC 4340
-//! §5). [`crate::option`] reads the options inside; [`crate::connection`] interprets the numbers.
+//! DCCP packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes
+//! (RFC 4340 §5). [`crate::option`] reads the options inside; [`crate::connection`] interprets the
+//! numbers.
 //!
-//! [`DccpPacket::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on:
-//! the type is known, header, options and data lie within the packet, and the checksum is right.
+//! [`DccpPacket::parse`] is step 1 of RFC 4340 §8.5. It establishes everything that an accessor
+//! relies on: the type is known, header, options and data lie within the packet, and the checksum
+//! is right.
 
 pub mod checksum;
 mod malformed;
@@ -38,7 +40,7 @@ pub struct DccpHeader {
     /// Checksum coverage of the packet (CsCov, RFC 4340 §9.2): 0 for all data, n for n - 1 words of
     /// data.
     pub coverage: u8,
-    /// Type of the packet.
+    /// Type of the packet, such as Request or Data.
     pub packet_type: PacketType,
     /// True if the packet's sequence numbers have 48 bits (X = 1), false if 24.
     pub is_extended: bool,
@@ -77,9 +79,9 @@ impl DccpHeader {
         self.packet_type.fixed_len(self.is_extended)
     }
 
-    /// Writes the packet with its checksum to the front of `buffer` and returns its length in
-    /// bytes. Pads `options` to whole words. Returns `None` when the packet does not fit or the
-    /// options are longer than Data Offset can express.
+    /// Writes a packet with its checksum to the front of `buffer`, and returns its length in bytes.
+    /// Pads `options` to whole words. Returns `None` when the packet does not fit or the options
+    /// are longer than Data Offset can express.
     ///
     /// # Panics
     ///
@@ -229,7 +231,7 @@ fn read_header(octets: &[u8]) -> Result<(DccpHeader, usize), DccpPacketDefect> {
     Ok((header, usize::from(offset) * 4))
 }
 
-/// Reads eight bytes and returns their lower 48 bits.
+/// Reads a sequence number of eight bytes, and returns its lower 48 bits.
 fn long(reader: &mut ByteReader<'_>) -> Result<u64, DccpPacketDefect> {
     let octets = reader.array().ok_or(DccpPacketDefect::Truncated)?;
     Ok(u64::from_be_bytes(octets) & LONG_MASK)

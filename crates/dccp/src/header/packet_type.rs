@@ -1,7 +1,7 @@
 //! The ten DCCP packet types (RFC 4340 §5.1, Table 1) and the fields that each of them carries.
 
 /// Type of a DCCP packet: its purpose. Types 10 to 15 are reserved; packets with them do not parse
-/// (§5.1).
+/// (RFC 4340 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum PacketType {
@@ -17,8 +17,8 @@ pub enum PacketType {
     DataAck = 4,
     /// CloseReq: the server's request that the client close the connection (RFC 4340 §5.5).
     CloseReq = 5,
-    /// Close: a request to close the connection, which the other end answers with a Reset (RFC 4340
-    /// §5.5).
+    /// Close: a request to close the connection, which the other end answers with a Reset
+    /// (RFC 4340 §5.5).
     Close = 6,
     /// Reset: the end of the connection, normal or not (RFC 4340 §5.6).
     Reset = 7,
@@ -86,7 +86,7 @@ impl PacketType {
     }
 
     /// Returns true if packets of this type carry data of the application. In the other types that
-    /// area is padding or, in a Reset, text about the error (§5.1).
+    /// area is padding or, in a Reset, text about the error (RFC 4340 §5.1).
     #[must_use]
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
@@ -99,8 +99,8 @@ impl PacketType {
         self.carries_data()
     }
 
-    /// Returns true if packets of this type may have 24-bit sequence numbers, X = 0 (RFC 4340
-    /// §5.1).
+    /// Returns true if packets of this type may have 24-bit sequence numbers, X = 0
+    /// (RFC 4340 §5.1).
     #[must_use]
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)

@@ -1,4 +1,4 @@
-//! Reasons for the reset of a connection (RFC 4340 §5.6, Table 2).
+//! Reset codes: reasons why an end resets a connection (RFC 4340 §5.6, Table 2).
 
 use core::fmt;
 
@@ -6,28 +6,28 @@ use core::fmt;
 /// meaning of [`ResetCode::Unspecified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResetCode {
-    /// Reset without a reason.
+    /// Reset that gives no reason.
     Unspecified,
     /// Normal end of a connection, in answer to a Close.
     Closed,
-    /// Connection that the other end gave up, for instance after a timeout.
+    /// Connection that the sender of the Reset gave up, for instance after a timeout.
     Aborted,
-    /// Packet for a connection that does not exist, or a connection that does not take such
-    /// packets.
+    /// Packet for a connection that does not exist, or for one that does not accept such packets.
     NoConnection,
     /// Packet of a type that the connection's state does not allow; Data 1 is its type.
     PacketError,
-    /// Option with an impossible value; Data 1 is its type, Data 2 and 3 begin its value.
+    /// Option with an impossible value; Data 1 is the option's type, Data 2 and 3 begin its value.
     OptionError,
-    /// Mandatory option that the receiver cannot honor; data as for [`ResetCode::OptionError`].
+    /// Mandatory option that the receiver cannot honour; the data are as for
+    /// [`ResetCode::OptionError`].
     MandatoryError,
-    /// Request to a port without a listener.
+    /// Request to a DCCP port without a listener.
     ConnectionRefused,
-    /// Request for a service code without a listener.
+    /// Request for a service code that no listener at the port accepts.
     BadServiceCode,
-    /// Request to a server that is overloaded.
+    /// Request to a server that has too many connections.
     TooBusy,
-    /// Init Cookie that came back changed, or not at all.
+    /// Init Cookie that the client returned changed, or did not return.
     BadInitCookie,
     /// Violation of congestion control by the end that gets the Reset.
     AggressionPenalty,
@@ -112,14 +112,14 @@ impl fmt::Display for ResetCode {
 /// Content of a Reset packet: its code and Data 1 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reset {
-    /// Reason for the Reset.
+    /// Code of the Reset: the reason why it was sent.
     pub code: ResetCode,
     /// Data 1 to 3 of the Reset: the subject of its code, if it has one; otherwise zeros.
     pub data: [u8; 3],
 }
 
 impl Reset {
-    /// Returns a Reset with this code and no data.
+    /// Returns a Reset with the code `code` and no data.
     #[must_use]
     pub const fn plain(code: ResetCode) -> Self {
         Self { code, data: [0; 3] }

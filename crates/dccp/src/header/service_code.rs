@@ -1,5 +1,5 @@
-//! Service codes: numbers of the services that DCCP connections are for (RFC 4340 §8.1.2, RFC
-//! 5595).
+//! Service codes: numbers of the services that DCCP connections are for (RFC 4340 §8.1.2,
+//! RFC 5595).
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,5 +1,5 @@
-//! Options of DCCP packets: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3, RFC
-//! 4342 §8).
+//! Options of DCCP packets: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3,
+//! RFC 4342 §8).
 //!
 //! [`DccpOptionIterator`] follows the rules that hold for every option. An impossible length ends
 //! the list. A known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no
@@ -66,13 +66,13 @@ pub mod number {
 /// Option of feature negotiation: Change or Confirm, L or R (RFC 4340 §6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureOption {
-    /// Change from the end that has the feature.
+    /// Change L: request from the end that has the feature.
     ChangeL,
-    /// Confirm from the end that has the feature.
+    /// Confirm L: answer from the end that has the feature.
     ConfirmL,
-    /// Change from the end that does not have the feature.
+    /// Change R: request from the end that does not have the feature.
     ChangeR,
-    /// Confirm from the end that does not have the feature.
+    /// Confirm R: answer from the end that does not have the feature.
     ConfirmR,
 }
 
@@ -88,7 +88,8 @@ impl FeatureOption {
         }
     }
 
-    /// Returns true if the option requests a value, rather than answers a request.
+    /// Returns true if the feature option requests a value (Change), false if it answers a request
+    /// (Confirm).
     #[must_use]
     pub const fn is_change(self) -> bool {
         matches!(self, Self::ChangeL | Self::ChangeR)
@@ -195,8 +196,8 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Returns true if the option describes the packet that is acknowledged. Such an option has no
-    /// meaning on a packet without an acknowledgement number.
+    /// Returns true if the option describes the packet that its packet acknowledges. Such an option
+    /// has no meaning on a packet without an acknowledgement number.
     #[must_use]
     pub const fn needs_acknowledgement(&self) -> bool {
         matches!(self, Self::AckVector { .. } | Self::DataDropped(_) | Self::ElapsedTime(_))
@@ -269,15 +270,15 @@ pub struct RawOption<'a> {
     pub option: DccpOption<'a>,
 }
 
-/// Iterator over the options of a packet in order, padding included. It ends at the first
-/// impossible length (§5.8).
+/// Iterator over the options of a packet in their order, padding included. It ends at the first
+/// impossible length (RFC 4340 §5.8).
 #[derive(Clone, Debug)]
 pub struct DccpOptionIterator<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> DccpOptionIterator<'a> {
-    /// Returns an iterator over the options in an option area.
+    /// Returns an iterator over the options in the option area `area` of a packet.
     #[must_use]
     pub const fn new(area: &'a [u8]) -> Self {
         Self { rest: area }

@@ -11,7 +11,7 @@ pub struct DccpOptionWriter<'b> {
 }
 
 impl<'b> DccpOptionWriter<'b> {
-    /// Returns a writer at the start of `area`.
+    /// Returns a writer that begins at the start of the option area `area`.
     #[must_use]
     pub const fn new(area: &'b mut [u8]) -> Self {
         Self { area, len: 0 }
@@ -48,8 +48,8 @@ impl<'b> DccpOptionWriter<'b> {
         }
     }
 
-    /// Appends an option whose value is the concatenation of the pieces. Returns false and writes
-    /// nothing when the option does not fit or is longer than 255 bytes.
+    /// Appends an option of type `number` whose value is the concatenation of the pieces. Returns
+    /// false and writes nothing when the option does not fit or is longer than 255 bytes.
     pub fn pieces(&mut self, number: u8, pieces: &[&[u8]]) -> bool {
         let len = 2 + pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let Ok(len_octet) = u8::try_from(len) else { return false };
@@ -67,7 +67,7 @@ impl<'b> DccpOptionWriter<'b> {
         true
     }
 
-    /// Appends an option. Returns false and writes nothing when it does not fit.
+    /// Appends an option to the area. Returns false and writes nothing when it does not fit.
     pub fn put(&mut self, option: DccpOption<'_>) -> bool {
         match option {
             DccpOption::Padding | DccpOption::Mandatory | DccpOption::SlowReceiver => {
@@ -100,7 +100,7 @@ impl<'b> DccpOptionWriter<'b> {
         }
     }
 
-    /// Appends an option of feature negotiation whose value is the concatenation of the pieces.
+    /// Appends a feature option (Change or Confirm) whose value is the concatenation of the pieces.
     pub fn feature(&mut self, kind: FeatureOption, feature: u8, pieces: &[&[u8]]) -> bool {
         let mut all: [&[u8]; 4] = [&[]; 4];
         let feature = [feature];

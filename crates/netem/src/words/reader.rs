@@ -7,8 +7,8 @@ use super::units::WordValueError;
 /// Problem in the words of link settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordProblem {
-    /// Position of the word concerned, in bytes from the start of the text; the end of the text if
-    /// a word is missing.
+    /// Position of the word with the problem, in bytes from the start of the text; the end of the
+    /// text if a word is missing.
     pub offset_bytes: usize,
     /// Description of the problem, for users.
     pub message: String,
@@ -79,7 +79,7 @@ impl<'a> WordReader<'a> {
         self.seen.push(full);
     }
 
-    /// Returns true if a word with this full name was read.
+    /// Returns true if a word with this full name was read before.
     pub(super) fn has_seen(&self, full: &str) -> bool {
         self.seen.contains(&full)
     }

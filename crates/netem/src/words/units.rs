@@ -73,7 +73,7 @@ impl Decimal {
         10_u128.pow(self.decimals)
     }
 
-    /// Returns the whole part of the number times `unit`.
+    /// Returns the whole part of the decimal number multiplied by `unit`.
     fn times(&self, unit: u128) -> Result<u64, WordValueError> {
         u64::try_from(self.digits * unit / self.denominator()).map_err(|_| WordValueError::Range)
     }

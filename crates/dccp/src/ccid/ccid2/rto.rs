@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout like TCP's (RFC 6298), without a least timeout of one
 //! second (RFC 4341 §5).
 
-/// Retransmission timeout before the first sample of the round-trip time, in nanoseconds (RFC 6298
-/// §2.1).
+/// Retransmission timeout before the first sample of the round-trip time, in nanoseconds
+/// (RFC 6298 §2.1).
 const INITIAL_NS: u64 = 1_000_000_000;
 /// Least retransmission timeout, in nanoseconds. With a shorter one, the other end's delayed
 /// acknowledgement would look like a loss.
@@ -10,7 +10,7 @@ const LEAST_NS: u64 = 200_000_000;
 /// Greatest retransmission timeout after backing off, in nanoseconds.
 const GREATEST_NS: u64 = 60_000_000_000;
 
-/// Estimator of the round-trip time and the retransmission timeout.
+/// Estimator of the round-trip time and of the retransmission timeout that follows from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     smoothed_ns: Option<u64>,

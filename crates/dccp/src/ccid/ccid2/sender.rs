@@ -10,11 +10,11 @@ use crate::ccid::{
 use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
-/// Later packets that must arrive before an unacknowledged packet counts as lost (NUMDUPACK, RFC
-/// 4341 §5).
+/// Later packets that must arrive before an unacknowledged packet counts as lost (NUMDUPACK,
+/// RFC 4341 §5).
 const LATER_PACKETS: u32 = 3;
 
-/// State of a CCID 2 sender.
+/// Sender's state of CCID 2: congestion window, packets in flight, timer, Ack Ratio.
 #[derive(Clone, Debug)]
 pub struct Ccid2Sender {
     cwnd: u32,
@@ -129,8 +129,8 @@ impl Ccid2Sender {
         self.limit_ratio();
     }
 
-    /// Grows the congestion window by the `newly` received packets, if the window was used (RFC
-    /// 4341 §5, RFC 2861).
+    /// Grows the congestion window by the `newly` received packets, if the window was used
+    /// (RFC 4341 §5, RFC 2861).
     fn grow(&mut self, now_ns: u64, newly: u32) {
         if !self.was_full || now_ns < self.no_growth_until_ns {
             return;
@@ -151,8 +151,8 @@ impl Ccid2Sender {
         }
     }
 
-    /// Reacts to reports that the other end dropped data or is slow (RFC 4340 §11.7.2, RFC 4341
-    /// §5).
+    /// Reacts to reports that the other end dropped data or is slow (RFC 4340 §11.7.2,
+    /// RFC 4341 §5).
     fn data_dropped(&mut self, feedback: &Feedback<'_>) {
         for raw in DccpOptionIterator::new(feedback.options) {
             match raw.option {
@@ -223,8 +223,8 @@ impl Ccid2Sender {
         self.reverse.ratio = self.reverse.ratio.clamp(least, most as u16);
     }
 
-    /// Ends a window of data and adapts the Ack Ratio to lost acknowledgements in it (RFC 4341
-    /// §6.1.2).
+    /// Ends a window of data and adapts the Ack Ratio to lost acknowledgements in it
+    /// (RFC 4341 §6.1.2).
     fn end_reverse_window(&mut self, acknowledgement: SequenceNumber) {
         match self.reverse.window_end {
             Some(end) if !acknowledgement.is_after(end) => return,

@@ -13,7 +13,7 @@ const PACKETS_MAX: usize = 1 << 16;
 pub(super) enum SentPacketState {
     /// Packet about which no report has arrived yet.
     Open,
-    /// Packet that the other end reports as received.
+    /// Packet that the other end has reported as received.
     Received,
     /// Packet that counts as lost, because later ones arrived or the timeout expired.
     Lost,

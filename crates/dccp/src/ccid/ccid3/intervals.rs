@@ -130,8 +130,8 @@ impl IntervalHistory {
         mean.map_or(0.0, |(_, mean)| (1.0 / mean).min(1.0))
     }
 
-    /// Returns the factor by which a long time without loss reduces the weight of older intervals
-    /// (RFC 5348 §5.5).
+    /// Returns the factor, at most 1, by which a long time without loss reduces the weight of older
+    /// loss intervals (RFC 5348 §5.5).
     fn discount(&self) -> f64 {
         let (lengths, discounts) = self.columns();
         match totals(&lengths[..self.intervals.len()], &discounts, 1.0) {
@@ -168,8 +168,8 @@ impl IntervalHistory {
         interval.synthetic.unwrap_or_else(counted)
     }
 
-    /// Writes a Loss Intervals option for a packet that acknowledges `acknowledgement` (RFC 4342
-    /// §8.6.1).
+    /// Writes a Loss Intervals option for a packet that acknowledges `acknowledgement`
+    /// (RFC 4342 §8.6.1).
     pub(super) fn write(
         &self,
         acknowledgement: SequenceNumber,

@@ -1,5 +1,5 @@
-//! Detection of lost packets, and of the losses that are one loss event (RFC 5348 §5.1, §5.2; RFC
-//! 4342 §10.2).
+//! Detection of lost packets, and of the losses that are one loss event (RFC 5348 §5.1, §5.2;
+//! RFC 4342 §10.2).
 
 use super::counter;
 use crate::ccid::PacketArrival;

@@ -13,7 +13,7 @@ use crate::sequence::SequenceNumber;
 /// Steps of the window counter after which feedback is due (RFC 4342 §6).
 const FEEDBACK_STEPS: u8 = 4;
 
-/// State of a CCID 3 receiver.
+/// Receiver's state of CCID 3: loss history, receive rate, and when the next feedback is due.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
     reports_loss_event_rate: bool,
@@ -134,8 +134,8 @@ impl ReceiverHalf for Ccid3Receiver {
         self.due_ns
     }
 
-    /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals (RFC
-    /// 4342 §6).
+    /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals
+    /// (RFC 4342 §6).
     fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>) {
         if self.due_ns.take().is_none() {
             return;

@@ -16,8 +16,8 @@ use crate::sequence::SequenceNumber;
 
 /// Greatest time between two packets, in seconds (t_mbi, RFC 5348 §4.3).
 const INTERVAL_MAX_S: f64 = 64.0;
-/// Duration of the nofeedback timer before the round-trip time is known, in nanoseconds (RFC 5348
-/// §4.2).
+/// Duration of the nofeedback timer before the round-trip time is known, in nanoseconds
+/// (RFC 5348 §4.2).
 const NOFEEDBACK_INITIAL_NS: u64 = 2_000_000_000;
 /// Granularity of timers in nanoseconds (t_gran, RFC 5348 §4.6).
 const GRANULARITY_NS: u64 = 100_000;
@@ -47,7 +47,7 @@ struct TfrcFeedback {
     p: f64,
 }
 
-/// State of a CCID 3 sender.
+/// Sender's state of CCID 3: allowed rate, loss event rate, round-trip time, nofeedback timer.
 #[derive(Clone, Debug)]
 pub struct Ccid3Sender {
     segment_bytes: f64,
@@ -58,11 +58,11 @@ pub struct Ccid3Sender {
     rates: ReceiveRates,
     limit: DataLimit,
     rtt_s: Option<f64>,
-    /// Mean of the square roots of round-trip times, in square roots of seconds (R_sqmean, RFC 5348
-    /// §4.5).
+    /// Mean of the square roots of round-trip times, in square roots of seconds (R_sqmean,
+    /// RFC 5348 §4.5).
     rtt_root_mean: f64,
-    /// Square root of the last round-trip time, in square roots of seconds (R_sample, RFC 5348
-    /// §4.5). Its ratio to the mean slows the sender down while queues grow.
+    /// Square root of the last round-trip time, in square roots of seconds (R_sample,
+    /// RFC 5348 §4.5). Its ratio to the mean slows the sender down while queues grow.
     rtt_root_last: f64,
     doubled_ns: Option<u64>,
     nofeedback_ns: Option<u64>,
