@@ -18,9 +18,9 @@ const FIGURES_NS: u64 = 100_000_000;
 /// Topic of the lines that `--debug` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DebugTopic {
-    /// States of the connection
+    /// States of the connection, such as REQUEST and OPEN
     Connection,
-    /// Negotiated values of features
+    /// Negotiated values of features, at this end and at the other end
     Features,
     /// State of the congestion control of sent data, ten times a second
     Ccid,

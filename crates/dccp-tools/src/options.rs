@@ -110,20 +110,20 @@ pub struct LinkArgs {
     /// UDP port of the server
     #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
     pub udp_port: u16,
-    /// IPv4 only
+    /// Use IPv4 only
     #[arg(short = '4', conflicts_with = "v6")]
     pub v4: bool,
-    /// IPv6 only
+    /// Use IPv6 only
     #[arg(short = '6')]
     pub v6: bool,
     /// Congestion control of both directions, 2 (like TCP) or 3 (TFRC) [default: 2, or 3 if the
     /// other end wants it]
     #[arg(long, value_name = "2|3", value_parser = ccid, conflicts_with_all = ["tx_ccid", "rx_ccid"])]
     pub ccid: Option<u8>,
-    /// Congestion control of the data that this end sends
+    /// Congestion control of the data that this end sends, 2 or 3
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub tx_ccid: Option<u8>,
-    /// Congestion control of the data that this end receives
+    /// Congestion control of the data that this end receives, 2 or 3
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub rx_ccid: Option<u8>,
     /// Service code, the purpose of the connection: a number, or SC: and up to four characters

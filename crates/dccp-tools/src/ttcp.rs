@@ -24,20 +24,20 @@ pub struct TtcpArgs {
     /// Transmit to HOST, anywhere among the arguments: `-t -l 256 HOST`
     #[arg(short = 't', long, requires = "host")]
     transmit: bool,
-    /// Host to transmit to
+    /// Host to transmit to, with -t
     #[arg(value_name = "HOST", conflicts_with = "receive")]
     host: Option<String>,
-    /// Receive
+    /// Receive a pattern from one connection, and print its rate
     #[arg(short = 'r', long)]
     receive: bool,
     /// Length of a datagram in bytes; reduced, with a message, if the path allows less [default:
     /// 8192]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
-    /// Datagrams to send
+    /// Number of datagrams to send
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 2_048)]
     count: u64,
-    /// Print more details
+    /// Print more details: congestion control, packet size and processor time
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Accepted for ttcp command lines; a pattern is always sent, and received data is discarded

@@ -54,19 +54,19 @@ pub struct DccpConformanceArgs {
     /// Address of the implementation to test
     #[arg(long, value_name = "ADDRESS")]
     target: Option<String>,
-    /// Be a target: send every datagram back
+    /// Be a target for such a test: accept connections and send every datagram back
     #[arg(long)]
     listen: bool,
-    /// List the cases
+    /// List the test cases with their requirements
     #[arg(long)]
     list: bool,
-    /// Only this case, or the cases of this group; may be repeated
+    /// Test or list only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Seconds to wait for an answer
+    /// Seconds to wait for an answer of the target
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     wait: Duration,
-    /// Write all verdicts with all packets to this file
+    /// Write all verdicts with the packets of each case to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// With --listen: address to answer for; required over IP, where all its DCCP ports are

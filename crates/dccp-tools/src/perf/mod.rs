@@ -59,10 +59,10 @@ pub struct DccpPerfArgs {
     /// Run as the server
     #[arg(short = 's', long)]
     server: bool,
-    /// Run as a client of this server
+    /// Run as a client of the server HOST
     #[arg(short = 'c', long, value_name = "HOST")]
     client: Option<String>,
-    /// Seconds to send
+    /// Seconds that the sender sends
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
     /// Send this many bytes of data, like 10M, instead of for -t seconds
@@ -71,7 +71,7 @@ pub struct DccpPerfArgs {
     /// Length of a datagram in bytes, also like 1K [default: 1424, or what the path allows]
     #[arg(short = 'l', long, alias = "length", value_name = "BYTES", value_parser = parse_length)]
     len: Option<u16>,
-    /// Local address to send from (client) or to accept connections at (server)
+    /// Local address to send from (client), or at which to accept connections (server)
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
     /// Unit of amounts and rates: b, k, m or g for bits, B, K, M or G for bytes, a to choose
@@ -87,7 +87,7 @@ pub struct DccpPerfArgs {
     /// Number of parallel connections
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     parallel: u32,
-    /// The server sends
+    /// Let the server send and the client receive
     #[arg(short = 'R', long)]
     reverse: bool,
     /// Send in both directions at once

@@ -54,16 +54,16 @@ pub struct DccpRegressionArgs {
     /// Run each case once for ten seconds; the result is not judged
     #[arg(long, conflicts_with_all = ["time", "runs"])]
     quick: bool,
-    /// Seconds of a run [default: 60]
+    /// Seconds that a run sends [default: 60]
     #[arg(short = 't', long, value_name = "S", value_parser = parse_seconds)]
     time: Option<Duration>,
-    /// Runs of each case [default: 3]
+    /// Number of runs of each case [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
-    /// Only this case; may be repeated
+    /// Measure only this case; may be repeated
     #[arg(long, value_name = "CASE", value_parser = PossibleValuesParser::new(case::shipped_names()))]
     only: Vec<String>,
-    /// Clock of the runs
+    /// Clock that measures the length of the runs
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
     clock: ClockName,
     /// Write a self-contained page with all runs, the desired rates and Linux's figures
