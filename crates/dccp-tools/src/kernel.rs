@@ -53,9 +53,8 @@ pub(crate) fn listen(
 }
 
 /// Bytes that the kernel's CCID 2 adds to a packet without having reserved room for them: Changes
-/// of Sequence Window and Ack Ratio, Confirms of the same, an Ack Vector of four runs. The kernel
-/// drops a packet that they make longer than the path permits, then adds them to the next one, for
-/// ever.
+/// and Confirms of Sequence Window and Ack Ratio, an Ack Vector of four runs. The kernel drops a
+/// packet that they make longer than the path permits, then adds them to the next one, for ever.
 const UNRESERVED_BYTES: usize = 32;
 
 /// Returns the largest datagram in bytes with which the kernel still sends every packet.

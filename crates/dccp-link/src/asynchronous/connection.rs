@@ -127,7 +127,8 @@ impl AsyncConnection {
     }
 
     /// Closes the connection after the datagrams in its send queue were sent, without waiting for
-    /// that. [`super::AsyncEndpoint::closed`] is ready when the connection is closed.
+    /// that. [`super::AsyncEndpoint::closed`] waits until all such connections are closed at both
+    /// ends.
     pub fn close(self) {
         drop(self);
     }

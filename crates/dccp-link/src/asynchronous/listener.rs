@@ -23,7 +23,7 @@ impl AsyncListener {
         self.port.number
     }
 
-    /// Waits for the next connection to the listener's port and returns it.
+    /// Waits for the next connection to the listener's port, and returns it.
     ///
     /// # Errors
     ///

@@ -149,7 +149,8 @@ impl BlockingConnection {
     }
 
     /// Closes the connection after the datagrams in its send queue were sent, without waiting for
-    /// that. [`super::BlockingEndpoint::wait_closed`] waits until the connection is closed.
+    /// that. [`super::BlockingEndpoint::wait_closed`] waits until all such connections are closed
+    /// at both ends.
     pub fn close(self) {
         drop(self);
     }

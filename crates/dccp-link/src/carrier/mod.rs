@@ -320,7 +320,7 @@ impl SocketWaiter {
     }
 }
 
-/// Returns true if a packet of the carrier IP is for a port of this endpoint.
+/// Returns true if a packet over IP is for a connection or a listening port of this endpoint.
 fn concerns(core: &Endpoint, addresses: ConnectionKey, octets: &[u8]) -> bool {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk() else { return false };
     core.concerns(&ConnectionKey {

@@ -400,8 +400,8 @@ impl EndpointState {
         Poll::Ready(Ok((key, Arc::clone(&entry.signal))))
     }
 
-    /// Returns true if no connection is left to close: those in TIMEWAIT, those that an application
-    /// still has open, and half-open ones in RESPOND do not count.
+    /// Returns true if no connection is left to close: connections in TIMEWAIT or RESPOND, and
+    /// those that an application still has open, do not count.
     pub(crate) fn is_all_closed(&self) -> bool {
         let is_nobodys = |state| matches!(state, CoreState::TimeWait | CoreState::Respond);
         let mut open = self.driver.states().filter(|(_, state)| !is_nobodys(*state));

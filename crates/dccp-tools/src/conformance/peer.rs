@@ -19,7 +19,7 @@ use super::verdict::{CaseStopReason, Judged, demand};
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
 /// Largest size of a packet, in bytes.
 const PACKET_BYTES_MAX: usize = 9_000;
-/// Count of Requests after which a missing Response counts as the target's.
+/// Number of Requests without any answer after which the suite stops waiting for a Response.
 const REQUESTS: usize = 3;
 /// Count of data packets that make a target acknowledge at once with the initial Ack Ratio.
 const ACK_RATIO: usize = 2;

@@ -18,8 +18,8 @@ use crate::outcome::ToolError;
 const LOOK_NS: u64 = 100_000_000;
 /// Length of the send queue in datagrams: echoes that may wait.
 const QUEUE_LEN: usize = 64;
-/// Time in nanoseconds after which an attempt to connect back ends, so that the tester sees the
-/// Reset.
+/// Time in nanoseconds after which the responder gives up an attempt to connect back, so that the
+/// tester sees its end.
 const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 
 /// Listener over Godwit's own DCCP, for the conformance suite to test.

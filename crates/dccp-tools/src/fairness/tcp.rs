@@ -35,8 +35,8 @@ pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
     congestion::set(&socket, algorithm).map_err(|error| refused(&error))
 }
 
-/// Returns an error that explains why the kernel refused a TCP congestion control, with the names
-/// of those that it has.
+/// Returns the error for a TCP congestion control that the kernel refused, with the reason and the
+/// names of those that the kernel has.
 fn refused(error: &NetError) -> ToolError {
     let why = match error.cause().kind() {
         ErrorKind::NotFound => "this kernel has no congestion control of that name",

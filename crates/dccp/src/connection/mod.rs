@@ -124,8 +124,8 @@ pub struct Connection {
     /// Arrivals of packets, for Ack Vector options (RFC 4340 §11.4); `None` before this end sends
     /// such options.
     ack_vector: Option<AckVector>,
-    /// Received datagrams that this end dropped; Data Dropped options report each until the other
-    /// end has acknowledged one of them (RFC 4340 §11.7).
+    /// Packets whose data this end dropped; Data Dropped options report each drop until the other
+    /// end has acknowledged a report (RFC 4340 §11.7).
     drops: UnacknowledgedDrops,
     /// Congestion control of the data that this end sends; `None` before negotiation has chosen it.
     sender: Option<Box<dyn SenderHalf>>,

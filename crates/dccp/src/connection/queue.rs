@@ -14,8 +14,8 @@ struct PrioritizedDatagram {
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
     waiting: VecDeque<PrioritizedDatagram>,
-    /// Memory of datagrams that have left, reused for later ones; never more than `len_max` with
-    /// those that wait.
+    /// Memory of datagrams that have left the send queue, reused for later ones; together with the
+    /// waiting datagrams never more than `len_max`.
     spare: Vec<Vec<u8>>,
     len_max: usize,
     policy: QueuePolicy,

@@ -77,13 +77,13 @@ struct ConnectionSlot {
     connection: Connection,
     /// Time at which the connection's next timer expires, and its entry in [`Endpoint::timeouts`].
     due: ConnectionDueTime,
-    /// True if the connection's key is in the queue [`Endpoint::ready`]; `is_noisy` is the same for
-    /// [`Endpoint::noisy`].
+    /// True if the connection's key is in the queue [`Endpoint::ready`]; `is_noisy` means that it
+    /// is in [`Endpoint::noisy`].
     is_ready: bool,
     is_noisy: bool,
 }
 
-/// All connections at the addresses of one process, with the ports that accept further ones.
+/// All connections at a set of local addresses, with the ports that accept further connections.
 ///
 /// The endpoint reads no clock and sends nothing itself. Its methods are of the four kinds of a
 /// [`Connection`]'s:

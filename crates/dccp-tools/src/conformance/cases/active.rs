@@ -12,8 +12,8 @@ use crate::conformance::negotiation::{change, confirm_of, confirms_for};
 use crate::conformance::peer::{TesterConnection, option};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-/// Time in which a target's client gives up repeating its Request: longer than three minutes, the
-/// example of RFC 4340 §8.1.1.
+/// Time within which a target's client must give up repeating its Request: longer than three
+/// minutes, the example of RFC 4340 §8.1.1.
 const GIVES_UP_WITHIN: Duration = Duration::from_secs(240);
 const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;

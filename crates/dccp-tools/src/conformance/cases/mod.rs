@@ -1,5 +1,5 @@
 //! Test cases of the conformance suite, in the groups and with the names of
-//! `tests/conformance/CASES.md`.
+//! `crates/dccp/tests/conformance/CASES.md`.
 
 mod acknowledgements;
 mod active;
