@@ -1,4 +1,4 @@
-//! Connections in a loop of the caller: wait, receive, fill, send.
+//! DCCP endpoint without a thread, for a loop of the caller: wait, receive, stage, flush.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,43 +20,42 @@ use crate::carrier::{
     is_link_local, packet_bytes_max, socket_address,
 };
 
-/// First ephemeral port of clients (RFC 6335 §6).
+/// First ephemeral DCCP port of clients (RFC 6335 §6).
 const EPHEMERAL_FIRST: u16 = 49_152;
-/// Ports that are tried for a client before it gives up.
+/// Number of ephemeral ports that a client tries before [`Driver::connect`] fails.
 const EPHEMERAL_TRIES: usize = 64;
-/// Bytes of options next to the data of a packet over UDP. With 1,424 bytes of data and the header
-/// of a DataAck that fills a frame of 1,500.
+/// Bytes reserved for options in a data packet over UDP. With 1,424 bytes of data and the header of
+/// a DataAck they fill a frame of 1,500 bytes.
 const UDP_OPTIONS_BYTES: usize = 24;
-/// MTU of a listener's connections until their route has been looked up.
+/// MTU in bytes that a listener's connections assume until their route has been looked up.
 const MTU_BYTES: u32 = 1_500;
 
-/// Port in route look-ups; routes do not depend on it.
+/// Port in look-ups of routes, which do not depend on it.
 const ANY_PORT: u16 = 9;
-/// Most connections kept that could not be made and that [`Driver::poll_unreachable`] has not
-/// returned yet.
+/// Largest number of failed connections that wait for [`Driver::poll_unreachable`].
 const UNREACHABLE_MAX: usize = 1_024;
-/// Error number `EMSGSIZE` of Linux.
+/// Error number `EMSGSIZE` of Linux: a packet is longer than the path permits.
 const EMSGSIZE: i32 = 90;
-/// Error number `ECONNREFUSED` of Linux.
+/// Error number `ECONNREFUSED` of Linux: no program accepts the packet.
 const ECONNREFUSED: i32 = 111;
 
-/// An endpoint without a thread. A turn of its owner's loop calls [`Driver::wait`],
-/// [`Driver::receive`], [`Driver::poll_event`] until it returns `None`, then [`Driver::deliver`]
-/// and `poll_event` until there is no datagram, then [`Driver::stage`] as often as the applications
-/// have something to add, then [`Driver::flush`].
+/// A DCCP endpoint with its sockets, moved by a loop of the caller instead of a thread. A turn of
+/// its owner's loop calls [`Driver::wait`], [`Driver::receive`], [`Driver::poll_event`] until it
+/// returns `None`, then [`Driver::deliver`] and `poll_event` until there is no datagram, then
+/// [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].
 pub struct Driver {
     core: Endpoint,
     carriers: Carriers,
     sleeper: SocketWaiter,
     random: SipHashKey,
     drawn: u64,
-    /// Count of connections when unused ports were last closed.
+    /// Count of connections at the time when unused UDP ports were last closed.
     counted: usize,
     unreachable: VecDeque<(ConnectionKey, io::Error)>,
 }
 
 impl Driver {
-    /// Opens the sockets.
+    /// Opens the sockets of an endpoint.
     ///
     /// # Errors
     ///
@@ -77,7 +76,7 @@ impl Driver {
         })
     }
 
-    /// Returns the local UDP port, for that carrier.
+    /// Returns the endpoint's local UDP port; `None` for another carrier.
     #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         match self.carriers.kind() {
@@ -86,7 +85,7 @@ impl Driver {
         }
     }
 
-    /// Listens at `port` for these services.
+    /// Listens at the DCCP port `port` for these services.
     pub fn listen(
         &mut self,
         port: u16,
@@ -96,10 +95,10 @@ impl Driver {
         self.start_listening(port, config, service_codes, false);
     }
 
-    /// Listens like [`Driver::listen`], but keeps no state of a client until its Init Cookie comes
-    /// back (RFC 4340 §8.1.4); data on a Request is lost. Other listeners do so only while
-    /// [`EndpointLimits::half_open`] clients have not answered, so that no flood of Requests fills
-    /// the memory there either.
+    /// Listens at a DCCP port like [`Driver::listen`], but keeps no state of a client until its
+    /// Init Cookie comes back (RFC 4340 §8.1.4); data on a Request is lost. Other listeners do so
+    /// only while [`EndpointLimits::half_open`] clients have not answered, so that no flood of
+    /// Requests fills the memory there either.
     pub fn listen_with_init_cookies(
         &mut self,
         port: u16,
@@ -121,13 +120,13 @@ impl Driver {
         self.core.listen(port, Listener { config, service_codes, uses_init_cookies });
     }
 
-    /// Stops listening at `port`.
+    /// Stops listening at the DCCP port `port`; existing connections stay.
     pub fn stop_listening(&mut self, port: u16) {
         self.core.stop_listening(port);
     }
 
-    /// Begins a connection with `data` on its Request; [`ConnectionEvent::Connected`] reports that
-    /// it is open.
+    /// Begins a connection to the server `peer` with `data` on its Request;
+    /// [`ConnectionEvent::Connected`] reports that it is open.
     ///
     /// # Errors
     ///
@@ -141,8 +140,8 @@ impl Driver {
         self.connect_with(peer, ConnectOptions::default(), config, data)
     }
 
-    /// Begins a connection with options: through a certain interface, or from a UDP port of its
-    /// own.
+    /// Begins a connection to the server `peer` with options: through a certain interface, or from
+    /// a UDP port of its own.
     ///
     /// # Errors
     ///
@@ -188,7 +187,7 @@ impl Driver {
         Err(DccpError::TooMany)
     }
 
-    /// Closes the UDP ports of connections that are gone.
+    /// Closes the UDP ports of single connections that are gone.
     fn close_unused_ports(&mut self) {
         let core = &self.core;
         let is_done = self.carriers.close_unused(|key| core.connection(key).is_some());
@@ -196,7 +195,7 @@ impl Driver {
         self.counted = if is_done { core.connections_count() } else { usize::MAX };
     }
 
-    /// Returns the settings of a connection over a path.
+    /// Returns the settings of a connection, adapted to its carrier and to the MTU of its path.
     fn adapted(
         &self,
         config: &ConnectionConfig,
@@ -220,14 +219,14 @@ impl Driver {
         EPHEMERAL_FIRST + (self.random.hash(&seed) % u64::from(u16::MAX - EPHEMERAL_FIRST)) as u16
     }
 
-    /// Returns the waker whose [`Waker::wake`] ends [`Driver::wait`].
+    /// Returns the waker of the endpoint, whose [`Waker::wake`] ends [`Driver::wait`].
     #[must_use]
     pub fn waker(&self) -> &Waker {
         self.sleeper.waker()
     }
 
-    /// Waits until a packet came or a timer is due, at most until `until_ns` of the monotonic
-    /// clock.
+    /// Waits until a packet arrives or a timer of a connection expires, at most until `until_ns` of
+    /// the monotonic clock.
     ///
     /// # Errors
     ///
@@ -238,7 +237,8 @@ impl Driver {
         Ok(self.sleeper.wait(timeout_ns, !self.is_flushed())?)
     }
 
-    /// Returns the time at which a timer is due.
+    /// Returns the time at which the next timer of a connection expires, in nanoseconds of the
+    /// monotonic clock.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.core.poll_timeout()
@@ -252,8 +252,8 @@ impl Driver {
         self.carriers.is_flushed()
     }
 
-    /// Receives datagrams from the sockets, for [`Driver::deliver`], and handles timers that are
-    /// due. Returns the count of datagrams.
+    /// Receives datagrams from the sockets, for [`Driver::deliver`], and handles timers that have
+    /// expired. Returns the count of datagrams.
     pub fn receive(&mut self, now_ns: u64) -> usize {
         let count = self.carriers.receive();
         self.take_path_errors();
@@ -263,15 +263,16 @@ impl Driver {
         count
     }
 
-    /// Passes the next datagram to its connection. Returns false when there is none. The caller
-    /// calls [`Driver::poll_event`] after each, or the connection finds its receive queue full.
+    /// Passes the next received datagram to its connection. Returns false when there is none. The
+    /// caller calls [`Driver::poll_event`] after each datagram; otherwise the connection finds its
+    /// receive queue full and drops datagrams.
     pub fn deliver(&mut self, now_ns: u64) -> bool {
         self.carriers.deliver(now_ns, &mut self.core)
     }
 
-    /// Handles errors that the network reports about packets of this endpoint: packets that were
-    /// too long (RFC 4340 §14.1), and packets that no host accepts, which ends a connection without
-    /// an answer.
+    /// Handles errors that the network reports about sent packets: packets that were too long
+    /// (RFC 4340 §14.1), and packets that no host accepts, which end a connection without an
+    /// answer.
     fn take_path_errors(&mut self) {
         let (core, unreachable) = (&mut self.core, &mut self.unreachable);
         let kind = self.carriers.kind();
@@ -320,13 +321,13 @@ impl Driver {
         });
     }
 
-    /// Returns a connection that could not be made, because its peer is unreachable according to
-    /// the network.
+    /// Returns the next connection that could not be made because the network reported its peer as
+    /// unreachable, with that error.
     pub fn poll_unreachable(&mut self) -> Option<(ConnectionKey, io::Error)> {
         self.unreachable.pop_front()
     }
 
-    /// Returns the next event of any connection.
+    /// Removes and returns the next event of any connection, with its key.
     pub fn poll_event(&mut self) -> Option<(ConnectionKey, ConnectionEvent)> {
         let Some((key, event)) = self.core.poll_event() else {
             if self.core.connections_count() != self.counted {
@@ -340,7 +341,8 @@ impl Driver {
         Some((key, event))
     }
 
-    /// Looks up the path of a server's connection, when the client is connected.
+    /// Looks up the route of a server's connection when its client is connected, and sets the
+    /// packet size that it permits.
     fn look_up_path(&mut self, key: &ConnectionKey) {
         let is_server = self.core.connection(key).is_some_and(|c| c.role() == Role::Server);
         if !is_server {
@@ -352,8 +354,8 @@ impl Driver {
         }
     }
 
-    /// Moves packets that may leave towards the sockets. Returns their count: 0 when there are
-    /// none, or [`Driver::flush`] must come first.
+    /// Moves packets that may leave from the connections into the batches of the sockets. Returns
+    /// their count: 0 when there are none, or [`Driver::flush`] must come first.
     pub fn stage(&mut self, now_ns: u64) -> usize {
         self.carriers.stage(now_ns, &mut self.core)
     }
@@ -365,13 +367,14 @@ impl Driver {
         self.carriers.is_flushed()
     }
 
-    /// Returns a connection, read-only.
+    /// Returns the connection with this key, read-only.
     #[must_use]
     pub fn connection(&self, key: &ConnectionKey) -> Option<&Connection> {
         self.core.connection(key)
     }
 
-    /// Calls `act` with a connection, for instance to send or close.
+    /// Calls `act` with the connection of this key, for instance to send or close; returns its
+    /// result.
     pub fn with<T>(
         &mut self,
         key: &ConnectionKey,
@@ -380,49 +383,51 @@ impl Driver {
         self.core.with(key, act)
     }
 
-    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams
+    /// Takes back the memory of a datagram from [`ConnectionEvent::Received`]. Later datagrams
     /// reuse it, without an allocation.
     pub fn recycle(&mut self, key: &ConnectionKey, datagram: Vec<u8>) {
         self.core.recycle(key, datagram);
     }
 
-    /// Returns the states of all connections.
+    /// Returns the keys and states of all connections.
     pub fn states(&self) -> impl Iterator<Item = (ConnectionKey, ConnectionState)> {
         self.core.states()
     }
 
-    /// Returns the count of connections in any state.
+    /// Returns the count of the endpoint's connections in any state.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.core.connections_count()
     }
 
-    /// Returns the state that all connections hold now.
+    /// Returns counts of what the endpoint's core holds now: connections, Resets, cookies, queued
+    /// items.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.core.occupancy()
     }
 
-    /// Returns the counts of packets that belonged to no connection, by answer.
+    /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
     #[must_use]
     pub const fn answers(&self) -> &EndpointAnswerCounts {
         self.core.answers()
     }
 
-    /// Returns the count of packets that the kernel refused; they are lost as on the network.
+    /// Returns the count of packets that the kernel refused to send; they are lost as on the
+    /// network.
     #[must_use]
     pub fn refused_packets(&self) -> u64 {
         self.carriers.unsent().refused
     }
 
-    /// Returns the bytes before the DCCP header of a packet to the other end of `key`.
+    /// Returns the number of bytes before the DCCP header in a packet to the other end of `key`.
     #[must_use]
     pub const fn headers_bytes(&self, key: &ConnectionKey) -> usize {
         headers_bytes(self.carriers.kind(), key.remote)
     }
 }
 
-/// Returns random words of the kernel.
+/// Returns a secret key of random words from the kernel.
 fn secret() -> Result<SipHashKey, NetError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")

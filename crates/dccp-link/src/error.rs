@@ -1,4 +1,4 @@
-//! Errors of an application's calls.
+//! Errors of DCCP calls that applications make.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,68 +12,71 @@ use netio::NetError;
 use crate::service::FinalReset;
 use crate::{Peer, UDP_PORT};
 
-/// An error, by blame: the peer's errors have its Reset, those of the environment have the action
-/// that failed.
+/// Error of a DCCP call, by cause: errors of the peer contain its Reset, those of the environment
+/// the action that failed.
 #[derive(Debug)]
 pub enum DccpError {
-    /// Refusal of the connection by the other end.
+    /// Refusal of the connection by the peer, with a Reset.
     Refused {
-        /// Peer that refused.
+        /// Peer that refused the connection.
         peer: Peer,
-        /// Reset with which the peer answered.
+        /// Reset with which the peer answered the Request.
         reset: Reset,
     },
-    /// Peer whose host reports that no program there accepts such packets.
+    /// Report of the network that no program at the peer accepts DCCP packets.
     Unreachable {
-        /// Peer of the connection.
+        /// Peer to which the connection was to be made.
         peer: Peer,
-        /// Error that the path reported.
+        /// Error that the network reported.
         cause: std::io::Error,
     },
     /// Reset with which the other end ended the connection.
     Reset(Reset),
-    /// Reset with which this end ended the connection, because of a packet or the lack of one.
+    /// Reset with which this end ended the connection, because of a packet or because none came in
+    /// time.
     Failed {
-        /// Reset that this end sent.
+        /// Reset that this end sent to the other end.
         reset: Reset,
         /// State in which the connection ended.
         state: ConnectionState,
     },
-    /// Feature that one end insists on, and for which both ends accept no common value.
+    /// Feature negotiation that failed: one end insists on a feature for which both ends accept no
+    /// common value.
     Disagreed {
-        /// Feature, and the values that both ends accept.
+        /// Feature without a common value, and the values that both ends accept.
         disagreement: Disagreement,
         /// Reset that ended the connection.
         reset: Reset,
-        /// True if this end sent the Reset.
+        /// True if this end sent the Reset, false if the other end did.
         is_ours: bool,
     },
-    /// Connection that is closed.
+    /// Connection that is already closed.
     Closed,
     /// Time that passed without the awaited event; the connection is unchanged.
     TimedOut(Duration),
-    /// Datagram that is longer than the path permits.
+    /// Datagram that is longer than the path of the connection permits.
     TooLong {
-        /// Bytes of the datagram.
+        /// Length of the datagram, in bytes.
         len: usize,
-        /// Most bytes that it may have ([`crate::BlockingConnection::packet_bytes_max`]).
+        /// Largest length that the path permits, in bytes
+        /// ([`crate::BlockingConnection::packet_bytes_max`]).
         max: usize,
     },
-    /// Send queue that is full.
+    /// Send queue of the connection that is full; the datagram was not queued.
     QueueFull,
-    /// Peer of an address family for which the carrier has no socket.
+    /// Peer whose address family has no socket in this endpoint.
     NoFamily(Peer),
-    /// Peer with a link-local address and without its interface.
+    /// Peer with a link-local address, without the network interface that it needs.
     NoScope(Peer),
-    /// Endpoint that has the most connections allowed.
+    /// Endpoint that has reached its largest number of connections.
     TooMany,
-    /// Error of the kernel.
+    /// Error of the kernel, with the action that failed.
     Net(NetError),
 }
 
 impl DccpError {
-    /// Returns the error of a client that the other end of `key` has reset before data came. `core`
-    /// is the connection, while it still exists.
+    /// Returns the error for a client whose connection the other end of `key` has reset before data
+    /// came. `core` is the connection, while it still exists.
     #[must_use]
     pub fn from_refusal(key: &ConnectionKey, reset: Reset, core: Option<&Connection>) -> Self {
         let udp_port = match key.carrier {
@@ -87,13 +90,14 @@ impl DccpError {
         }
     }
 
-    /// Returns the error of a connection that the other end has reset.
+    /// Returns the error for a connection that the other end has reset; `core` is the connection,
+    /// while it still exists.
     #[must_use]
     pub fn from_reset(reset: Reset, core: Option<&Connection>) -> Self {
         FinalReset::new(reset, core).by_other_end()
     }
 
-    /// Returns the error of a connection that this end has ended
+    /// Returns the error for a connection that this end has ended
     /// ([`dccp::connection::ConnectionEvent::Failed`]).
     #[must_use]
     pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
@@ -158,7 +162,7 @@ impl fmt::Display for DccpError {
     }
 }
 
-/// Explains a Reset in words.
+/// Returns the meaning of a Reset as a sentence for users.
 fn explained(reset: Reset) -> String {
     let code = reset.code;
     let meaning = match code {

@@ -1,4 +1,4 @@
-//! `--debug TOPIC`: changes of the core of a connection, as lines on the standard error. The
+//! Lines of `--debug TOPIC` on the standard error: changes in the core of a connection. The
 //! observer checks a connection whenever its command has something to do, and a line has the
 //! changes since then.
 
@@ -12,15 +12,15 @@ use dccp::feature::{Feature, number};
 use dccp::header::DccpPacketDefect;
 use dccp_link::ConnectionKey;
 
-/// Least time between two lines with the figures of congestion control.
+/// Least time in nanoseconds between two lines with the figures of congestion control.
 const FIGURES_NS: u64 = 100_000_000;
 
-/// Topic of lines.
+/// Topic of the lines that `--debug` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DebugTopic {
-    /// States of the connection
+    /// States of the connection, such as REQUEST and OPEN
     Connection,
-    /// Negotiated values of features
+    /// Negotiated values of features, at this end and at the other end
     Features,
     /// State of the congestion control of sent data, ten times a second
     Ccid,
@@ -28,7 +28,7 @@ pub enum DebugTopic {
     Drops,
 }
 
-/// Features that are printed, in the order of their numbers.
+/// Names of the features that are printed, in the order of their numbers.
 const FEATURES: [(u8, &str); 10] = [
     (number::CCID, "ccid"),
     (number::ALLOW_SHORT_SEQNOS, "allow-short-seqnos"),
@@ -42,11 +42,11 @@ const FEATURES: [(u8, &str); 10] = [
     (number::SEND_LOSS_EVENT_RATE, "send-loss-event-rate"),
 ];
 
-/// State of a connection that was printed last.
+/// State of a connection that was printed last, to find its changes.
 #[derive(Clone, Copy, Debug)]
 struct PrintedConnectionState {
     state: Option<ConnectionState>,
-    /// Values of this end's features and of the other end's.
+    /// Values of this end's features and of the other end's features.
     features: Option<[[u64; 2]; FEATURES.len()]>,
     figures: Option<SenderFigures>,
     figures_ns: u64,
@@ -68,7 +68,7 @@ impl PrintedConnectionState {
     };
 }
 
-/// Observer that prints the changes of connections.
+/// Observer that prints the changes of connections on the requested topics.
 #[derive(Debug)]
 pub(crate) struct Observer {
     topics: Vec<DebugTopic>,
@@ -76,12 +76,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Returns an observer for these topics; `None` without a topic.
+    /// Returns an observer that prints these topics; `None` without a topic.
     pub(crate) fn new(topics: &[DebugTopic]) -> Option<Self> {
         (!topics.is_empty()).then(|| Self { topics: topics.to_vec(), printed: BTreeMap::new() })
     }
 
-    /// Prints that a client has begun a connection, even if its state has changed since.
+    /// Prints that a client has begun the connection `key`, even if its state has changed since.
     pub(crate) fn begin(&mut self, key: &ConnectionKey) {
         let seen = PrintedConnectionState {
             state: Some(ConnectionState::Request),
@@ -97,7 +97,7 @@ impl Observer {
         }
     }
 
-    /// Prints the changes of a connection.
+    /// Prints the changes of a connection since the last call.
     pub(crate) fn print_changes(
         &mut self,
         now_ns: u64,
@@ -110,7 +110,7 @@ impl Observer {
         }
     }
 
-    /// Prints that a connection is gone.
+    /// Prints that the connection `key` is gone, and forgets its state.
     pub(crate) fn forget(&mut self, key: &ConnectionKey) {
         if self.printed.remove(key).is_some() && self.is_on(DebugTopic::Connection) {
             netio::stderr::print_line(format_args!(
@@ -124,7 +124,7 @@ impl Observer {
         self.topics.contains(&topic)
     }
 
-    /// Returns the changes of a connection, in lines.
+    /// Returns the changes of a connection since the last call, as lines.
     pub(crate) fn changes(
         &mut self,
         now_ns: u64,
@@ -198,7 +198,7 @@ fn features(connection: &Connection) -> [[u64; 2]; FEATURES.len()] {
     })
 }
 
-/// Returns the figures of congestion control in words.
+/// Returns the figures of a congestion control as text for users.
 pub(crate) fn describe_figures(figures: SenderFigures) -> String {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {

@@ -1,5 +1,5 @@
-//! The kernel's own DCCP as a carrier: its options, and its errors in the words of Godwit's own
-//! stack.
+//! The kernel's own DCCP as a carrier: its socket options, and its errors in the words of Godwit's
+//! own DCCP stack.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +10,8 @@ use netio::{DccpOptions, DccpSocket, NetError};
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// Returns the socket options that the flags request. The kernel chooses the rest.
+/// Returns the options of the kernel's DCCP socket that the flags request. The kernel chooses all
+/// other options.
 pub(crate) fn options(link: &LinkArgs, config: &ConnectionConfig) -> DccpOptions {
     let sets_tx = link.tx_ccid.or(link.ccid).is_some() || link.sets("tx_ccid");
     let sets_rx = link.rx_ccid.or(link.ccid).is_some() || link.sets("rx_ccid");
@@ -25,7 +26,8 @@ pub(crate) fn options(link: &LinkArgs, config: &ConnectionConfig) -> DccpOptions
     }
 }
 
-/// Listens at the port and of the families that the flags name.
+/// Returns a DCCP socket of the kernel that listens at the port and for the IP versions that the
+/// flags name.
 ///
 /// # Errors
 ///
@@ -50,19 +52,18 @@ pub(crate) fn listen(
     listener.map_err(open_error)
 }
 
-/// Bytes that the kernel's CCID 2 adds to a packet without having kept room for them: Changes of
-/// Sequence Window and Ack Ratio, Confirms of the same, an Ack Vector of four runs. The kernel
-/// drops a packet that they make longer than the path permits, then adds them to the next one, for
-/// ever.
+/// Bytes that the kernel's CCID 2 adds to a packet without having reserved room for them: Changes
+/// and Confirms of Sequence Window and Ack Ratio, an Ack Vector of four runs. The kernel drops a
+/// packet that they make longer than the path permits, then adds them to the next one, for ever.
 const UNRESERVED_BYTES: usize = 32;
 
-/// Returns the most bytes of data that a datagram may have now so that the kernel sends every
-/// packet.
+/// Returns the largest datagram in bytes with which the kernel still sends every packet.
 pub(crate) fn packet_bytes_max(socket: &DccpSocket) -> io::Result<usize> {
     Ok(socket.packet_bytes_max()?.saturating_sub(UNRESERVED_BYTES))
 }
 
-/// Returns the error of a socket that cannot be opened, with help when this kernel has no DCCP.
+/// Returns the error for a kernel DCCP socket that cannot be opened, with advice when this kernel
+/// has no DCCP.
 pub(crate) fn open_error(error: NetError) -> ToolError {
     if netio::dccp::is_absent(error.cause()) {
         return ToolError::Failed(format!(
@@ -73,7 +74,7 @@ pub(crate) fn open_error(error: NetError) -> ToolError {
     DccpError::Net(error).into()
 }
 
-/// Returns the error of a client whose connection could not be begun.
+/// Returns the error for a client whose connection over the kernel's DCCP could not be begun.
 pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     match reset_of(error.cause()) {
         Some(reset) => DccpError::Refused { peer, reset }.into(),
@@ -81,7 +82,7 @@ pub(crate) fn explain(error: NetError, peer: Peer) -> ToolError {
     }
 }
 
-/// Returns the error of a client that the server refused.
+/// Returns the error for a client that the server refused, or that could not reach it.
 pub(crate) fn refusal(peer: Peer, cause: io::Error) -> DccpError {
     match reset_of(&cause) {
         Some(reset) => DccpError::Refused { peer, reset },
@@ -89,7 +90,7 @@ pub(crate) fn refusal(peer: Peer, cause: io::Error) -> DccpError {
     }
 }
 
-/// Returns the error of a connection that was open.
+/// Returns the error for an open connection over the kernel's DCCP that ended.
 pub(crate) fn connection_error(cause: io::Error) -> DccpError {
     match (reset_of(&cause), cause.kind()) {
         (Some(reset), _) => DccpError::Reset(reset),
@@ -98,7 +99,8 @@ pub(crate) fn connection_error(cause: io::Error) -> DccpError {
     }
 }
 
-/// Returns the Reset for an error number. Its data stays in the kernel.
+/// Returns the Reset that an error number of the kernel stands for. The data of the Reset stays in
+/// the kernel.
 fn reset_of(error: &io::Error) -> Option<Reset> {
     let number = netio::dccp::reset_number(error)?;
     Some(Reset::plain(ResetCode::from_number(number)))

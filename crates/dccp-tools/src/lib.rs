@@ -1,7 +1,7 @@
 //! DCCP as commands: [`perf`] measures throughput like iperf, [`ttcp`] like ttcp, [`pipe`] moves
 //! files and pipes, [`probe`] shows the figures of congestion control, [`conformance`] tests an
-//! implementation packet by packet, [`regression`] measures it over emulated links, [`fairness`]
-//! next to TCP.
+//! implementation packet by packet, [`regression`] measures throughput over emulated links,
+//! [`fairness`] measures DCCP next to TCP.
 //!
 //! This crate turns flags into values, and values into calls of [`dccp_link`]; the core implements
 //! connections. Throughput counts only data that the receiving application has read.
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 pub use outcome::{DccpCommandOutcome, ToolError};
 
-/// `godwit dccp ...`
+/// Command of `godwit dccp`, with its flags.
 #[derive(Debug, clap::Subcommand)]
 #[expect(
     missing_docs,
@@ -42,7 +42,7 @@ pub enum DccpCommand {
 }
 
 impl DccpCommand {
-    /// Runs the command.
+    /// Runs the command, prints its error if it fails, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let done = match self {

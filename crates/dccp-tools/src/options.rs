@@ -1,4 +1,4 @@
-//! Flags that every command has: the carrier and the settings of connections.
+//! Flags that every DCCP command has: the carrier and the settings of connections.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::debug::DebugTopic;
 use crate::outcome::ToolError;
 use crate::units::parse_seconds;
 
-/// Datagrams that wait for a command while the machine holds it up; more than these are dropped and
-/// reported.
+/// Length of a command's receive queue in datagrams; it bridges times in which the machine holds
+/// the command up, and more datagrams are dropped and reported.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
-/// DCCP port of iperf, the same as for its TCP and UDP.
+/// Default DCCP port, the one that iperf uses for TCP and UDP.
 pub const PORT: u16 = 5_001;
-/// Bound of a queue that is configured without one, in packets.
+/// Length of a send queue that is configured as unlimited, in packets.
 const QUEUE_LEN_MAX: usize = 1 << 16;
 
-/// Values of `--carrier`.
+/// Value of the flag `--carrier`: what carries DCCP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CarrierArg {
     /// UDP (RFC 6773); no privilege needed
@@ -34,7 +34,7 @@ pub enum CarrierArg {
 }
 
 impl CarrierArg {
-    /// Returns the name on the command line.
+    /// Returns the carrier's name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,17 +45,17 @@ impl CarrierArg {
     }
 }
 
-/// Carrier of the packets of Godwit's own stack.
+/// Carrier of the packets of Godwit's own DCCP stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierName {
-    /// UDP (RFC 6773).
+    /// DCCP inside of UDP (RFC 6773).
     Udp,
-    /// IP protocol 33.
+    /// DCCP as IP protocol 33.
     Raw,
 }
 
 impl CarrierName {
-    /// Returns the name on the command line.
+    /// Returns the carrier's name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,23 +65,23 @@ impl CarrierName {
     }
 }
 
-/// A server, and the interface to it.
+/// Address and ports of a server, and the network interface that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccpDestination {
-    /// Addresses of the server.
+    /// Address, DCCP port and UDP port of the server.
     pub peer: Peer,
-    /// Index of the interface of a link-local address; 0 for other addresses.
+    /// Index of the network interface of a link-local address; 0 for other addresses.
     pub scope: u32,
 }
 
 impl DccpDestination {
-    /// Returns the server's address with its interface.
+    /// Returns the server's address with its network interface.
     #[must_use]
     pub const fn address(self) -> ScopedAddress {
         ScopedAddress { address: self.peer.address, scope: self.scope }
     }
 
-    /// Returns the server's address and DCCP port for the kernel.
+    /// Returns the server's address and DCCP port for a socket of the kernel.
     #[must_use]
     pub fn socket_address(self) -> SocketAddr {
         match self.peer.address {
@@ -90,14 +90,14 @@ impl DccpDestination {
         }
     }
 
-    /// Returns the options for connections to the server.
+    /// Returns the options with which connections to the server are made.
     #[must_use]
     pub fn options(self) -> ConnectOptions {
         ConnectOptions { scope: self.scope, ..ConnectOptions::default() }
     }
 }
 
-/// Flags of connections.
+/// Flags for connections, which all DCCP commands have.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub struct LinkArgs {
@@ -110,20 +110,20 @@ pub struct LinkArgs {
     /// UDP port of the server
     #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
     pub udp_port: u16,
-    /// IPv4 only
+    /// Use IPv4 only
     #[arg(short = '4', conflicts_with = "v6")]
     pub v4: bool,
-    /// IPv6 only
+    /// Use IPv6 only
     #[arg(short = '6')]
     pub v6: bool,
     /// Congestion control of both directions, 2 (like TCP) or 3 (TFRC) [default: 2, or 3 if the
     /// other end wants it]
     #[arg(long, value_name = "2|3", value_parser = ccid, conflicts_with_all = ["tx_ccid", "rx_ccid"])]
     pub ccid: Option<u8>,
-    /// Congestion control of the data that this end sends
+    /// Congestion control of the data that this end sends, 2 or 3
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub tx_ccid: Option<u8>,
-    /// Congestion control of the data that this end receives
+    /// Congestion control of the data that this end receives, 2 or 3
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub rx_ccid: Option<u8>,
     /// Service code, the purpose of the connection: a number, or SC: and up to four characters
@@ -145,7 +145,7 @@ pub struct LinkArgs {
     pub parameters: Vec<String>,
 }
 
-/// Values of a command line without flags.
+/// Flags of a command line that gives none.
 impl Default for LinkArgs {
     fn default() -> Self {
         let matches = Self::augment_args(clap::Command::new("link")).get_matches_from(["link"]);
@@ -162,7 +162,8 @@ fn ccid(word: &str) -> Result<u8, String> {
 }
 
 impl LinkArgs {
-    /// Returns the settings of connections that the flags request.
+    /// Returns the settings of connections that the flags request, with a connect timeout of 10 s
+    /// by default.
     ///
     /// # Errors
     ///
@@ -194,7 +195,8 @@ impl LinkArgs {
         Ok(config)
     }
 
-    /// Checks the flags of a command that starts other programs, which have the connections.
+    /// Checks the connection flags of a command that starts other programs, which make the
+    /// connections.
     ///
     /// # Errors
     ///
@@ -208,20 +210,20 @@ impl LinkArgs {
         self.config().map(drop)
     }
 
-    /// Returns true if --set names this parameter.
+    /// Returns true if `--set` names the parameter `name`.
     #[must_use]
     pub fn sets(&self, name: &str) -> bool {
         let names = |parameter: &String| parameter.split_once('=').is_some_and(|(n, _)| n == name);
         self.parameters.iter().any(names)
     }
 
-    /// Returns the carrier, UDP by default.
+    /// Returns the carrier that the flags request, UDP by default.
     #[must_use]
     pub fn carrier(&self) -> CarrierArg {
         self.carrier.unwrap_or(CarrierArg::Udp)
     }
 
-    /// Returns the carrier of packets of Godwit's own stack, `default` if no flag names one.
+    /// Returns the carrier of Godwit's own DCCP stack, `default` if no flag names one.
     ///
     /// # Errors
     ///
@@ -235,15 +237,15 @@ impl LinkArgs {
         }
     }
 
-    /// Returns the congestion controls of the data that this end sends and receives. Without flags,
-    /// the first is `default`, and the second is equal to the first.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
+    /// Without flags, the first is `default`, and the second is equal to the first.
     #[must_use]
     pub fn ccids(&self, default: u8) -> (u8, u8) {
         let tx = self.tx_ccid.or(self.ccid).unwrap_or(default);
         (tx, self.rx_ccid.or(self.ccid).unwrap_or(tx))
     }
 
-    /// Returns the flags that both ends of a connection have in common, for programs that this one
+    /// Returns the connection flags that both ends have in common, for programs that this one
     /// starts: all but the carrier and congestion control.
     #[must_use]
     pub fn shared_flags(&self) -> String {
@@ -257,7 +259,7 @@ impl LinkArgs {
         words
     }
 
-    /// Returns the options of a server's sockets.
+    /// Returns the carrier options of a server's sockets.
     ///
     /// # Errors
     ///
@@ -268,7 +270,7 @@ impl LinkArgs {
         Ok(options)
     }
 
-    /// Returns the options of a client's socket.
+    /// Returns the carrier options of a client's socket for connections to `peer`.
     ///
     /// # Errors
     ///
@@ -284,7 +286,7 @@ impl LinkArgs {
         })
     }
 
-    /// Returns the error of a client without an answer in time.
+    /// Returns the error for a client that got no answer from its server within `timeout`.
     pub(crate) fn no_answer_error(&self, to: DccpDestination, timeout: Duration) -> ToolError {
         let (address, ports, seconds) =
             (to.address(), self.describe_ports(), timeout.as_secs_f64());
@@ -298,7 +300,7 @@ impl LinkArgs {
         }
     }
 
-    /// Returns the server with this name or address, a link-local one with its interface:
+    /// Returns the server with this host name or address; a link-local address needs its interface:
     /// `fe80::1%eth0`.
     ///
     /// # Errors
@@ -315,7 +317,7 @@ impl LinkArgs {
         Ok(DccpDestination { peer, scope })
     }
 
-    /// Describes the ports at which a server listens, in words.
+    /// Returns a description of the ports at which a server listens, for users.
     #[must_use]
     pub fn describe_ports(&self) -> String {
         match self.carrier() {
@@ -326,14 +328,14 @@ impl LinkArgs {
     }
 }
 
-/// Returns the error of a command that makes its packets itself.
+/// Returns the error for `--carrier kernel` with a command that needs Godwit's own DCCP stack.
 fn no_kernel() -> ToolError {
     let text = "--carrier kernel: this command needs Godwit's own stack; use udp or raw. Only \
                 send, recv, ttcp, perf and conformance --listen can use the kernel's DCCP";
     ToolError::Usage(text.to_owned())
 }
 
-/// Returns the first address of a host that has a requested version of IP.
+/// Returns the first address of a host that belongs to a requested version of IP.
 fn peer_address(
     host: &str,
     port: u16,
@@ -359,7 +361,7 @@ fn peer_address(
     address.ok_or_else(|| ToolError::Failed(format!("{host} has no {family} address")))
 }
 
-/// Returns an address of the resolver with its scope.
+/// Returns an address that the resolver found, with its scope.
 const fn scoped(resolved: SocketAddr) -> ScopedAddress {
     let scope = match resolved {
         SocketAddr::V4(_) => 0,
@@ -368,7 +370,7 @@ const fn scoped(resolved: SocketAddr) -> ScopedAddress {
     ScopedAddress { address: resolved.ip(), scope }
 }
 
-/// Sets a parameter by its name in Linux.
+/// Sets a connection parameter that `--set` gives by its name in Linux.
 fn set(config: &mut ConnectionConfig, parameter: &str) -> Result<(), ToolError> {
     let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
     let Some((name, value)) = parameter.split_once('=') else {

@@ -1,18 +1,18 @@
-//! Results of commands, their exit codes, and what they print.
+//! Results of DCCP commands, their exit codes, and their output.
 
-/// Result of a command that could do its work.
+/// Result of a command that ran without an error: done, fallen short or interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpCommandOutcome {
-    /// Command that did all its work.
+    /// Command that has done all its work.
     Done,
-    /// Command that ran and achieved less than requested.
+    /// Command that ran but achieved less than requested.
     FellShort,
-    /// Command that a signal ended.
+    /// Command that a signal has ended.
     Interrupted,
 }
 
 impl DccpCommandOutcome {
-    /// Returns the exit code.
+    /// Returns the exit code of the command.
     pub(crate) fn code(self) -> u8 {
         match self {
             // A reader that has closed the output has all that it wanted.
@@ -24,17 +24,17 @@ impl DccpCommandOutcome {
     }
 }
 
-/// Reason why a command could not do its work.
+/// Error of a command: invalid flags, or a failure while the command ran.
 #[derive(Debug)]
 pub enum ToolError {
-    /// Flags that make no sense, with the reason.
+    /// Invalid flags, with the reason.
     Usage(String),
-    /// Error while the command ran, with the reason.
+    /// Error while the command ran, with its reason.
     Failed(String),
 }
 
 impl ToolError {
-    /// Returns the exit code.
+    /// Returns the exit code for the error: 2 for invalid flags, otherwise 1.
     pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -59,7 +59,7 @@ impl From<dccp_link::DccpError> for ToolError {
     }
 }
 
-/// Prints to the standard output.
+/// Prints `text` to the standard output.
 pub(crate) fn print_text(text: &str) -> Result<(), ToolError> {
     netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `godwit dccp send` and `recv`: a file or a pipe through a connection.
+//! Commands `godwit dccp send` and `recv`: a file or a pipe through a connection.
 //!
 //! DCCP repeats nothing: data lost on the way is missing at the other end, and both ends print how
 //! much they sent and read.
@@ -45,7 +45,7 @@ pub struct RecvArgs {
     link: LinkArgs,
 }
 
-/// Runs the command.
+/// Runs `godwit dccp send`: sends a file or the standard input over one connection.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(DccpCommandOutcome::Done)
 }
 
-/// Runs the command.
+/// Runs `godwit dccp recv`: writes the data of one connection to a file or to the standard output.
 ///
 /// # Errors
 ///
@@ -130,8 +130,7 @@ pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(DccpCommandOutcome::Done)
 }
 
-/// Returns a standard stream without a buffer of its own, so that waiting for its descriptor is
-/// reliable.
+/// Returns a standard stream as an unbuffered file, so that waiting for its descriptor is reliable.
 fn standard(stream: BorrowedFd<'_>) -> Result<File, ToolError> {
     let stream = stream.try_clone_to_owned();
     stream

@@ -1,4 +1,5 @@
-//! `godwit dccp ttcp`: the oldest throughput program, with its flags and its lines.
+//! Command `godwit dccp ttcp`: throughput in the manner of ttcp, the oldest program for it, with
+//! ttcp's flags and output lines.
 
 use netio::Clock;
 
@@ -7,8 +8,8 @@ use crate::debug::describe_figures;
 use crate::options::LinkArgs;
 use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 
-/// Default length of a datagram in bytes, as in ttcp. If the path permits only shorter ones, its
-/// maximum is used.
+/// Default length of a datagram in bytes, as in the original ttcp. If the path permits only shorter
+/// ones, its maximum is used.
 const LEN: usize = 8_192;
 
 /// Send a pattern (-t HOST) or receive one (-r) and print the rate, like ttcp.
@@ -23,20 +24,20 @@ pub struct TtcpArgs {
     /// Transmit to HOST, anywhere among the arguments: `-t -l 256 HOST`
     #[arg(short = 't', long, requires = "host")]
     transmit: bool,
-    /// Host to transmit to
+    /// Host to transmit to, with -t
     #[arg(value_name = "HOST", conflicts_with = "receive")]
     host: Option<String>,
-    /// Receive
+    /// Receive a pattern from one connection, and print its rate
     #[arg(short = 'r', long)]
     receive: bool,
     /// Length of a datagram in bytes; reduced, with a message, if the path allows less [default:
     /// 8192]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     len: Option<u16>,
-    /// Datagrams to send
+    /// Number of datagrams to send
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 2_048)]
     count: u64,
-    /// Print more details
+    /// Print more details: congestion control, packet size and processor time
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Accepted for ttcp command lines; a pattern is always sent, and received data is discarded
@@ -50,7 +51,7 @@ pub struct TtcpArgs {
     link: LinkArgs,
 }
 
-/// Runs the command.
+/// Runs `godwit dccp ttcp`: sends a pattern or receives one, and prints the rate.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
 }
 
 impl TtcpArgs {
-    /// Returns the host to transmit to, `None` for a receiver.
+    /// Returns the host to transmit to; `None` for a receiver.
     fn destination(&self) -> Option<&str> {
         if self.transmit { self.host.as_deref() } else { None }
     }
@@ -142,7 +143,7 @@ fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
-/// Figures of one side.
+/// Figures of one side's transfer: bytes, calls, times.
 struct TtcpFigures {
     side: char,
     bytes: u64,

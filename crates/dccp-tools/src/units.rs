@@ -1,4 +1,4 @@
-//! Quantities as iperf reads and writes them: rates in powers of 1,000, amounts in powers of 1,024.
+//! Quantities as iperf reads and prints them: rates in powers of 1,000, amounts in powers of 1,024.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::Figure;
 
-/// Reads bits per second: a number followed by `k`, `m` or `g`.
+/// Parses a rate in bits per second: a number, optionally followed by `k`, `m` or `g`.
 pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     let wrong = || format!("invalid rate {text}: must be bits per second, like 500k, 12m or 1.5g");
     let (digits, factor) = match text.as_bytes().last() {
@@ -20,21 +20,21 @@ pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     if (1.0..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
 }
 
-/// Reads seconds, also parts of them.
+/// Parses a duration in seconds, with decimals if needed.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("invalid time {text}: must be seconds from 0.01 to 1000000");
     let value: f64 = text.parse().map_err(|_| wrong())?;
     if (0.01..=1e6).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
-/// Reads the time between samples: seconds, from a thousandth on.
+/// Parses the time between two samples of a probe in seconds, from 0.001 to 60.
 pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
     let wrong = || format!("invalid time between samples {text}: must be seconds from 0.001 to 60");
     let value: f64 = text.parse().map_err(|_| wrong())?;
     if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
 }
 
-/// Reads an amount of bytes: a number followed by `K`, `M` or `G`, powers of 1,024.
+/// Parses an amount of bytes: a number, optionally followed by `K`, `M` or `G`, powers of 1,024.
 pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
     let wrong = || format!("invalid amount {text}: must be bytes, like 100000, 64K, 10M or 1.5G");
     let (digits, factor) = match text.as_bytes().last() {
@@ -48,7 +48,7 @@ pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
     if (1.0..=1e15).contains(&octets) { Ok(octets as u64) } else { Err(wrong()) }
 }
 
-/// Reads the length of a datagram, like [`parse_amount`].
+/// Parses the length of a datagram in bytes, 0 to 65,535, with the suffixes of [`parse_amount`].
 pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
     if text == "0" {
         return Ok(0);
@@ -62,11 +62,12 @@ pub(crate) fn parse_length(text: &str) -> Result<u16, String> {
 /// Unit of amounts and rates that iperf's `-f` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitFormat {
-    /// Unit that suits each value.
+    /// Unit chosen for each value by its size.
     Fitting,
-    /// Bits per second, in this power of 1,000, and bytes in the same power of 1,024.
+    /// Bits per second for rates, in this power of 1,000, and bytes for amounts, in the same power
+    /// of 1,024.
     Bits(usize),
-    /// Bytes, also per second, in this power of 1,024.
+    /// Bytes per second for rates and bytes for amounts, in this power of 1,024.
     Octets(usize),
 }
 
@@ -104,7 +105,7 @@ const RATES: [&str; 4] = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
 const RATES_OF_OCTETS: [&str; 4] = ["Bytes/sec", "KBytes/sec", "MBytes/sec", "GBytes/sec"];
 
 impl UnitFormat {
-    /// Formats an amount of bytes.
+    /// Returns an amount of bytes as text in this unit.
     pub(crate) fn amount(self, bytes: u64) -> String {
         match self {
             Self::Fitting => scaled(bytes as f64, 1_024.0, AMOUNTS),
@@ -114,7 +115,7 @@ impl UnitFormat {
         }
     }
 
-    /// Formats a rate.
+    /// Returns a rate as text in this unit.
     pub(crate) fn rate(self, bits_per_s: f64) -> String {
         match self {
             Self::Fitting => rate(bits_per_s),
@@ -124,7 +125,7 @@ impl UnitFormat {
     }
 }
 
-/// Formats a rate in the unit that suits it.
+/// Returns a rate as text in the unit that suits its size.
 pub(crate) fn rate(bits_per_s: f64) -> String {
     scaled(bits_per_s, 1_000.0, RATES)
 }
@@ -138,8 +139,8 @@ fn scaled(value: f64, step: f64, names: [&str; 4]) -> String {
     in_unit(value, step, power, names)
 }
 
-/// Formats `value` in units of `step` to the power `power`, with three digits; values below 0.01 of
-/// a requested unit with the digits that they need.
+/// Returns `value` as text in units of `step` to the power `power`, with three digits; values below
+/// 0.01 of a requested unit have the digits that they need.
 fn in_unit(value: f64, step: f64, power: usize, names: [&str; 4]) -> String {
     let scaled = value / step.powi(power as i32);
     let digits = match scaled {

@@ -1,76 +1,77 @@
-//! Sequence numbers: arithmetic modulo 2^48, validity windows, and 24-bit short numbers (RFC 4340
-//! §3.1, §7.1, §7.5.1, §7.6).
+//! Sequence numbers of DCCP: arithmetic modulo 2^48, validity windows, and 24-bit short numbers
+//! (RFC 4340 §3.1, §7.1, §7.5.1, §7.6).
 
 use core::fmt;
 
-/// Count of sequence numbers, after which they start again at 0.
+/// Count of different sequence numbers; after the last one they start again at 0.
 const CIRCLE: u64 = 1 << 48;
 const MASK: u64 = CIRCLE - 1;
 const SHORT_MASK: u64 = (1 << 24) - 1;
 
-/// A 48-bit sequence number. The shorter way between two numbers decides which comes first, so
-/// there is no total order that `Ord` could express.
+/// A 48-bit sequence number of a DCCP packet. The shorter way between two numbers decides which
+/// comes first, so there is no total order that `Ord` could express.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SequenceNumber(u64);
 
 impl SequenceNumber {
-    /// Returns the number with the lower 48 bits of `value`.
+    /// Returns the sequence number with the lower 48 bits of `value`.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value & MASK)
     }
 
-    /// Returns the number as an integer below 2^48.
+    /// Returns the sequence number as an integer below 2^48.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// Returns the number `count` after this one.
+    /// Returns the sequence number `count` after this one.
     #[must_use]
     pub const fn plus(self, count: u64) -> Self {
         Self::new(self.0.wrapping_add(count))
     }
 
-    /// Returns the number `count` before this one.
+    /// Returns the sequence number `count` before this one.
     #[must_use]
     pub const fn minus(self, count: u64) -> Self {
         Self::new(self.0.wrapping_sub(count))
     }
 
-    /// Returns the next number.
+    /// Returns the next sequence number.
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
-    /// Returns the steps from `origin` to this number, -2^47 to 2^47 - 1; negative when this number
-    /// comes first (§3.1).
+    /// Returns the number of steps from `origin` to this sequence number, -2^47 to 2^47 - 1;
+    /// negative when this number comes first (RFC 4340 §3.1).
     #[must_use]
     pub const fn distance_from(self, origin: Self) -> i64 {
         let distance = self.0.wrapping_sub(origin.0) & MASK;
         if distance < CIRCLE / 2 { distance as i64 } else { distance as i64 - CIRCLE as i64 }
     }
 
-    /// Returns true if this number comes after `other`.
+    /// Returns true if this sequence number comes after `other`.
     #[must_use]
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }
 
-    /// Returns the later one of two numbers.
+    /// Returns the later one of two sequence numbers.
     #[must_use]
     pub const fn max(self, other: Self) -> Self {
         if other.is_after(self) { other } else { self }
     }
 
-    /// Returns the lower 24 bits, for a packet with X = 0.
+    /// Returns the lower 24 bits of the sequence number, for a packet with X = 0.
     #[must_use]
     pub const fn short(self) -> u64 {
         self.0 & SHORT_MASK
     }
 
-    /// Returns the number with the lower 24 bits `short` that is nearest to `reference` (§7.6).
+    /// Returns the sequence number with the lower 24 bits `short` that is nearest to `reference`
+    /// (RFC 4340 §7.6).
     #[must_use]
     pub const fn extend(short: u64, reference: Self) -> Self {
         let candidate = Self((reference.0 & !SHORT_MASK) | (short & SHORT_MASK));
@@ -97,40 +98,41 @@ impl fmt::Display for SequenceNumber {
     }
 }
 
-/// A range of numbers, both ends included.
+/// A range of valid sequence numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first valid number.
+    /// First valid number of the window.
     pub low: SequenceNumber,
-    /// The last valid number.
+    /// Last valid number of the window.
     pub high: SequenceNumber,
 }
 
 impl Window {
-    /// Returns true if `number` lies in the window.
+    /// Returns true if the sequence number `number` lies in the window.
     #[must_use]
     pub const fn contains(self, number: SequenceNumber) -> bool {
         number.distance_from(self.low) >= 0 && number.distance_from(self.high) <= 0
     }
 }
 
-/// Windows of valid numbers from the other end: its sequence numbers around the greatest one
-/// received, and its acknowledgement numbers up to the greatest one sent (§7.5.1). A window never
-/// begins before the first number of the connection. Once the window has moved past that number,
-/// the bound is dropped; otherwise it would apply again when the numbers have gone around the
-/// circle.
+/// Windows of valid numbers in packets of the other end: its sequence numbers around the greatest
+/// one received, and its acknowledgement numbers up to the greatest one sent (RFC 4340 §7.5.1). A
+/// window never begins before the first number of the connection. Once the window has moved past
+/// that number, the bound is dropped; otherwise it would apply again when the numbers have gone
+/// around the circle.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
-    /// Sequence Window of the other end (W), for its numbers.
+    /// Sequence Window of the other end in packets (W), for its sequence numbers.
     remote_width: u64,
-    /// Sequence Window of this end (W'), for its acknowledgements.
+    /// Sequence Window of this end in packets (W'), for the other end's acknowledgement numbers.
     local_width: u64,
     first_received: Option<SequenceNumber>,
     first_sent: Option<SequenceNumber>,
 }
 
 impl Windows {
-    /// Returns the windows of a connection that begins with these numbers.
+    /// Returns the windows of a connection that begins with the sequence numbers `iss` (sent) and
+    /// `isr` (received).
     #[must_use]
     pub const fn new(iss: SequenceNumber, isr: SequenceNumber, width: u64) -> Self {
         Self {
@@ -141,17 +143,18 @@ impl Windows {
         }
     }
 
-    /// Sets the other end's Sequence Window, after it changed.
+    /// Sets the width of the window for the other end's sequence numbers, in packets.
     pub const fn set_remote_width(&mut self, width: u64) {
         self.remote_width = width;
     }
 
-    /// Sets this end's Sequence Window, after it changed.
+    /// Sets the width of the window for the other end's acknowledgement numbers, in packets.
     pub const fn set_local_width(&mut self, width: u64) {
         self.local_width = width;
     }
 
-    /// Returns the window SWL to SWH, around the greatest number received (GSR).
+    /// Returns the window of valid sequence numbers, SWL to SWH, around the greatest number
+    /// received (GSR).
     #[must_use]
     pub const fn sequence(&self, gsr: SequenceNumber) -> Window {
         let width = self.remote_width;
@@ -159,14 +162,15 @@ impl Windows {
         Window { low: clamped(low, self.first_received), high: gsr.plus((3 * width).div_ceil(4)) }
     }
 
-    /// Returns the window AWL to AWH, up to the greatest number sent (GSS).
+    /// Returns the window of valid acknowledgement numbers, AWL to AWH, up to the greatest number
+    /// sent (GSS).
     #[must_use]
     pub const fn acknowledgement(&self, gss: SequenceNumber) -> Window {
         let low = gss.next().minus(self.local_width);
         Window { low: clamped(low, self.first_sent), high: gss }
     }
 
-    /// Drops the bounds by the first numbers once the windows are past them.
+    /// Drops the bounds of the windows at the first numbers once the windows have moved past them.
     pub const fn moved(&mut self, gsr: SequenceNumber, gss: SequenceNumber) {
         if let Some(isr) = self.first_received
             && gsr.next().minus(self.remote_width / 4).is_after(isr)

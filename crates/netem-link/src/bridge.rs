@@ -1,4 +1,4 @@
-//! Both directions of a running link, and their control.
+//! Running emulated link: threads for both directions, and their control.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,38 +16,39 @@ use crate::ends::{self, LinkSockets};
 use crate::report::{DirectionReport, LinkReport, SCHEMA};
 use crate::{EmulatedLinkError, LinkInterface};
 
-/// Description of a link to be started.
+/// Description of an emulated link to be started.
 #[derive(Clone, Debug)]
 pub struct LinkRequest {
-    /// The two interfaces.
+    /// Network interfaces at the two ends of the link.
     pub interfaces: [LinkInterface; 2],
-    /// Settings forward, from the first to the second interface, and backward.
+    /// Settings of the link per direction: forward, from the first to the second interface, and
+    /// backward.
     pub settings: [LinkSettings; 2],
-    /// Seed of the random numbers: with the same seed the same packets of a sequence are lost. Each
-    /// direction has its own numbers. A `seed` in the settings takes precedence.
+    /// Seed of the link's random numbers: with the same seed the same packets of a sequence are
+    /// lost. Each direction has its own numbers. A `seed` in the settings takes precedence.
     pub seed: u64,
-    /// Path of the control socket.
+    /// Path of the link's control socket; `None` for a link without one.
     pub socket: Option<PathBuf>,
-    /// Interval between reports.
+    /// Interval between two reports of the link; `None` for no reports.
     pub interval: Option<Duration>,
-    /// Time after which the link ends by itself.
+    /// Time after which the link ends by itself; `None` to run until it is stopped.
     pub duration: Option<Duration>,
 }
 
-/// A direction, or both.
+/// Directions of an emulated link that a command concerns: one or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DirectionSelector {
-    /// From the first interface to the second.
+    /// Direction from the first interface to the second.
     Forward,
-    /// From the second interface to the first.
+    /// Direction from the second interface to the first.
     Backward,
-    /// Both directions.
+    /// Both directions of the link.
     Both,
 }
 
 impl DirectionSelector {
-    /// Returns the numbers of the directions.
+    /// Returns the indexes of the selected directions: 0 for forward, 1 for backward.
     const fn indexes(self) -> &'static [usize] {
         match self {
             Self::Forward => &[0],
@@ -57,22 +58,22 @@ impl DirectionSelector {
     }
 }
 
-/// Handle of a direction's thread.
+/// Handle of the thread that moves packets in one direction.
 struct DirectionHandle {
     orders: Sender<DirectionOrder>,
     waker: Arc<Waker>,
-    /// Thread; `None` after it was joined.
+    /// Thread of the direction; `None` after it was joined.
     thread: Option<JoinHandle<Result<DirectionReport, NetError>>>,
 }
 
 impl DirectionHandle {
-    /// Sends an order to the thread. If the thread has ended, joining it reports that.
+    /// Sends an order to the direction's thread. If the thread has ended, joining it reports that.
     fn order(&self, order: DirectionOrder) {
         self.orders.send(order).ok();
         self.waker.wake();
     }
 
-    /// Ends the thread; returns its report, or the error that had ended it.
+    /// Ends the direction's thread and returns its report, or the error that had ended it.
     fn end(&mut self) -> Option<Result<DirectionReport, NetError>> {
         let thread = self.thread.take()?;
         self.order(DirectionOrder::Stop);
@@ -86,18 +87,18 @@ impl Drop for DirectionHandle {
     }
 }
 
-/// A running link. [`Bridge::stop`] ends it.
+/// A running emulated link between two interfaces. [`Bridge::stop`] ends it.
 pub struct Bridge {
     directions: [DirectionHandle; 2],
     seed: u64,
     began: Instant,
-    /// Woken by a direction that has ended by itself.
+    /// Event object that a direction wakes when it has ended by itself.
     ended: Arc<Waker>,
     warnings: Vec<String>,
 }
 
 impl Bridge {
-    /// Opens the interfaces and begins to move packets.
+    /// Opens the interfaces of the link and begins to move packets.
     ///
     /// # Errors
     ///
@@ -147,27 +148,28 @@ impl Bridge {
         Ok(Self { directions, seed: request.seed, began: Instant::now(), ended, warnings })
     }
 
-    /// Returns warnings about settings that are permitted but hardly intended.
+    /// Returns warnings about link settings that are permitted but hardly intended.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Returns the object that is readable when a direction has ended by itself; [`Bridge::stop`]
-    /// returns the reason.
+    /// Returns the event object that becomes readable when a direction has ended by itself;
+    /// [`Bridge::stop`] then returns the reason.
     #[must_use]
     pub fn ended(&self) -> &Waker {
         &self.ended
     }
 
-    /// Replaces the settings from the next batch on. Packets under way keep their time.
+    /// Replaces the settings of the selected directions from the next batch of packets on. Packets
+    /// under way keep their time.
     pub fn change(&self, direction: DirectionSelector, settings: &LinkSettings) {
         for &index in direction.indexes() {
             self.directions[index].order(DirectionOrder::Change(Box::new(settings.clone())));
         }
     }
 
-    /// Returns the report so far; `None` if a direction has ended by itself.
+    /// Returns the report of the link so far; `None` if a direction has ended by itself.
     #[must_use]
     pub fn report(&self) -> Option<LinkReport> {
         let reports: Option<Vec<DirectionReport>> = self
@@ -187,7 +189,7 @@ impl Bridge {
         LinkReport { schema: SCHEMA.to_owned(), seed: self.seed, elapsed_s, directions }
     }
 
-    /// Ends both directions and returns the final report. Packets under way are lost.
+    /// Ends both directions of the link and returns the final report. Packets under way are lost.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
-//! Commands to a running link, over a Unix socket: one line of JSON each way, then the connection
-//! closes. `{"command":"show"}` and `{"command":"change","direction":"forward","words":"delay
-//! 10ms"}` are answered with `{"result":"done","report":…}` or `{"result":"refused","problems":…}`.
+//! Control socket of a running link, a Unix socket: one line of JSON each way, then the connection
+//! closes. `{"command":"show"}` and
+//! `{"command":"change","direction":"forward","words":"delay 10ms"}` are answered with
+//! `{"result":"done","report":…}` or `{"result":"refused","problems":…}`.
 //!
 //! Only the user who started the link may use the socket. A slow client delays other clients and
 //! reports for at most a second, and never packets.
@@ -18,14 +19,14 @@ use serde::{Deserialize, Serialize};
 use crate::bridge::{Bridge, DirectionSelector};
 use crate::{EmulatedLinkError, LinkReport, parse_words};
 
-/// Mode of the socket: only the owner may send commands.
+/// File mode of the control socket: only its owner may send commands.
 const MODE: u32 = 0o600;
-/// Longest time that a client may be silent.
+/// Longest time that a client of the control socket may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest command, in bytes.
+/// Longest command to the control socket, in bytes.
 const COMMAND_BYTES_MAX: u64 = 64 << 10;
 
-/// A command.
+/// Command that a client sends to the control socket of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "lowercase")]
 enum LinkCommand {
@@ -40,7 +41,8 @@ enum LinkCommandAnswer {
     Refused { problems: String },
 }
 
-/// The control socket. Its file is removed when the value is dropped.
+/// Control socket of a running link, at which it accepts commands. The socket's file is removed
+/// when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct LinkControlSocket {
     listener: UnixListener,
@@ -48,7 +50,7 @@ pub(crate) struct LinkControlSocket {
 }
 
 impl LinkControlSocket {
-    /// Listens at `path`, and replaces a socket that an ended link has left there.
+    /// Listens at `path`, and replaces a socket file that an ended link has left there.
     pub(crate) fn open(path: &Path) -> Result<Self, EmulatedLinkError> {
         remove_stale(path)?;
         let path_text = path.display();
@@ -62,7 +64,7 @@ impl LinkControlSocket {
         Ok(listener)
     }
 
-    /// Reads one client's command and answers it.
+    /// Reads one client's command from the control socket and answers it.
     pub(crate) fn answer(&self, bridge: &Bridge) {
         // The client sees errors of the connection itself.
         if let Ok((stream, _)) = self.listener.accept() {
@@ -83,7 +85,7 @@ impl Drop for LinkControlSocket {
     }
 }
 
-/// Removes a socket that has no listener, and nothing else.
+/// Removes a socket file that has no listener; reports an error for any other file.
 fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
     let path_text = path.display();
     match fs::symlink_metadata(path) {
@@ -140,7 +142,7 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
     stream.write_all(text.as_bytes())
 }
 
-/// Requests a report from the link that listens at `socket`.
+/// Requests a report from the running link whose control socket is `socket`.
 ///
 /// # Errors
 ///
@@ -149,8 +151,9 @@ pub fn show(socket: &Path) -> Result<LinkReport, EmulatedLinkError> {
     send_command(socket, &LinkCommand::Show)
 }
 
-/// Changes the link that listens at `socket`: `words` apply from now on, and settings that they do
-/// not name have their defaults. The report contains the present settings.
+/// Changes the settings of the running link whose control socket is `socket`: `words` apply from
+/// now on, and settings that they do not name have their defaults. The report contains the present
+/// settings.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! One direction: a thread that moves packets from an interface through the core to the other one.
+//! One direction of a link: a thread that moves packets from one interface through the core to the
+//! other interface.
 //!
 //! Budget: three system calls (`ppoll`, `recvmmsg`, `sendmmsg`) and two readings of the clock per
 //! batch of up to 64 frames; per packet two copies of its bytes, an entry of a heap, and a checksum
@@ -26,26 +27,28 @@ use crate::offload;
 use crate::outlet::FrameOutlet;
 use crate::report::{DirectionReport, Lateness, MachineCounts};
 
-/// Interval between tries to send through an interface that accepts no frames.
+/// Interval in nanoseconds between tries to send through an interface that accepts no frames.
 const STUCK_RETRY_NS: u64 = 200_000;
-/// Largest recorded lateness; longer ones count as this, except that the greatest is kept exactly.
+/// Largest lateness of a packet that the histogram distinguishes, in nanoseconds; a longer one
+/// counts as this value, except that the maximum is exact.
 const LATENESS_MAX_NS: u64 = 1_000_000_000;
-/// Error number `ENETDOWN`.
+/// Error number `ENETDOWN` of Linux: the interface is down.
 const DOWN: i32 = 100;
-/// Interval between checks of an interface that is down: the kernel does not report its removal.
+/// Interval in nanoseconds between checks of an interface that is down: the kernel does not report
+/// its removal.
 const DOWN_LOOK_NS: u64 = 100_000_000;
 
-/// Order to the thread.
+/// Order to the thread of a direction.
 pub(crate) enum DirectionOrder {
-    /// Settings from now on.
+    /// Order to use other settings from now on.
     Change(Box<LinkSettings>),
-    /// Request for a report, with the channel for it.
+    /// Order to send a report over this channel.
     Show(SyncSender<DirectionReport>),
-    /// Request to end.
+    /// Order to end the thread.
     Stop,
 }
 
-/// Names for reports.
+/// Names of a direction and its two interfaces, for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct DirectionNames {
     pub(crate) name: &'static str,
@@ -53,7 +56,7 @@ pub(crate) struct DirectionNames {
     pub(crate) to: String,
 }
 
-/// One direction, before its thread is started and inside of it.
+/// State of one direction of a link, which its thread owns.
 pub(crate) struct LinkDirection {
     names: DirectionNames,
     link: EmulatedLink,
@@ -65,11 +68,11 @@ pub(crate) struct LinkDirection {
     received_bytes: u64,
     machine: MachineCounts,
     lateness: Histogram,
-    /// True if the input interface went down and no packet has come since.
+    /// True if the input interface went down and no packet has arrived since.
     is_down: bool,
 }
 
-/// Reasons for which a wait ended.
+/// Reasons why the wait of a direction's thread ended.
 #[derive(Clone, Copy, Debug)]
 struct WakeReasons {
     by_input: bool,
@@ -99,7 +102,7 @@ impl LinkDirection {
         }
     }
 
-    /// Moves packets until it is to stop; returns the final report.
+    /// Moves packets of the direction until an order ends it; returns the final report.
     ///
     /// # Errors
     ///
@@ -117,7 +120,8 @@ impl LinkDirection {
         Ok(self.report())
     }
 
-    /// Handles due packets, orders and input; returns false if the thread is to stop.
+    /// Handles packets that are due, orders, and received frames; returns false if the thread must
+    /// stop.
     fn turn(&mut self, woken: WakeReasons) -> Result<bool, NetError> {
         let now_ns = Clock::mono_ns();
         self.note_lateness(now_ns);
@@ -138,7 +142,7 @@ impl LinkDirection {
         Ok(true)
     }
 
-    /// Records the lateness of packets that wait now and should have left at their due time.
+    /// Records the lateness of a packet in the link whose due time has passed.
     fn note_lateness(&mut self, now_ns: u64) {
         if !self.output.is_stuck()
             && let Some(due_ns) = self.link.poll_timeout()
@@ -148,7 +152,8 @@ impl LinkDirection {
         }
     }
 
-    /// Carries out the orders; returns true if one of them is to stop.
+    /// Carries out the orders to the thread; returns true if one of them is
+    /// [`DirectionOrder::Stop`].
     fn handle_orders(&mut self, now_ns: u64) -> bool {
         self.waker.drain();
         loop {
@@ -162,7 +167,7 @@ impl LinkDirection {
         }
     }
 
-    /// Receives a batch of frames into the link.
+    /// Receives a batch of frames and passes their packets into the link.
     fn receive_frames(&mut self, now_ns: u64) -> Result<(), NetError> {
         let count = match self.input.receive() {
             Ok(count) => count,
@@ -196,7 +201,7 @@ impl LinkDirection {
         Ok(())
     }
 
-    /// Waits for a frame, an order, or the due time of the next packet.
+    /// Waits for a frame, an order, or the due time of the link's next packet.
     fn wait(&self) -> Result<WakeReasons, NetError> {
         let timeout_ns = if self.output.is_stuck() {
             Some(STUCK_RETRY_NS)
@@ -211,7 +216,7 @@ impl LinkDirection {
         Ok(WakeReasons { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
     }
 
-    /// Returns the report so far.
+    /// Returns the report of the direction so far.
     fn report(&mut self) -> DirectionReport {
         self.machine.missed += self.input.take_drops();
         let us = |quantile: f64| self.lateness.quantile(quantile).unwrap_or(0) / 1_000;

@@ -1,24 +1,24 @@
-//! The two bits of the ECN field (RFC 3168 §5) in the IP header of a frame, or of a packet without
-//! a frame.
+//! ECN field (RFC 3168 §5) in the IP header of a frame, or of a packet without a frame: reading and
+//! marking.
 
-/// ECN field "congestion experienced".
+/// Value 3 of the ECN field: "congestion experienced".
 pub(crate) const MARKED: u8 = 3;
 
-/// Length of destination and source of a frame, in bytes.
+/// Length of the destination and source addresses of an Ethernet frame, in bytes.
 const ADDRESSES_BYTES: usize = 12;
 const TAG_BYTES: usize = 4;
 
-/// First header of a packet.
+/// First header of a packet on a link: Ethernet or IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// An Ethernet header.
+    /// Packet that begins with an Ethernet header.
     Ethernet,
-    /// The IP header.
+    /// Packet that begins with its IP header.
     Ip,
 }
 
 impl Framing {
-    /// Returns EtherType and offset of the network header.
+    /// Returns the EtherType and the offset of the network header of `packet`, in bytes.
     fn network(self, packet: &[u8]) -> Option<(u16, usize)> {
         match self {
             Self::Ethernet => network(packet),
@@ -31,7 +31,8 @@ impl Framing {
     }
 }
 
-/// Returns EtherType and offset of the header after Ethernet header and VLAN tags.
+/// Returns the EtherType and the offset of the header after the Ethernet header and VLAN tags, in
+/// bytes.
 pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = ADDRESSES_BYTES;
     loop {
@@ -45,7 +46,7 @@ pub(crate) fn network(frame: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// Returns the present value of the field; 0 if the frame carries no IP.
+/// Returns the ECN field of a frame's IP header; 0 if the frame carries no IP.
 pub(crate) fn read(frame: &[u8], framing: Framing) -> u8 {
     let second = |at: usize| frame.get(at + 1).copied();
     match framing.network(frame) {
@@ -55,7 +56,8 @@ pub(crate) fn read(frame: &[u8], framing: Framing) -> u8 {
     }
 }
 
-/// Sets the field to [`MARKED`] and adapts the checksum of the IPv4 header (RFC 1624 §3).
+/// Sets the ECN field of a frame's IP header to [`MARKED`] and adapts the checksum of an IPv4
+/// header (RFC 1624 §3).
 pub(crate) fn mark(frame: &mut [u8], framing: Framing) {
     match framing.network(frame) {
         Some((packet_wire::ethernet::TYPE_IPV4, at)) => {

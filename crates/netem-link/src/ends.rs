@@ -1,5 +1,5 @@
-//! Ends of a link: an Ethernet interface, whose frames pass through sockets, or a TUN device, whose
-//! packets are read and written.
+//! Ends of an emulated link: an Ethernet interface, whose frames pass through sockets, or a TUN
+//! device, whose packets are read and written.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,13 +9,13 @@ use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver,
 use crate::ecn::Framing;
 use crate::{EmulatedLinkError, LinkInterface};
 
-/// Sockets of one direction of a link, or of one end.
+/// Input and output sockets of one direction of a link, or of one end.
 pub(crate) struct LinkSockets {
     pub(crate) input: LinkInput,
     pub(crate) output: LinkOutput,
 }
 
-/// Opens both halves of an end.
+/// Opens the input and the output of the link's end at `interface`.
 pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, EmulatedLinkError> {
     if interface.is_tun {
         let name = &interface.interface;
@@ -29,11 +29,11 @@ pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, EmulatedLin
     })
 }
 
-/// Input of packets.
+/// Input of a link's direction, from which packets are received.
 pub(crate) enum LinkInput {
-    /// Input from an Ethernet interface.
+    /// Input from the packet socket of an Ethernet interface.
     Frames(FrameReceiver),
-    /// Input from a TUN device.
+    /// Input from a TUN device, without Ethernet headers.
     Packets(TunReceiver),
 }
 
@@ -45,7 +45,8 @@ impl LinkInput {
         }
     }
 
-    /// Returns frame `index` of the last batch; a packet of a TUN device is complete.
+    /// Returns the frame with number `index` of the last batch; a packet of a TUN device is never
+    /// part of a train.
     pub(crate) fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
         match self {
             Self::Frames(receiver) => receiver.frame(index),
@@ -69,8 +70,8 @@ impl LinkInput {
         }
     }
 
-    /// Returns the number of frames that the kernel dropped since the last call. A TUN device
-    /// counts its drops itself (`ip -s link`).
+    /// Returns the number of received frames that the kernel dropped since the last call. A TUN
+    /// device counts its drops itself (`ip -s link`).
     pub(crate) fn take_drops(&self) -> u64 {
         match self {
             Self::Frames(receiver) => receiver.take_drops().unwrap_or(0),
@@ -78,7 +79,8 @@ impl LinkInput {
         }
     }
 
-    /// Returns true if no packet will come any more. Reading fails if a TUN device is gone.
+    /// Returns true if the input's interface is gone, so that no packet will arrive any more.
+    /// Reading fails if a TUN device is gone.
     pub(crate) fn is_interface_gone(&self) -> bool {
         match self {
             Self::Frames(receiver) => receiver.is_interface_gone(),
@@ -86,7 +88,7 @@ impl LinkInput {
         }
     }
 
-    /// Returns the first header of the packets.
+    /// Returns the first header of the received packets: Ethernet or IP.
     pub(crate) const fn framing(&self) -> Framing {
         match self {
             Self::Frames(_) => Framing::Ethernet,
@@ -104,11 +106,11 @@ impl AsFd for LinkInput {
     }
 }
 
-/// Output of packets.
+/// Output of a link's direction, through which packets leave.
 pub(crate) enum LinkOutput {
-    /// Output through an Ethernet interface.
+    /// Output through the packet socket of an Ethernet interface.
     Frames(FrameSender),
-    /// Output to the machine that has the TUN device.
+    /// Output into a TUN device: its machine receives the packets.
     Packets(TunSender),
 }
 
@@ -148,8 +150,8 @@ impl LinkOutput {
         }
     }
 
-    /// Returns the largest IP packet that it accepts, in bytes; `None` for a TUN device, which
-    /// accepts packets up to the size of its buffer.
+    /// Returns the largest IP packet that the output accepts, in bytes; `None` for a TUN device,
+    /// which accepts packets up to the size of its buffer.
     pub(crate) const fn mtu_bytes(&self) -> Option<usize> {
         match self {
             Self::Frames(sender) => Some(sender.mtu_bytes()),
@@ -157,7 +159,7 @@ impl LinkOutput {
         }
     }
 
-    /// Returns the first header of the packets.
+    /// Returns the first header of the sent packets: Ethernet or IP.
     pub(crate) const fn framing(&self) -> Framing {
         match self {
             Self::Frames(_) => Framing::Ethernet,

@@ -1,16 +1,16 @@
-//! Errors of a link, by cause.
+//! Errors of an emulated link, by cause.
 
 use std::fmt;
 use std::io;
 
 use netio::NetError;
 
-/// Reason why there is no link, or no longer one.
+/// Reason why an emulated link cannot start, or has ended.
 #[derive(Debug)]
 pub enum EmulatedLinkError {
-    /// The request is invalid: all problems, one per line.
+    /// Invalid request of the user: all problems, one per line.
     Usage(String),
-    /// The machine refused an operation.
+    /// Operation that the machine refused, with its error.
     Environment(String),
 }
 
@@ -24,7 +24,8 @@ impl EmulatedLinkError {
         }
     }
 
-    /// Converts an `io::Error`: `.map_err(EmulatedLinkError::cannot("listen at", "/run/x"))`.
+    /// Returns a function that converts an `io::Error` into an error of the link:
+    /// `.map_err(EmulatedLinkError::cannot("listen at", "/run/x"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

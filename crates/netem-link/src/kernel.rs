@@ -1,21 +1,22 @@
-//! An emulated link by the kernel: `tc` puts `sch_netem`, followed by `sch_tbf`, where packets
-//! leave the interfaces. The machine, not Godwit, connects the interfaces (a route, a bridge).
+//! Emulated link by the kernel: `tc` adds `sch_netem`, followed by `sch_tbf`, to the interfaces
+//! where packets leave. The machine, not Godwit, connects the interfaces (a route, a bridge).
 
 use testbed::{CommandLine, TestbedError, command};
 
 use crate::{EmulatedLinkError, LinkInterface, parse_words};
 
-/// Handles of the queueing disciplines, to find them again.
+/// Handles of the queueing disciplines that Godwit adds, by which it recognizes them later.
 const ROOT: &str = "1:";
 const BUCKET_HANDLE: &str = "10:";
 
-/// Words for `tc`, in two parts.
+/// Words for `tc` in two parts: those of netem and those of the token bucket.
 struct TcWords {
     netem: Vec<String>,
     bucket: Vec<String>,
 }
 
-/// Checks words by the core, which knows them all, and returns them unchanged.
+/// Checks `words` with the parser of the core and returns them in two parts for `tc`, with `seed`
+/// if they have none.
 fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
     let settings = parse_words(words)?;
     let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
@@ -30,7 +31,7 @@ fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
     Ok(TcWords { netem, bucket })
 }
 
-/// Returns a `tc` command in the interface's namespace.
+/// Returns the beginning of a `tc` command line, for the interface's network namespace.
 fn tc(interface: &LinkInterface) -> CommandLine {
     let tc = CommandLine::new("tc");
     match &interface.namespace {
@@ -39,7 +40,7 @@ fn tc(interface: &LinkInterface) -> CommandLine {
     }
 }
 
-/// Returns the command lines that set up the end at `interface`.
+/// Returns the `tc` command lines that set up the link's end at `interface`.
 fn lines(interface: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
     let add = || tc(interface).args(["qdisc", "add", "dev", &interface.interface]);
     let words = |line: CommandLine, words: &[String]| line.args(words.iter().map(String::as_str));
@@ -51,13 +52,8 @@ fn lines(interface: &LinkInterface, parts: &TcWords) -> Vec<CommandLine> {
     lines
 }
 
-/// Sets up both ends, and returns the command lines. Forward applies to packets that leave the
-/// second interface.
-///
-/// # Errors
-///
-/// The words are wrong; `tc` or the kernel's netem is missing; an interface has a queueing
-/// discipline already. On an error nothing is left set up.
+/// Adds queueing disciplines to both interfaces with `tc`, and returns the command lines. The
+/// forward settings apply to packets that leave the second interface.
 pub fn set_up(
     between: &[LinkInterface; 2],
     words: [&str; 2],
@@ -84,8 +80,8 @@ pub fn set_up(
     Ok(done)
 }
 
-/// Removes the queueing disciplines of [`set_up`], and nothing else; returns the interfaces that
-/// had them.
+/// Removes the queueing disciplines of [`set_up`], and no others; returns the interfaces that had
+/// them.
 ///
 /// # Errors
 ///
@@ -110,13 +106,13 @@ fn delete(interface: &LinkInterface) -> CommandLine {
     tc(interface).args(["qdisc", "del", "dev", &interface.interface, "root"])
 }
 
-/// Returns true if the output of `tc qdisc show` has our netem at the root.
+/// Returns true if the output of `tc qdisc show` has a netem of Godwit at the root.
 fn is_ours(disciplines: &str) -> bool {
     let first: Vec<&str> = disciplines.lines().next().unwrap_or("").split_whitespace().collect();
     first.starts_with(&["qdisc", "netem", ROOT, "root"])
 }
 
-/// Checks that the interfaces and `tc` exist.
+/// Checks that both interfaces and the program `tc` exist.
 fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
     for interface in between {
         if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {
@@ -130,7 +126,7 @@ fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
         .map_err(|error| EmulatedLinkError::Environment(error.to_string()))
 }
 
-/// Adds advice to the errors of `tc`.
+/// Returns the error of a failed `tc` with advice for its known causes.
 fn explain(error: &TestbedError) -> EmulatedLinkError {
     let text = error.to_string();
     let is_unknown = ["qdisc kind is unknown", "No such file or directory"]

@@ -1,5 +1,6 @@
-//! An emulated link between two Ethernet interfaces, or two TUN devices: packets received by one
-//! leave by the other, through a link of the core [`netem`] in each direction, in real time.
+//! Emulated link between two Ethernet interfaces, or two TUN devices: packets received by one
+//! interface leave by the other, through a link of the core [`netem`] in each direction, in real
+//! time.
 //!
 //! - [`LinkInterface`] names an interface, perhaps in a network namespace; [`LinkRequest`]
 //!   describes the link.

@@ -1,4 +1,4 @@
-//! Location of an end of the link: an interface, perhaps in a network namespace.
+//! Interface at one end of an emulated link, perhaps in a network namespace.
 
 use std::fmt;
 use std::io;
@@ -11,23 +11,23 @@ use netio::{NetError, namespace};
 
 use crate::EmulatedLinkError;
 
-/// Folder in which `ip netns` keeps its names.
+/// Folder in which `ip netns` stores the names of network namespaces.
 const NAMES: &str = "/run/netns";
 
-/// An interface: `eth1`, `ns1:eth1` in the namespace that `ip netns` calls `ns1`, or
+/// Name of an interface: `eth1`, `ns1:eth1` in the namespace that `ip netns` calls `ns1`, or
 /// `/proc/PID/ns/net:eth1`. With the suffix `/tun`, a TUN device of that name, which is created if
 /// it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkInterface {
-    /// Name of the namespace; `None` for the caller's own.
+    /// Name of the network namespace; `None` for that of the process.
     pub namespace: Option<String>,
-    /// Name of the interface in the namespace.
+    /// Name of the interface within its network namespace.
     pub interface: String,
-    /// True for a TUN device.
+    /// True if the interface is a TUN device.
     pub is_tun: bool,
 }
 
-/// Suffix of a TUN device's name.
+/// Suffix that marks the name of a TUN device.
 const TUN: &str = "/tun";
 
 impl FromStr for LinkInterface {
@@ -64,7 +64,7 @@ impl LinkInterface {
         self.namespace.as_ref().map(|name| Path::new(NAMES).join(name))
     }
 
-    /// Calls `open` with the interface, in its namespace, and returns the result.
+    /// Calls `open` with the interface, in its network namespace, and returns the result.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl LinkInterface {
         self.in_namespace(|| self.with_local_interface(open))
     }
 
-    /// Calls `open` in the namespace, and returns the result.
+    /// Calls `open` in the interface's network namespace, and returns the result.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Work that kernels leave to devices: cutting a train of segments into the packets that it stands
-//! for, and filling in a checksum. A link that handled trains as one packet would lose, delay and
-//! count forty packets as one.
+//! Offloaded work that kernels leave to devices: cutting a train of segments into packets, and
+//! filling in a checksum. A link that handled trains as one packet would lose, delay and count
+//! forty packets as one.
 //!
 //! The pieces are those that the kernel's own segmentation makes: headers repeated, sequence
 //! numbers, lengths and IPv4's identification continued, FIN and PSH on the last and CWR on the
@@ -25,12 +25,12 @@ const CWR: u8 = 0x80;
 const SCTP: u8 = 132;
 const SCTP_CHECKSUM_AT: usize = 8;
 
-/// Error: the frame's description of itself is impossible.
+/// Error: the offload header of a frame contradicts the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameDescriptionError;
 
-/// Passes the packets that a frame stands for to `each`, complete, in order. `scratch` has room for
-/// the longest frame.
+/// Passes the packets of a frame to `each`, with their checksums and in order; a train is cut into
+/// its segments. `scratch` has room for the longest frame.
 pub(crate) fn unpack(
     frame: &ReceivedFrame<'_>,
     scratch: &mut [u8],
@@ -53,7 +53,7 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Fills in the checksum.
+/// Fills in the checksum of a frame that the sender's kernel left out.
 fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), FrameDescriptionError> {
     if pending.offset == SCTP_CHECKSUM_AT && transport(frame) == Some(SCTP) {
         let segment = frame.get_mut(pending.start..).ok_or(FrameDescriptionError)?;
@@ -69,13 +69,13 @@ fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), FrameDescripti
     Ok(())
 }
 
-/// Returns a checksum as it is sent: 0 would mean that there is none (RFC 768), and the other zero
-/// has the same sum.
+/// Returns a checksum of 0 as 0xffff: 0 would mean that there is none (RFC 768), and both have the
+/// same sum.
 const fn settled(sum: u16) -> u16 {
     if sum == 0 { 0xffff } else { sum }
 }
 
-/// Returns the protocol after the IP header.
+/// Returns the protocol number in the IP header of a frame.
 fn transport(frame: &[u8]) -> Option<u8> {
     match ecn::network(frame)? {
         (TYPE_IPV4, at) => frame.get(at + 9).copied(),
@@ -84,7 +84,7 @@ fn transport(frame: &[u8]) -> Option<u8> {
     }
 }
 
-/// Offsets of the headers of a train.
+/// Offsets of the headers of a train of segments, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct TrainLayout {
     train: Train,
@@ -148,7 +148,7 @@ impl TrainLayout {
         Ok(())
     }
 
-    /// Writes lengths and, for IPv4, identification and checksum.
+    /// Writes the lengths of a segment's IP header and, for IPv4, identification and checksum.
     fn write_network(&self, packet: &mut [u8], index: usize) -> Result<(), FrameDescriptionError> {
         let len = packet.len() - self.network_at;
         let header = &mut packet[self.network_at..self.transport_at];
@@ -166,7 +166,7 @@ impl TrainLayout {
         Ok(())
     }
 
-    /// Writes the fields that differ from segment to segment, and the checksum.
+    /// Writes the TCP or UDP fields that differ from segment to segment, and the checksum.
     fn write_transport(&self, packet: &mut [u8], index: usize, is_last: bool) {
         let (headers, segment) = packet.split_at_mut(self.transport_at);
         let network = &headers[self.network_at..];
@@ -203,12 +203,12 @@ impl TrainLayout {
     }
 }
 
-/// Writes a 16-bit field.
+/// Writes a 16-bit field of a header at the offset `at`.
 fn put(header: &mut [u8], at: usize, value: usize) {
     header[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
 }
 
-/// Returns `N` bytes of an IP header whose length was checked.
+/// Returns `N` bytes at the offset `at` of an IP header whose length was checked.
 fn array<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
     *header[at..].first_chunk().expect("an IP header has its addresses")
 }

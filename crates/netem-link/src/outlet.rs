@@ -1,4 +1,5 @@
-//! Output of a link: packets leave the core, enter a batch, and leave through an interface.
+//! Output of a link's direction: packets leave the core, enter a batch, and leave through an
+//! interface.
 //!
 //! Budget: one copy per packet, one `sendmmsg` per batch of up to 64; nothing allocated.
 
@@ -6,15 +7,16 @@ use crate::ecn;
 use crate::ends::LinkOutput;
 use netem::EmulatedLink;
 
-/// Longest time that frames wait for an interface that accepts none; then they are dropped. Longer
-/// waits would only make packets later and more numerous.
+/// Longest time in nanoseconds that frames wait for an interface that accepts none; then they are
+/// dropped. Longer waits would only make packets later and more numerous.
 const STUCK_MAX_NS: u64 = 20_000_000;
 
-/// The batch of frames to the interface.
+/// Batch of frames that leave through one interface.
 pub(crate) struct FrameOutlet {
     sender: LinkOutput,
     refused: u64,
-    /// Time since which the interface accepts no frames.
+    /// Time in nanoseconds since which the interface accepts no frames; `None` while it accepts
+    /// them.
     stuck_since_ns: Option<u64>,
 }
 
@@ -23,19 +25,19 @@ impl FrameOutlet {
         Self { sender, refused: 0, stuck_since_ns: None }
     }
 
-    /// Returns the number of packets that the interface did not accept.
+    /// Returns the number of packets that the interface has not accepted.
     pub(crate) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Returns true if the interface accepts no frames at present: [`FrameOutlet::flush`] tries
-    /// again.
+    /// Returns true if the interface accepts no frames at present, so that [`FrameOutlet::flush`]
+    /// must try again.
     pub(crate) const fn is_stuck(&self) -> bool {
         self.stuck_since_ns.is_some()
     }
 
-    /// Takes the packets that leave the link now; full batches are sent, the last packets wait for
-    /// [`FrameOutlet::flush`]. Packets for which there is no room stay in the link.
+    /// Moves packets that leave the link now into the batch; sends full batches, and leaves the
+    /// last packets to [`FrameOutlet::flush`]. Packets for which there is no room stay in the link.
     pub(crate) fn pass(&mut self, link: &mut EmulatedLink, now_ns: u64) {
         let framing = self.sender.framing();
         loop {
@@ -57,7 +59,7 @@ impl FrameOutlet {
         }
     }
 
-    /// Sends the waiting packets; returns true if none waits any more.
+    /// Sends the packets of the batch; returns true if no packet waits any more.
     pub(crate) fn flush(&mut self, now_ns: u64) -> bool {
         if self.sender.is_empty() {
             return true;
@@ -78,7 +80,7 @@ impl FrameOutlet {
         true
     }
 
-    /// Drops the waiting packets.
+    /// Drops the packets of the batch, and counts them as refused.
     pub(crate) fn close(&mut self) {
         self.refused += self.sender.discard() as u64;
         self.stuck_since_ns = None;

@@ -1,109 +1,109 @@
-//! Report of both directions, as a document with a version and as text.
+//! Report of a link's two directions, as a JSON document with a version and as text.
 
 use std::fmt;
 
 use netem::{Backlog, LinkCounters};
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the JSON document.
+/// Name and version of the JSON document with a link's report.
 pub const SCHEMA: &str = "godwit.netem.v1";
 
-/// State of a link.
+/// State and counters of an emulated link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
-    /// [`SCHEMA`].
+    /// Name and version of the document, [`SCHEMA`].
     pub schema: String,
-    /// Seed of the random numbers, unless the settings have a `seed` of their own.
+    /// Seed of the link's random numbers, unless the settings have a `seed` of their own.
     pub seed: u64,
     /// Time since the start of the link, in seconds.
     pub elapsed_s: f64,
-    /// Reports of the directions: forward, then backward.
+    /// Reports of the link's directions: forward, then backward.
     pub directions: Vec<DirectionReport>,
 }
 
-/// Report of one direction. At any time the sum of `received` and `duplicated` equals the sum of
-/// `sent`, `lost`, `over_limit`, `over_bucket_limit`, `too_long` and `waiting_packets`.
+/// Report of one direction of a link. At any time the sum of `received` and `duplicated` equals the
+/// sum of `sent`, `lost`, `over_limit`, `over_bucket_limit`, `too_long` and `waiting_packets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// Name: `forward` or `backward`.
+    /// Name of the direction: `forward` or `backward`.
     pub name: String,
-    /// Interface that receives the packets.
+    /// Interface from which the direction receives packets.
     pub from: String,
-    /// Interface that sends the packets.
+    /// Interface through which the direction sends packets.
     pub to: String,
-    /// Present settings, in words.
+    /// Present settings of the direction, in the words of `tc`.
     pub settings: String,
-    /// Packets that the link received, after trains were cut.
+    /// Count of packets that the link received, after trains were cut.
     pub received: u64,
-    /// Bytes of the received packets, including Ethernet headers.
+    /// Bytes of the packets that the link received, including Ethernet headers.
     pub received_bytes: u64,
-    /// Packets that left the link.
+    /// Count of packets that left the link.
     pub sent: u64,
     /// Bytes of the packets that left the link.
     pub sent_bytes: u64,
-    /// Packets dropped by the loss model.
+    /// Count of packets that the loss model dropped.
     pub lost: u64,
-    /// Copies made.
+    /// Count of copies that the link made of packets.
     pub duplicated: u64,
-    /// Packets that overtook the others by `reorder`; those that overtake by their jitter do not
-    /// count.
+    /// Count of packets that overtook others by `reorder`; those that overtake because of their
+    /// jitter do not count.
     pub reordered: u64,
-    /// Packets in which a bit was changed.
+    /// Count of packets in which the link changed a bit.
     pub corrupted: u64,
-    /// Packets marked (ECN) instead of lost.
+    /// Count of packets that the link marked (ECN) instead of dropping them.
     pub marked: u64,
-    /// Packets dropped because the `limit` was reached.
+    /// Count of packets dropped because the link held `limit` packets.
     pub over_limit: u64,
-    /// Packets dropped because the queue of the token bucket was full.
+    /// Count of packets dropped because the queue of the token bucket was full.
     pub over_bucket_limit: u64,
-    /// Packets dropped because they are longer than the token bucket is deep.
+    /// Count of packets dropped because they are longer than the token bucket is deep.
     pub too_long: u64,
-    /// Packets under way.
+    /// Count of packets in the link now.
     pub waiting_packets: u64,
-    /// Bytes of the packets under way.
+    /// Bytes of the packets in the link now.
     pub waiting_bytes: u64,
     /// Effects of the machine on packets in addition to the link; all but the first two should stay
     /// 0.
     pub machine: MachineCounts,
-    /// Lateness of packets.
+    /// Lateness of packets against their due times.
     pub lateness: Lateness,
 }
 
-/// Counts of packets by their fate before and after the link.
+/// Counts of packets that the machine, not the link, changed or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCounts {
-    /// Trains of segments that were cut into packets.
+    /// Count of trains of segments that were cut into packets.
     pub trains: u64,
-    /// The number of checksums filled in that the sender's kernel had omitted.
+    /// Count of checksums filled in because the sender's kernel had left them out.
     pub checksums: u64,
-    /// Received frames that the kernel dropped because the link was too slow for them.
+    /// Count of received frames that the kernel dropped because the link was too slow for them.
     pub missed: u64,
-    /// Received frames that were longer than an Ethernet frame can be.
+    /// Count of received frames that were longer than an Ethernet frame can be.
     pub truncated: u64,
-    /// Received frames that could not be parsed: trains of unknown protocols.
+    /// Count of received frames that could not be parsed: trains of unknown protocols.
     pub unreadable: u64,
-    /// Packets that left the link and that the interface did not accept: they were longer than its
-    /// MTU, or its queue stayed full.
+    /// Count of packets that the output interface did not accept: they were longer than its MTU, or
+    /// its queue stayed full.
     pub refused: u64,
-    /// Number of times that the input interface went down.
+    /// Count of times that the input interface went down.
     pub downs: u64,
 }
 
-/// Lateness of delayed packets in microseconds, of those that the link woke up for.
+/// Lateness of delayed packets in microseconds, measured when the link woke up for a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Number of times that the link woke up for a packet.
+    /// Count of times that the link woke up for a packet.
     pub count: u64,
-    /// Median.
+    /// Median of the packets' lateness, in microseconds.
     pub median_us: u64,
-    /// 99th percentile.
+    /// 99th percentile of the packets' lateness, in microseconds.
     pub p99_us: u64,
-    /// Maximum.
+    /// Maximum of the packets' lateness, in microseconds.
     pub max_us: u64,
 }
 
 impl DirectionReport {
-    /// Copies the counters of the core.
+    /// Returns the report with the counters and the backlog of the link's core.
     pub(crate) fn with_counters(mut self, counters: &LinkCounters, backlog: Backlog) -> Self {
         self.received = counters.received;
         self.sent = counters.sent;

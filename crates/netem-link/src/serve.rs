@@ -1,4 +1,4 @@
-//! A link for the duration of a command: signals, reports, a control socket.
+//! Emulated link for the duration of a command: signals, reports, a control socket.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::bridge::{Bridge, LinkRequest};
 use crate::control::LinkControlSocket;
 use crate::{EmulatedLinkError, LinkReport};
 
-/// Runs a link until SIGINT, SIGTERM or the end of its time. Calls `up` once when packets pass,
+/// Runs a link until SIGINT, SIGTERM or the end of its duration. Calls `up` once when packets pass,
 /// with the warnings, and `tell` with a report at every interval, for every SIGUSR1 and at the end.
 ///
 /// # Errors

@@ -1,13 +1,13 @@
-//! Words of `tc` as settings of the core, with all their problems.
+//! Settings of a link from words of `tc`, with all their problems in one error.
 
 use netem::LinkSettings;
 
 use crate::EmulatedLinkError;
 
-/// Bytes of a full Ethernet frame.
+/// Bytes of a full Ethernet frame without its checksum.
 const FRAME_BYTES: u64 = 1_514;
 
-/// Parses words, as [`LinkSettings::parse`] does.
+/// Parses the words of `tc` into settings of a link, as [`LinkSettings::parse`] does.
 ///
 /// # Errors
 ///
@@ -20,8 +20,8 @@ pub fn parse_words(words: &str) -> Result<LinkSettings, EmulatedLinkError> {
     })
 }
 
-/// Returns warnings about settings that are permitted but hardly intended: a queue that cannot hold
-/// the packets under way.
+/// Returns warnings about link settings that are permitted but hardly intended: a queue that cannot
+/// hold the packets in flight, so that the link drops some.
 #[must_use]
 pub fn warnings(settings: &LinkSettings) -> Vec<String> {
     let mut warnings = Vec::new();

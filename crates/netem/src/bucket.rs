@@ -1,5 +1,6 @@
-//! The token bucket: in any time no more leaves than the burst and the rate multiplied by that
-//! time. Packets that do not fit wait in order; packets that find the queue full are dropped.
+//! Token bucket of a link: in any time no more bytes leave than the burst and the rate multiplied
+//! by that time. Packets that do not fit wait in order; packets that find the queue full are
+//! dropped.
 //!
 //! Tokens are counted in bytes times nanoseconds per second, so nothing is ever rounded; only the
 //! time at which there are enough is rounded up.
@@ -11,21 +12,21 @@ use crate::settings::TokenBucket;
 
 const NS_PER_S: i128 = 1_000_000_000;
 
-/// Reason why the bucket refuses a packet.
+/// Reason why the token bucket drops a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketRefusal {
-    /// The queue is full.
+    /// Queue of the token bucket that is full.
     Full,
-    /// The packet needs more tokens than the bucket can hold.
+    /// Packet that needs more tokens than the bucket can hold.
     TooLong,
 }
 
-/// Tokens of one bucket.
+/// Tokens of one bucket, with its rate and depth.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
     bytes_per_s: u64,
     burst_bytes: u64,
-    /// Level in bytes, multiplied by the nanoseconds of a second.
+    /// Level of the bucket in bytes, multiplied by the nanoseconds of a second.
     level: i128,
 }
 
@@ -34,13 +35,13 @@ impl Tokens {
         Self { bytes_per_s, burst_bytes, level: burst_bytes as i128 * NS_PER_S }
     }
 
-    /// Returns the level after `elapsed_ns`.
+    /// Returns the level of the bucket after `elapsed_ns`, at most its depth.
     fn level_after(&self, elapsed_ns: u64) -> i128 {
         let filled = self.level + i128::from(elapsed_ns) * i128::from(self.bytes_per_s);
         filled.min(i128::from(self.burst_bytes) * NS_PER_S)
     }
 
-    /// Returns the time until a packet of this cost may leave, in nanoseconds.
+    /// Returns the time in nanoseconds until the bucket has the tokens for a packet of this cost.
     fn wait_ns(&self, cost_bytes: u64) -> u64 {
         let missing = (i128::from(cost_bytes) * NS_PER_S - self.level).max(0);
         let rate = i128::from(self.bytes_per_s);
@@ -48,8 +49,8 @@ impl Tokens {
     }
 }
 
-/// Waiting packets and tokens. Without settings packets leave at once: those that waited when the
-/// bucket was removed.
+/// Packets that wait for tokens, and the token bucket. Without a bucket packets leave at once, such
+/// as those that waited when it was removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BucketQueue {
     state: Option<BucketState>,
@@ -63,7 +64,7 @@ struct BucketState {
     limit_bytes: u64,
     rate: Tokens,
     peak: Option<Tokens>,
-    /// Time of the levels.
+    /// Time to which the levels of the buckets belong, in nanoseconds.
     at_ns: u64,
 }
 
@@ -82,7 +83,7 @@ impl BucketState {
         core::iter::once(&self.rate).chain(self.peak.as_ref())
     }
 
-    /// Returns the time when a packet of this cost may leave.
+    /// Returns the time in nanoseconds when all buckets have the tokens for a packet of this cost.
     fn ready_ns(&self, cost_bytes: u64) -> u64 {
         let wait_ns = self.buckets().map(|tokens| tokens.wait_ns(cost_bytes)).max().unwrap_or(0);
         self.at_ns.saturating_add(wait_ns)
@@ -98,12 +99,13 @@ impl BucketState {
 }
 
 impl BucketQueue {
-    /// Replaces the settings and fills the bucket. Waiting packets stay.
+    /// Replaces the settings of the token bucket and fills it; `None` removes it. Waiting packets
+    /// stay.
     pub(crate) fn change(&mut self, settings: Option<TokenBucket>, now_ns: u64) {
         self.state = settings.map(|settings| BucketState::new(settings, now_ns));
     }
 
-    /// Returns true if packets must pass the bucket.
+    /// Returns true if packets must pass the token bucket's queue.
     pub(crate) fn is_used(&self) -> bool {
         self.state.is_some() || !self.waiting.is_empty()
     }
@@ -116,7 +118,7 @@ impl BucketQueue {
         self.bytes
     }
 
-    /// Queues a packet.
+    /// Adds a packet to the token bucket's queue, or returns the reason to drop it.
     pub(crate) fn push(
         &mut self,
         index: BufferIndex,
@@ -136,7 +138,7 @@ impl BucketQueue {
         Ok(())
     }
 
-    /// Removes and returns the next packet, if there are tokens for it.
+    /// Removes and returns the next packet of the queue, if the bucket has the tokens for it.
     pub(crate) fn pop(&mut self, now_ns: u64, pool: &PacketPool) -> Option<BufferIndex> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         if let Some(state) = &mut self.state {
@@ -150,7 +152,8 @@ impl BucketQueue {
         self.waiting.pop_front()
     }
 
-    /// Returns the time when [`BucketQueue::pop`] has a packet.
+    /// Returns the time in nanoseconds when [`BucketQueue::pop`] has a packet; `None` for an empty
+    /// queue.
     pub(crate) fn ready_ns(&self, pool: &PacketPool) -> Option<u64> {
         let packet_bytes = pool.bytes(*self.waiting.front()?);
         let state = self.state.as_ref();

@@ -1,12 +1,13 @@
-//! Random numbers. Each cause has a stream of its own, so that enabling one does not change the
-//! decisions of another with the same seed.
+//! Random numbers of a link, in one stream per cause (loss, duplication and so on). Each cause has
+//! its own stream, so that enabling one does not change the decisions of another with the same
+//! seed.
 
 use base::Random;
 
 use crate::settings::RandomEvent;
 use crate::share::UnitShare;
 
-/// Stream of numbers of which each may be correlated with the previous one.
+/// Stream of random numbers of which each may be correlated with the previous one.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
     random: Random,
@@ -19,7 +20,8 @@ impl Chance {
         Self { random, last }
     }
 
-    /// Draws the next number: `correlation` of it is the last correlated number, the rest is new.
+    /// Draws the next random number: the share `correlation` of it is the last correlated number,
+    /// the rest is new.
     pub(crate) fn draw(&mut self, correlation: UnitShare) -> u32 {
         let new = self.random.next_u32();
         if correlation.is_none() {
@@ -32,13 +34,14 @@ impl Chance {
         self.last
     }
 
-    /// Decides whether the event happens this time. Draws nothing for an event that never happens.
+    /// Returns true if the random event happens this time. Draws no number for an event that never
+    /// happens.
     pub(crate) fn hits(&mut self, often: RandomEvent) -> bool {
         !often.share.is_none() && often.share.hits(self.draw(often.correlation))
     }
 }
 
-/// All streams of a link.
+/// All streams of random numbers of a link, by cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Chances {
     pub(crate) duplicate: Chance,
@@ -46,9 +49,9 @@ pub(crate) struct Chances {
     pub(crate) corrupt: Chance,
     pub(crate) reorder: Chance,
     pub(crate) delay: Chance,
-    /// Stream that chooses the bit to change.
+    /// Stream of random numbers that chooses the bit to change in a packet.
     pub(crate) bit: Random,
-    /// Stream for the times of slots.
+    /// Stream of random numbers for the times of slots.
     pub(crate) slot: Chance,
 }
 

@@ -1,46 +1,46 @@
-//! Counters of a link. With the backlog the sums hold at any time: received plus duplicated equals
-//! sent, dropped by any cause, and backlog.
+//! Counters of an emulated link. With the backlog the sums hold at any time: received plus
+//! duplicated equals sent, dropped by any cause, and backlog.
 
-/// Counts of packets by outcome.
+/// Counts of a link's packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Packets that the link received.
+    /// Count of packets that the link received.
     pub received: u64,
-    /// Packets that the link sent.
+    /// Count of packets that the link sent.
     pub sent: u64,
     /// Bytes of the packets that the link sent.
     pub sent_bytes: u64,
-    /// Copies that the link made.
+    /// Count of copies that the link made of packets.
     pub duplicated: u64,
-    /// Packets in which the link changed a bit.
+    /// Count of packets in which the link changed a bit.
     pub corrupted: u64,
-    /// Packets that overtook the others.
+    /// Count of packets that overtook others by `reorder`.
     pub reordered: u64,
-    /// Packets that were marked instead of lost.
+    /// Count of packets that the link marked (ECN) instead of dropping them.
     pub marked: u64,
-    /// Packets dropped by the loss model.
+    /// Count of packets that the loss model dropped.
     pub lost: u64,
-    /// Packets dropped because the netem stage was full.
+    /// Count of packets dropped because the netem stage held `limit` packets.
     pub over_limit: u64,
-    /// Packets dropped because the queue of the token bucket was full.
+    /// Count of packets dropped because the queue of the token bucket was full.
     pub over_bucket_limit: u64,
-    /// Packets dropped because they need more tokens than the bucket can hold.
+    /// Count of packets dropped because they need more tokens than the bucket can hold.
     pub too_long: u64,
 }
 
 impl LinkCounters {
-    /// Returns the number of packets dropped by any cause.
+    /// Returns the count of packets that the link dropped for any cause.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.lost + self.over_limit + self.over_bucket_limit + self.too_long
     }
 }
 
-/// Packets under way.
+/// Packets that are in the link: they wait for their due time or for tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Number of packets.
+    /// Count of the packets in the link.
     pub packets: usize,
-    /// Bytes of the packets.
+    /// Bytes of the packets in the link.
     pub bytes: usize,
 }

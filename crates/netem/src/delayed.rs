@@ -1,4 +1,4 @@
-//! Queue of the netem stage: packets by due time, after those that overtake.
+//! Queue of the netem stage: packets in the order of their due times, after packets that overtake.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,16 +7,16 @@ use crate::chance::Chance;
 use crate::pool::{BufferIndex, PacketPool};
 use crate::slots::SlotState;
 
-/// Packets that the link holds until they are due. A due time may be before time 0 of the clock,
+/// Packets that the link holds until their due times. A due time may be before time 0 of the clock,
 /// if the jitter is greater than the delay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DelayedPackets {
-    /// Packets that overtake, the last one first.
+    /// Packets that overtake all others, the last one first.
     ahead: VecDeque<BufferIndex>,
-    /// Packets by due time, and those of the same time in order of arrival.
+    /// Packets ordered by due time; packets with equal due times in order of arrival.
     by_due: BinaryHeap<Reverse<(i64, u64, BufferIndex)>>,
     serial: u64,
-    /// Due time of the last packet.
+    /// Due time of the last packet, in nanoseconds.
     latest_ns: i64,
     bytes: usize,
 }
@@ -30,12 +30,12 @@ impl DelayedPackets {
         self.bytes
     }
 
-    /// Returns the due time of the last waiting packet; `None` if none waits.
+    /// Returns the due time of the last waiting packet in nanoseconds; `None` if no packet waits.
     pub(crate) fn latest_ns(&self) -> Option<i64> {
         (!self.by_due.is_empty()).then_some(self.latest_ns)
     }
 
-    /// Adds a packet with its due time.
+    /// Adds a packet with its due time to the queue.
     pub(crate) fn push(&mut self, due_ns: i64, index: BufferIndex, packet_bytes: usize) {
         self.latest_ns = self.latest_ns().map_or(due_ns, |latest_ns| latest_ns.max(due_ns));
         self.by_due.push(Reverse((due_ns, self.serial, index)));
@@ -43,7 +43,7 @@ impl DelayedPackets {
         self.bytes += packet_bytes;
     }
 
-    /// Adds a packet that overtakes all others.
+    /// Adds a packet that overtakes all others to the queue.
     pub(crate) fn push_ahead(&mut self, index: BufferIndex, packet_bytes: usize) {
         self.ahead.push_front(index);
         self.bytes += packet_bytes;
@@ -53,7 +53,7 @@ impl DelayedPackets {
         self.by_due.peek().map(|&Reverse((due_ns, ..))| due_ns)
     }
 
-    /// Opens another slot if the next one would be too early after a change.
+    /// Opens a later slot if the present one opens before the next packet is due.
     pub(crate) fn update_slot(
         &self,
         now_ns: u64,
@@ -65,7 +65,7 @@ impl DelayedPackets {
         }
     }
 
-    /// Removes and returns the next packet, if it may leave.
+    /// Removes and returns the next packet of the queue, if it may leave now.
     pub(crate) fn pop(
         &mut self,
         now_ns: u64,
@@ -97,8 +97,8 @@ impl DelayedPackets {
         Some(index)
     }
 
-    /// Returns the time when [`DelayedPackets::pop`] has a packet; a past time if it has one
-    /// already.
+    /// Returns the time in nanoseconds when [`DelayedPackets::pop`] has a packet; a past time if it
+    /// has one already.
     pub(crate) fn ready_ns(&self, slots: Option<&SlotState>) -> Option<u64> {
         if !self.ahead.is_empty() {
             return Some(0);

@@ -1,26 +1,26 @@
-//! Distributions of delays around their mean: inverse distribution functions as tables, in units of
+//! Distributions of delays around their mean: inverse distribution functions as tables in units of
 //! the jitter, like the files that come with `tc`.
 //!
 //! The compiler computes the tables, with the four operations alone: every machine gets the same
 //! ones, so a seed means the same run everywhere.
 
-/// Distribution of deviations.
+/// Distribution of a delay's deviations from its mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
-    /// Uniform within the jitter to both sides.
+    /// Uniform distribution within the jitter to both sides of the mean.
     #[default]
     Uniform,
-    /// Normal with the jitter as standard deviation, up to four of them.
+    /// Normal distribution with the jitter as standard deviation, cut at four standard deviations.
     Normal,
-    /// Pareto of shape 3 around its mean, scaled by 4/3, up to four times the jitter.
+    /// Pareto distribution of shape 3 around its mean, scaled by 4/3, up to four times the jitter.
     Pareto,
     /// Sum of a quarter of the normal and three quarters of the Pareto deviation.
     ParetoNormal,
 }
 
-/// Number of entries of a table.
+/// Number of entries of a distribution's table.
 const ENTRIES: usize = 4_096;
-/// Table value of one jitter (`NETEM_DIST_SCALE`).
+/// Value in a distribution's table that means one jitter (`NETEM_DIST_SCALE` of Linux).
 const SCALE: i64 = 8_192;
 
 type Table = [i16; ENTRIES];
@@ -30,10 +30,10 @@ static PARETO: Table = pareto();
 static PARETO_NORMAL: Table = pareto_normal();
 
 impl Distribution {
-    /// All distributions, in the order of the manual.
+    /// All distributions, in the order of the manual tc-netem(8).
     pub const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
 
-    /// Returns the word of `tc`.
+    /// Returns the distribution's word of `tc`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ impl Distribution {
         }
     }
 
-    /// Returns the time for a drawn number in nanoseconds: greater numbers give later times, so a
-    /// correlation of the numbers is one of the times.
+    /// Returns the delay in nanoseconds for a drawn random number: greater numbers give longer
+    /// delays, so correlated numbers give correlated delays.
     pub(crate) fn time_ns(self, base_ns: u64, jitter_ns: u64, drawn: u32) -> i64 {
         let base_ns = i128::from(base_ns);
         let jitter_ns = i128::from(jitter_ns);
@@ -78,9 +78,8 @@ const fn rounded(value: f64) -> i16 {
     nearest as i16
 }
 
-/// Computes the table of the normal distribution: integrates the density from 0 upwards by
-/// Simpson's rule and records where the share of each entry is reached; the lower half mirrors the
-/// upper one.
+/// Returns the table of the normal distribution: integrates the density from 0 upwards by Simpson's
+/// rule and records where the share of each entry is reached; the lower half mirrors the upper one.
 const fn normal() -> Table {
     const STEP: f64 = 1.0 / 1_024.0;
     let half = STEP / 2.0;
@@ -110,7 +109,8 @@ const fn normal() -> Table {
     table
 }
 
-/// Returns the share between 0 and the middle of an entry of the upper half.
+/// Returns the share of the distribution between 0 and the middle of an entry in the upper half of
+/// a table.
 const fn wanted(entry: usize) -> f64 {
     (entry as f64 + 0.5) / ENTRIES as f64
 }

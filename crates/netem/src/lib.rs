@@ -1,4 +1,4 @@
-//! An emulated link in one direction, as a value: the effects of `tc-netem` and `tc-tbf` on
+//! Emulated link in one direction, as a state machine: the effects of `tc-netem` and `tc-tbf` on
 //! packets, with their words and meaning, on a clock that the caller provides.
 //!
 //! [`LinkSettings`] describe the effects; [`LinkSettings::parse`] reads them from words, and

@@ -1,4 +1,4 @@
-//! The link: the path of a packet through both stages, and the run loop.
+//! Path of a packet through both stages of an emulated link, and its run loop.
 
 use crate::bucket::{BucketQueue, BucketRefusal};
 use crate::chance::Chances;
@@ -9,19 +9,19 @@ use crate::pool::{BufferIndex, PacketPool};
 use crate::settings::LinkSettings;
 use crate::slots::SlotState;
 
-/// ECN field "congestion experienced" (RFC 3168 §5).
+/// Value 3 of the ECN field: "congestion experienced" (RFC 3168 §5).
 const ECN_MARKED: u8 = 3;
 
-/// A packet that was written to the buffer.
+/// Description of a packet that left the link and was written to the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmittedPacket {
-    /// Length in bytes.
+    /// Length of the packet, in bytes.
     pub len: usize,
-    /// ECN field of the IP header, two bits, after possible marking.
+    /// ECN field of the packet's IP header, two bits, after possible marking by the link.
     pub ecn: u8,
 }
 
-/// A link in one direction.
+/// An emulated link in one direction, with the packets in it.
 ///
 /// The owner passes packets to [`EmulatedLink::handle_datagram`], calls
 /// [`EmulatedLink::handle_timeout`] at the time of [`EmulatedLink::poll_timeout`], and after either
@@ -31,18 +31,18 @@ pub struct EmulatedLink {
     settings: LinkSettings,
     chances: Chances,
     chain: ChainState,
-    /// Packets since the last one that overtook.
+    /// Count of packets since the last one that overtook others.
     since_reordered: u32,
     pool: PacketPool,
     delayed: DelayedPackets,
     slots: Option<SlotState>,
     bucket: BucketQueue,
     counters: LinkCounters,
-    /// Time of the last call.
+    /// Time of the last call that moved packets, in nanoseconds.
     last_call_ns: u64,
 }
 
-/// Decision of the netem stage about a packet.
+/// Decision of the loss model about a packet.
 enum LossVerdict {
     Passes,
     Marked,
@@ -50,7 +50,8 @@ enum LossVerdict {
 }
 
 impl EmulatedLink {
-    /// Creates an empty link. A seed in the settings takes precedence over `seed`.
+    /// Returns an empty link with these settings. A seed in the settings takes precedence over
+    /// `seed`.
     #[must_use]
     pub fn new(settings: LinkSettings, seed: u64) -> Self {
         let mut link = Self {
@@ -69,9 +70,9 @@ impl EmulatedLink {
         link
     }
 
-    /// Replaces all settings from now on, as `tc qdisc change` does. Packets under way stay and
-    /// keep their time. The chain of losses, the gap, the slots and the tokens start again; the
-    /// random streams do so only if the settings have a seed.
+    /// Replaces all settings of the link from now on, as `tc qdisc change` does. Packets under way
+    /// stay and keep their time. The chain of losses, the gap, the slots and the tokens start
+    /// again; the random streams do so only if the settings have a seed.
     pub fn change(&mut self, now_ns: u64, settings: LinkSettings) {
         if let Some(seed) = settings.seed {
             self.chances = Chances::from_seed(seed);
@@ -83,19 +84,19 @@ impl EmulatedLink {
         self.settings = settings;
     }
 
-    /// Returns the present settings.
+    /// Returns the present settings of the link.
     #[must_use]
     pub const fn settings(&self) -> &LinkSettings {
         &self.settings
     }
 
-    /// Returns the counters.
+    /// Returns the link's counts of packets by outcome.
     #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// Returns the packets under way.
+    /// Returns the count and bytes of the packets in the link.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
@@ -104,7 +105,7 @@ impl EmulatedLink {
         }
     }
 
-    /// Receives a packet; `ecn` is the ECN field of its IP header, two bits.
+    /// Passes a packet into the link; `ecn` is the ECN field of its IP header, two bits.
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         self.last_call_ns = now_ns;
         self.counters.received += 1;
@@ -127,8 +128,8 @@ impl EmulatedLink {
         }
     }
 
-    /// Handles the copy of a packet, which precedes its original, may be lost like any packet, and
-    /// is not copied again.
+    /// Passes the copy of a duplicated packet into the link: it precedes its original, may be lost
+    /// like any packet, and is not copied again.
     fn handle_copy(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         match self.draw_loss(ecn) {
             LossVerdict::Lost => self.counters.lost += 1,
@@ -148,7 +149,8 @@ impl EmulatedLink {
         LossVerdict::Lost
     }
 
-    /// Puts a packet into the queue, perhaps with a bit changed, if there is room.
+    /// Puts a packet into the queue of the netem stage, perhaps with a bit changed, if the queue
+    /// has room.
     fn admit(&mut self, now_ns: u64, ecn: u8, octets: &[u8]) {
         let is_corrupt = self.chances.corrupt.hits(self.settings.corrupt) && !octets.is_empty();
         let bit = if is_corrupt { self.chances.bit.below(octets.len() as u64 * 8) } else { 0 };
@@ -173,15 +175,16 @@ impl EmulatedLink {
         self.delayed.update_slot(now_ns, self.slots.as_mut(), &mut self.chances.slot);
     }
 
-    /// Returns true if the packet leaves at once, before all others.
+    /// Returns true if the next packet overtakes all others and leaves at once.
     fn overtakes(&mut self) -> bool {
         let Some(reorder) = self.settings.reorder else { return false };
         self.since_reordered >= reorder.gap.saturating_sub(1)
             && self.chances.reorder.hits(reorder.often)
     }
 
-    /// Returns the due time of a packet. With a rate it is sent after the last packet in the queue,
-    /// and the time that it waits for that one counts as part of its delay.
+    /// Returns the due time of a packet in nanoseconds. With a rate the link sends the packet after
+    /// the last one in the queue, and the time that the packet waits for that one counts as part of
+    /// its delay.
     fn due_ns(&mut self, now_ns: u64, packet_bytes: usize) -> i64 {
         let delay = self.settings.delay;
         let delay_ns = match delay.jitter_ns {
@@ -197,7 +200,7 @@ impl EmulatedLink {
         begins_ns.saturating_add_unsigned(rate.packet_time_ns(packet_bytes))
     }
 
-    /// Moves due packets to the token bucket.
+    /// Moves packets whose due time has come to the token bucket.
     fn advance(&mut self, now_ns: u64) {
         while let Some(index) = self.pop_delayed(now_ns) {
             let Err(refusal) = self.bucket.push(index, self.pool.bytes(index)) else { continue };
@@ -213,7 +216,7 @@ impl EmulatedLink {
         self.delayed.pop(now_ns, &self.pool, self.slots.as_mut(), &mut self.chances.slot)
     }
 
-    /// Writes the next packet that leaves now to `buffer`.
+    /// Writes the next packet that leaves the link now to `buffer`.
     ///
     /// # Panics
     ///
@@ -236,8 +239,8 @@ impl EmulatedLink {
         Some(TransmittedPacket { len, ecn })
     }
 
-    /// Returns the time when [`EmulatedLink::handle_timeout`] is due next: no earlier than the time
-    /// of the last call, and that time if a packet is ready.
+    /// Returns the time in nanoseconds when [`EmulatedLink::handle_timeout`] is due next: no
+    /// earlier than the time of the last call, and equal to it if a packet is ready.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());
@@ -245,7 +248,7 @@ impl EmulatedLink {
         delayed_ns.into_iter().chain(bucket_ns).min().map(|at_ns| at_ns.max(self.last_call_ns))
     }
 
-    /// Moves due packets to the token bucket.
+    /// Moves packets whose due time has come to the token bucket, if the link has one.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         self.last_call_ns = now_ns;
         if self.bucket.is_used() {

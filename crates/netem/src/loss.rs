@@ -1,25 +1,25 @@
-//! Choice of lost packets: by a share, or by a chain of states that makes bursts.
+//! Choice of lost packets: by a random share, or by a chain of states that makes bursts.
 
 use crate::chance::Chance;
 use crate::settings::Loss;
 use crate::share::UnitShare;
 
-/// State of the chain.
+/// State of the chain that decides about lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ChainState {
-    /// State 1, and Gilbert's good state.
+    /// State 1 of `loss state`, and the good state of `loss gemodel`.
     #[default]
     Good,
-    /// State 2: packets that arrive within a burst of losses.
+    /// State 2 of `loss state`: packets arrive within a burst of losses.
     GoodInBurst,
-    /// State 3, and Gilbert's bad state.
+    /// State 3 of `loss state`, and the bad state of `loss gemodel`.
     Bad,
-    /// State 4: a single loss.
+    /// State 4 of `loss state`: a single packet is lost.
     Alone,
 }
 
 impl ChainState {
-    /// Advances the chain by one packet; returns true if the packet is lost.
+    /// Advances the chain of states by one packet; returns true if the packet is lost.
     pub(crate) fn loses(&mut self, loss: &Loss, chance: &mut Chance) -> bool {
         match *loss {
             Loss::None => false,

@@ -1,18 +1,18 @@
-//! Buffers of the packets under way. They are reused, so that a link that has held its largest
-//! number of packets allocates no more.
+//! Buffers of the packets in a link. The link reuses them, so that it allocates no more once it has
+//! held its largest number of packets.
 
-/// Index of a buffer.
+/// Index of a packet's buffer in the [`PacketPool`].
 pub(crate) type BufferIndex = u32;
 
-/// A packet under way.
+/// A packet in the link, with its bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BufferedPacket {
     pub(crate) octets: Vec<u8>,
-    /// ECN field of the IP header.
+    /// ECN field of the packet's IP header, two bits.
     pub(crate) ecn: u8,
 }
 
-/// All buffers, used and free.
+/// All packet buffers of a link, used and free.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketPool {
     packets: Vec<BufferedPacket>,
@@ -20,7 +20,8 @@ pub(crate) struct PacketPool {
 }
 
 impl PacketPool {
-    /// Stores a packet until it is released.
+    /// Copies a packet into a free buffer and returns its index; [`PacketPool::let_go`] releases
+    /// it.
     pub(crate) fn insert(&mut self, ecn: u8, octets: &[u8]) -> BufferIndex {
         let index = self.free.pop().unwrap_or_else(|| {
             self.packets.push(BufferedPacket::default());

@@ -1,38 +1,38 @@
-//! Settings of a link. The names are Godwit's; each comment has the word of `tc`.
+//! Settings of an emulated link. The names are Godwit's; each comment has the word of `tc`.
 
 use core::num::NonZeroU64;
 
 use crate::distribution::Distribution;
 use crate::share::UnitShare;
 
-/// All settings of one direction. With the default every packet passes at once.
+/// All settings of one direction of an emulated link. With the default every packet passes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Packets that the netem stage holds at once (`limit`); more are dropped.
+    /// Number of packets that the netem stage holds at most (`limit`); more are dropped.
     pub limit_packets: u32,
-    /// Delay of packets (`delay`, `distribution`).
+    /// Delay that each packet gets (`delay`, `distribution`).
     pub delay: Delay,
-    /// Model of lost packets (`loss`).
+    /// Model that decides which packets are lost (`loss`).
     pub loss: Loss,
-    /// True if packets that permit it are marked instead of lost (`ecn`).
+    /// True if the link marks packets that permit it (ECN) instead of dropping them (`ecn`).
     pub marks: bool,
-    /// Packets that are sent twice (`duplicate`).
+    /// Share of packets that the link sends twice (`duplicate`).
     pub duplicate: RandomEvent,
-    /// Packets in which one bit is changed (`corrupt`).
+    /// Share of packets in which the link changes one bit (`corrupt`).
     pub corrupt: RandomEvent,
-    /// Packets that overtake the others (`reorder`, `gap`).
+    /// Share of packets that overtake the others (`reorder`, `gap`).
     pub reorder: Option<Reorder>,
-    /// Speed of the wire (`rate`).
+    /// Speed of the emulated wire (`rate`); `None` for no limit.
     pub rate: Option<Rate>,
-    /// Times at which packets leave together (`slot`).
+    /// Slots in which packets leave together (`slot`); `None` for no slots.
     pub slot: Option<SlotSettings>,
-    /// Seed that replaces the one that the link is made with (`seed`).
+    /// Seed of the random numbers that replaces the link's (`seed`).
     pub seed: Option<u64>,
-    /// Token bucket after the netem stage (`tbf`).
+    /// Token bucket after the netem stage (`tbf`); `None` for no bucket.
     pub bucket: Option<TokenBucket>,
 }
 
-/// Default of `limit`.
+/// Default of `limit`: packets that the netem stage holds at most.
 pub(crate) const LIMIT_PACKETS: u32 = 1_000;
 
 impl Default for LinkSettings {
@@ -53,88 +53,89 @@ impl Default for LinkSettings {
     }
 }
 
-/// An event that happens to a share of the packets.
+/// A random event that happens to a share of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomEvent {
-    /// Share of the packets.
+    /// Share of the packets to which the event happens.
     pub share: UnitShare,
-    /// Share of the previous number in each drawn number. A correlation makes runs, and it narrows
-    /// the distribution: the share of packets affected then differs from `share`.
+    /// Share of the previous random number in each drawn number. A correlation makes runs, and it
+    /// narrows the distribution: the share of packets affected then differs from `share`.
     pub correlation: UnitShare,
 }
 
-/// Words `delay TIME [JITTER [CORRELATION]]`, `distribution NAME`.
+/// Delay of packets: words `delay TIME [JITTER [CORRELATION]]`, `distribution NAME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delay {
-    /// Mean delay.
+    /// Mean of the delay, in nanoseconds.
     pub base_ns: u64,
-    /// Unit of the deviation; with 0 all delays are equal.
+    /// Unit of the delay's deviation in nanoseconds; with 0 all delays are equal.
     pub jitter_ns: u64,
-    /// Share of the previous number in each drawn number.
+    /// Share of the previous random number in each number drawn for a delay.
     pub correlation: UnitShare,
-    /// Distribution of the deviations.
+    /// Distribution of the delay's deviations from its mean.
     pub distribution: Distribution,
 }
 
-/// Word `loss`.
+/// Model that decides which packets are lost: word `loss`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
-    /// No packet is lost.
+    /// Model without loss: no packet is lost.
     #[default]
     None,
-    /// Words `loss random PERCENT [CORRELATION]`.
+    /// Independent or correlated losses: words `loss random PERCENT [CORRELATION]`.
     Random(RandomEvent),
-    /// Words `loss state`: a chain of four states. In 1 packets arrive, in 3 they are lost in
+    /// Chain of four states: words `loss state`. In state 1 packets arrive, in 3 they are lost in
     /// bursts, in 2 they arrive within a burst, in 4 a single one is lost.
     State {
-        /// Probability from 1 to 3.
+        /// Probability of the change from state 1 to 3.
         p13: UnitShare,
-        /// Probability from 3 to 1.
+        /// Probability of the change from state 3 to 1.
         p31: UnitShare,
-        /// Probability from 3 to 2.
+        /// Probability of the change from state 3 to 2.
         p32: UnitShare,
-        /// Probability from 2 to 3.
+        /// Probability of the change from state 2 to 3.
         p23: UnitShare,
-        /// Probability from 1 to 4; the next packet returns to 1.
+        /// Probability of the change from state 1 to 4; the next packet returns to 1.
         p14: UnitShare,
     },
-    /// Words `loss gemodel`: the good and the bad state of Gilbert and Elliott.
+    /// Model of Gilbert and Elliott with a good and a bad state: words `loss gemodel`.
     Gilbert {
-        /// Probability from good to bad (`p`).
+        /// Probability of the change from the good to the bad state (`p`).
         to_bad: UnitShare,
-        /// Probability from bad to good (`r`).
+        /// Probability of the change from the bad to the good state (`r`).
         to_good: UnitShare,
-        /// Share of lost packets in the bad state (`1-h`).
+        /// Share of packets that are lost in the bad state (`1-h`).
         bad_loss: UnitShare,
-        /// Share of lost packets in the good state (`1-k`).
+        /// Share of packets that are lost in the good state (`1-k`).
         good_loss: UnitShare,
     },
 }
 
-/// Words `reorder PERCENT [CORRELATION]`, `gap DISTANCE`.
+/// Reordering of packets: words `reorder PERCENT [CORRELATION]`, `gap DISTANCE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
-    /// Share of the eligible packets that leave at once.
+    /// Share of the eligible packets that leave at once, before all others.
     pub often: RandomEvent,
-    /// Least distance between two packets that overtake; 1 makes each packet eligible.
+    /// Least distance between two packets that overtake, in packets; 1 makes each packet eligible.
     pub gap: u32,
 }
 
-/// Words `rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
+/// Speed of the emulated wire: words `rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Rate in bytes per second.
+    /// Speed of the wire, in bytes per second.
     pub bytes_per_s: NonZeroU64,
-    /// Bytes added to each packet: headers below those that the link sees. May be negative.
+    /// Bytes added to each packet's size, for headers below those that the link sees. May be
+    /// negative.
     pub packet_overhead_bytes: i32,
-    /// Size of cells, which packets fill completely; 0 for no cells.
+    /// Size of the wire's cells in bytes, which packets fill completely; 0 for no cells.
     pub cell_bytes: u32,
-    /// Bytes added to each cell. May be negative.
+    /// Bytes added to each cell of the wire. May be negative.
     pub cell_overhead_bytes: i32,
 }
 
 impl Rate {
-    /// Returns the time that sending a packet takes.
+    /// Returns the time in nanoseconds that the wire takes to send a packet.
     #[must_use]
     pub fn packet_time_ns(&self, packet_bytes: usize) -> u64 {
         let mut bytes = (packet_bytes as i128 + i128::from(self.packet_overhead_bytes)).max(0);
@@ -149,90 +150,93 @@ impl Rate {
     }
 }
 
-/// Word `slot`: packets leave only while a slot is open, up to a limit per slot.
+/// Slots in which packets leave together (`slot`): packets leave only while a slot is open, up to a
+/// limit per slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSettings {
-    /// Time from one slot to the opening of the next.
+    /// Time from one slot to the opening of the next one.
     pub opening: SlotInterval,
-    /// Packets per slot; 0 for any number.
+    /// Largest number of packets per slot; 0 for any number.
     pub packets_max: u32,
-    /// Bytes after which a slot is over; 0 for any number.
+    /// Number of bytes after which a slot is over; 0 for any number.
     pub bytes_max: u32,
 }
 
-/// Distance between slots.
+/// Time between the openings of two slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotInterval {
-    /// Words `slot MIN [MAX]`: uniform in between.
+    /// Uniform distribution between two times: words `slot MIN [MAX]`.
     Between {
-        /// Least distance.
+        /// Least time between two slots, in nanoseconds.
         min_ns: u64,
-        /// Greatest distance.
+        /// Greatest time between two slots, in nanoseconds.
         max_ns: u64,
     },
-    /// Words `slot distribution NAME DELAY JITTER`.
+    /// Distribution around a mean: words `slot distribution NAME DELAY JITTER`.
     Around {
-        /// Mean distance.
+        /// Mean time between two slots, in nanoseconds.
         base_ns: u64,
-        /// Unit of the deviation.
+        /// Unit of the deviation from the mean, in nanoseconds.
         jitter_ns: u64,
-        /// Distribution of the deviations.
+        /// Distribution of the deviations from the mean.
         distribution: Distribution,
     },
 }
 
-/// Word `tbf`: in any time no more leaves than the burst and the rate multiplied by that time.
+/// Token bucket, word `tbf`: in any time no more bytes leave than the burst and the rate multiplied
+/// by that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Rate in bytes per second (`rate`).
+    /// Rate of the bucket's tokens in bytes per second (`rate`).
     pub bytes_per_s: NonZeroU64,
-    /// Depth of the bucket (`burst`); longer packets are dropped.
+    /// Depth of the bucket in bytes (`burst`); longer packets are dropped.
     pub burst_bytes: u64,
-    /// Size of the queue (`limit` or `latency`).
+    /// Size of the queue of packets that wait for tokens (`limit` or `latency`).
     pub limit: BucketLimit,
-    /// A second bucket for short times (`peakrate`, `mtu`).
+    /// Second bucket that limits the rate over short times (`peakrate`, `mtu`).
     pub peak: Option<Peak>,
-    /// Least size that a packet counts as (`mpu`).
+    /// Least size in bytes that a packet counts as (`mpu`).
     pub packet_bytes_min: u32,
-    /// Bytes added to each packet (`overhead`).
+    /// Bytes added to the size of each packet (`overhead`).
     pub overhead_bytes: u16,
-    /// Carrier of the packets (`linklayer`).
+    /// Link layer below the packets, on which their counted size depends (`linklayer`).
     pub link_layer: LinkLayer,
 }
 
-/// Size of the queue for tokens; more packets are dropped.
+/// Size of the queue of packets that wait for tokens; more packets are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketLimit {
-    /// Size in bytes (`limit`).
+    /// Size of the queue in bytes (`limit`).
     Bytes(u64),
-    /// Size that the rate sends within this time, plus a full bucket (`latency`).
+    /// Size of the queue as the bytes that the rate sends within a time, plus a full bucket
+    /// (`latency`).
     Time {
-        /// Longest wait of a packet.
+        /// Longest wait of a packet for tokens, in nanoseconds.
         latency_ns: u64,
     },
 }
 
-/// Words `peakrate RATE`, `mtu BYTES`.
+/// Bucket that limits the rate over short times: words `peakrate RATE`, `mtu BYTES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Rate in bytes per second.
+    /// Rate of the peak bucket's tokens, in bytes per second.
     pub bytes_per_s: NonZeroU64,
-    /// Depth of the bucket.
+    /// Depth of the peak bucket, in bytes.
     pub burst_bytes: u64,
 }
 
-/// Carrier of packets, as far as their length on the wire depends on it.
+/// Link layer below the packets, as far as their length on the wire depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkLayer {
-    /// Whole packets.
+    /// Link layer that carries whole packets.
     #[default]
     Ethernet,
-    /// Cells of 53 bytes that carry 48 (`atm`, `adsl`).
+    /// ATM cells of 53 bytes that carry 48 bytes each (`atm`, `adsl`).
     Atm,
 }
 
 impl TokenBucket {
-    /// Returns the size that a packet counts as.
+    /// Returns the tokens in bytes that a packet of `packet_bytes` needs.
     #[must_use]
     pub fn cost_bytes(&self, packet_bytes: usize) -> u64 {
         let bytes = packet_bytes as u64 + u64::from(self.overhead_bytes);
@@ -243,7 +247,7 @@ impl TokenBucket {
         }
     }
 
-    /// Returns the size of the queue in bytes.
+    /// Returns the size of the token bucket's queue in bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         match self.limit {

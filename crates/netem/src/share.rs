@@ -1,11 +1,11 @@
-//! Probabilities and correlations as 32-bit fractions, in the form in which `tc` passes them to the
-//! kernel.
+//! Probabilities and correlations of a link as 32-bit fractions, in the form in which `tc` passes
+//! them to the kernel.
 
-/// A share of one: the value over 2^32 − 1, so that 100 % is a value of its own.
+/// Share between 0 and 1, stored as a numerator over 2^32 − 1, so that 100 % is a value of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnitShare(u32);
 
-/// Largest number of decimals of a printed share.
+/// Largest number of decimals with which a share is printed.
 const DECIMALS_MAX: u32 = 9;
 
 impl UnitShare {
@@ -14,55 +14,55 @@ impl UnitShare {
     /// Share of an event that always happens.
     pub const ALL: Self = Self(u32::MAX);
 
-    /// Creates the share of this value over 2^32 − 1.
+    /// Returns the share with this numerator over 2^32 − 1.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Creates a share of `percent` percent, at most 100.
+    /// Returns the share of `percent` percent; values above 100 count as 100.
     #[must_use]
     pub const fn percent(percent: u32) -> Self {
         let percent = if percent > 100 { 100 } else { percent };
         Self::rounded(percent as u128, 100)
     }
 
-    /// Returns `numerator` / `denominator`, rounded to the nearest share, at most 1.
+    /// Returns the share nearest to `numerator` / `denominator`, at most 1.
     pub(crate) const fn rounded(numerator: u128, denominator: u128) -> Self {
         let bits = (numerator * u32::MAX as u128 + denominator / 2) / denominator;
         Self(if bits > u32::MAX as u128 { u32::MAX } else { bits as u32 })
     }
 
-    /// Returns the value over 2^32 − 1.
+    /// Returns the numerator of the share over 2^32 − 1.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Returns the difference from one.
+    /// Returns the share that is missing to one.
     #[must_use]
     pub const fn rest(self) -> Self {
         Self(u32::MAX - self.0)
     }
 
-    /// Returns true for [`UnitShare::NONE`].
+    /// Returns true if the share is [`UnitShare::NONE`].
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the number of the 2^32 possible draws that are within the share: none for 0 %, all
+    /// Returns how many of the 2^32 possible random numbers are within the share: none for 0 %, all
     /// for 100 %.
     pub(crate) const fn width(self) -> u64 {
         if self.0 == u32::MAX { 1 << 32 } else { self.0 as u64 }
     }
 
-    /// Returns true if the drawn number is within the share.
+    /// Returns true if the drawn random number is within the share.
     pub(crate) const fn hits(self, drawn: u32) -> bool {
         (drawn as u64) < self.width()
     }
 
-    /// Returns the shortest decimal percentage that parses as this share.
+    /// Returns the share as the shortest decimal percentage that parses to it.
     pub(crate) fn to_percent(self) -> String {
         for decimals in 0..=DECIMALS_MAX {
             let scale = 10_u128.pow(decimals);

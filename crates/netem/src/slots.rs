@@ -1,10 +1,10 @@
-//! Slots: times at which packets leave together (`slot`).
+//! Slots of a link: times at which packets leave together (`slot`).
 
 use crate::chance::Chance;
 use crate::settings::{SlotInterval, SlotSettings};
 use crate::share::UnitShare;
 
-/// The slot that is open, or opens next.
+/// Slot of a link that is open, or opens next.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotState {
     settings: SlotSettings,
@@ -13,13 +13,13 @@ pub(crate) struct SlotState {
     bytes_left: u64,
 }
 
-/// Converts a limit, of which 0 stands for any number.
+/// Returns a limit per slot, with 0 converted to no limit.
 fn budget(max: u32) -> u64 {
     if max == 0 { u64::MAX } else { u64::from(max) }
 }
 
 impl SlotState {
-    /// Creates the first slot, which opens at once.
+    /// Returns the first slot of a link, which opens at once.
     pub(crate) fn new(settings: SlotSettings, now_ns: u64) -> Self {
         Self {
             settings,
@@ -41,7 +41,7 @@ impl SlotState {
         }
     }
 
-    /// Counts a packet that leaves in the slot.
+    /// Counts a packet that leaves in the slot, and opens the next slot when a limit is reached.
     pub(crate) fn spend(&mut self, now_ns: u64, packet_bytes: usize, chance: &mut Chance) {
         self.packets_left -= 1;
         self.bytes_left = self.bytes_left.saturating_sub(packet_bytes as u64);

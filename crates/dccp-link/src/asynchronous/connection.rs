@@ -1,4 +1,4 @@
-//! Connection of an application, with async calls.
+//! Connection of an application, with async calls to send and receive datagrams.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -10,8 +10,8 @@ use dccp::endpoint::ConnectionKey;
 use crate::DccpError;
 use crate::service::{ConnectionHandle, EndpointState};
 
-/// A connection. Dropping it closes it, after the datagrams in its send queue were sent. Share it
-/// by reference or in an `Arc`: tasks may send and receive at once.
+/// A DCCP connection with async calls. Dropping it closes it, after the datagrams in its send queue
+/// were sent. Share it by reference or in an `Arc`: tasks may send and receive at once.
 pub struct AsyncConnection {
     handle: ConnectionHandle,
 }
@@ -21,14 +21,14 @@ impl AsyncConnection {
         Self { handle }
     }
 
-    /// Returns addresses and ports of both ends.
+    /// Returns the addresses and ports of both ends of the connection.
     #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
-    /// Queues a datagram, which may be empty, once there is room in the send queue. With the
-    /// priority policy there always is ([`AsyncConnection::send_prioritized`]).
+    /// Queues a datagram, which may be empty, once there is room in the connection's send queue.
+    /// With the priority policy there always is ([`AsyncConnection::send_prioritized`]).
     ///
     /// # Errors
     ///
@@ -52,7 +52,8 @@ impl AsyncConnection {
         Ok(())
     }
 
-    /// Queues a datagram if there is room for it now; `priority` is for the priority policy.
+    /// Queues a datagram if the send queue has room now; `priority` counts only with
+    /// [`dccp::connection::QueuePolicy::Priority`].
     ///
     /// # Errors
     ///
@@ -61,8 +62,8 @@ impl AsyncConnection {
         self.handle.try_send(datagram, priority)
     }
 
-    /// Returns the next datagram, which may be empty; `None` when the other end has closed and
-    /// nothing is left.
+    /// Returns the next received datagram, which may be empty; `None` when the other end has closed
+    /// and no datagram is left.
     ///
     /// # Errors
     ///
@@ -99,38 +100,40 @@ impl AsyncConnection {
         done
     }
 
-    /// Returns the most bytes that a datagram may have now: the current maximum packet size of RFC
-    /// 4340 §14.
+    /// Returns the largest datagram in bytes that the connection accepts now: the current maximum
+    /// packet size of RFC 4340 §14.
     #[must_use]
     pub fn packet_bytes_max(&self) -> usize {
         self.handle.packet_bytes_max()
     }
 
-    /// Returns the congestion controls of the data that this end sends and receives.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     #[must_use]
     pub fn ccids(&self) -> (u8, u8) {
         self.handle.ccids()
     }
 
-    /// Returns the round-trip time, once it is known.
+    /// Returns the round-trip time of the connection; `None` before the first measurement.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.handle.rtt()
     }
 
-    /// Returns the figures of the congestion control of the data that this end sends.
+    /// Returns the figures of the congestion control of the data that this end sends; `None` when
+    /// the connection is gone.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()
     }
 
-    /// Closes the connection, after the datagrams in its send queue were sent; returns at once.
-    /// [`super::AsyncEndpoint::closed`] is ready when that is done.
+    /// Closes the connection after the datagrams in its send queue were sent, without waiting for
+    /// that. [`super::AsyncEndpoint::closed`] waits until all such connections are closed at both
+    /// ends.
     pub fn close(self) {
         drop(self);
     }
 
-    /// Ends the connection at once with a Reset.
+    /// Ends the connection at once with a Reset to the other end.
     pub fn abort(self) {
         self.handle.abort();
     }

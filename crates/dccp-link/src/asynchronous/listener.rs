@@ -1,4 +1,4 @@
-//! A port that accepts connections.
+//! DCCP port that accepts connections, with async calls.
 
 use std::future::poll_fn;
 
@@ -6,8 +6,8 @@ use super::AsyncConnection;
 use crate::DccpError;
 use crate::service::Port;
 
-/// Connections to a port. Dropping the value stops listening, and resets connections that were not
-/// accepted.
+/// Listener of a DCCP port that accepts connections. Dropping the value stops listening, and resets
+/// connections that were not accepted.
 pub struct AsyncListener {
     port: Port,
 }
@@ -17,13 +17,13 @@ impl AsyncListener {
         Self { port }
     }
 
-    /// Returns the DCCP port.
+    /// Returns the DCCP port of the listener.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port.number
     }
 
-    /// Returns the next connection.
+    /// Waits for the next connection to the listener's port, and returns it.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! Calls for async programs: those of [`crate::BlockingEndpoint`], as futures instead of blocking
-//! calls.
+//! DCCP for async programs: the calls of [`crate::BlockingEndpoint`] as futures.
 //!
 //! The endpoint's own thread moves packets, as with [`crate::BlockingEndpoint`], because departures
 //! are microseconds apart and the clock of a runtime is not that precise. A future only takes and
@@ -30,15 +29,15 @@ use crate::service::SharedEndpoint;
 pub use connection::AsyncConnection;
 pub use listener::AsyncListener;
 
-/// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
-/// returns at once; the thread gives connections that are closing three seconds, and resets the
-/// others. The end of the program ends the thread, too: await [`AsyncEndpoint::closed`] before.
+/// DCCP connections over one set of sockets, with a thread that moves their packets. Dropping the
+/// value returns at once; the thread gives connections that are closing three seconds, and resets
+/// the others. The end of the program ends the thread, too: await [`AsyncEndpoint::closed`] before.
 pub struct AsyncEndpoint {
     shared: Arc<SharedEndpoint>,
 }
 
 impl AsyncEndpoint {
-    /// Opens the sockets and starts the thread; does not wait.
+    /// Opens the sockets of an endpoint and starts its thread; does not wait.
     ///
     /// # Errors
     ///
@@ -49,15 +48,15 @@ impl AsyncEndpoint {
         Ok(Self { shared })
     }
 
-    /// Returns the local UDP port, for that carrier.
+    /// Returns the endpoint's local UDP port; `None` for another carrier.
     #[must_use]
     pub fn udp_port(&self) -> Option<u16> {
         self.shared.lock().driver.udp_port()
     }
 
-    /// Connects. The future is ready when the server has answered, as `connect(2)` of Linux, or
-    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for
-    /// the same time again, the connection ends.
+    /// Connects to the server `peer`. The future is ready when the server has answered, as
+    /// `connect(2)` of Linux, or [`ConnectionConfig::connect_timeout_ns`] has passed. If the server
+    /// sends nothing more for the same time again, the connection ends.
     ///
     /// # Errors
     ///
@@ -70,7 +69,8 @@ impl AsyncEndpoint {
         self.connect_with(peer, ConnectOptions::default(), config).await
     }
 
-    /// Connects with options: through a certain interface, or from a UDP port of its own.
+    /// Connects to the server `peer` with options: through a certain interface, or from a UDP port
+    /// of its own.
     ///
     /// # Errors
     ///
@@ -98,7 +98,8 @@ impl AsyncEndpoint {
         Ok(AsyncConnection::new(handle))
     }
 
-    /// Listens at `port` for these services; at most `backlog` connections wait to be accepted.
+    /// Listens at the DCCP port `port` for these services; at most `backlog` connections wait to be
+    /// accepted.
     pub fn listen(
         &self,
         port: u16,
@@ -109,26 +110,27 @@ impl AsyncEndpoint {
         AsyncListener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
-    /// Returns the count of connections in any state, those in TIMEWAIT included.
+    /// Returns the count of the endpoint's connections in any state, those in TIMEWAIT included.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.shared.lock().driver.connections_count()
     }
 
-    /// Returns the state that all connections hold now. Datagrams that an application has not
-    /// received count against [`ConnectionConfig::receive_queue_len`] and not here.
+    /// Returns counts of what the endpoint's core holds now: connections, Resets, cookies, queued
+    /// items. Datagrams that an application has not received count against
+    /// [`ConnectionConfig::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
     }
 
-    /// Returns the counts of packets that belonged to no connection, by answer.
+    /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
     #[must_use]
     pub fn answers(&self) -> EndpointAnswerCounts {
         *self.shared.lock().driver.answers()
     }
 
-    /// Waits until every connection that was closed is closed at both ends.
+    /// Waits until all connections that the application has closed are closed at both ends.
     pub async fn closed(&self) {
         poll_fn(|context| {
             let mut state = self.shared.lock();

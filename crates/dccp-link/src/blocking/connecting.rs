@@ -1,4 +1,4 @@
-//! A connection that is being made.
+//! Connection of a client that waits for its server's answer.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::DccpError;
 use crate::carrier::Peer;
 use crate::service::ConnectionHandle;
 
-/// A connection that the server may not have answered yet. Dropping it gives the connection up.
+/// A connection whose server may not have answered yet. Dropping it gives the connection up.
 pub struct PendingConnection {
     handle: ConnectionHandle,
     peer: Peer,
@@ -26,14 +26,14 @@ impl PendingConnection {
         Self { handle, peer, config }
     }
 
-    /// Returns addresses and ports of both ends.
+    /// Returns the addresses and ports of both ends of the connection.
     #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
-    /// Waits for the server's answer, at most for `timeout`. Returns true when the answer has come:
-    /// [`PendingConnection::into_connection`] has the connection then.
+    /// Waits at most `timeout` for the server's answer to the Request. Returns true when the answer
+    /// has come: [`PendingConnection::into_connection`] has the connection then.
     ///
     /// # Errors
     ///
@@ -50,12 +50,14 @@ impl PendingConnection {
         done.transpose().map(|done| done.is_some())
     }
 
-    /// Calls `read` with the core of the connection; `None` when the connection is gone.
+    /// Calls `read` with the state machine of the connection; returns `None` when the connection is
+    /// gone.
     pub fn with_core<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
         self.handle.with_core(read)
     }
 
-    /// Returns the connection. It refuses to send before the server has answered.
+    /// Returns the connection with blocking calls. It refuses to send before the server has
+    /// answered.
     #[must_use]
     pub fn into_connection(self) -> BlockingConnection {
         BlockingConnection::new(self.handle)

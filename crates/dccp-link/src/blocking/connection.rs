@@ -1,4 +1,4 @@
-//! Connection of an application, with blocking calls.
+//! Connection of an application, with blocking calls to send and receive datagrams.
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::wait_for;
 use crate::DccpError;
 use crate::service::ConnectionHandle;
 
-/// Returns the result, or [`DccpError::TimedOut`] if there is none.
+/// Returns the result of a wait; [`DccpError::TimedOut`] if the wait ended without one.
 fn in_time<T>(
     done: Option<Result<T, DccpError>>,
     timeout: Option<Duration>,
@@ -18,7 +18,8 @@ fn in_time<T>(
     done.unwrap_or_else(|| Err(DccpError::TimedOut(timeout.unwrap_or_default())))
 }
 
-/// A connection. Dropping it closes it, after the datagrams in its send queue were sent.
+/// A DCCP connection with blocking calls. Dropping it closes it, after the datagrams in its send
+/// queue were sent.
 pub struct BlockingConnection {
     handle: ConnectionHandle,
     send_timeout: Option<Duration>,
@@ -30,24 +31,25 @@ impl BlockingConnection {
         Self { handle, send_timeout: None, receive_timeout: None }
     }
 
-    /// Returns addresses and ports of both ends.
+    /// Returns the addresses and ports of both ends of the connection.
     #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
 
-    /// Sets the time that [`BlockingConnection::send`] waits for room in the queue; unlimited by
-    /// default.
+    /// Sets the longest time that [`BlockingConnection::send`] waits for room in the send queue;
+    /// unlimited by default.
     pub const fn set_send_timeout(&mut self, timeout: Option<Duration>) {
         self.send_timeout = timeout;
     }
 
-    /// Sets the time that [`BlockingConnection::receive`] waits; unlimited by default.
+    /// Sets the longest time that [`BlockingConnection::receive`] waits for a datagram; unlimited
+    /// by default.
     pub const fn set_receive_timeout(&mut self, timeout: Option<Duration>) {
         self.receive_timeout = timeout;
     }
 
-    /// Queues a datagram, which may be empty, and waits for room in the send queue. With the
+    /// Queues a datagram, which may be empty; waits while the send queue has no room. With the
     /// priority policy it never waits ([`BlockingConnection::send_prioritized`]).
     ///
     /// # Errors
@@ -67,7 +69,8 @@ impl BlockingConnection {
         in_time(sent, self.send_timeout)
     }
 
-    /// Queues a datagram if there is room for it; `priority` is for the priority policy.
+    /// Queues a datagram if the send queue has room; `priority` counts only with
+    /// [`dccp::connection::QueuePolicy::Priority`].
     ///
     /// # Errors
     ///
@@ -77,7 +80,7 @@ impl BlockingConnection {
     }
 
     /// Waits for the next datagram, which may be empty, and returns it; `None` when the other end
-    /// has closed and nothing is left.
+    /// has closed and no datagram is left.
     ///
     /// # Errors
     ///
@@ -89,8 +92,9 @@ impl BlockingConnection {
         in_time(done, self.receive_timeout)
     }
 
-    /// Receives the next datagram into `buffer`. Returns false when the other end has closed and
-    /// nothing is left. Later datagrams reuse the buffer's memory, so nothing is allocated.
+    /// Receives the next datagram into `buffer`; waits until one arrives. Returns false when the
+    /// other end has closed and nothing is left. Later datagrams reuse the buffer's memory, so
+    /// nothing is allocated.
     ///
     /// # Errors
     ///
@@ -104,32 +108,34 @@ impl BlockingConnection {
         in_time(done, self.receive_timeout)
     }
 
-    /// Returns the most bytes that a datagram may have now: the current maximum packet size of RFC
-    /// 4340 §14.
+    /// Returns the largest datagram in bytes that the connection accepts now: the current maximum
+    /// packet size of RFC 4340 §14.
     #[must_use]
     pub fn packet_bytes_max(&self) -> usize {
         self.handle.packet_bytes_max()
     }
 
-    /// Returns the congestion controls of the data that this end sends and receives.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     #[must_use]
     pub fn ccids(&self) -> (u8, u8) {
         self.handle.ccids()
     }
 
-    /// Returns the round-trip time, once it is known.
+    /// Returns the round-trip time of the connection; `None` before the first measurement.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.handle.rtt()
     }
 
-    /// Returns the figures of the congestion control of the data that this end sends.
+    /// Returns the figures of the congestion control of the data that this end sends; `None` when
+    /// the connection is gone.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()
     }
 
-    /// Calls `read` with the core of the connection; `None` when the connection is gone.
+    /// Calls `read` with the state machine of the connection; returns `None` when the connection is
+    /// gone.
     pub fn with_core<T>(&self, read: impl FnOnce(&dccp::connection::Connection) -> T) -> Option<T> {
         self.handle.with_core(read)
     }
@@ -142,13 +148,14 @@ impl BlockingConnection {
         self.handle.unread_drops()
     }
 
-    /// Closes the connection, after the datagrams in its send queue were sent; returns at once.
-    /// [`super::BlockingEndpoint::wait_closed`] waits for that.
+    /// Closes the connection after the datagrams in its send queue were sent, without waiting for
+    /// that. [`super::BlockingEndpoint::wait_closed`] waits until all such connections are closed
+    /// at both ends.
     pub fn close(self) {
         drop(self);
     }
 
-    /// Ends the connection at once with a Reset.
+    /// Ends the connection at once with a Reset to the other end.
     pub fn abort(self) {
         self.handle.abort();
     }

@@ -1,4 +1,4 @@
-//! A port that accepts connections.
+//! DCCP port that accepts connections, with blocking calls.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +6,8 @@ use super::{BlockingConnection, wait_for};
 use crate::DccpError;
 use crate::service::Port;
 
-/// Connections to a port. Dropping the value stops listening, and resets connections that were not
-/// accepted.
+/// Listener of a DCCP port that accepts connections. Dropping the value stops listening, and resets
+/// connections that were not accepted.
 pub struct BlockingListener {
     port: Port,
 }
@@ -17,13 +17,13 @@ impl BlockingListener {
         Self { port }
     }
 
-    /// Returns the DCCP port.
+    /// Returns the DCCP port of the listener.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port.number
     }
 
-    /// Waits for the next connection and returns it.
+    /// Waits for the next connection to the listener's port and returns it.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl BlockingListener {
         self.accept_until(None).expect("without a deadline")
     }
 
-    /// Waits for the next connection, at most for `timeout`, and returns it.
+    /// Waits at most `timeout` for the next connection to the listener's port and returns it.
     ///
     /// # Errors
     ///

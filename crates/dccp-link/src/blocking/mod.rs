@@ -1,4 +1,4 @@
-//! Blocking calls.
+//! DCCP for programs with threads: endpoints, listeners and connections with blocking calls.
 
 mod connecting;
 mod connection;
@@ -21,7 +21,7 @@ pub use connecting::PendingConnection;
 pub use connection::BlockingConnection;
 pub use listener::BlockingListener;
 
-/// Waits at `condvar` until `deadline`; `None` when that has passed.
+/// Waits at `condvar` until it is notified or `deadline` passes; returns `None` after the deadline.
 fn wait<'a>(
     condvar: &Condvar,
     guard: MutexGuard<'a, EndpointState>,
@@ -51,15 +51,15 @@ fn wait_for<T>(
     }
 }
 
-/// Connections over one set of sockets, with a thread that moves their packets. Dropping the value
-/// gives connections that are closing three seconds, and resets the others.
+/// DCCP connections over one set of sockets, with a thread that moves their packets. Dropping the
+/// value gives connections that are closing three seconds, and resets the others.
 pub struct BlockingEndpoint {
     shared: Arc<SharedEndpoint>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl BlockingEndpoint {
-    /// Opens the sockets and starts the thread.
+    /// Opens the sockets of an endpoint and starts its thread.
     ///
     /// # Errors
     ///
@@ -69,15 +69,15 @@ impl BlockingEndpoint {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Returns the local UDP port, for that carrier.
+    /// Returns the endpoint's local UDP port; `None` for another carrier.
     #[must_use]
     pub fn udp_port(&self) -> Option<u16> {
         self.shared.lock().driver.udp_port()
     }
 
-    /// Connects, and waits until the server has answered, as `connect(2)` of Linux does, or
-    /// [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing more for
-    /// the same time again, the connection ends.
+    /// Connects to the server `peer`, and waits until it has answered, as `connect(2)` of Linux
+    /// does, or [`ConnectionConfig::connect_timeout_ns`] has passed. If the server sends nothing
+    /// more for the same time again, the connection ends.
     ///
     /// # Errors
     ///
@@ -90,7 +90,8 @@ impl BlockingEndpoint {
         self.connect_with(peer, ConnectOptions::default(), config)
     }
 
-    /// Connects with options: through a certain interface, or from a UDP port of its own.
+    /// Connects to the server `peer` with options: through a certain interface, or from a UDP port
+    /// of its own.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl BlockingEndpoint {
         Ok(connecting.into_connection())
     }
 
-    /// Begins a connection without waiting for it.
+    /// Begins a connection to the server `peer` without waiting for its answer.
     ///
     /// # Errors
     ///
@@ -122,13 +123,14 @@ impl BlockingEndpoint {
         Ok(PendingConnection::new(handle, peer, config.clone()))
     }
 
-    /// Resets every connection, also those that are closing, and ends the endpoint without waiting
-    /// for the other ends.
+    /// Resets every connection of the endpoint, also those that are closing, and ends the endpoint
+    /// without waiting for the other ends.
     pub fn abort(self) {
         self.shared.leave_now();
     }
 
-    /// Listens at `port` for these services; at most `backlog` connections wait to be accepted.
+    /// Listens at the DCCP port `port` for these services; at most `backlog` connections wait to be
+    /// accepted.
     pub fn listen(
         &self,
         port: u16,
@@ -139,27 +141,28 @@ impl BlockingEndpoint {
         BlockingListener::new(self.shared.listen(port, config, service_codes, backlog))
     }
 
-    /// Returns the count of connections in any state, those in TIMEWAIT included.
+    /// Returns the count of the endpoint's connections in any state, those in TIMEWAIT included.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.shared.lock().driver.connections_count()
     }
 
-    /// Returns the state that all connections hold now. Datagrams that an application has not
-    /// received count against [`ConnectionConfig::receive_queue_len`] and not here.
+    /// Returns counts of what the endpoint's core holds now: connections, Resets, cookies, queued
+    /// items. Datagrams that an application has not received count against
+    /// [`ConnectionConfig::receive_queue_len`] and not here.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
     }
 
-    /// Returns the counts of packets that belonged to no connection, by answer.
+    /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
     #[must_use]
     pub fn answers(&self) -> EndpointAnswerCounts {
         *self.shared.lock().driver.answers()
     }
 
-    /// Waits until every connection that was closed is closed at both ends, at most for `timeout`.
-    /// Returns true if that is so.
+    /// Waits at most `timeout` until all connections that the application has closed are closed at
+    /// both ends. Returns true if they are.
     pub fn wait_closed(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let is_closed = |state: &mut EndpointState| {

@@ -1,4 +1,4 @@
-//! Carriers of the packets: a socket for each address family, with its batches.
+//! Carriers of DCCP packets: a socket for each address family, with its batches.
 
 mod own_ports;
 mod socket;
@@ -19,27 +19,27 @@ use socket::{AddressFamilySocket, CarrierSocket};
 pub use netio::ScopedAddress;
 pub(crate) use netio::scoped::{is_link_local, socket_address};
 
-/// UDP port of servers (RFC 6773 §3.8).
+/// Default UDP port of DCCP servers (RFC 6773 §3.8).
 pub const UDP_PORT: u16 = 6_511;
-/// Bytes of the longest packet from the DCCP header on, so that jumbo frames are used.
+/// Longest packet in bytes, counted from the DCCP header on; it permits jumbo frames.
 pub(crate) const PACKET_BYTES_MAX: usize = 9_000;
-/// Most errors of the path that are handled in one turn.
+/// Largest number of errors reported by the network that one turn handles per socket.
 const PATH_ERRORS_MAX: usize = 16;
-/// Most packets that are staged between two checks for received packets.
+/// Largest number of packets that are staged between two checks for received packets.
 const STAGED_MAX: usize = 512;
 
-/// Carrier of packets.
+/// Carrier of an endpoint's packets: UDP or IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierKind {
-    /// UDP (RFC 6773), no privilege needed.
+    /// DCCP inside of UDP (RFC 6773), which needs no privilege.
     Udp {
-        /// Local UDP port; 0 lets the kernel choose.
+        /// Local UDP port of the endpoint; 0 lets the kernel choose one.
         port: u16,
     },
-    /// IP protocol 33; needs the right to raw sockets (`CAP_NET_RAW`).
+    /// DCCP as IP protocol 33, which needs the right to raw sockets (`CAP_NET_RAW`).
     Raw {
-        /// True if the endpoint answers packets to ports without a listener with a Reset. Only one
-        /// process of a host may do so, because each process gets all packets; the others'
+        /// True if the endpoint answers packets to DCCP ports without a listener with a Reset. Only
+        /// one process of a host may do so, because each process gets all packets; the others'
         /// connections would be reset.
         answers_all_ports: bool,
     },
@@ -48,25 +48,27 @@ pub enum CarrierKind {
 /// Options of the sockets that carry an endpoint's packets.
 #[derive(Clone, Debug)]
 pub struct CarrierOptions {
-    /// Carrier of packets.
+    /// Carrier of the endpoint's packets: UDP or IP.
     pub kind: CarrierKind,
-    /// Local addresses, at most one of each family; unspecified ones mean all.
+    /// Local addresses of the endpoint, at most one per address family; an unspecified one means
+    /// all.
     pub addresses: Vec<IpAddr>,
-    /// Index of the interface of link-local addresses ([`ScopedAddress`]); 0 without any.
+    /// Index of the network interface of link-local addresses ([`ScopedAddress`]); 0 without such
+    /// addresses.
     pub scope: u32,
-    /// Socket buffers, in bytes of kernel memory.
+    /// Size of each socket buffer, in bytes of kernel memory.
     pub buffer_bytes: usize,
 }
 
 impl CarrierOptions {
-    /// Returns options for all addresses of both families.
+    /// Returns options for an endpoint at all local addresses of both families.
     #[must_use]
     pub fn new(kind: CarrierKind) -> Self {
         let addresses = vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
         Self { kind, addresses, scope: 0, buffer_bytes: 4 << 20 }
     }
 
-    /// Returns options for a client that connects to `address`: one socket of its family.
+    /// Returns options for a client that connects to `address`: one socket of the address's family.
     #[must_use]
     pub fn towards(kind: CarrierKind, address: IpAddr) -> Self {
         let any = match address {
@@ -77,14 +79,14 @@ impl CarrierOptions {
     }
 }
 
-/// The other end of a future connection.
+/// Address and ports of the other end of a future connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Address of the peer.
+    /// IP address of the peer.
     pub address: IpAddr,
     /// DCCP port of the peer.
     pub port: u16,
-    /// UDP port of the peer; without meaning over IP.
+    /// UDP port of the peer; without meaning for the carrier IP.
     pub udp_port: u16,
 }
 
@@ -94,29 +96,29 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Path of one connection: its interface and its UDP port.
+/// Options of one connection of a client: its interface and its UDP port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// Index of the interface of a link-local address ([`ScopedAddress`]); without meaning for
-    /// other addresses.
+    /// Index of the network interface of a link-local peer address ([`ScopedAddress`]); without
+    /// meaning for other addresses.
     pub scope: u32,
-    /// True if the connection has a UDP port of its own, not the endpoint's (RFC 6773 allows both).
-    /// Then routers and receiving hosts that spread flows by their ports spread connections. It
-    /// takes a descriptor and 300 KiB until TIMEWAIT is over, and small batches cost more processor
-    /// time. Without meaning over IP.
+    /// True if the connection gets its own UDP port instead of the endpoint's (RFC 6773 allows
+    /// both). Then routers and receiving hosts that spread flows by their ports spread connections.
+    /// It takes a descriptor and 300 KiB until TIMEWAIT is over, and small batches cost more
+    /// processor time. Without meaning over IP.
     pub has_own_udp_port: bool,
 }
 
-/// Packets that the sockets lost, by reason.
+/// Counts of packets that the sockets lost, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LostPackets {
-    /// Packets that the kernel refused; they are lost as on the network.
+    /// Count of packets that the kernel refused to send; they are lost as on the network.
     pub refused: u64,
-    /// Packets longer than a receive slot.
+    /// Count of received packets that were longer than a receive slot.
     pub truncated: u64,
 }
 
-/// Sockets of an endpoint.
+/// Sockets of an endpoint, with the batches of their packets.
 pub(crate) struct Carriers {
     sockets: Vec<AddressFamilySocket>,
     dedicated_ports: OwnPorts,
@@ -158,20 +160,21 @@ impl Carriers {
         })
     }
 
-    /// Opens a UDP port for one connection to `address`; [`Carriers::assign`] sets the connection.
+    /// Opens a UDP socket with its own port for one connection to `address`; [`Carriers::assign`]
+    /// sets the connection.
     pub(crate) fn open_own_port(&mut self, address: IpAddr) -> Result<u16, NetError> {
         let socket = self.sockets.iter().find(|socket| socket.is_v4() == address.is_ipv4());
         let socket = socket.expect("its family was asked for before");
         self.dedicated_ports.insert(socket.open_another(self.buffer_bytes)?)
     }
 
-    /// Sets the connection that a port of its own was opened for.
+    /// Sets the connection for which [`Carriers::open_own_port`] opened a UDP port.
     pub(crate) fn assign(&mut self, key: ConnectionKey) {
         self.dedicated_ports.assign(key);
     }
 
-    /// Closes the ports of connections that are gone. Returns false when one of them still has
-    /// packets to send.
+    /// Closes the UDP ports of single connections that are gone. Returns false when such a port
+    /// still has packets to send.
     pub(crate) fn close_unused(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         self.dedicated_ports.is_empty() || self.dedicated_ports.sweep(is_there)
     }
@@ -197,14 +200,14 @@ impl Carriers {
         sum
     }
 
-    /// Receives the datagrams that wait in the sockets. Returns their count.
+    /// Receives the datagrams that wait in the endpoint's sockets. Returns their count.
     pub(crate) fn receive(&mut self) -> usize {
         self.sockets.iter_mut().map(AddressFamilySocket::receive).sum::<usize>()
             + self.dedicated_ports.receive()
     }
 
-    /// Passes the next datagram that [`Carriers::receive`] received to the core. Returns false when
-    /// there is none.
+    /// Passes the next datagram that [`Carriers::receive`] received to the endpoint's core. Returns
+    /// false when there is none.
     pub(crate) fn deliver(&mut self, now_ns: u64, core: &mut Endpoint) -> bool {
         let kind = self.kind;
         let shared = self.sockets.iter_mut().find_map(AddressFamilySocket::next);
@@ -221,8 +224,8 @@ impl Carriers {
         true
     }
 
-    /// Calls `take` with errors that the network reports about sent packets, a limited count at
-    /// once.
+    /// Calls `take` with errors that the network reports about sent packets, at most
+    /// [`PATH_ERRORS_MAX`] per socket.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
         for socket in &self.sockets {
             for _ in 0..PATH_ERRORS_MAX {
@@ -238,8 +241,9 @@ impl Carriers {
         }
     }
 
-    /// Moves packets that may leave from the core into the batches. Returns their count. It is less
-    /// than the core has when a batch is full: [`Carriers::flush`] makes room.
+    /// Moves packets that may leave from the endpoint's core into the batches of the sockets.
+    /// Returns their count. It is less than the core has when a batch is full: [`Carriers::flush`]
+    /// makes room.
     pub(crate) fn stage(&mut self, now_ns: u64, core: &mut Endpoint) -> usize {
         let mut count = 0;
         while count < STAGED_MAX
@@ -272,20 +276,20 @@ impl Carriers {
         self.dedicated_ports.flush();
     }
 
-    /// Returns the part of the carriers with which a thread waits for the sockets.
+    /// Returns the sockets for which the endpoint's thread waits, without their batches.
     pub(crate) fn sleeper(&self, waker: Arc<Waker>) -> SocketWaiter {
         let sockets = self.sockets.iter().map(|socket| Arc::clone(&socket.socket)).collect();
         SocketWaiter { sockets, own: Arc::clone(&self.dedicated_ports.list), waker }
     }
 
-    /// Returns true if the kernel has accepted all staged packets.
+    /// Returns true if the kernel has accepted all staged packets of the endpoint.
     pub(crate) fn is_flushed(&self) -> bool {
         self.sockets.iter().all(|socket| socket.send.is_empty())
             && self.dedicated_ports.is_flushed()
     }
 }
 
-/// Sockets of carriers that a thread waits for, without their batches.
+/// Sockets of an endpoint for which a thread waits, without their batches.
 #[derive(Clone)]
 pub(crate) struct SocketWaiter {
     sockets: Vec<Arc<CarrierSocket>>,
@@ -294,8 +298,8 @@ pub(crate) struct SocketWaiter {
 }
 
 impl SocketWaiter {
-    /// Waits until a packet came, the waker was called, the sockets have room if `wants_room`, or
-    /// the time has passed.
+    /// Waits until a packet arrives, the waker is called, a socket has room (with `wants_room`), or
+    /// `timeout_ns` has passed.
     pub(crate) fn wait(&self, timeout_ns: Option<u64>, wants_room: bool) -> Result<(), NetError> {
         let (first, last) = (&self.sockets[0], &self.sockets[self.sockets.len() - 1]);
         let mut fds = [
@@ -316,7 +320,7 @@ impl SocketWaiter {
     }
 }
 
-/// Returns true if a packet over IP is for a port of this endpoint.
+/// Returns true if a packet over IP is for a connection or a listening port of this endpoint.
 fn concerns(core: &Endpoint, addresses: ConnectionKey, octets: &[u8]) -> bool {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk() else { return false };
     core.concerns(&ConnectionKey {
@@ -331,7 +335,8 @@ fn is_family_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(97 | 99))
 }
 
-/// Returns the bytes before the DCCP header.
+/// Returns the number of bytes before the DCCP header of a packet: IP header, and UDP header if
+/// any.
 pub(crate) const fn headers_bytes(kind: CarrierKind, address: IpAddr) -> usize {
     let ip_bytes = if address.is_ipv4() { 20 } else { 40 };
     match kind {
@@ -340,7 +345,8 @@ pub(crate) const fn headers_bytes(kind: CarrierKind, address: IpAddr) -> usize {
     }
 }
 
-/// Returns the packet length from the DCCP header on that a path with this MTU permits.
+/// Returns the largest packet in bytes, counted from the DCCP header on, that a path with this MTU
+/// permits.
 pub(crate) fn packet_bytes_max(kind: CarrierKind, address: IpAddr, mtu_bytes: u32) -> usize {
     let mtu_bytes = mtu_bytes as usize;
     mtu_bytes.saturating_sub(headers_bytes(kind, address)).min(PACKET_BYTES_MAX)

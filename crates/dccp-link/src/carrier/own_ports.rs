@@ -1,6 +1,6 @@
-//! UDP ports that one connection has for itself (RFC 6773 lets a client take any). Each port is a
-//! socket with its batches, so it costs a descriptor and 300 KiB. In exchange, hosts and routers on
-//! the path can distinguish the connections and spread them.
+//! UDP ports that belong to one connection each (RFC 6773 lets a client use any port). Each port is
+//! a socket with its batches, so it costs a descriptor and 300 KiB. In exchange, hosts and routers
+//! on the path can distinguish the connections and spread them.
 //!
 //! Only sockets that the kernel reports as ready are read, so idle ones cost nothing in a turn.
 
@@ -14,26 +14,27 @@ use netio::{NetError, ReadyList};
 
 use super::socket::AddressFamilySocket;
 
-/// A socket and its connection.
+/// UDP socket for one connection.
 struct DedicatedSocket {
     socket: AddressFamilySocket,
-    /// Connection of the socket; `None` until it is made.
+    /// Connection that uses the socket; `None` until it is made.
     key: Option<ConnectionKey>,
-    /// True if the kernel did not accept all packets.
+    /// True if the kernel did not accept all packets of the socket.
     is_stalled: bool,
 }
 
-/// Sockets of connections with a port of their own.
+/// UDP sockets of the connections that have their own port.
 pub(super) struct OwnPorts {
-    /// Sockets by number. A number does not change; freed numbers are used again.
+    /// Sockets by number, for connections with their own port. A number does not change; freed
+    /// numbers are used again.
     sockets: Vec<Option<DedicatedSocket>>,
     numbers: BTreeMap<(bool, u16), u32>,
     pub(super) list: Arc<ReadyList>,
-    /// Sockets that received packets in this turn; `emptied` counts those that have been read to
-    /// the end.
+    /// Numbers of the sockets that received packets in this turn; `emptied` counts those that have
+    /// been read to the end.
     ready: Vec<u32>,
     emptied: usize,
-    /// Sockets with packets that wait for the kernel.
+    /// Numbers of the sockets with packets that wait for the kernel.
     staged: Vec<u32>,
     is_full: bool,
 }
@@ -55,7 +56,7 @@ impl OwnPorts {
         self.numbers.is_empty()
     }
 
-    /// Adds an open socket. Returns its UDP port.
+    /// Adds an open UDP socket for one connection. Returns the socket's UDP port.
     pub(super) fn insert(&mut self, socket: AddressFamilySocket) -> Result<u16, NetError> {
         let port = socket.udp_port().expect("a UDP socket");
         let free = self.sockets.iter().position(Option::is_none);
@@ -70,14 +71,14 @@ impl OwnPorts {
         Ok(port)
     }
 
-    /// Sets the connection that a socket belongs to.
+    /// Sets the connection that the socket with the key's local UDP port belongs to.
     pub(super) fn assign(&mut self, key: ConnectionKey) {
         if let Some((_, own)) = self.find(&key) {
             own.key = Some(key);
         }
     }
 
-    /// Closes the sockets whose connections are gone. Returns false when one of them still has
+    /// Closes the sockets whose connections are gone. Returns false when such a socket still has
     /// packets to send.
     pub(super) fn sweep(&mut self, is_there: impl Fn(&ConnectionKey) -> bool) -> bool {
         let mut is_done = true;
@@ -97,14 +98,14 @@ impl OwnPorts {
         is_done
     }
 
-    /// Returns the socket for the packets of a connection, if it has one of its own.
+    /// Returns the number and socket of a connection that has its own UDP port.
     fn find(&mut self, key: &ConnectionKey) -> Option<(u32, &mut DedicatedSocket)> {
         let Carrier::Udp { local_port, .. } = key.carrier else { return None };
         let number = *self.numbers.get(&(key.remote.is_ipv4(), local_port))?;
         Some((number, self.sockets[number as usize].as_mut()?))
     }
 
-    /// Receives the datagrams of the sockets that are ready. Returns their count.
+    /// Receives the datagrams of the sockets that the kernel reports as ready. Returns their count.
     pub(super) fn receive(&mut self) -> usize {
         self.emptied = 0;
         self.ready.clear();
@@ -120,7 +121,8 @@ impl OwnPorts {
         count
     }
 
-    /// Returns the next datagram of the last call, like [`AddressFamilySocket::next`].
+    /// Returns the next datagram that [`OwnPorts::receive`] received, in the form of
+    /// [`AddressFamilySocket::next`].
     pub(super) fn next(&mut self) -> Option<Option<(ConnectionKey, Ecn, &[u8])>> {
         while let Some(&at) = self.ready.get(self.emptied) {
             let has_more =
@@ -133,13 +135,15 @@ impl OwnPorts {
         None
     }
 
-    /// Returns the next error that the network reports about packets of a socket that is ready.
+    /// Returns the next error that the network reports about sent packets of a socket that is
+    /// ready.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
         let mut ready = self.ready.iter().filter_map(|&at| self.sockets[at as usize].as_ref());
         ready.find_map(|own| own.socket.path_error(buffer))
     }
 
-    /// Stages a packet of a connection with a port of its own. Returns false for any other.
+    /// Stages a packet of a connection that has its own UDP port. Returns false for the packet of
+    /// any other connection.
     pub(super) fn commit(
         &mut self,
         key: &ConnectionKey,
@@ -160,17 +164,17 @@ impl OwnPorts {
         true
     }
 
-    /// Returns true if each socket has room for one more packet.
+    /// Returns true if the batch of each socket has room for one more packet.
     pub(super) const fn has_room(&self) -> bool {
         !self.is_full
     }
 
-    /// Returns true if the kernel has accepted all staged packets.
+    /// Returns true if the kernel has accepted all staged packets of these sockets.
     pub(super) fn is_flushed(&self) -> bool {
         self.staged.is_empty()
     }
 
-    /// Passes the staged packets to the kernel, as far as it accepts them.
+    /// Passes the staged packets of these sockets to the kernel, as far as it accepts them.
     pub(super) fn flush(&mut self) {
         let Self { sockets, staged, list, is_full, .. } = self;
         *is_full = false;
@@ -188,7 +192,7 @@ impl OwnPorts {
         });
     }
 
-    /// Returns every socket.
+    /// Returns all sockets of connections with their own port.
     pub(super) fn sockets(&self) -> impl Iterator<Item = &AddressFamilySocket> {
         self.sockets.iter().flatten().map(|own| &own.socket)
     }

@@ -1,4 +1,4 @@
-//! One socket, UDP or raw, and the batches that move its datagrams.
+//! One socket of an endpoint, UDP or raw, and the batches that move its datagrams.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use netio::path_error::PathError;
 use super::{CarrierKind, PACKET_BYTES_MAX};
 use super::{is_link_local, socket_address};
 
-/// Most packets in one system call without coalescing.
+/// Packets that one system call receives from a raw socket at most.
 const SLOTS: usize = 64;
-/// Packets in each batch of a socket for one connection; the batches take 300 KiB.
+/// Packets in each batch of a socket for a single connection; its batches take 300 KiB.
 const SMALL_SLOTS: usize = 16;
-/// Most packets that wait for the kernel at once.
+/// Largest number of packets of a socket that wait for the kernel at once.
 const SEND_SLOTS: usize = 128;
-/// Code point of the ECN field that permits the network to mark a packet (RFC 3168 §5).
+/// Code point ECT(0) of the ECN field, which permits the network to mark a packet (RFC 3168 §5).
 const ECT_0: u8 = 2;
 /// Longest IPv4 header, in bytes.
 const IP_HEADER_MAX: usize = 60;
@@ -43,18 +43,19 @@ impl CarrierSocket {
     }
 }
 
-/// Socket and batches of one address family.
+/// Socket of one address family with its batches for sending and receiving.
 pub(super) struct AddressFamilySocket {
     pub(super) socket: Arc<CarrierSocket>,
     pub(super) receive: RecvBatch,
     pub(super) send: SendBatch,
     bound: SocketAddr,
-    /// Datagrams of the last call that were passed on.
+    /// Count of datagrams of the last receive call that were passed on.
     delivered: usize,
 }
 
 impl AddressFamilySocket {
-    /// Opens a socket at `address`, of the interface `scope` if the address is link-local.
+    /// Opens a UDP or raw socket at `address`, on the interface `scope` if the address is
+    /// link-local.
     pub(super) fn open(
         kind: CarrierKind,
         address: IpAddr,
@@ -85,7 +86,8 @@ impl AddressFamilySocket {
         }
     }
 
-    /// Opens a UDP socket, with large batches for many connections or small ones for one.
+    /// Opens a UDP socket, with large batches for many connections or small ones for a single
+    /// connection.
     fn open_udp(bind: SocketAddr, buffer_bytes: usize, is_large: bool) -> Result<Self, NetError> {
         let socket = UdpSocket::open(&UdpOptions {
             packet_info: true,
@@ -115,14 +117,15 @@ impl AddressFamilySocket {
         })
     }
 
-    /// Opens another UDP socket at the same address, with a port that the kernel chooses.
+    /// Opens another UDP socket at the same address, for a single connection, with a port that the
+    /// kernel chooses.
     pub(super) fn open_another(&self, buffer_bytes: usize) -> Result<Self, NetError> {
         let mut bind = self.bound;
         bind.set_port(0);
         Self::open_udp(bind, buffer_bytes, false)
     }
 
-    /// Adds the socket to `list`, which reports received packets.
+    /// Adds the socket to `list` under `number`; the list then reports received packets.
     pub(super) fn watch(&self, list: &ReadyList, number: u32) -> std::io::Result<()> {
         match &*self.socket {
             CarrierSocket::Udp(socket) => list.add(socket, number),
@@ -130,7 +133,7 @@ impl AddressFamilySocket {
         }
     }
 
-    /// Sets whether `list` reports room in the socket, too.
+    /// Sets if `list` also reports that the socket has room for packets.
     pub(super) fn set_wants_room(
         &self,
         list: &ReadyList,
@@ -147,7 +150,7 @@ impl AddressFamilySocket {
         self.bound.is_ipv4()
     }
 
-    /// Returns the local UDP port.
+    /// Returns the local UDP port of the socket; `None` for a raw socket.
     pub(super) fn udp_port(&self) -> Option<u16> {
         match *self.socket {
             CarrierSocket::Udp(_) => Some(self.bound.port()),
@@ -166,13 +169,14 @@ impl AddressFamilySocket {
         received.unwrap_or(0)
     }
 
-    /// Returns true if the last call has received more datagrams than were passed on.
+    /// Returns true if the last receive call has datagrams that were not passed on yet.
     pub(super) fn has_next(&self) -> bool {
         self.delivered < self.receive.len()
     }
 
-    /// Returns the next datagram of the last call: its key without DCCP ports, and the bytes from
-    /// the DCCP header on; neither of them if it is no DCCP packet.
+    /// Returns the next datagram of the last receive call: the connection's key without DCCP ports,
+    /// ECN field, and the bytes from the DCCP header on; the inner `None` is a datagram that is no
+    /// DCCP packet.
     pub(super) fn next(&mut self) -> Option<Option<(ConnectionKey, Ecn, &[u8])>> {
         if !self.has_next() {
             return None;
@@ -193,8 +197,8 @@ impl AddressFamilySocket {
         Some(key.zip(octets).map(|(key, octets)| (key, ecn, octets)))
     }
 
-    /// Returns an error that the network reports about a sent packet, and writes the quoted part of
-    /// the packet to `buffer`.
+    /// Returns an error that the network reports about a sent packet of this socket, and writes the
+    /// quoted part of the packet to `buffer`.
     pub(super) fn path_error(&self, buffer: &mut [u8]) -> Option<PathError> {
         match &*self.socket {
             CarrierSocket::Udp(socket) => path_error::receive(socket, buffer),
@@ -217,13 +221,13 @@ impl AddressFamilySocket {
         Some(ConnectionKey { local, remote, carrier, local_port: 0, remote_port: 0, scope })
     }
 
-    /// Returns true if one more packet can be staged.
+    /// Returns true if the socket's batch has room for one more packet.
     pub(super) fn has_room(&self) -> bool {
         !self.send.is_full()
     }
 
-    /// Stages a packet; the network may mark it if it `is_ecn_capable`. The code point is never
-    /// ECT(1): the remaining use of the nonce is its value 0 (RFC 8311 §4).
+    /// Stages a packet of the connection `key`; with `is_ecn_capable` the network may mark it. The
+    /// code point is never ECT(1): the remaining use of the nonce is its value 0 (RFC 8311 §4).
     pub(super) fn commit(&mut self, key: &ConnectionKey, packet: &[u8], is_ecn_capable: bool) {
         let port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
@@ -248,7 +252,7 @@ impl AddressFamilySocket {
     }
 }
 
-/// Returns the bytes after the IPv4 header, whose length is in the header.
+/// Returns the bytes after the IPv4 header of a packet, whose length is in that header.
 fn after_ip_header(packet: &[u8]) -> Option<&[u8]> {
     let words = usize::from(*packet.first()? & 0xf);
     packet.get(words * 4..)

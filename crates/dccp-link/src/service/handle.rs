@@ -1,4 +1,4 @@
-//! Handles of an application to a connection and to a port.
+//! Handles with which an application refers to a connection or a port.
 
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use dccp::feature::{Feature, number};
 use super::{SharedEndpoint, Signal};
 use crate::DccpError;
 
-/// A connection. Dropping the handle closes it, after the datagrams in its send queue were sent.
+/// Handle of an application's connection. Dropping the handle closes the connection, after the
+/// datagrams in its send queue were sent.
 pub(crate) struct ConnectionHandle {
     pub(crate) shared: Arc<SharedEndpoint>,
     pub(crate) key: ConnectionKey,
@@ -27,7 +28,7 @@ impl ConnectionHandle {
         Self { shared, key, signal }
     }
 
-    /// Queues a datagram if there is room for it.
+    /// Queues a datagram on the connection if its send queue has room.
     pub(crate) fn try_send(&self, datagram: &[u8], priority: u32) -> Result<(), DccpError> {
         self.shared.lock().send(&self.key, datagram, priority)?;
         self.shared.wake();
@@ -56,7 +57,8 @@ impl ConnectionHandle {
         self.with_core(Connection::sender_figures).flatten()
     }
 
-    /// Returns the count of datagrams dropped because earlier ones were not read in time.
+    /// Returns the count of received datagrams that were dropped because the application had not
+    /// read earlier ones in time.
     pub(crate) fn unread_drops(&self) -> u64 {
         let state = self.shared.lock();
         let ended = state.entries.get(&self.key).map_or(0, |entry| entry.unread_drops);
@@ -68,7 +70,7 @@ impl ConnectionHandle {
         self.shared.lock().driver.connection(&self.key).map(read)
     }
 
-    /// Ends the connection at once with a Reset.
+    /// Ends the connection at once with a Reset to the other end.
     pub(crate) fn abort(self) {
         self.shared.lock().driver.with(&self.key, Connection::abort);
     }
@@ -91,8 +93,8 @@ impl Drop for ConnectionHandle {
     }
 }
 
-/// A port that accepts connections. Dropping it stops listening, and resets connections that were
-/// not accepted.
+/// Handle of an application's DCCP port that accepts connections. Dropping it stops listening, and
+/// resets connections that were not accepted.
 pub(crate) struct Port {
     pub(crate) shared: Arc<SharedEndpoint>,
     pub(crate) number: u16,
@@ -108,7 +110,7 @@ impl Port {
         Self { shared, number, arrived }
     }
 
-    /// Returns the handle of a connection that came.
+    /// Returns the handle of a connection that was accepted at this port.
     pub(crate) fn handle(&self, key: ConnectionKey, signal: Arc<Signal>) -> ConnectionHandle {
         ConnectionHandle::new(Arc::clone(&self.shared), key, signal)
     }

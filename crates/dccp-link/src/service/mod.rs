@@ -1,4 +1,4 @@
-//! An endpoint with a thread of its own: the part that both interfaces share.
+//! DCCP endpoint with its own thread: the part that the blocking and the async interface share.
 //!
 //! One lock guards the core, the sockets and the wakers of applications. The thread holds it for a
 //! batch at a time and never while it waits. An application's thread waits at a condition variable.
@@ -28,34 +28,35 @@ use crate::{DccpError, Driver};
 
 pub(crate) use handle::{ConnectionHandle, Port};
 
-/// Time that a dropped endpoint gives its connections to close.
+/// Time in nanoseconds that a dropped endpoint gives its connections to close.
 const LINGER_NS: u64 = 3_000_000_000;
 
-/// End of a connection.
+/// Reason why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEndReason {
-    /// Normal end.
+    /// Normal end: one end closed the connection.
     Closed,
-    /// Reset by the other end.
+    /// Reset that the other end sent.
     Reset(FinalReset),
-    /// End because this end gave up.
+    /// Reset that this end sent, because of a packet or because none came in time.
     Failed(FinalReset),
-    /// Peer that is unreachable according to the network, with the error number of Linux.
+    /// Report of the network that the peer is unreachable, with the error number of Linux.
     Unreachable(i32),
 }
 
-/// A Reset and the reason for it.
+/// Reset that ended a connection, with the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FinalReset {
     reset: Reset,
-    /// Feature that the Reset is about.
+    /// Feature that the Reset is about; `None` for other reasons.
     disagreement: Option<Disagreement>,
     /// State in which the connection ended.
     state: CoreState,
 }
 
 impl FinalReset {
-    /// Returns the end of `connection` by `reset`, while the connection still exists.
+    /// Returns the reason for the end of `connection` by `reset`, while the connection still
+    /// exists.
     pub(crate) fn new(reset: Reset, connection: Option<&Connection>) -> Self {
         let disagreement = connection.and_then(|connection| connection.features().disagreement());
         let disagreement =
@@ -64,7 +65,7 @@ impl FinalReset {
         Self { reset, disagreement, state }
     }
 
-    /// Returns the error of a connection that the other end has reset.
+    /// Returns the error for a connection that the other end has reset.
     pub(crate) fn by_other_end(self) -> DccpError {
         let Self { reset, disagreement, .. } = self;
         match disagreement {
@@ -73,7 +74,7 @@ impl FinalReset {
         }
     }
 
-    /// Returns the error of a connection that this end has given up.
+    /// Returns the error for a connection that this end has ended.
     pub(crate) fn by_this_end(self) -> DccpError {
         let Self { reset, disagreement, state } = self;
         match disagreement {
@@ -84,7 +85,8 @@ impl FinalReset {
 }
 
 impl ConnectionEndReason {
-    /// Returns the error that an application gets; `None` after a normal end.
+    /// Returns the error that an application gets when the connection has ended; `None` after a
+    /// normal end.
     fn error(self) -> Option<DccpError> {
         match self {
             Self::Reset(ending) => Some(ending.by_other_end()),
@@ -94,50 +96,51 @@ impl ConnectionEndReason {
     }
 }
 
-/// Condition variables of a connection, at which threads wait.
+/// Condition variables of a connection at which application threads wait.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
-    /// Condition that a datagram came, or the state changed.
+    /// Condition that a datagram arrived on the connection, or that its state changed.
     pub(crate) readable: Condvar,
-    /// Condition that there may be room in the send queue, or the state changed.
+    /// Condition that the connection's send queue may have room, or that its state changed.
     pub(crate) writable: Condvar,
 }
 
-/// Tasks that wait for an event.
+/// Wakers of async tasks that wait for an event of a connection or port.
 #[derive(Debug, Default)]
 pub(crate) struct TaskWakers(Vec<TaskWaker>);
 
 impl TaskWakers {
-    /// Adds a task that the next [`TaskWakers::ring`] wakes. A task that is added again takes no
-    /// more room.
+    /// Adds the waker of a task that the next [`TaskWakers::ring`] wakes. A task that is added
+    /// again takes no more room.
     pub(crate) fn add(&mut self, context: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(context.waker())) {
             self.0.push(context.waker().clone());
         }
     }
 
-    /// Moves the tasks to `woken`, to be woken later.
+    /// Moves all wakers to `woken`; the thread wakes their tasks after it has released the lock.
     fn ring(&mut self, woken: &mut Vec<TaskWaker>) {
         woken.append(&mut self.0);
     }
 }
 
-/// A connection that an application has, or will get.
+/// State of a connection that an application has, or will get from a listener.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionEntry {
     received: VecDeque<Vec<u8>>,
     is_open: bool,
     end: Option<ConnectionEndReason>,
-    /// Datagrams that were dropped for lack of room, set when the connection has ended.
+    /// Count of received datagrams that were dropped for lack of room, set when the connection has
+    /// ended.
     unread_drops: u64,
-    /// True if an application has found the send queue full.
+    /// True if an application has found the connection's send queue full and waits for room.
     wants_room: bool,
     signal: Arc<Signal>,
     pub(crate) readers: TaskWakers,
     pub(crate) writers: TaskWakers,
 }
 
-/// A port that accepts connections.
+/// Queue of the connections that wait to be accepted at a port.
 #[derive(Debug)]
 pub(crate) struct AcceptQueue {
     backlog: VecDeque<ConnectionKey>,
@@ -146,30 +149,31 @@ pub(crate) struct AcceptQueue {
     pub(crate) acceptors: TaskWakers,
 }
 
-/// State that the lock guards.
+/// State of an endpoint that its lock guards: driver, connections, listeners.
 pub(crate) struct EndpointState {
     pub(crate) driver: Driver,
     pub(crate) entries: BTreeMap<ConnectionKey, ConnectionEntry>,
     pub(crate) listeners: BTreeMap<u16, AcceptQueue>,
-    /// Tasks that wait until all connections are closed.
+    /// Async tasks that wait until all connections are closed.
     pub(crate) closers: TaskWakers,
-    /// Tasks to wake after the lock is released.
+    /// Wakers of async tasks to be called after the lock is released.
     woken: Vec<TaskWaker>,
-    /// Latest time at which a dropped endpoint ends.
+    /// Latest time at which the thread of a dropped endpoint ends, in nanoseconds; `None` while the
+    /// endpoint exists.
     leaving_ns: Option<u64>,
 }
 
-/// State that the thread and all handles share.
+/// State of an endpoint that its thread and all handles share.
 pub(crate) struct SharedEndpoint {
     state: Mutex<EndpointState>,
     is_sleeping: AtomicBool,
     sleeper: SocketWaiter,
-    /// Condition that a connection ended.
+    /// Condition that a connection of the endpoint ended.
     pub(crate) ended: Condvar,
 }
 
 impl SharedEndpoint {
-    /// Opens the sockets and starts the thread.
+    /// Opens the sockets of an endpoint and starts its thread.
     pub(crate) fn start(
         options: &CarrierOptions,
         limits: EndpointLimits,
@@ -203,19 +207,20 @@ impl SharedEndpoint {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread, so that it handles a change.
+    /// Wakes the endpoint's thread if it waits, so that it handles a change.
     pub(crate) fn wake(&self) {
         if self.is_sleeping.swap(false, Ordering::AcqRel) {
             self.sleeper.waker().wake();
         }
     }
 
-    /// Returns the waker that ends the thread's wait.
+    /// Returns the waker that ends the wait of the endpoint's thread.
     fn waker(&self) -> &Waker {
         self.sleeper.waker()
     }
 
-    /// Begins a connection. Dropping the handle ends it, even before it is open.
+    /// Begins a connection to the server `peer` and returns its handle. Dropping the handle ends
+    /// the connection, even before it is open.
     pub(crate) fn connect(
         self: &Arc<Self>,
         peer: Peer,
@@ -232,7 +237,7 @@ impl SharedEndpoint {
         Ok(ConnectionHandle::new(Arc::clone(self), key, signal))
     }
 
-    /// Listens at `port`.
+    /// Listens at the DCCP port `port` and returns its handle.
     pub(crate) fn listen(
         self: &Arc<Self>,
         port: u16,
@@ -254,13 +259,14 @@ impl SharedEndpoint {
         Port::new(Arc::clone(self), port, arrived)
     }
 
-    /// Makes the thread end when closing connections are closed, or after three seconds. The thread
-    /// then resets the connections that an application still has.
+    /// Makes the endpoint's thread end when all closing connections are closed, or after three
+    /// seconds. The thread then resets the connections that an application still has.
     pub(crate) fn leave(&self) {
         self.leave_by(Clock::mono_ns() + LINGER_NS);
     }
 
-    /// Resets every connection, also those that are closing, and makes the thread end at once.
+    /// Resets every connection of the endpoint, also those that are closing, and makes its thread
+    /// end at once.
     pub(crate) fn leave_now(&self) {
         let mut state = self.lock();
         let keys: Vec<_> = state.driver.states().map(|(key, _)| key).collect();
@@ -280,7 +286,7 @@ impl SharedEndpoint {
 }
 
 impl EndpointState {
-    /// Returns ready when a client's connection is open, or the reason why it is not.
+    /// Returns ready when a client's connection is open, or with the error that ended it.
     pub(crate) fn poll_open(
         &self,
         key: &ConnectionKey,
@@ -312,8 +318,8 @@ impl EndpointState {
         }))
     }
 
-    /// Queues a datagram. When the queue is full, the thread wakes waiting applications once there
-    /// is room.
+    /// Queues a datagram on the connection `key`. When the send queue is full, the thread wakes
+    /// waiting applications once there is room.
     pub(crate) fn send(
         &mut self,
         key: &ConnectionKey,
@@ -345,7 +351,8 @@ impl EndpointState {
         }
     }
 
-    /// Returns the next datagram; `None` when the other end has closed and nothing is left.
+    /// Returns the next received datagram of the connection `key`; `None` when the other end has
+    /// closed and no datagram is left.
     pub(crate) fn poll_receive(
         &mut self,
         key: &ConnectionKey,
@@ -364,8 +371,8 @@ impl EndpointState {
         }
     }
 
-    /// Receives the next datagram into `buffer`, whose memory later datagrams reuse. Returns false
-    /// when the other end has closed and nothing is left.
+    /// Receives the next datagram of the connection `key` into `buffer`, whose memory later
+    /// datagrams reuse. Returns false when the other end has closed and nothing is left.
     pub(crate) fn poll_receive_into(
         &mut self,
         key: &ConnectionKey,
@@ -380,7 +387,7 @@ impl EndpointState {
         })
     }
 
-    /// Returns the next connection to `port`.
+    /// Removes and returns the next connection from the accept queue of `port`.
     pub(crate) fn poll_accept(
         &mut self,
         port: u16,
@@ -393,9 +400,8 @@ impl EndpointState {
         Poll::Ready(Ok((key, Arc::clone(&entry.signal))))
     }
 
-    /// Returns true if no connection is left, except for those in TIMEWAIT, those that an
-    /// application still has open, and clients in RESPOND that never answered, which no application
-    /// ever had.
+    /// Returns true if no connection is left to close: connections in TIMEWAIT or RESPOND, and
+    /// those that an application still has open, do not count.
     pub(crate) fn is_all_closed(&self) -> bool {
         let is_nobodys = |state| matches!(state, CoreState::TimeWait | CoreState::Respond);
         let mut open = self.driver.states().filter(|(_, state)| !is_nobodys(*state));

@@ -1,4 +1,4 @@
-//! Thread of an endpoint: moves packets, and reports events to applications.
+//! Thread of a DCCP endpoint: moves packets, and reports events to applications.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,13 @@ use netio::{Clock, thread};
 
 use super::{ConnectionEndReason, ConnectionEntry, EndpointState, FinalReset, SharedEndpoint};
 
-/// Most rounds of staging and flushing between two checks for received packets.
+/// Largest number of rounds of staging and flushing packets between two checks for received
+/// packets.
 const ROUNDS_MAX: usize = 8;
-/// Time after which the thread tries again when the sockets fail.
+/// Time in nanoseconds after which the thread tries again when waiting for the sockets fails.
 const RETRY_NS: u64 = 10_000_000;
 
-/// Runs until the endpoint is dropped.
+/// Runs the endpoint's thread: moves packets until the endpoint is dropped.
 pub(super) fn serve(shared: &SharedEndpoint) {
     // Departures are microseconds apart; a late wake-up delays them.
     let _ = thread::set_timer_slack_ns(1);
@@ -57,21 +58,21 @@ pub(super) fn serve(shared: &SharedEndpoint) {
     }
 }
 
-/// Result of a turn.
+/// Result of one turn of the endpoint's thread.
 struct ServiceTurnResult {
     has_ended: bool,
-    /// True if more could be sent at once.
+    /// True if the thread could send more packets at once.
     has_more: bool,
 }
 
 impl ConnectionEntry {
-    /// Wakes readers: a datagram or an end can be read.
+    /// Wakes the readers of a connection, because a datagram or the end can be read.
     fn ring_readers(&mut self, woken: &mut Vec<std::task::Waker>) {
         self.signal.readable.notify_all();
         self.readers.ring(woken);
     }
 
-    /// Wakes writers: there may be room in the send queue.
+    /// Wakes the writers of a connection, because its send queue may have room.
     fn ring_writers(&mut self, woken: &mut Vec<std::task::Waker>) {
         self.signal.writable.notify_all();
         self.writers.ring(woken);
@@ -79,7 +80,8 @@ impl ConnectionEntry {
 }
 
 impl EndpointState {
-    /// Receives packets, reports events, and sends the packets that may leave.
+    /// Performs one turn of the thread: receives packets, reports events, and sends the packets
+    /// that may leave.
     fn turn(&mut self, now_ns: u64) -> ServiceTurnResult {
         let count = self.driver.connections_count();
         self.driver.receive(now_ns);
@@ -113,7 +115,8 @@ impl EndpointState {
         ServiceTurnResult { has_ended, has_more }
     }
 
-    /// Reports one event. Returns true when its connection is over.
+    /// Reports one event of the connection `key` to its application. Returns true when the
+    /// connection has ended.
     fn handle_event(&mut self, key: ConnectionKey, event: ConnectionEvent) -> bool {
         let end = match event {
             ConnectionEvent::Connected => {
@@ -176,7 +179,7 @@ impl EndpointState {
         }
     }
 
-    /// Wakes applications that wait for room in a send queue that has some.
+    /// Wakes applications that wait for room in a send queue, where there is room now.
     fn wake_waiting_senders(&mut self) {
         for (key, entry) in &mut self.entries {
             if entry.wants_room && self.driver.connection(key).is_none_or(Connection::has_room) {
@@ -186,7 +189,7 @@ impl EndpointState {
         }
     }
 
-    /// Ends the endpoint, and wakes all applications that still wait.
+    /// Ends the endpoint: resets its connections and wakes all applications that still wait.
     fn abandon(&mut self, now_ns: u64) -> ServiceTurnResult {
         for (key, mut entry) in core::mem::take(&mut self.entries) {
             self.driver.with(&key, Connection::abort);

@@ -1,4 +1,4 @@
-//! A connection of the kernel's own DCCP.
+//! Connection over the kernel's own DCCP sockets, for the tools `send` and `ttcp`.
 
 use std::cell::RefCell;
 use std::io::ErrorKind;
@@ -14,22 +14,23 @@ use crate::kernel;
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// Time after which a full send queue is tried again; `poll(2)` does not report free room in it.
+/// Time after which a full send queue of the kernel is tried again; `poll(2)` does not report free
+/// room in it.
 const RETRY: Duration = Duration::from_millis(1);
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A connection over a DCCP socket of the kernel.
+/// A connection over a DCCP socket of the kernel, with blocking calls.
 pub(super) struct KernelEnd {
-    /// Socket of the connection; `None` once it is closed.
+    /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
     remote: SocketAddr,
-    /// Memory into which the kernel writes a datagram.
+    /// Buffer into which the kernel writes a received datagram.
     received: RefCell<Vec<u8>>,
 }
 
 impl KernelEnd {
-    /// Connects to `host`.
+    /// Connects to the server `host` and waits for its answer or for a signal.
     pub(super) fn connect(
         link: &LinkArgs,
         host: &str,
@@ -60,8 +61,8 @@ impl KernelEnd {
         }
     }
 
-    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
-    /// wait.
+    /// Waits for one connection at the configured port and accepts no more; calls `say` with a
+    /// sentence when it begins to wait.
     pub(super) fn accept(
         link: &LinkArgs,
         signals: &Signals,
@@ -95,29 +96,30 @@ impl KernelEnd {
         self.socket.as_ref().expect("it stays until it is closed")
     }
 
-    /// Returns the address of the other end.
+    /// Returns the address of the other end of the connection.
     pub(super) const fn remote(&self) -> SocketAddr {
         self.remote
     }
 
-    /// Returns the count of packets that were dropped because the receive buffer was full.
+    /// Returns the count of received packets that the kernel dropped because the receive buffer was
+    /// full.
     pub(super) fn unread_drops(&self) -> u64 {
         self.socket().drops().map_or(0, u64::from)
     }
 
-    /// Returns the most bytes of data that a datagram may have.
+    /// Returns the largest datagram in bytes that the connection accepts.
     pub(super) fn packet_bytes_max(&self) -> Result<usize, DccpError> {
         kernel::packet_bytes_max(self.socket()).map_err(failed)
     }
 
-    /// Returns the congestion control of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data sent and received.
     pub(super) fn ccids(&self) -> Result<(u8, u8), DccpError> {
         let socket = self.socket();
         Ok((socket.tx_ccid().map_err(failed)?, socket.rx_ccid().map_err(failed)?))
     }
 
-    /// Sends a datagram. When the queue is full it waits a little and returns
-    /// [`DccpError::TimedOut`].
+    /// Sends a datagram over the connection. When the send queue is full, waits for 1 ms and
+    /// returns [`DccpError::TimedOut`].
     pub(super) fn send(&self, datagram: &[u8], signals: &Signals) -> Result<(), DccpError> {
         match self.socket().send(datagram) {
             Ok(()) => Ok(()),
@@ -129,8 +131,8 @@ impl KernelEnd {
         }
     }
 
-    /// Receives the next datagram into `buffer`. When there is none it waits and returns
-    /// [`DccpError::TimedOut`]. Returns false at the end.
+    /// Receives the connection's next datagram into `buffer`. When there is none, waits and returns
+    /// [`DccpError::TimedOut`]. Returns false at the end of the connection.
     pub(super) fn receive(
         &self,
         buffer: &mut Vec<u8>,
@@ -152,8 +154,8 @@ impl KernelEnd {
         }
     }
 
-    /// Sends the datagrams in the queue, unless a signal comes before, and closes. The kernel waits
-    /// for the other end.
+    /// Sends the datagrams in the connection's queue, unless a signal arrives before, and closes
+    /// the connection. The kernel waits for the other end.
     pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
         // A close discards the data that CCID 2 cannot send at that moment, with any SO_LINGER.
         let deadline = Instant::now() + CLOSING;
@@ -172,7 +174,7 @@ impl KernelEnd {
         Ok(WaitResult::Done(()))
     }
 
-    /// Resets the connection.
+    /// Ends the connection with a Reset.
     pub(super) fn abort(&mut self) {
         if let Some(socket) = self.socket.take() {
             socket.abort();
@@ -188,7 +190,8 @@ fn failed(cause: std::io::Error) -> DccpError {
     DccpError::Net(NetError::new("use", "a kernel DCCP socket", cause))
 }
 
-/// Waits for a socket, a signal or `time`. Returns true if the socket is ready.
+/// Waits until a socket is ready, a signal arrives or `time` passes. Returns true if the socket is
+/// ready.
 fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, DccpError> {
     let mut files = [socket, PollFd::readable(signals)];
     netio::poll(&mut files, Some(time.as_nanos() as u64)).map_err(failed)?;

@@ -1,5 +1,6 @@
-//! One connection of a simple command: blocking calls, and signals that end them. Each call checks
-//! for SIGINT and SIGTERM before it begins and while it waits, with or without data.
+//! Connection of a simple command such as `send` or `ttcp`: blocking calls, and signals that end
+//! them. Each call checks for SIGINT and SIGTERM before it begins and while it waits, with or
+//! without data.
 
 mod kernel;
 mod own;
@@ -18,33 +19,33 @@ use crate::outcome::ToolError;
 use kernel::KernelEnd;
 use own::OwnEnd;
 
-/// Longest time until a call notices a signal.
+/// Longest time until a blocking call notices a signal.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time that the other end has to answer a Close. Linux answers after its application has read the
-/// data that came before.
+/// Longest time that the other end has to answer a Close. Linux answers after its application has
+/// read the data that came before.
 const CLOSING: Duration = Duration::from_secs(60);
-/// Datagrams that wait for a reader, so that a pipe may be slow for a while.
+/// Length of the receive queue in datagrams, so that a slow pipe loses no data for a while.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
 /// Bytes that a writable pipe accepts without waiting (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4_096;
 
-/// One connection of a command.
+/// Connection of a command, over Godwit's own DCCP stack or the kernel's.
 pub(crate) struct CommandConnection {
     end: StackEnd,
     signals: Signals,
 }
 
-/// The stack that a connection belongs to.
+/// DCCP stack to which the connection belongs: Godwit's own or the kernel's.
 enum StackEnd {
     Own(OwnEnd),
     Kernel(KernelEnd),
 }
 
-/// Result of a call that waits.
+/// Result of a blocking call: its value, or an interruption by a signal.
 pub(crate) enum WaitResult<T> {
     Done(T),
-    /// Call that a signal ended.
+    /// Blocking call that a signal ended.
     Interrupted,
 }
 
@@ -62,13 +63,13 @@ fn install() -> Result<Signals, ToolError> {
         .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
 }
 
-/// Returns true if a signal requested a stop.
+/// Returns true if a signal has requested the command to stop.
 fn is_stopped(signals: &Signals) -> bool {
     signals.stop().load(Ordering::Acquire)
 }
 
-/// Waits until a file is ready, a signal has come or [`LOOK`] has passed. Returns true if the file
-/// is ready.
+/// Waits until a file is ready, a signal has arrived or [`LOOK`] has passed. Returns true if the
+/// file is ready.
 fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError> {
     // A signal between the check and the wait makes the descriptor readable.
     signals.drain();
@@ -83,7 +84,7 @@ fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError>
 }
 
 impl CommandConnection {
-    /// Connects to `host`.
+    /// Connects to the server `host` over the carrier that the flags name.
     pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<WaitResult<Self>, ToolError> {
         let signals = install()?;
         let end = match link.carrier() {
@@ -93,8 +94,8 @@ impl CommandConnection {
         Ok(end.map(|end| Self { end, signals }))
     }
 
-    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
-    /// wait.
+    /// Waits for one connection at the configured port and accepts no more; calls `say` with a
+    /// sentence when it begins to wait.
     pub(crate) fn accept(
         link: &LinkArgs,
         say: impl FnOnce(&str),
@@ -107,7 +108,7 @@ impl CommandConnection {
         Ok(end.map(|end| Self { end, signals }))
     }
 
-    /// Returns the most bytes of data that a datagram may have.
+    /// Returns the largest datagram in bytes that the connection accepts.
     pub(crate) fn packet_bytes_max(&self) -> Result<usize, ToolError> {
         match &self.end {
             StackEnd::Own(end) => Ok(end.connection().packet_bytes_max()),
@@ -115,7 +116,7 @@ impl CommandConnection {
         }
     }
 
-    /// Returns the congestion control of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data sent and received.
     pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
         match &self.end {
             StackEnd::Own(end) => Ok(end.connection().ccids()),
@@ -123,7 +124,7 @@ impl CommandConnection {
         }
     }
 
-    /// Returns the figures of congestion control for the data sent; `None` over the kernel's
+    /// Returns the figures of the congestion control of sent data; `None` over the kernel's
     /// sockets.
     pub(crate) fn sender_figures(&self) -> Option<SenderFigures> {
         match &self.end {
@@ -132,8 +133,8 @@ impl CommandConnection {
         }
     }
 
-    /// Returns the count of datagrams that were dropped because this end had not read earlier ones
-    /// in time.
+    /// Returns the count of received datagrams that were dropped because this end had not read
+    /// earlier ones in time.
     pub(crate) fn unread_drops(&self) -> u64 {
         match &self.end {
             StackEnd::Own(end) => end.connection().unread_drops(),
@@ -141,7 +142,7 @@ impl CommandConnection {
         }
     }
 
-    /// Returns the address of the other end.
+    /// Returns the IP address of the other end, as text.
     pub(crate) fn remote(&self) -> String {
         match &self.end {
             StackEnd::Own(end) => end.connection().key().remote.to_string(),
@@ -149,7 +150,7 @@ impl CommandConnection {
         }
     }
 
-    /// Reads from `file` once it is readable. Returns 0 at its end.
+    /// Reads from `file` into `buffer` once the file is readable. Returns 0 at the end of the file.
     pub(crate) fn read(
         &self,
         file: &mut File,
@@ -171,7 +172,7 @@ impl CommandConnection {
         }
     }
 
-    /// Writes all of `data` to `file`, as fast as it accepts it.
+    /// Writes all of `data` to `file`, as fast as the file accepts it.
     pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> Result<WaitResult<()>, ToolError> {
         let mut rest = data;
         while !rest.is_empty() {
@@ -190,7 +191,7 @@ impl CommandConnection {
         Ok(WaitResult::Done(()))
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram over the connection; waits while its send queue is full.
     pub(crate) fn send(&self, datagram: &[u8]) -> Result<WaitResult<()>, ToolError> {
         loop {
             self.observe();
@@ -209,7 +210,8 @@ impl CommandConnection {
         }
     }
 
-    /// Receives the next datagram into `buffer`, in place of its content. Returns false at the end.
+    /// Receives the connection's next datagram into `buffer`, in place of its content. Returns
+    /// false at the end of the connection.
     pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<WaitResult<bool>, ToolError> {
         loop {
             self.observe();
@@ -228,7 +230,7 @@ impl CommandConnection {
         }
     }
 
-    /// Prints the connection's changes.
+    /// Prints the changes of the connection's state, if `--debug` requests them.
     fn observe(&self) {
         if let StackEnd::Own(end) = &self.end {
             end.observe();
@@ -239,8 +241,8 @@ impl CommandConnection {
         is_stopped(&self.signals)
     }
 
-    /// Closes, and waits for the other end. When a signal comes first, or came before, the
-    /// connection is reset.
+    /// Closes the connection, and waits until the other end has closed it. When a signal arrives
+    /// first, or arrived before, the connection is reset.
     pub(crate) fn close(mut self) -> Result<WaitResult<()>, ToolError> {
         self.observe();
         if self.is_interrupted() {

@@ -1,4 +1,4 @@
-//! A connection of Godwit's own stack, with the thread that moves its packets.
+//! Connection of a command over Godwit's own DCCP stack, with the thread that moves its packets.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::debug::Observer;
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// A connection, with the endpoint that it belongs to.
+/// Connection of Godwit's own stack, with the endpoint that it belongs to.
 pub(super) struct OwnEnd {
-    /// Connection; `None` once it is closed.
+    /// Connection with blocking calls; `None` once it is closed.
     connection: Option<BlockingConnection>,
     /// Endpoint of the connection; `None` once it is gone.
     endpoint: Option<BlockingEndpoint>,
@@ -22,7 +22,7 @@ pub(super) struct OwnEnd {
 }
 
 impl OwnEnd {
-    /// Connects to `host`.
+    /// Connects to the server `host` and waits for its answer or for a signal.
     pub(super) fn connect(
         link: &LinkArgs,
         host: &str,
@@ -57,8 +57,8 @@ impl OwnEnd {
         Ok(WaitResult::Done(Self::new(connecting.into_connection(), endpoint, observer)))
     }
 
-    /// Waits for one connection and accepts no more; calls `say` with a sentence when it begins to
-    /// wait.
+    /// Waits for one connection at the configured port and accepts no more; calls `say` with a
+    /// sentence when it begins to wait.
     pub(super) fn accept(
         link: &LinkArgs,
         signals: &Signals,
@@ -99,12 +99,12 @@ impl OwnEnd {
         end
     }
 
-    /// Returns the connection.
+    /// Returns the connection with blocking calls.
     pub(super) fn connection(&self) -> &BlockingConnection {
         self.connection.as_ref().expect("it stays until close() takes it")
     }
 
-    /// Prints the connection's changes.
+    /// Prints the changes of the connection's state, if `--debug` requests them.
     pub(super) fn observe(&self) {
         if let Some(observer) = &mut *self.observer.borrow_mut() {
             let (now_ns, key) = (Clock::mono_ns(), self.connection().key());
@@ -113,7 +113,7 @@ impl OwnEnd {
         }
     }
 
-    /// Closes, and waits for the other end or a signal.
+    /// Closes the connection, and waits until the other end has closed it or a signal arrives.
     pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
         if let Some(connection) = self.connection.take() {
             connection.close();
@@ -134,7 +134,7 @@ impl OwnEnd {
         )))
     }
 
-    /// Resets the connection, without waiting for the other end.
+    /// Ends the connection with a Reset, without waiting for the other end.
     pub(super) fn abort(&mut self) {
         if let Some(endpoint) = self.endpoint.take() {
             endpoint.abort();

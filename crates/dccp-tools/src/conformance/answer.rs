@@ -1,4 +1,4 @@
-//! Packets of the target as the suite keeps them, and descriptions of packets for people.
+//! Packets from the target of the conformance suite, and descriptions of packets for users.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
 use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, RawOption};
 use dccp::sequence::SequenceNumber;
 
-/// Most bytes of a packet that a description shows.
+/// Largest number of a packet's bytes that a description shows.
 const OCTETS_MAX: usize = 64;
 
-/// A packet that came from the target.
+/// Packet that the suite has received from the target.
 #[derive(Clone, Debug)]
 pub(super) struct TargetPacket {
-    /// Index of the socket that received the packet.
+    /// Index of the suite's socket that received the packet.
     pub(super) socket_index: usize,
     pub(super) octets: Vec<u8>,
-    /// ECN bits of its IP header, if the socket provides them.
+    /// ECN bits of the packet's IP header; `None` if the socket does not provide them.
     pub(super) ecn: Option<u8>,
     pub(super) header: DccpHeader,
     pub(super) options: Vec<u8>,
@@ -45,12 +45,12 @@ impl TargetPacket {
         self.header.packet_type == packet_type
     }
 
-    /// Returns true if the packet has this type and acknowledges `number`.
+    /// Returns true if the packet has this type and the acknowledgement number `number`.
     pub(super) fn acknowledges(&self, packet_type: PacketType, number: u64) -> bool {
         self.is(packet_type) && self.header.acknowledgement == Some(number)
     }
 
-    /// Returns true if the packet acknowledges `number` or a later one.
+    /// Returns true if the packet acknowledges the number `number` or a later one.
     pub(super) fn reaches(&self, number: u64) -> bool {
         let acknowledgement = self.header.acknowledgement.map(SequenceNumber::new);
         acknowledgement.is_some_and(|reached| !SequenceNumber::new(number).is_after(reached))
@@ -60,7 +60,8 @@ impl TargetPacket {
         SequenceNumber::new(self.header.sequence)
     }
 
-    /// Returns true if the packet can carry the application's data: Data or DataAck.
+    /// Returns true if the packet is of a type that carries the application's data: Data or
+    /// DataAck.
     pub(super) fn has_data(&self) -> bool {
         matches!(self.header.packet_type, PacketType::Data | PacketType::DataAck)
     }
@@ -73,12 +74,12 @@ impl TargetPacket {
         DccpOptionIterator::new(&self.options)
     }
 
-    /// Returns the value of the first option with this number.
+    /// Returns the value of the packet's first option of type `number`.
     pub(super) fn option(&self, number: u8) -> Option<&[u8]> {
         self.raw_options().find(|raw| raw.number == number).map(|raw| raw.value)
     }
 
-    /// Returns the values of feature options of this kind and feature.
+    /// Returns the values of the packet's feature options of this kind for the feature `feature`.
     pub(super) fn features(&self, kind: FeatureOption, feature: u8) -> Vec<Vec<u8>> {
         let values = self.raw_options().filter_map(|raw| match raw.option {
             DccpOption::Feature { kind: k, feature: f, value } if (k, f) == (kind, feature) => {
@@ -89,7 +90,7 @@ impl TargetPacket {
         values.collect()
     }
 
-    /// Returns the Changes of the packet: kind, feature and value.
+    /// Returns the packet's Change options: kind, feature number and value.
     pub(super) fn changes(&self) -> Vec<(FeatureOption, u8, Vec<u8>)> {
         let changes = self.raw_options().filter_map(|raw| match raw.option {
             DccpOption::Feature { kind, feature, value } if kind.is_change() => {
@@ -100,14 +101,14 @@ impl TargetPacket {
         changes.collect()
     }
 
-    /// Returns true if the packet has an Ack Vector.
+    /// Returns true if the packet has an Ack Vector option.
     pub(super) fn has_vector(&self) -> bool {
         let is_vector = |raw: RawOption<'_>| matches!(raw.option, DccpOption::AckVector { .. });
         self.raw_options().any(is_vector)
     }
 
-    /// Returns the state of packet `number` in its Ack Vectors, for a sender that began with
-    /// `first`.
+    /// Returns the state of the suite's packet `number` in the packet's Ack Vectors, for a sender
+    /// whose numbers began with `first`.
     pub(super) fn state_of(&self, number: u64, first: SequenceNumber) -> Option<PacketState> {
         let acknowledgement = SequenceNumber::new(self.header.acknowledgement?);
         let number = SequenceNumber::new(number);
@@ -124,7 +125,8 @@ impl fmt::Display for TargetPacket {
     }
 }
 
-/// Describes a packet in words; bytes that are no packet, in hexadecimal.
+/// Returns a description of a packet for users; bytes that are no DCCP packet are shown in
+/// hexadecimal.
 pub(super) fn describe(octets: &[u8]) -> String {
     let Ok(packet) = DccpPacket::parse(octets, Integrity::Carrier) else {
         return format!("{} bytes: {}", octets.len(), hexadecimal(octets));
@@ -155,7 +157,7 @@ pub(super) fn describe(octets: &[u8]) -> String {
     text
 }
 
-/// Describes answers in words, one after the other.
+/// Returns a description of the target's packets, one after the other.
 pub(super) fn listed(answers: &[TargetPacket]) -> String {
     let words: Vec<_> = answers.iter().map(TargetPacket::to_string).collect();
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }

@@ -1,31 +1,31 @@
-//! Test case of the suite.
+//! Test case of the conformance suite: a requirement and its test.
 
 use std::time::Instant;
 
 use super::context::ConformanceContext;
 use super::verdict::{CaseStopReason, Judged};
 
-/// A test case: a requirement and the function that tests it.
+/// Test case of the conformance suite: a requirement and the function that tests it.
 pub(super) struct ConformanceCase {
-    /// Name of the case, such as `HDR-01`.
+    /// Name of the test case, such as `HDR-01`.
     pub(super) name: &'static str,
-    /// Section of the requirement; of RFC 4340 unless it names another RFC.
+    /// Section of the RFC with the requirement; of RFC 4340 unless it names another RFC.
     pub(super) section: &'static str,
-    /// Requirement of the RFC.
+    /// Requirement of the RFC that the case tests.
     pub(super) requirement: &'static str,
     pub(super) scope: ConformanceTestMethod,
 }
 
-/// Way to test a case.
+/// Method of a test case: with packets, or by a test of Godwit's core.
 #[derive(Clone, Copy)]
 pub(super) enum ConformanceTestMethod {
-    /// Function that tests the case with packets.
+    /// Function that tests the target with packets.
     Outside(fn(&ConformanceContext) -> Judged),
-    /// Reason why packets cannot test the case; a test of the core does.
+    /// Reason why packets cannot test the requirement; a test of Godwit's core does.
     Inside(&'static str),
 }
 
-/// Returns a case that `ask` tests with packets.
+/// Returns a case that the function `ask` tests with packets.
 pub(super) const fn outside(
     name: &'static str,
     section: &'static str,
@@ -45,11 +45,13 @@ pub(super) const fn inside(
     ConformanceCase { name, section, requirement, scope: ConformanceTestMethod::Inside(why) }
 }
 
-/// Most repetitions observed before the case fails because their times do not grow.
+/// Largest number of repetitions that a case observes before it fails because their times do not
+/// grow.
 const REPETITIONS_MAX: usize = 8;
 
-/// Waits for repetitions with `wait` until one takes half as long again as the first. The first one
-/// may be long because the machine was held up, so one comparison is not enough.
+/// Checks that a target repeats a packet at growing intervals: `wait` waits for one repetition,
+/// until one takes half as long again as the first. The first one may be long because the machine
+/// was held up, so one comparison is not enough.
 pub(super) fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
     let mut times = Vec::new();
     while times.len() < REPETITIONS_MAX {

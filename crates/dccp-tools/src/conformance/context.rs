@@ -1,4 +1,5 @@
-//! State that all cases share: the wire, the numbers, and facts about the target.
+//! State that all conformance cases share: the sockets, sequence numbers, and facts about the
+//! target.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::time::{Duration, Instant};
@@ -16,18 +17,20 @@ use crate::options::CarrierName;
 
 /// Datagram that makes Godwit's responder close the connection.
 pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
-/// Datagram that makes Godwit's responder connect to the UDP and the DCCP port that follow.
+/// Datagram that makes Godwit's responder connect to the tester, at the UDP and the DCCP port that
+/// follow in it.
 pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 
-/// Longest time for an answer, as a multiple of the longest time of any Sync's answer.
+/// Time to wait for an answer, as a multiple of the longest time in which the target answered a
+/// Sync.
 const SLOWEST_TIMES: u32 = 8;
 
-/// State that all cases share.
+/// State that all conformance cases share.
 pub(super) struct ConformanceContext {
     wire: RefCell<TargetTransport>,
     random: RefCell<Random>,
     pub(super) service_code: ServiceCode,
-    /// Least time to wait for an answer.
+    /// Least time to wait for an answer of the target.
     patience: Duration,
     /// Longest time in which the target has answered a Sync.
     slowest: Cell<Duration>,
@@ -50,13 +53,13 @@ impl ConformanceContext {
         })
     }
 
-    /// Returns the time to wait for an answer: longer if the target or the path to it has been
-    /// slow.
+    /// Returns the time to wait for an answer of the target: longer if the target or the path to it
+    /// has been slow.
     pub(super) fn patience(&self) -> Duration {
         self.patience.max(self.slowest.get() * SLOWEST_TIMES)
     }
 
-    /// Notes the time in which the target has answered a Sync.
+    /// Records the time in which the target has answered a Sync.
     pub(super) fn record_sync_time(&self, time: Duration) {
         self.slowest.set(self.slowest.get().max(time));
     }
@@ -73,8 +76,8 @@ impl ConformanceContext {
         self.target().carrier == CarrierName::Udp
     }
 
-    /// Returns true if packets for the suite reach the target's DCCP as well: over IP a host has
-    /// one.
+    /// Returns true if packets for the suite reach the target's DCCP as well, because both share
+    /// the address of one host over IP.
     pub(super) fn shares_host_with_target(&self) -> bool {
         let wire = self.wire();
         wire.target.carrier == CarrierName::Raw && wire.local == wire.target.address
@@ -113,12 +116,12 @@ impl ConformanceContext {
         self.wire().take_log()
     }
 
-    /// Returns a first number far from the end of the circle.
+    /// Returns a random first sequence number far from the wrap-around at 2^48.
     pub(super) fn first_number(&self) -> SequenceNumber {
         SequenceNumber::new((1 << 40) + self.random.borrow_mut().below(1 << 46))
     }
 
-    /// Stops a case that needs an echo of the data that the target's application gets.
+    /// Stops a case unless the target's application sends received data back.
     pub(super) fn needs_echo(&self) -> Result<(), CaseStopReason> {
         let is_echoing = match self.is_echoing.get() {
             Some(known) => known,
@@ -144,8 +147,8 @@ impl ConformanceContext {
         }
     }
 
-    /// Makes the target's application close the connection. Returns the packet with which it
-    /// closes.
+    /// Makes the target's application close the connection. Returns the packet with which the
+    /// target closes it.
     pub(super) fn close_from_target(
         &self,
         peer: &mut TesterConnection<'_>,

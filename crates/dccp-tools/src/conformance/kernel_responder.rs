@@ -1,4 +1,4 @@
-//! Target of the suite over the kernel's own DCCP: the suite then tests the kernel.
+//! Responder of the conformance suite over the kernel's own DCCP: the suite then tests the kernel.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use crate::kernel;
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// Longest time until the responder notices a request to stop.
+/// Longest time in nanoseconds until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;
-/// Most connections at a time; the tester has one or two.
+/// Largest number of connections at a time; a tester has one or two.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A listener over the kernel's DCCP for the suite to test.
+/// Listener over the kernel's DCCP, for the conformance suite to test.
 pub(super) struct KernelResponder {
     listener: DccpSocket,
     options: DccpOptions,
@@ -28,14 +28,14 @@ pub(super) struct KernelResponder {
     buffer: Vec<u8>,
 }
 
-/// A connection whose datagrams are sent back.
+/// Connection of the responder, whose received datagrams are sent back.
 struct Answering {
     socket: DccpSocket,
     remote: SocketAddr,
 }
 
 impl KernelResponder {
-    /// Listens at the port of the flags, for their service.
+    /// Listens at the port and for the service code of the flags, over the kernel's DCCP.
     pub(super) fn open(link: &LinkArgs, config: &ConnectionConfig) -> Result<Self, ToolError> {
         Ok(Self {
             listener: kernel::listen(link, config, u16::MAX)?,
@@ -45,7 +45,7 @@ impl KernelResponder {
         })
     }
 
-    /// Answers until `stop` is set.
+    /// Answers connections and their datagrams until `stop` is set.
     pub(super) fn serve(&mut self, stop: &AtomicBool, signals: &Signals) -> Result<(), ToolError> {
         while !stop.load(Ordering::Acquire) {
             let sockets = self.connections.iter().map(|answering| &answering.socket);
@@ -79,8 +79,8 @@ impl KernelResponder {
 }
 
 impl Answering {
-    /// Sends received datagrams back. Returns false when the connection is over. Adds addresses to
-    /// `connect` that the tester wants connections to.
+    /// Sends the connection's received datagrams back. Returns false when the connection is over.
+    /// Adds addresses to `connect` that the tester wants connections to.
     fn answer(&mut self, buffer: &mut [u8], connect: &mut Vec<SocketAddr>) -> bool {
         loop {
             let len = match self.socket.receive(buffer) {
@@ -102,8 +102,8 @@ impl Answering {
         }
     }
 
-    /// Returns the address to which the tester wants a connection: its own. The UDP port is for
-    /// another carrier.
+    /// Returns the tester's address with the DCCP port to which it wants a connection. The UDP port
+    /// is for another carrier.
     fn tester_address(&self, ports: &[u8]) -> Option<SocketAddr> {
         let port = std::str::from_utf8(ports).ok()?.split(' ').nth(1)?.parse().ok()?;
         let mut address = self.remote;

@@ -1,5 +1,5 @@
-//! `godwit dccp conformance`: sends hand-made packets to an implementation of DCCP, and judges its
-//! answers.
+//! Command `godwit dccp conformance`: sends hand-made packets to an implementation of DCCP, and
+//! judges its answers.
 //!
 //! `cases` has the tests, each a function over `peer`, which is the other end of a connection, and
 //! `bench`, the state that all share. `wire` sends and receives bytes, `answer` keeps received
@@ -54,19 +54,19 @@ pub struct DccpConformanceArgs {
     /// Address of the implementation to test
     #[arg(long, value_name = "ADDRESS")]
     target: Option<String>,
-    /// Be a target: send every datagram back
+    /// Be a target for such a test: accept connections and send every datagram back
     #[arg(long)]
     listen: bool,
-    /// List the cases
+    /// List the test cases with their requirements
     #[arg(long)]
     list: bool,
-    /// Only this case, or the cases of this group; may be repeated
+    /// Test or list only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Seconds to wait for an answer
+    /// Seconds to wait for an answer of the target
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     wait: Duration,
-    /// Write all verdicts with all packets to this file
+    /// Write all verdicts with the packets of each case to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// With --listen: address to answer for; required over IP, where all its DCCP ports are
@@ -81,7 +81,7 @@ pub struct DccpConformanceArgs {
     link: LinkArgs,
 }
 
-/// Runs the command.
+/// Runs `godwit dccp conformance`: tests a target, listens as a target, or lists the cases.
 ///
 /// # Errors
 ///
@@ -120,7 +120,8 @@ pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     Ok(if has_failed { Ending::FellShort } else { Ending::Done })
 }
 
-/// Refuses settings of connections: the suite makes each packet itself and has no connection.
+/// Refuses connection flags with --target, because the suite makes each packet itself and has no
+/// connection.
 fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
     let settings = [
         (link.ccid.is_some(), "--ccid"),
@@ -173,7 +174,7 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     Ok(Ending::Interrupted)
 }
 
-/// Listens over the kernel's sockets and answers until a signal comes.
+/// Runs a responder over the kernel's sockets until a signal arrives.
 fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     let refused = [
         (args.bind.is_some(), "--bind"),
@@ -196,7 +197,8 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
     Ok(Ending::Interrupted)
 }
 
-/// Returns the configuration of the flags, with the defaults of the suite.
+/// Returns the responder's connection settings from the flags, with the defaults that suit the
+/// suite.
 fn responder_config(link: &LinkArgs) -> Result<ConnectionConfig, ToolError> {
     let suiting = ConformanceResponder::config(link.service_code);
     let mut config = link.config()?;
@@ -210,7 +212,7 @@ fn responder_config(link: &LinkArgs) -> Result<ConnectionConfig, ToolError> {
     Ok(config)
 }
 
-/// Returns the cases of these names or groups; all of them when `only` is empty.
+/// Returns the conformance cases of these names or groups; all cases when `only` is empty.
 fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
     let is_named = |case: &ConformanceCase, name: &String| {
         let name = name.to_uppercase();
@@ -226,20 +228,20 @@ fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
     Ok(cases::all().filter(is_chosen).collect())
 }
 
-/// A case in a list.
+/// Conformance case in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConformanceCaseEntry {
-    /// Name of the case, such as `HDR-01`.
+    /// Name of the test case, such as `HDR-01`.
     pub name: &'static str,
-    /// Section of the requirement; of RFC 4340 unless it names another RFC.
+    /// Section of the RFC with the requirement; of RFC 4340 unless it names another RFC.
     pub section: &'static str,
-    /// Requirement of the RFC.
+    /// Requirement of the RFC that the case tests.
     pub requirement: &'static str,
-    /// Reason why packets cannot test the case, if they cannot.
+    /// Reason why packets cannot test the case; `None` if they can.
     pub untestable_reason: Option<&'static str>,
 }
 
-/// Returns all cases, in order.
+/// Returns entries of all conformance cases, in order.
 pub fn catalog() -> impl Iterator<Item = ConformanceCaseEntry> {
     cases::all().map(|case| {
         let ConformanceCase { name, section, requirement, .. } = *case;
@@ -251,7 +253,8 @@ pub fn catalog() -> impl Iterator<Item = ConformanceCaseEntry> {
     })
 }
 
-/// Runs the cases of these names or groups, or all, and calls `show` with each outcome.
+/// Runs the conformance cases of these names or groups, or all, and calls `show` with the result of
+/// each.
 ///
 /// # Errors
 ///

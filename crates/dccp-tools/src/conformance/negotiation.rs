@@ -1,4 +1,5 @@
-//! Features between the suite and the target: Changes, Confirms, and requests of cases for a value.
+//! Feature negotiation between suite and target: Changes, Confirms, and requests of cases for a
+//! value.
 
 use dccp::header::PacketType;
 use dccp::option::{DccpOption, FeatureOption};
@@ -8,10 +9,10 @@ use super::context::ConformanceContext;
 use super::peer::{TesterConnection, option};
 use super::verdict::CaseStopReason;
 
-/// Features with one value and no list (§6.4): Sequence Window and Ack Ratio.
+/// Numbers of features with one value and no list (RFC 4340 §6.4): Sequence Window and Ack Ratio.
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
-/// A feature that a case requests.
+/// Value of a feature that a case requests from the target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FeatureChange<'a> {
     pub(super) kind: FeatureOption,
@@ -20,13 +21,13 @@ pub(super) struct FeatureChange<'a> {
 }
 
 impl FeatureChange<'_> {
-    /// Returns the Change for the request.
+    /// Returns the Change option that requests the value, as bytes.
     pub(super) fn change(self) -> Vec<u8> {
         change(self.kind, self.feature, self.value)
     }
 
-    /// Returns the value that a packet agrees to: with a Confirm of the Change, or with a Change of
-    /// its own for the same value, which the suite confirms.
+    /// Returns the value to which a packet of the target agrees: with a Confirm of the Change, or
+    /// with the target's own Change for the same value, which the suite confirms.
     fn agreed(self, answer: &TargetPacket) -> Option<Vec<u8>> {
         let confirmed = answer.features(confirm_of(self.kind), self.feature).into_iter().next();
         let crossing = match self.kind {
@@ -39,9 +40,9 @@ impl FeatureChange<'_> {
 }
 
 impl<'b> TesterConnection<'b> {
-    /// Opens a connection. Returns it and the value that the target agreed to. The Request has the
-    /// Change, because all targets answer one there at once; a target that does not gets another
-    /// Change.
+    /// Opens a connection on which the suite requests a value of a feature. Returns the connection
+    /// and the value that the target agreed to. The Request carries the Change, because all targets
+    /// answer one there at once; a target that does not gets another Change.
     pub(super) fn open_asking(
         bench: &'b ConformanceContext,
         options: &[u8],
@@ -54,7 +55,8 @@ impl<'b> TesterConnection<'b> {
         Ok((peer, agreed))
     }
 
-    /// Requests a feature unless the Response has agreed to it. Returns the value.
+    /// Requests a value of a feature unless the target's Response has agreed to it. Returns the
+    /// agreed value.
     pub(super) fn agree_on(
         &mut self,
         response: &TargetPacket,
@@ -66,8 +68,9 @@ impl<'b> TesterConnection<'b> {
         }
     }
 
-    /// Requests a feature on an Ack. Returns the value of the Confirm. A Sync after it draws a
-    /// packet, because a Confirm may wait for one (§6.6.1).
+    /// Requests a value of a feature with a Change on an Ack. Returns the value of the target's
+    /// Confirm. A Sync after the Ack makes the target send a packet, because a Confirm may wait for
+    /// one (RFC 4340 §6.6.1).
     pub(super) fn negotiate(
         &mut self,
         kind: FeatureOption,
@@ -78,7 +81,8 @@ impl<'b> TesterConnection<'b> {
         Ok(answer.features(confirm_of(kind), feature).swap_remove(0))
     }
 
-    /// Sends Changes on an Ack, and a Sync. Returns the packet with Confirms of the feature.
+    /// Sends Changes on an Ack, and a Sync after it. Returns the target's packet with Confirms of
+    /// the feature.
     pub(super) fn draw_confirms(
         &mut self,
         kind: FeatureOption,
@@ -96,12 +100,12 @@ impl<'b> TesterConnection<'b> {
     }
 }
 
-/// Returns a Change or Confirm as bytes.
+/// Returns a Change or Confirm option as bytes.
 pub(super) fn change(kind: FeatureOption, feature: u8, value: &[u8]) -> Vec<u8> {
     option(DccpOption::Feature { kind, feature, value })
 }
 
-/// Returns the option that answers a Change.
+/// Returns the kind of Confirm option that answers a Change.
 pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     match kind {
         FeatureOption::ChangeL => FeatureOption::ConfirmR,
@@ -109,14 +113,14 @@ pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     }
 }
 
-/// Returns the value of a feature of six bytes.
+/// Returns a feature value as six bytes.
 pub(super) fn wide(value: u64) -> [u8; 6] {
     let octets = value.to_be_bytes();
     [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]
 }
 
-/// Returns Confirms of a packet's Changes, with the target's own lists, for the features that
-/// `is_wanted` selects.
+/// Returns Confirm options for the Changes of a packet, with the target's own lists, for the
+/// features that `is_wanted` selects.
 pub(super) fn confirms_for(answer: &TargetPacket, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
     let changes = answer.changes();
     let wanted = changes.iter().filter(|(_, feature, _)| is_wanted(*feature));

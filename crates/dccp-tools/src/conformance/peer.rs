@@ -1,6 +1,6 @@
-//! The other end of a connection, controlled packet by packet. It keeps its own numbers and follows
-//! no rule by itself, with one exception: it confirms the target's Changes, unless a case turns
-//! that off.
+//! Suite's end of a connection with the target, controlled packet by packet. The end keeps its own
+//! numbers and follows no rule by itself, with one exception: it confirms the target's Changes,
+//! unless a case turns that off.
 
 use std::time::{Duration, Instant};
 
@@ -15,21 +15,21 @@ use super::context::ConformanceContext;
 use super::negotiation::confirms_for;
 use super::verdict::{CaseStopReason, Judged, demand};
 
-/// Changes for Ack Vectors both ways, as Linux sends them.
+/// Change options that request Ack Vectors in both directions, as Linux sends them.
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
-/// Most bytes of a packet.
+/// Largest size of a packet, in bytes.
 const PACKET_BYTES_MAX: usize = 9_000;
-/// Count of Requests after which a missing answer counts.
+/// Number of Requests without any answer after which the suite stops waiting for a Response.
 const REQUESTS: usize = 3;
-/// Packets with data that make a target acknowledge at once with the initial Ack Ratio.
+/// Count of data packets that make a target acknowledge at once with the initial Ack Ratio.
 const ACK_RATIO: usize = 2;
-/// Most datagrams that may come back before the awaited one.
+/// Largest number of echoed datagrams that may arrive before the awaited one.
 const ECHOES_MAX: usize = 64;
-/// Time that is longer than the first repetitions of a target take: those of Linux come after three
-/// and six seconds.
+/// Time within which a target repeats a packet for the first time: Linux does after three and six
+/// seconds.
 const REPETITION: Duration = Duration::from_secs(10);
 
-/// A packet to be sent.
+/// Packet of the suite that is not sent yet.
 #[derive(Clone, Debug)]
 pub(super) struct UnsentPacket {
     pub(super) header: DccpHeader,
@@ -63,50 +63,52 @@ impl UnsentPacket {
         self
     }
 
-    /// Returns the draft with 24-bit numbers.
+    /// Returns the packet with 24-bit sequence numbers.
     pub(super) const fn short(mut self) -> Self {
         self.header.is_extended = false;
         self
     }
 }
 
-/// One end of a connection with the target.
+/// Suite's end of one connection with the target.
 pub(super) struct TesterConnection<'b> {
     context: &'b ConformanceContext,
     socket_index: usize,
     pub(super) port: u16,
-    /// Port of the target.
+    /// DCCP port of the target.
     pub(super) remote_port: u16,
-    /// First number of this end.
+    /// First sequence number of the suite's end.
     pub(super) first: SequenceNumber,
-    /// Greatest number of [`TesterConnection::next`].
+    /// Greatest sequence number that [`TesterConnection::next`] has used.
     pub(super) sent: SequenceNumber,
-    /// Greatest number received.
+    /// Greatest sequence number received from the target.
     pub(super) received: SequenceNumber,
-    /// Init Cookies of the Response, returned with every packet until the connection is open
-    /// (§8.1.4).
+    /// Init Cookies of the target's Response, which the suite repeats on every packet until the
+    /// connection is open (RFC 4340 §8.1.4).
     pub(super) cookies: Vec<u8>,
-    /// Answers to the Changes of the Response.
+    /// Confirm options that answer the Changes of the target's Response.
     confirms: Vec<u8>,
-    /// Record of received packets, for Ack Vectors.
+    /// History of received packets, for Ack Vector options.
     vector: Option<AckVector>,
-    /// True if the peer confirms Changes of the target as they come.
+    /// True if the suite's end confirms the target's Changes as they arrive.
     pub(super) is_agreeing: bool,
-    /// True if the handshake is over, as far as this end knows.
+    /// True if the handshake is over, as far as the suite's end knows.
     pub(super) is_open: bool,
-    /// True if any packet came.
+    /// True if any packet of the target has arrived.
     has_heard: bool,
-    /// True if the target has answered a Request, so that a Close should end its connection.
+    /// True if the target has answered a Request of the suite, so that a Close should end its
+    /// connection.
     is_begun: bool,
 }
 
 impl<'b> TesterConnection<'b> {
-    /// Returns an end that has sent no packet, with a port of its own.
+    /// Returns a connection that has sent no packet, with a DCCP port of its own.
     pub(super) fn new(bench: &'b ConformanceContext) -> Self {
         Self::at_socket(bench, 0, bench.take_port())
     }
 
-    /// Returns an end at socket `socket_index`, with a port that another end may have.
+    /// Returns a connection that has sent no packet, at the socket `socket_index` and with a DCCP
+    /// port that another connection may have.
     pub(super) fn at_socket(bench: &'b ConformanceContext, socket_index: usize, port: u16) -> Self {
         let mut peer = Self {
             context: bench,
@@ -128,18 +130,18 @@ impl<'b> TesterConnection<'b> {
         peer
     }
 
-    /// Sets the number of the next packet.
+    /// Sets the sequence number of the next packet.
     pub(super) const fn begin_at(&mut self, first: SequenceNumber) {
         self.first = first;
         self.sent = first.minus(1);
     }
 
-    /// Opens a connection.
+    /// Opens a connection with the target that uses Ack Vectors in both directions.
     pub(super) fn open(bench: &'b ConformanceContext) -> Result<Self, CaseStopReason> {
         Self::open_with(bench, &VECTORS)
     }
 
-    /// Opens a connection with a Request that has these options.
+    /// Opens a connection with the target by a Request with the options `options`.
     pub(super) fn open_with(
         bench: &'b ConformanceContext,
         options: &[u8],
@@ -150,14 +152,14 @@ impl<'b> TesterConnection<'b> {
         Ok(peer)
     }
 
-    /// Sends a Request and waits for the Response. Like a client, it repeats the Request when no
-    /// packet comes at all (RFC 4340 §8.1.1), because the network may lose a Request without a
-    /// broken rule.
+    /// Sends a Request with these options and waits for the Response. Like a client, it repeats the
+    /// Request when no packet comes at all (RFC 4340 §8.1.1), because the network may lose a
+    /// Request without a broken rule.
     pub(super) fn request(&mut self, options: &[u8]) -> Result<TargetPacket, CaseStopReason> {
         self.request_with(options, &[])
     }
 
-    /// Sends a Request like [`TesterConnection::request`], with data.
+    /// Sends a Request like [`TesterConnection::request`], with data on it.
     pub(super) fn request_with(
         &mut self,
         options: &[u8],
@@ -185,7 +187,8 @@ impl<'b> TesterConnection<'b> {
         Ok(response)
     }
 
-    /// Stops a case about a target in RESPOND: one with Init Cookies never is.
+    /// Stops a case about a target in RESPOND if the target uses Init Cookies, because it then
+    /// never is in that state.
     pub(super) fn needs_respond(&self) -> Judged {
         if self.cookies.is_empty() {
             return Ok(());
@@ -195,14 +198,14 @@ impl<'b> TesterConnection<'b> {
         ))
     }
 
-    /// Returns the Ack that ends the handshake.
+    /// Returns the Ack that ends the handshake, with Init Cookies and Confirms.
     pub(super) fn final_ack(&mut self) -> UnsentPacket {
         // The next packet must answer the Changes of the Response (§6.6.1).
         let options = [&self.cookies[..], &self.confirms].concat();
         self.next(PacketType::Ack).options(&options)
     }
 
-    /// Ends the handshake, and waits until the target knows.
+    /// Ends the handshake with an Ack, and waits until the target has processed it.
     pub(super) fn complete(&mut self) -> Judged {
         let ack = self.final_ack();
         self.send(&ack);
@@ -210,14 +213,15 @@ impl<'b> TesterConnection<'b> {
         self.barrier().map(drop)
     }
 
-    /// Returns a packet with the next number.
+    /// Returns a packet of this type with the next sequence number.
     pub(super) fn next(&mut self, packet_type: PacketType) -> UnsentPacket {
         self.sent = self.sent.next();
         self.at(packet_type, self.sent)
     }
 
-    /// Returns a packet with any number. Data and DataAck have some data, because an empty datagram
-    /// may look like the end of the connection to an application.
+    /// Returns a packet of this type with the sequence number `sequence`. Data and DataAck have
+    /// some data, because an empty datagram may look like the end of the connection to an
+    /// application.
     pub(super) fn at(&self, packet_type: PacketType, sequence: SequenceNumber) -> UnsentPacket {
         let has = |has: bool, value: u64| has.then_some(value);
         let header = DccpHeader {
@@ -233,7 +237,7 @@ impl<'b> TesterConnection<'b> {
         UnsentPacket { header, options: Vec::new(), data }
     }
 
-    /// Returns the bytes of a packet.
+    /// Returns the packet as bytes with a correct checksum.
     pub(super) fn encode(&self, draft: &UnsentPacket) -> Vec<u8> {
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         let integrity = self.context.integrity();
@@ -242,7 +246,7 @@ impl<'b> TesterConnection<'b> {
         buffer
     }
 
-    /// Returns changed bytes of a packet with a right checksum.
+    /// Returns the changed bytes of a packet with a corrected checksum.
     pub(super) fn seal(&self, mut octets: Vec<u8>) -> Vec<u8> {
         let header_len = (usize::from(octets[4]) * 4).min(octets.len());
         let data_len = octets.len() - header_len;
@@ -263,14 +267,14 @@ impl<'b> TesterConnection<'b> {
         self.context.send(self.socket_index, octets);
     }
 
-    /// Sends data in the next packet. Returns its number.
+    /// Sends data in the next packet. Returns the sequence number of the packet.
     pub(super) fn send_data(&mut self, data: &[u8]) -> u64 {
         let draft = self.next(PacketType::Data).data(data);
         self.send(&draft);
         draft.header.sequence
     }
 
-    /// Acknowledges all received packets, with an Ack Vector.
+    /// Acknowledges all received packets with an Ack that has an Ack Vector and the options `more`.
     pub(super) fn acknowledge(&mut self, more: &[u8]) {
         let draft = self.next(PacketType::Ack);
         let mut area = [0; 900];
@@ -282,7 +286,7 @@ impl<'b> TesterConnection<'b> {
         self.send(&draft.options(&options));
     }
 
-    /// Returns the next packet of the target for this end, within `timeout`.
+    /// Returns the next packet of the target for this connection that arrives within `timeout`.
     pub(super) fn receive(
         &mut self,
         timeout: Duration,
@@ -314,7 +318,7 @@ impl<'b> TesterConnection<'b> {
         Ok(Some(answer))
     }
 
-    /// Confirms the target's Changes.
+    /// Confirms the Changes of a packet from the target.
     fn agree(&mut self, answer: &TargetPacket) {
         let options = confirms_for(answer, |_| true);
         if !options.is_empty() {
@@ -323,7 +327,7 @@ impl<'b> TesterConnection<'b> {
         }
     }
 
-    /// Waits for a packet for which `is_it` returns true, and skips others.
+    /// Waits for a packet of the target for which `is_it` returns true, and skips others.
     pub(super) fn wait(
         &mut self,
         expected: &str,
@@ -332,7 +336,8 @@ impl<'b> TesterConnection<'b> {
         self.wait_all(expected, is_it).map(|(answer, _)| answer)
     }
 
-    /// Waits like [`TesterConnection::wait`]. Returns the packets that came before, too.
+    /// Waits for a packet like [`TesterConnection::wait`], and returns the packets that arrived
+    /// before it, too. Returns the packets that came before, too.
     pub(super) fn wait_all(
         &mut self,
         expected: &str,
@@ -341,7 +346,7 @@ impl<'b> TesterConnection<'b> {
         self.wait_within(self.context.patience(), expected, is_it)
     }
 
-    /// Waits for a packet that the target repeats, or sends first after a time of its own.
+    /// Waits for a packet that the target repeats, or sends first after a time of its own choice.
     pub(super) fn wait_repeated(
         &mut self,
         expected: &str,
@@ -350,7 +355,7 @@ impl<'b> TesterConnection<'b> {
         self.wait_within(REPETITION.max(self.context.patience()), expected, is_it)
     }
 
-    /// Waits like [`TesterConnection::wait_all`], with another timeout.
+    /// Waits for a packet like [`TesterConnection::wait_all`], at most for `time`.
     pub(super) fn wait_within(
         &mut self,
         time: Duration,
@@ -373,7 +378,7 @@ impl<'b> TesterConnection<'b> {
         }
     }
 
-    /// Returns all packets that come within a time.
+    /// Returns all packets of the target that arrive within `time`.
     pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let deadline = Instant::now() + time;
         let mut answers = Vec::new();
@@ -386,8 +391,8 @@ impl<'b> TesterConnection<'b> {
         }
     }
 
-    /// Sends a Sync and waits for the SyncAck, so that no later packet can be an answer to one sent
-    /// before. Returns the packets that came until then.
+    /// Sends a Sync and waits for the SyncAck, so that no later packet can answer one sent before.
+    /// Returns the packets that arrived before the SyncAck.
     pub(super) fn barrier(&mut self) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let sync = self.next(PacketType::Sync);
         self.send(&sync);
@@ -400,7 +405,8 @@ impl<'b> TesterConnection<'b> {
         Ok(passed)
     }
 
-    /// Sends a packet. Returns the packets that came until the target had processed it.
+    /// Sends a packet and waits until the target has processed it. Returns the packets that arrived
+    /// until then.
     pub(super) fn answers_to(
         &mut self,
         draft: &UnsentPacket,
@@ -409,7 +415,7 @@ impl<'b> TesterConnection<'b> {
         self.barrier()
     }
 
-    /// Checks that the target neither objects to the last packets nor ends the connection.
+    /// Checks that the target answers the last packets neither with a Sync nor with a Reset.
     pub(super) fn demand_quiet(&mut self, what: &str) -> Judged {
         let passed = self.barrier()?;
         let is_objection = |a: &TargetPacket| a.is(PacketType::Sync) || a.is(PacketType::Reset);
@@ -418,7 +424,7 @@ impl<'b> TesterConnection<'b> {
         })
     }
 
-    /// Waits for a Reset with this code, which ends the connection for the target.
+    /// Waits for a Reset with the code `code`, with which the target ends the connection.
     pub(super) fn wait_reset(
         &mut self,
         code: ResetCode,
@@ -443,8 +449,9 @@ impl<'b> TesterConnection<'b> {
         Ok(answer)
     }
 
-    /// Sends packets that draw an acknowledgement, and returns it. It reports all packets sent
-    /// before: the target chooses at which of them the Ack Ratio is reached (RFC 4341 §6.1).
+    /// Sends data packets that make the target send an acknowledgement with an Ack Vector, and
+    /// returns it. It reports all packets sent before: the target chooses at which of them the Ack
+    /// Ratio is reached (RFC 4341 §6.1).
     pub(super) fn report(&mut self) -> Result<TargetPacket, CaseStopReason> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {
@@ -453,14 +460,14 @@ impl<'b> TesterConnection<'b> {
         self.wait("an Ack Vector, as agreed", |answer| answer.reaches(first) && answer.has_vector())
     }
 
-    /// Returns the state of this end's packet `number` in the target's Ack Vector.
+    /// Returns the state of the suite's packet `number` in the target's Ack Vector.
     fn reported(&mut self, number: u64) -> Result<PacketState, CaseStopReason> {
         let report = self.report()?;
         // A packet that the vector does not reach counts as missing (§11.4).
         Ok(report.state_of(number, self.first).unwrap_or(PacketState::Missing))
     }
 
-    /// Checks that the target has accepted packet `number`, or has not.
+    /// Checks that the target's Ack Vector reports the packet `number` as received, or does not.
     pub(super) fn demand_reported(&mut self, number: u64, is_accepted: bool) -> Judged {
         let state = self.reported(number)?;
         let words = if is_accepted { "reported as received" } else { "not reported as received" };
@@ -468,8 +475,8 @@ impl<'b> TesterConnection<'b> {
         demand((state == PacketState::Received) == is_accepted, &expected, || format!("{state:?}"))
     }
 
-    /// Checks that the target ignores the packet, changed by `change` and with a right checksum: it
-    /// does not answer, and does not report the packet as received.
+    /// Checks that the target ignores the packet, changed by `change` and with a corrected
+    /// checksum: the target does not answer, and does not report the packet as received.
     pub(super) fn demand_dropped(
         &mut self,
         draft: &UnsentPacket,
@@ -483,14 +490,15 @@ impl<'b> TesterConnection<'b> {
         self.demand_reported(self.sent_number(draft), false)
     }
 
-    /// Checks that the target accepts the packet without an objection.
+    /// Checks that the target accepts the packet: it sends no Sync or Reset, and reports the packet
+    /// as received.
     pub(super) fn demand_accepted(&mut self, draft: &UnsentPacket) -> Judged {
         self.send(draft);
         self.demand_quiet("for a packet that must be accepted")?;
         self.demand_reported(self.sent_number(draft), true)
     }
 
-    /// Returns the number of a packet in full, even if it is written short.
+    /// Returns the sequence number of a packet in 48 bits, even if the packet has it in 24 bits.
     fn sent_number(&self, draft: &UnsentPacket) -> u64 {
         let number = SequenceNumber::new(draft.header.sequence);
         let is_short = !draft.header.is_extended;
@@ -501,7 +509,8 @@ impl<'b> TesterConnection<'b> {
         }
     }
 
-    /// Checks that the target sends datagram `data` back before the next one, or does not.
+    /// Checks that the target's application sends the datagram `data` back before the next one, or
+    /// does not.
     pub(super) fn demand_echo(&mut self, data: &[u8], is_delivered: bool) -> Judged {
         let mark = format!("mark {}", self.sent.value()).into_bytes();
         let draft = self.next(PacketType::DataAck).data(&mark);
@@ -513,9 +522,9 @@ impl<'b> TesterConnection<'b> {
         demand(came == is_delivered, &expected, || listed(&passed))
     }
 
-    /// Waits for datagram `mark` to come back, and acknowledges each datagram until then: the
-    /// target's window holds back later datagrams while earlier ones are not acknowledged. Returns
-    /// the packets that came before.
+    /// Waits until the target sends the datagram `mark` back, and acknowledges each datagram until
+    /// then: the target's window holds back later datagrams while earlier ones are not
+    /// acknowledged. Returns the packets that came before.
     fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<TargetPacket>, CaseStopReason> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {
@@ -531,7 +540,7 @@ impl<'b> TesterConnection<'b> {
         Err(CaseStopReason::failed("the next datagram echoed", listed(&passed)))
     }
 
-    /// Returns a Request for a service code.
+    /// Returns a Request for the service code `code`.
     pub(super) fn request_for(&mut self, code: ServiceCode) -> UnsentPacket {
         let mut draft = self.next(PacketType::Request);
         draft.header.service_code = Some(code);
@@ -548,7 +557,7 @@ impl Drop for TesterConnection<'_> {
     }
 }
 
-/// Returns one option as bytes.
+/// Returns one DCCP option as bytes.
 pub(super) fn option(option: DccpOption<'_>) -> Vec<u8> {
     let mut area = [0; 255];
     let mut options = DccpOptionWriter::new(&mut area);

@@ -1,4 +1,4 @@
-//! Verdicts for people and for programs.
+//! Verdicts of the conformance suite, as text for users and as JSON for programs.
 
 use dccp_link::ServiceCode;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::ConformanceCaseEntry;
 use super::verdict::{ConformanceCaseResult, ConformanceVerdict};
 use super::wire::ConformanceTarget;
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of `dccp conformance`.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Most packets of a failed case that are printed.
+/// Largest number of packets of a failed case that are printed.
 const PACKETS_MAX: usize = 30;
 
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ struct ConformanceDocument<'a> {
     cases: &'a [ConformanceCaseResult],
 }
 
-/// Lists the cases with their requirements, one on a line.
+/// Returns a list of the cases with their requirements, one case per line.
 pub(super) fn list(cases: impl Iterator<Item = ConformanceCaseEntry>) -> String {
     let mut text = String::new();
     for ConformanceCaseEntry { name, section, requirement, untestable_reason: inside } in cases {
@@ -40,7 +40,7 @@ pub(super) fn list(cases: impl Iterator<Item = ConformanceCaseEntry>) -> String 
     text
 }
 
-/// Prints one verdict; for a failure, with all details to investigate it.
+/// Returns the verdict on one case as text; for a failure, with the packets of the case.
 pub(super) fn line(outcome: &ConformanceCaseResult) -> String {
     let ConformanceCaseResult { case, section, requirement, .. } = outcome;
     match &outcome.verdict {
@@ -75,13 +75,13 @@ fn counts(outcomes: &[ConformanceCaseResult]) -> [usize; 3] {
     ]
 }
 
-/// Prints the count of each verdict.
+/// Returns a line with the count of each verdict.
 pub(super) fn summary(outcomes: &[ConformanceCaseResult]) -> String {
     let [passed, failed, not_applicable] = counts(outcomes);
     format!("{passed} passed, {failed} failed, {not_applicable} not applicable\n")
 }
 
-/// Returns all verdicts as JSON.
+/// Returns all verdicts as a JSON document.
 pub(super) fn document(
     target: &ConformanceTarget,
     service_code: ServiceCode,

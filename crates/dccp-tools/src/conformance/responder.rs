@@ -1,5 +1,5 @@
-//! Godwit's target: a program that sends every datagram back, and closes, or connects back, on a
-//! command. It uses [`dccp_link`] like any other program.
+//! Responder of the conformance suite: a program that sends every datagram back, and closes, or
+//! connects back, on a command. The responder uses [`dccp_link`] like any other program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,14 +14,15 @@ use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::debug::{DebugTopic, Observer};
 use crate::outcome::ToolError;
 
-/// Longest time until the responder notices a request to stop.
+/// Longest time in nanoseconds until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;
-/// Most echoes that may wait.
+/// Length of the send queue in datagrams: echoes that may wait.
 const QUEUE_LEN: usize = 64;
-/// Time after which an attempt to connect back ends, so that the tester sees it.
+/// Time in nanoseconds after which the responder gives up an attempt to connect back, so that the
+/// tester sees its end.
 const CONNECT_TIMEOUT_NS: u64 = 4_000_000_000;
 
-/// A listener for the suite to test.
+/// Listener over Godwit's own DCCP, for the conformance suite to test.
 pub struct ConformanceResponder {
     driver: Driver,
     config: ConnectionConfig,
@@ -29,7 +30,7 @@ pub struct ConformanceResponder {
 }
 
 impl ConformanceResponder {
-    /// Returns the default configuration of a responder's connections.
+    /// Returns the default settings of a responder's connections.
     #[must_use]
     pub fn config(service_code: ServiceCode) -> ConnectionConfig {
         ConnectionConfig {
@@ -41,13 +42,10 @@ impl ConformanceResponder {
         }
     }
 
-    /// Listens at `port` for the service of `config`, at `address` or at all addresses. Over IP it
-    /// answers for every DCCP port of its address, so no other program there can use DCCP. With
-    /// `uses_init_cookies` it keeps no state of a client until its cookie comes back.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the kernel, for instance for a taken port or a missing right.
+    /// Listens at the DCCP port `port` for the service code of `config`, at `address` or at all
+    /// addresses. Over IP the responder answers for every DCCP port of its address, so no other
+    /// program there can use DCCP. With `uses_init_cookies` it keeps no state of a client until its
+    /// cookie comes back.
     pub fn open(
         kind: CarrierKind,
         address: Option<ScopedAddress>,
@@ -69,13 +67,14 @@ impl ConformanceResponder {
         Ok(Self { driver, config, observer: None })
     }
 
-    /// Returns the UDP port, for that carrier.
+    /// Returns the responder's local UDP port; `None` over IP.
     #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         self.driver.udp_port()
     }
 
-    /// Prints events of its connections on these topics.
+    /// Returns the responder with an observer that prints events of its connections on these
+    /// topics.
     #[must_use]
     pub fn observed(self, topics: &[DebugTopic]) -> Self {
         Self { observer: Observer::new(topics), ..self }
@@ -91,7 +90,7 @@ impl ConformanceResponder {
         }
     }
 
-    /// Answers until `stop` is set.
+    /// Answers connections and their datagrams until `stop` is set.
     ///
     /// # Errors
     ///
@@ -136,7 +135,7 @@ impl ConformanceResponder {
         }
     }
 
-    /// Connects to the tester at its own address, and to no other host.
+    /// Connects to the DCCP and UDP port `ports` at the tester's own address, and to no other host.
     fn connect_back(&mut self, key: &ConnectionKey, ports: &[u8]) {
         let mut numbers = ports.split(|&octet| octet == b' ').map(|digits| {
             std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok())

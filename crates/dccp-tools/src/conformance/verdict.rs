@@ -1,21 +1,21 @@
-//! Outcome of a case, and the packets of both sides.
+//! Verdict on a conformance case, and the packets of both sides.
 
 use netio::NetError;
 use serde::Serialize;
 
-/// Reason why a case ended early.
+/// Reason why a conformance case ended early.
 #[derive(Debug)]
 pub(super) enum CaseStopReason {
-    /// Violation of the RFC by the target.
+    /// Violation of the RFC by the target, which fails the case.
     Failed {
-        /// Behaviour that the RFC requires.
+        /// Behaviour of the target that the RFC requires.
         expected: String,
-        /// Behaviour of the target.
+        /// Behaviour of the target that the suite observed.
         came: String,
     },
-    /// Case that does not apply to this target, with the reason.
+    /// Reason why the case does not apply to this target.
     NotApplicable(String),
-    /// Error of the suite's own host.
+    /// Error of the host on which the suite runs.
     Broken(NetError),
 }
 
@@ -35,20 +35,20 @@ impl From<NetError> for CaseStopReason {
     }
 }
 
-/// Result of a check: `Ok` when the target did as the RFC says.
+/// Result of a check in a case: `Ok` when the target behaves as the RFC requires.
 pub(super) type Judged = Result<(), CaseStopReason>;
 
-/// Fails unless `holds`.
+/// Returns a failure of the case unless `holds` is true.
 pub(super) fn demand(holds: bool, expected: &str, came: impl FnOnce() -> String) -> Judged {
     if holds { Ok(()) } else { Err(CaseStopReason::failed(expected, came())) }
 }
 
-/// A packet in either direction.
+/// Description of a packet that the suite sent or received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PacketLogLine {
     /// True if the target sent the packet.
     pub from_target: bool,
-    /// Description of the packet in words.
+    /// Description of the packet, for users.
     pub packet: String,
 }
 
@@ -62,38 +62,38 @@ impl PacketLogLine {
     }
 }
 
-/// Verdict on a case.
+/// Verdict on a conformance case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum ConformanceVerdict {
-    /// Target that does as the RFC says.
+    /// Verdict "pass": the target behaves as the RFC requires.
     Pass,
-    /// Target that violates the RFC.
+    /// Verdict "fail": the target violates the RFC.
     Fail {
-        /// Behaviour that the RFC requires.
+        /// Behaviour of the target that the RFC requires.
         expected: String,
-        /// Behaviour of the target.
+        /// Behaviour of the target that the suite observed.
         came: String,
     },
-    /// Case that does not apply to this target.
+    /// Verdict "not applicable": the case cannot be tested with this target.
     NotApplicable {
-        /// Reason why the case does not apply.
+        /// Reason why the case does not apply to the target.
         why: String,
     },
 }
 
-/// A case with its verdict.
+/// Conformance case with its verdict and packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConformanceCaseResult {
-    /// Name of the case, such as `HDR-01`.
+    /// Name of the test case, such as `HDR-01`.
     pub case: &'static str,
-    /// Section of the requirement.
+    /// Section of the RFC with the requirement.
     pub section: &'static str,
-    /// Requirement for the target.
+    /// Requirement of the RFC for the target.
     pub requirement: &'static str,
-    /// Verdict on the case.
+    /// Verdict on the case: pass, fail or not applicable.
     #[serde(flatten)]
     pub verdict: ConformanceVerdict,
-    /// Packets of both sides, in order.
+    /// Packets that both sides sent during the case, in order.
     pub packets: Vec<PacketLogLine>,
 }

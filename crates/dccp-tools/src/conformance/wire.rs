@@ -1,5 +1,5 @@
-//! Sockets of the suite: they send and receive bytes from the DCCP header on, unchanged.
-//! [`super::peer`] interprets them.
+//! Sockets of the conformance suite: they send and receive bytes from the DCCP header on,
+//! unchanged. [`super::peer`] interprets them.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,38 +20,40 @@ use super::answer::{TargetPacket, describe};
 use super::verdict::{CaseStopReason, PacketLogLine};
 use crate::options::CarrierName;
 
-/// Bytes of the longest packet of either side.
+/// Largest size of a packet of either side, in bytes.
 const PACKET_BYTES_MAX: usize = 9_000;
 /// Longest IPv4 header, in bytes.
 const IP_HEADER_MAX: usize = 60;
-/// Most datagrams of one system call.
+/// Largest number of datagrams that one system call receives.
 const SLOTS: usize = 64;
-/// First port of clients (RFC 6335 §6).
+/// First DCCP port of clients (RFC 6335 §6).
 const PORT_FIRST: u16 = 49_152;
-/// Choices for the first port of a run, so that some thousands of ports remain after it.
+/// Number of choices for the first DCCP port of a run, so that some thousands of ports remain after
+/// it.
 const PORT_CHOICES: u64 = 12_000;
-/// Ports reserved for a run: more than a run of all cases uses.
+/// Number of DCCP ports reserved for a run: more than a run of all cases uses.
 const PORTS_PER_RUN: u64 = 1_000;
-/// Socket buffer for the packets that a target sends while the suite is busy.
+/// Size of a raw socket's buffers in bytes, for packets that a target sends while the suite is
+/// busy.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The implementation under test, with its addresses and its carrier.
+/// Implementation under test, with its addresses and its carrier.
 #[derive(Clone, Copy, Debug)]
 pub struct ConformanceTarget {
-    /// Address of the target.
+    /// IP address of the target.
     pub address: IpAddr,
-    /// Index of the interface to the target, if its address is link-local; 0 otherwise.
+    /// Index of the network interface to the target, if its address is link-local; 0 otherwise.
     pub scope: u32,
     /// DCCP port at which the target listens.
     pub port: u16,
-    /// UDP port of the target, for that carrier.
+    /// UDP port of the target; without meaning over IP.
     pub udp_port: u16,
-    /// Carrier of the packets.
+    /// Carrier of the packets between suite and target.
     pub carrier: CarrierName,
 }
 
 impl ConformanceTarget {
-    /// Returns the address of the target with its interface.
+    /// Returns the address of the target with its network interface.
     #[must_use]
     pub const fn scoped(&self) -> ScopedAddress {
         ScopedAddress { address: self.address, scope: self.scope }
@@ -63,7 +65,7 @@ enum UdpOrRawSocket {
     Raw(RawSocket),
 }
 
-/// One socket. Over UDP there may be several, each with a UDP port of its own.
+/// Socket of the suite to the target. Over UDP there may be several, each with its own UDP port.
 struct TargetSocket {
     socket: UdpOrRawSocket,
     receive: RecvBatch,
@@ -121,15 +123,15 @@ impl TargetSocket {
     }
 }
 
-/// Sockets to the target, and the packets that they received.
+/// Sockets of the suite to the target, and the packets that they received.
 pub(super) struct TargetTransport {
     pub(super) target: ConformanceTarget,
     pub(super) local: IpAddr,
     sockets: Vec<TargetSocket>,
     inbox: VecDeque<TargetPacket>,
-    /// Packets that the running case sent and received.
+    /// Packets that the running case has sent and received, for the report.
     log: Vec<PacketLogLine>,
-    /// DCCP ports that connections of the suite have or had.
+    /// Range of DCCP ports that connections of the suite have or had.
     ports: Range<u16>,
 }
 
@@ -142,18 +144,18 @@ impl TargetTransport {
         Ok(Self { target, local, sockets, inbox, log, ports: first..first })
     }
 
-    /// Opens a socket with another UDP port. Returns its index among the sockets.
+    /// Opens a socket with another local UDP port. Returns the socket's index.
     pub(super) fn open_another_socket(&mut self) -> Result<usize, NetError> {
         self.sockets.push(TargetSocket::open(&self.target, self.local)?);
         Ok(self.sockets.len() - 1)
     }
 
-    /// Returns the local UDP port of a socket; 0 over IP.
+    /// Returns the local UDP port of the socket `socket_index`; 0 over IP.
     pub(super) fn udp_port(&self, socket_index: usize) -> u16 {
         self.sockets[socket_index].udp_port
     }
 
-    /// Returns the carrier of packets to the target, which decides how checksums are computed.
+    /// Returns the protection of packets to the target, which decides how checksums are computed.
     pub(super) const fn integrity(&self) -> Integrity {
         match self.target.carrier {
             CarrierName::Udp => Integrity::Carrier,
@@ -172,8 +174,8 @@ impl TargetTransport {
         self.sockets[socket_index].send(octets, self.target.scoped().with_port(port));
     }
 
-    /// Returns the next packet to `port` through the socket; `None` when there is none until
-    /// `deadline`.
+    /// Returns the next packet of the target to the DCCP port `port` through the socket; `None`
+    /// when none arrives until `deadline`.
     pub(super) fn receive(
         &mut self,
         socket_index: usize,
@@ -196,7 +198,8 @@ impl TargetTransport {
         }
     }
 
-    /// Receives packets that come within `timeout`. Returns false when none came.
+    /// Receives packets of the target that arrive within `timeout`. Returns false when none
+    /// arrives.
     fn fill(&mut self, timeout: Duration) -> Result<bool, CaseStopReason> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let mut fds: Vec<_> = self.sockets.iter().map(TargetSocket::fd).collect();
@@ -240,13 +243,13 @@ impl TargetTransport {
         Ok(true)
     }
 
-    /// Returns the packets that the running case sent and received so far.
+    /// Returns the packets that the running case has sent and received so far, and forgets them.
     pub(super) fn take_log(&mut self) -> Vec<PacketLogLine> {
         self.inbox.clear();
         core::mem::take(&mut self.log)
     }
 
-    /// Returns a DCCP port that no connection of the suite had.
+    /// Returns a DCCP port that no connection of the suite has used.
     pub(super) const fn take_port(&mut self) -> u16 {
         let port = self.ports.end;
         self.ports.end += 1;
@@ -254,8 +257,8 @@ impl TargetTransport {
     }
 }
 
-/// Returns the first port of a run. It differs between runs, because a target may still have state
-/// of an earlier run, of this process or of another one.
+/// Returns the first DCCP port of a run. The port differs between runs, because a target may still
+/// have state of an earlier run, of this process or of another one.
 fn first_port() -> u16 {
     static START: OnceLock<u64> = OnceLock::new();
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -264,13 +267,13 @@ fn first_port() -> u16 {
     PORT_FIRST + (start.wrapping_add(run * PORTS_PER_RUN) % PORT_CHOICES) as u16
 }
 
-/// Returns true if a packet is for a port of the suite. Over IP on one host every socket gets all
-/// packets.
+/// Returns true if a packet is for a DCCP port of the suite. Over IP on one host every socket gets
+/// all packets.
 fn has_port_of(ports: &Range<u16>, octets: &[u8]) -> bool {
     octets.get(2..4).is_some_and(|port| ports.contains(&u16::from_be_bytes([port[0], port[1]])))
 }
 
-/// Returns the ECN bits of an IPv4 header, and the bytes after it.
+/// Returns the ECN bits of an IPv4 header, and the bytes of the packet after the header.
 fn split_ip(packet: &[u8]) -> (Option<u8>, &[u8]) {
     let Some(&[first, service, ..]) = packet.first_chunk::<2>() else { return (None, &[]) };
     let header_len = usize::from(first & 0xf) * 4;

@@ -1,4 +1,5 @@
-//! `godwit dccp fairness`: the shares of DCCP flows and one flow of the kernel's TCP on one link.
+//! Command `godwit dccp fairness`: the shares of DCCP flows and one flow of the kernel's TCP on one
+//! link.
 //!
 //! The namespaces and the programs are the regression's ([`crate::regression`]); `tcp` is two
 //! threads of this program. Background: R. Jain et al., A Quantitative Measure of Fairness,
@@ -20,11 +21,11 @@ use crate::regression::namespaces::{DccpMeasurementSettings, MeasurementNamespac
 use crate::regression::over_ip;
 use crate::units::{self, parse_seconds};
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of `dccp fairness`.
 const SCHEMA_VERSION: u32 = 1;
-/// Least index of Jain of the DCCP flows.
+/// Least fairness index of Jain that the DCCP flows must reach.
 const INDEX_MIN: f64 = 0.9;
-/// Share of an equal share below which a flow starves.
+/// Part of an equal share below which a flow counts as starving.
 const STARVING: f64 = 0.1;
 
 /// Share an emulated link between DCCP flows and one TCP flow, and print each share.
@@ -38,7 +39,7 @@ const STARVING: f64 = 0.1;
 /// a tenth of an equal share; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FairnessArgs {
-    /// Seconds of a run
+    /// Seconds that the flows of a run send
     #[arg(short = 't', long, value_name = "S", default_value = "60", value_parser = parse_seconds)]
     time: Duration,
     /// Number of runs
@@ -61,22 +62,22 @@ pub struct FairnessArgs {
     connection: LinkArgs,
 }
 
-/// Rates of the flows of one run, in bits of data per second.
+/// Rates of the flows in one run, in bits of data per second, and their fairness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Shares {
     dccp_bits_per_s: Vec<f64>,
     tcp_bits_per_s: f64,
-    /// Congestion control of TCP, as the kernel reported it after sending.
+    /// Name of TCP's congestion control, as the kernel reported it after sending.
     tcp_congestion_control: String,
-    /// Jain's index of the DCCP flows.
+    /// Fairness index of Jain of the DCCP flows, 0 to 1.
     jain_index: f64,
-    /// Jain's index of all flows.
+    /// Fairness index of Jain of all flows, 0 to 1.
     jain_index_with_tcp: f64,
-    /// Least rate of all flows, as a share of an equal rate.
+    /// Least rate of all flows, as a part of an equal share.
     least_of_equal: f64,
 }
 
-/// Results of all runs, as JSON.
+/// JSON document with the results of all runs.
 #[derive(Debug, Serialize)]
 struct FairnessDocument<'a> {
     tool: &'static str,
@@ -88,7 +89,8 @@ struct FairnessDocument<'a> {
     runs: &'a [Shares],
 }
 
-/// Computes Jain's index: 1 when all rates are equal, 1/n when one flow has everything.
+/// Returns Jain's fairness index: 1 when all rates are equal, 1/n when one of n flows has
+/// everything.
 fn jain_index(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -96,7 +98,8 @@ fn jain_index(rates: &[f64]) -> f64 {
 }
 
 impl Shares {
-    /// Returns the shares of these DCCP flows and of one TCP flow, with its rate and algorithm.
+    /// Returns the shares of DCCP flows with these rates and of one TCP flow, with its rate and
+    /// congestion control.
     fn from_rates(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
         let (tcp_bits_per_s, tcp_congestion_control) = tcp;
         let mut all = dccp_bits_per_s.clone();
@@ -133,7 +136,7 @@ impl Shares {
     }
 }
 
-/// Runs the command.
+/// Runs `godwit dccp fairness`: measures the shares of the flows and prints them.
 ///
 /// # Errors
 ///
@@ -187,7 +190,8 @@ pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_fair { DccpCommandOutcome::Done } else { DccpCommandOutcome::FellShort })
 }
 
-/// Measures one run. Returns `None` when a signal ended it.
+/// Measures one run of TCP and DCCP flows over one emulated link. Returns `None` when a signal
+/// ended the run.
 fn share(
     namespaces: &MeasurementNamespaces,
     args: &FairnessArgs,

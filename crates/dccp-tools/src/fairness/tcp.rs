@@ -1,4 +1,5 @@
-//! The flow of TCP: two threads of this program, each in its namespace, over the kernel's TCP.
+//! TCP flow of the fairness measurement: two threads of this program, each in its network
+//! namespace, over the kernel's TCP.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,17 +13,18 @@ use netio::congestion;
 
 use crate::outcome::ToolError;
 
-/// Port at which TCP listens.
+/// TCP port at which the receiver listens.
 const PORT: u16 = 5001;
-/// Bytes that one call writes to TCP or reads from it.
+/// Bytes that one call writes to the TCP socket or reads from it.
 const CHUNK_BYTES: usize = 1 << 16;
-/// Time that the receiver waits for its sender, and for the rest of its data.
+/// Longest time that the TCP receiver waits for its sender and for data, and that the sender waits
+/// to write.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// File with the kernel's algorithms, as a list of words.
+/// File with the names of the kernel's TCP congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Checks, before anything else is done, that the kernel has an algorithm and that this process may
-/// use it.
+/// Checks that the kernel has the TCP congestion control `algorithm` and that this process may use
+/// it.
 ///
 /// # Errors
 ///
@@ -33,7 +35,8 @@ pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
     congestion::set(&socket, algorithm).map_err(|error| refused(&error))
 }
 
-/// Returns the kernel's error, with the algorithms that the kernel has.
+/// Returns the error for a TCP congestion control that the kernel refused, with the reason and the
+/// names of those that the kernel has.
 fn refused(error: &NetError) -> ToolError {
     let why = match error.cause().kind() {
         ErrorKind::NotFound => "this kernel has no congestion control of that name",
@@ -50,12 +53,8 @@ fn enter(namespace: &Path) -> Result<(), ToolError> {
     netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))
 }
 
-/// Reads the data of one connection to `address` for `time`. Returns the bits per second, from the
-/// first byte on.
-///
-/// # Errors
-///
-/// Returns the error that made it impossible.
+/// Receives the data of one TCP connection to `address` for `time`. Returns the rate in bits per
+/// second, counted from the first byte.
 pub(super) fn receive(
     namespace: &Path,
     address: &str,
@@ -97,12 +96,8 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     }
 }
 
-/// Sends to `address` for `time` as fast as `algorithm` permits. Returns the name of the algorithm
-/// that the kernel reports at the end.
-///
-/// # Errors
-///
-/// Returns the error that made it impossible.
+/// Sends to `address` over TCP for `time`, as fast as the congestion control `algorithm` permits.
+/// Returns the congestion control's name that the kernel reports at the end.
 pub(super) fn send(
     namespace: &Path,
     address: &str,

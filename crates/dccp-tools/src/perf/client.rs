@@ -1,4 +1,5 @@
-//! The client: connects, lets both ends send the requested data, and judges the received rates.
+//! Client of `dccp perf`: connects, lets both ends send the requested data, and judges the received
+//! rates.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ use crate::debug::Observer;
 use crate::options::DccpDestination;
 use crate::outcome::{DccpCommandOutcome, ToolError};
 
-/// Time that an interrupted client waits for the server's report.
+/// Time in nanoseconds that an interrupted client waits for the server's report.
 const INTERRUPTED_NS: u64 = 500_000_000;
 
-/// Connects, sends for the requested time, and prints the result.
+/// Runs the client: connects to `host`, sends for the requested time, and prints the result.
 pub(super) fn run(
     args: &DccpPerfArgs,
     host: &str,
@@ -33,7 +34,7 @@ pub(super) fn run(
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { command_outcome(args, &ended) })
 }
 
-/// Begins the connections, each with this request.
+/// Begins the client's connections, each with the same request.
 pub(super) fn connect(
     args: &DccpPerfArgs,
     to: DccpDestination,
@@ -56,7 +57,8 @@ pub(super) fn connect(
     Ok(session)
 }
 
-/// Runs until all connections have ended. Returns them, and true if a signal ended them.
+/// Runs the client's session until all its connections have ended. Returns the results of its
+/// flows, and true if a signal ended them.
 pub(super) fn converse(
     session: &mut PerfSession,
     args: &DccpPerfArgs,
@@ -93,7 +95,7 @@ pub(super) fn converse(
     Ok((ended, is_interrupted))
 }
 
-/// Checks that a requested length fits the path.
+/// Checks that a datagram length requested with -l fits the path.
 fn check_length(
     args: &DccpPerfArgs,
     driver: &Driver,
@@ -126,7 +128,7 @@ fn explain(
     }
 }
 
-/// Returns the error when the server did not answer.
+/// Returns the error for a client whose server did not answer.
 pub(super) fn no_answer_error(
     args: &DccpPerfArgs,
     to: DccpDestination,

@@ -1,36 +1,36 @@
-//! The part of a connection that a measurement uses, of Godwit's own stack or of the kernel.
+//! Interface of a connection that `dccp perf` measures, over Godwit's own stack or the kernel's.
 
 use dccp::connection::{Connection, ConnectionState, SendError};
 use dccp::feature::{Feature, number};
 
-/// An open connection.
+/// An open connection that a flow measures.
 pub(crate) trait Conduit {
-    /// Returns the congestion control of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data sent and received.
     fn ccids(&self) -> (u8, u8);
 
-    /// Returns the most bytes of data that a datagram may have now.
+    /// Returns the largest datagram in bytes that the connection accepts now.
     fn data_bytes_max(&self) -> usize;
 
-    /// Queues a datagram; `priority` is for the queue policy of that name.
+    /// Queues a datagram to be sent; `priority` counts only with the queue policy of that name.
     ///
     /// # Errors
     ///
     /// Returns the reason why the datagram was not accepted.
     fn send(&mut self, datagram: &[u8], priority: u32) -> Result<(), SendError>;
 
-    /// Returns true if datagrams wait to be sent.
+    /// Returns true if datagrams of the connection wait to be sent.
     fn has_queued(&self) -> bool;
 
-    /// Returns the round-trip time, if it is known.
+    /// Returns the round-trip time of the connection in nanoseconds, if it is known.
     fn rtt_ns(&self) -> Option<u64>;
 
-    /// Returns true if both ends have closed.
+    /// Returns true if the connection is closed.
     fn is_closed(&self) -> bool;
 
     /// Closes the connection.
     fn close(&mut self, now_ns: u64);
 
-    /// Resets the connection.
+    /// Ends the connection with a Reset.
     fn abort(&mut self);
 }
 

@@ -1,52 +1,53 @@
-//! Figures of the sender, and of the receiver, whose figures are the result.
+//! Figures of a flow's sender and receiver; those of the receiver are the result.
 
 use serde::{Deserialize, Serialize};
 
-/// Figures that a sender reports of itself.
+/// Figures of a flow that its sender counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentDataFigures {
-    /// Datagrams that DCCP accepted for sending.
+    /// Count of datagrams that DCCP accepted for sending.
     pub(crate) datagrams: u64,
-    /// Bytes of these datagrams.
+    /// Bytes of data in these datagrams.
     pub(crate) bytes: u64,
-    /// Datagrams that were due at the requested rate and were not sent, because congestion control
-    /// did not permit them in time. Datagrams of the time to settle, if there is one, do not count.
+    /// Count of datagrams that were due at the requested rate and were not sent, because congestion
+    /// control did not permit them in time. Datagrams of the settling time, if there is one, do not
+    /// count.
     pub(crate) never_sent: u64,
-    /// Seconds from the first to the last due time.
+    /// Duration of sending in seconds, from the first to the last due time.
     pub(crate) seconds: f64,
-    /// Processor time of the process over these seconds, 1 for a whole processor.
+    /// Processor time of the process over the duration, as a share of one processor.
     pub(crate) cpu: f64,
 }
 
-/// Figures of a receiver: datagrams that the application read.
+/// Figures of a flow that its receiver counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReceivedDataFigures {
-    /// Datagrams that the application read.
+    /// Count of datagrams that the application read.
     pub(crate) datagrams: u64,
-    /// Bytes of these datagrams.
+    /// Bytes of data in these datagrams.
     pub(crate) bytes: u64,
-    /// Datagrams that were sent and not read.
+    /// Count of datagrams that were sent and not read.
     pub(crate) lost: u64,
-    /// Datagrams that came after a later one.
+    /// Count of datagrams that arrived after a later one.
     pub(crate) out_of_order: u64,
-    /// Datagrams without a number: from another program, or too short for one.
+    /// Count of datagrams without a number: from another program, or too short for one.
     pub(crate) without_number: u64,
-    /// Time that the datagrams cover, in seconds: from the first to the last, and one gap more. The
-    /// sender's time counts if it is longer, because a path that fell silent was slow.
+    /// Duration that the datagrams cover, in seconds: from the first to the last, and one gap more.
+    /// The sender's time counts if it is longer, because a path that fell silent was slow.
     pub(crate) seconds: f64,
-    /// Processor time of the process over these seconds, 1 for a whole processor.
+    /// Processor time of the process over the duration, as a share of one processor.
     pub(crate) cpu: f64,
 }
 
 impl ReceivedDataFigures {
-    /// Returns the bits of application data per second.
+    /// Returns the receiver's rate of application data, in bits per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
     }
 }
 
 impl SentDataFigures {
-    /// Returns the bits of application data per second.
+    /// Returns the sender's rate of application data, in bits per second.
     pub(crate) fn bits_per_s(&self) -> f64 {
         per_second(self.bytes, self.seconds)
     }
@@ -56,24 +57,24 @@ pub(crate) fn per_second(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
-/// Receiving side of a flow while it runs.
+/// Receiving side of a flow while the flow runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowReceiver {
     datagrams: u64,
     bytes: u64,
     out_of_order: u64,
     without_number: u64,
-    /// Greatest number received, plus one.
+    /// Greatest datagram number received, plus one.
     expected: u64,
     first_ns: Option<u64>,
     last_ns: u64,
     cpu_first_ns: u64,
-    /// Figures that the sender reported at its end.
+    /// Figures that the sender reported in its end message.
     pub(crate) fin: Option<SentDataFigures>,
     mark: LastIntervalCounters,
 }
 
-/// Counters at the end of the last interval.
+/// Counters of a flow's receiver at the end of the last interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastIntervalCounters {
     datagrams: u64,
@@ -81,17 +82,18 @@ struct LastIntervalCounters {
     expected: u64,
 }
 
-/// Datagrams that came, or left, within an interval.
+/// Counts of the datagrams that a side sent or received within an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IntervalDatagramCounts {
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
-    /// Numbers that were skipped, less those that came late.
+    /// Count of datagram numbers that were skipped in the interval, less datagrams that arrived
+    /// late.
     pub(crate) lost: u64,
 }
 
 impl FlowReceiver {
-    /// Counts a datagram of data that the application read.
+    /// Counts a data datagram that the application read at `now_ns`.
     pub(crate) fn count_datagram(
         &mut self,
         now_ns: u64,
@@ -112,7 +114,7 @@ impl FlowReceiver {
         }
     }
 
-    /// Returns true if any datagram had a number, so that losses show.
+    /// Returns true if any received datagram had a number, so that losses can be counted.
     pub(crate) const fn is_numbered(&self) -> bool {
         self.expected > 0
     }
@@ -121,7 +123,7 @@ impl FlowReceiver {
         self.first_ns
     }
 
-    /// Returns the datagrams since the last call.
+    /// Returns the counts of datagrams received since the last call.
     pub(crate) fn step(&mut self) -> IntervalDatagramCounts {
         let LastIntervalCounters { datagrams, bytes, expected } = self.mark;
         self.mark = LastIntervalCounters {
@@ -135,8 +137,8 @@ impl FlowReceiver {
         IntervalDatagramCounts { datagrams, bytes: self.bytes - bytes, lost }
     }
 
-    /// Returns the figures of all datagrams. The sender's figures at its end show losses after the
-    /// last received datagram.
+    /// Returns the receiver's figures of all datagrams of the flow. The sender's figures at its end
+    /// show losses after the last received datagram.
     pub(crate) fn figures(&self, cpu_ns: u64) -> ReceivedDataFigures {
         let numbered = self.datagrams - self.without_number;
         let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);

@@ -1,4 +1,5 @@
-//! One connection of a measurement: the data that it sends and receives, and its end.
+//! Flow of `dccp perf`: one connection of a measurement with the data that it sends and receives,
+//! and its end.
 
 use dccp_link::DccpError;
 
@@ -7,32 +8,33 @@ use super::figures::FlowReceiver;
 use super::message::{PerfMessage, TransferParameters};
 use super::outgoing::FlowSender;
 
-/// Time between repetitions of an order until data comes.
+/// Time in nanoseconds between repetitions of the request for data, until data arrives.
 const HELLO_NS: u64 = 250_000_000;
-/// Time that a receiver stays after its report, in case the report is lost.
+/// Time in nanoseconds that a receiver stays after its report, in case the report is lost.
 const LINGER_NS: u64 = 1_000_000_000;
-/// Time after which closing is given up.
+/// Time in nanoseconds after which a flow stops waiting for its connection to close.
 const CLOSING_NS: u64 = 3_000_000_000;
-/// Time without a packet after which the other end counts as gone.
+/// Time in nanoseconds without a packet after which the other end counts as gone.
 const SILENCE_NS: u64 = 30_000_000_000;
 
-/// Request of a client for a connection.
+/// Data that a client wants a connection to carry in each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowRequest {
-    /// Data that the client sends.
+    /// Data that the client sends; `None` for none.
     pub(crate) forward: Option<TransferParameters>,
-    /// Data that the server sends.
+    /// Data that the server sends; `None` for none.
     pub(crate) reverse: Option<TransferParameters>,
 }
 
-/// One connection of a measurement.
+/// State of a flow: one connection of a measurement.
 #[derive(Debug)]
 pub(crate) struct PerfFlow {
-    /// Number of the flow as printed, from 1 on.
+    /// Number of the flow in the output, from 1 on.
     pub(crate) id: u32,
-    /// Request of a client; `None` at a server.
+    /// Request of the client for the flow; `None` at a server.
     request: Option<FlowRequest>,
-    /// True without a control exchange: only data is sent, and everything received is data.
+    /// True if the flow exchanges no control messages: it sends only data, and counts everything
+    /// received as data.
     pub(crate) is_plain: bool,
     pub(crate) outgoing: Option<FlowSender>,
     pub(crate) incoming: FlowReceiver,
@@ -45,11 +47,11 @@ pub(crate) struct PerfFlow {
     has_last_interval: bool,
     closing_ns: Option<u64>,
     pub(crate) has_ended: bool,
-    /// Reason why the flow ended early.
+    /// Reason why the flow ended early; `None` if it did not.
     pub(crate) failure: Option<String>,
-    /// Congestion control of the data that it sends and receives.
+    /// CCIDs of the congestion controls of the data that the flow sends and receives.
     pub(crate) ccids: (u8, u8),
-    /// Latest known round-trip time.
+    /// Latest known round-trip time of the connection, in nanoseconds.
     pub(crate) rtt_ns: Option<u64>,
 }
 
@@ -76,7 +78,7 @@ impl PerfFlow {
         }
     }
 
-    /// Begins the flow, after both ends have connected.
+    /// Begins the flow, after its connection is open.
     pub(crate) fn connected(&mut self, now_ns: u64, cpu_ns: u64, connection: &impl Conduit) {
         self.started_ns = Some(now_ns);
         self.interval_ns = now_ns;
@@ -93,7 +95,7 @@ impl PerfFlow {
         }
     }
 
-    /// Reads a datagram; without a control exchange all datagrams are data.
+    /// Parses a received datagram as a message; without control messages all datagrams are data.
     fn read(&self, datagram: &[u8]) -> PerfMessage {
         match PerfMessage::read(datagram) {
             PerfMessage::Data(number) => PerfMessage::Data(number),
@@ -102,7 +104,7 @@ impl PerfFlow {
         }
     }
 
-    /// Processes a datagram.
+    /// Processes a datagram that the flow received at `now_ns`.
     pub(crate) fn received(
         &mut self,
         now_ns: u64,
@@ -138,7 +140,7 @@ impl PerfFlow {
         }
     }
 
-    /// Queues the datagrams that are due. Returns their count.
+    /// Queues the datagrams of the flow that are due. Returns their count.
     pub(crate) fn feed(
         &mut self,
         now_ns: u64,
@@ -173,7 +175,7 @@ impl PerfFlow {
     }
 
     /// Updates the flow after time has passed: gives up late datagrams, closes a finished flow, and
-    /// ends one whose other end is silent.
+    /// ends a flow whose other end is silent.
     pub(crate) fn tick(&mut self, now_ns: u64, connection: &mut impl Conduit) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.give_up_late(now_ns);
@@ -199,7 +201,7 @@ impl PerfFlow {
         }
     }
 
-    /// Returns true if this end must close the connection now.
+    /// Returns true if this end of the flow must close the connection now.
     fn may_close(&self, now_ns: u64) -> bool {
         let has_sent = self.outgoing.is_some();
         match self.request {
@@ -211,8 +213,8 @@ impl PerfFlow {
         }
     }
 
-    /// Returns the time at which [`PerfFlow::feed`] or [`PerfFlow::tick`] is due although no packet
-    /// comes.
+    /// Returns the time in nanoseconds at which [`PerfFlow::feed`] or [`PerfFlow::tick`] is due
+    /// although no packet arrives.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         if let Some(at_ns) = self.closing_ns {
             return Some(at_ns + CLOSING_NS);
@@ -231,7 +233,8 @@ impl PerfFlow {
         }
     }
 
-    /// Records the end of the connection: `error` is the reason, unless it answers a close.
+    /// Records the end of the flow's connection: `error` is the reason, unless the end answers a
+    /// close.
     pub(crate) fn ended(&mut self, now_ns: u64, error: Option<&DccpError>) {
         self.has_ended = true;
         if let Some(error) = error
@@ -245,7 +248,8 @@ impl PerfFlow {
         }
     }
 
-    /// Returns true if an interval ends now: after its time, or because no more data follows.
+    /// Returns true if a report interval of the flow ends now: after its time, or because no more
+    /// data follows.
     pub(crate) fn has_interval(&mut self, now_ns: u64, interval_ns: u64) -> bool {
         if self.started_ns.is_none() || self.has_last_interval {
             return false;
@@ -261,7 +265,7 @@ impl PerfFlow {
         self.has_last_interval && passed_ns > interval_ns / 50
     }
 
-    /// Returns true if data came, or was requested.
+    /// Returns true if the flow has received data, or requested some.
     pub(crate) fn receives(&self) -> bool {
         let is_requested = self.request.is_some_and(|request| request.reverse.is_some());
         is_requested || self.incoming.first_ns().is_some() || self.incoming.fin.is_some()

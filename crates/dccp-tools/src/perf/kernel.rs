@@ -1,4 +1,5 @@
-//! Both sides over the kernel's own DCCP: the same flows, with the kernel's sockets.
+//! Client and server of `dccp perf` over the kernel's own DCCP: the same flows, with the kernel's
+//! sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -18,22 +19,23 @@ use super::{DccpPerfArgs, client};
 use crate::kernel;
 use crate::outcome::{DccpCommandOutcome, ToolError};
 
-/// Longest time until a signal is noticed that comes between a check and a wait.
+/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
-/// Time after which a full send queue is tried again; `poll(2)` does not report free room in it.
+/// Time in nanoseconds after which a full send queue of the kernel is tried again; `poll(2)` does
+/// not report free room in it.
 const RETRY_NS: u64 = 1_000_000;
-/// Most datagrams read from one connection before the others have their turn.
+/// Largest number of datagrams read from one connection before the others have their turn.
 const READ_MAX: usize = 128;
-/// Bytes of the longest datagram that IP carries.
+/// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A socket of the kernel as an end of a flow.
+/// A DCCP socket of the kernel as the connection of a flow.
 struct KernelConduit {
-    /// Socket of the connection; `None` once it is closed.
+    /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
-    /// Congestion control of the data sent and received, as agreed in the handshake.
+    /// CCIDs of the congestion controls of the data sent and received, as agreed in the handshake.
     ccids: (u8, u8),
-    /// Most bytes of data that a datagram may have, at the start.
+    /// Largest datagram in bytes that the path permitted when the connection began.
     data_bytes_max: usize,
 }
 
@@ -90,15 +92,15 @@ impl Conduit for KernelConduit {
     }
 }
 
-/// One connection of a side.
+/// One connection of a client or server, with its flow.
 struct Member {
     conduit: KernelConduit,
     flow: PerfFlow,
-    /// Addresses of this end and of the other one.
+    /// Addresses of this end and of the other end, as text.
     addresses: [String; 2],
 }
 
-/// All connections of a side.
+/// All connections of a client or server over the kernel's DCCP.
 struct KernelSession {
     signals: Signals,
     output: PerfOutput,
@@ -108,12 +110,12 @@ struct KernelSession {
     members: Vec<Member>,
     flows_count: u32,
     ended: Vec<FlowEnd>,
-    /// True if more could be sent at once.
+    /// True if the session could send more datagrams at once.
     has_more: bool,
     buffer: Vec<u8>,
 }
 
-/// Runs the side that the flags name.
+/// Runs the client or server that the flags name, over the kernel's DCCP.
 ///
 /// # Errors
 ///
@@ -269,7 +271,7 @@ impl KernelSession {
         self.members.push(Member { conduit, flow, addresses: [local, address_text(remote)] });
     }
 
-    /// Runs one turn: waits for events and handles them.
+    /// Runs one turn of the session: waits for events and handles them.
     fn turn(&mut self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
         self.wait(listener)?;
         if let Some(listener) = listener {
@@ -364,7 +366,7 @@ impl KernelSession {
         }
     }
 
-    /// Ends every connection with a Reset.
+    /// Ends every connection of the session with a Reset.
     fn abort_all(&mut self) {
         let now_ns = Clock::mono_ns();
         for Member { conduit, flow, .. } in &mut self.members {

@@ -1,6 +1,6 @@
-//! Messages of perf in datagrams. Data begins with a number, if it is long enough for one. The few
-//! other messages are JSON after the same head, so that an older end ignores messages that it does
-//! not know.
+//! Messages that `dccp perf` exchanges in datagrams. Data begins with a number, if it is long
+//! enough for one. The few other messages are JSON after the same head, so that an older end
+//! ignores messages that it does not know.
 //!
 //! ```text
 //! 0        2        3        4                 12
@@ -18,46 +18,47 @@ const DATA: u8 = 0;
 const HELLO: u8 = 1;
 const FIN: u8 = 2;
 const REPORT: u8 = 3;
-/// Bytes before the JSON.
+/// Bytes of a message before its JSON.
 const HEAD_BYTES: usize = 4;
-/// Least bytes of numbered data.
+/// Least length in bytes of a data datagram that has a number.
 const DATA_HEAD_BYTES: usize = 12;
 
-/// Data that a client requests from its server.
+/// Parameters of a transfer of data that a client requests from its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TransferParameters {
-    /// Bytes of a datagram; the server sends shorter ones if its path requires it.
+    /// Length of a datagram in bytes; the sender uses shorter ones if its path requires it.
     pub(crate) datagram_bytes: usize,
-    /// Duration of sending, in milliseconds.
+    /// Duration of the transfer, in milliseconds.
     pub(crate) duration_ms: u64,
-    /// Bytes after which sending ends, if that is sooner than the duration.
+    /// Bytes of data after which sending ends, if that is sooner than the duration; `None` for no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) octets: Option<u64>,
-    /// Rate of data, in bits per second; `None` for as fast as possible.
+    /// Rate of the transfer's data in bits per second; `None` for as fast as possible.
     pub(crate) bits_per_s: Option<u64>,
-    /// Milliseconds at the start in which datagrams that are due and not sent are not counted:
-    /// congestion control finds its rate.
+    /// Settling time at the start in milliseconds, in which congestion control finds its rate:
+    /// datagrams that are due in it and not sent do not count.
     #[serde(default)]
     pub(crate) settling_ms: u64,
 }
 
-/// A datagram that was read.
+/// Message of `dccp perf` in a datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PerfMessage {
-    /// Data, with its number.
+    /// Data, with the number of its datagram.
     Data(u64),
-    /// Request that the other end send data.
+    /// Request that the other end send data with these parameters.
     Hello(TransferParameters),
-    /// End of the other end's data, with its figures.
+    /// End of the sender's data, with the figures that it counted.
     Fin(SentDataFigures),
-    /// Figures of the data that the other end received.
+    /// Figures that the receiver counted of the data.
     Report(ReceivedDataFigures),
-    /// Data of another program, or too short for a number.
+    /// Data of another program, or a datagram too short for a number.
     Plain,
 }
 
 impl PerfMessage {
-    /// Reads a datagram.
+    /// Parses a datagram into a message; unknown datagrams are plain data.
     pub(crate) fn read(datagram: &[u8]) -> Self {
         let Some((head, rest)) = datagram.split_first_chunk::<HEAD_BYTES>() else {
             return Self::Plain;
@@ -75,7 +76,8 @@ impl PerfMessage {
         read.unwrap_or(Self::Plain)
     }
 
-    /// Numbers the datagram in `buffer`, if it is long enough.
+    /// Writes a data message's head and `number` into the datagram in `buffer`, if the datagram is
+    /// long enough.
     pub(crate) fn number(buffer: &mut [u8], number: u64) {
         if let Some(head) = buffer.first_chunk_mut::<DATA_HEAD_BYTES>() {
             head[..HEAD_BYTES].copy_from_slice(&head_of(DATA));
@@ -83,7 +85,7 @@ impl PerfMessage {
         }
     }
 
-    /// Returns the datagram of a message other than data.
+    /// Returns the datagram of a control message.
     pub(crate) fn write(&self) -> Vec<u8> {
         let (kind, json) = match self {
             Self::Hello(order) => (HELLO, serde_json::to_vec(order)),

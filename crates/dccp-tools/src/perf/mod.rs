@@ -1,4 +1,4 @@
-//! `godwit dccp perf`: throughput between two programs, in the manner of iperf.
+//! Command `godwit dccp perf`: throughput between two programs, in the manner of iperf.
 //!
 //! `message` has the messages between them, `figures` the counted figures, `outgoing` and `flow`
 //! one connection, `session` the loop of both sides, `client` one side, `search` many of its runs,
@@ -33,13 +33,14 @@ use message::TransferParameters;
 use report::{FlowEnd, PerfOutput};
 use session::PerfSession;
 
-/// Default bytes of a datagram: with all headers a frame of 1,500 over IPv4.
+/// Default length of a datagram in bytes: with all headers it fills a frame of 1,500 bytes over
+/// IPv4.
 pub(crate) const DATAGRAM_BYTES: usize = 1_424;
-/// Least share of a requested rate; less has fallen short.
+/// Least share of a requested rate that counts as reached.
 const SHARE_ENOUGH: f64 = 0.95;
-/// Most milliseconds of a run that ends after a number of bytes.
+/// Duration limit in milliseconds of a run that ends after a number of bytes.
 const UNLIMITED_MS: u64 = 1_000_000_000;
-/// Default length of the queue for data without a rate; `--set tx_qlen` changes it.
+/// Default length of the send queue in datagrams; `--set tx_qlen` changes it.
 const QUEUE_LEN: usize = 64;
 
 /// Measure throughput over DCCP with a server (-s) and a client (-c), like iperf.
@@ -58,10 +59,10 @@ pub struct DccpPerfArgs {
     /// Run as the server
     #[arg(short = 's', long)]
     server: bool,
-    /// Run as a client of this server
+    /// Run as a client of the server HOST
     #[arg(short = 'c', long, value_name = "HOST")]
     client: Option<String>,
-    /// Seconds to send
+    /// Seconds that the sender sends
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
     /// Send this many bytes of data, like 10M, instead of for -t seconds
@@ -70,7 +71,7 @@ pub struct DccpPerfArgs {
     /// Length of a datagram in bytes, also like 1K [default: 1424, or what the path allows]
     #[arg(short = 'l', long, alias = "length", value_name = "BYTES", value_parser = parse_length)]
     len: Option<u16>,
-    /// Local address to send from (client) or to accept connections at (server)
+    /// Local address to send from (client), or at which to accept connections (server)
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
     /// Unit of amounts and rates: b, k, m or g for bits, B, K, M or G for bytes, a to choose
@@ -86,7 +87,7 @@ pub struct DccpPerfArgs {
     /// Number of parallel connections
     #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     parallel: u32,
-    /// The server sends
+    /// Let the server send and the client receive
     #[arg(short = 'R', long)]
     reverse: bool,
     /// Send in both directions at once
@@ -154,7 +155,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("invalid percentage {text}: must be at least 0 and below 100"))
 }
 
-/// Runs the command.
+/// Runs `godwit dccp perf` as the side that the flags name.
 ///
 /// # Errors
 ///
@@ -192,7 +193,7 @@ pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
 }
 
 impl DccpPerfArgs {
-    /// Refuses flags that plain UDP does not support, and names alternatives.
+    /// Checks the flags with plain UDP, and names alternatives to those that it does not support.
     fn check_udp(&self) -> Result<(), ToolError> {
         let instead = if self.bandwidth.is_some() {
             "-u with -b: plain UDP is always sent as fast as possible; leave -u out to send DCCP \
@@ -221,7 +222,7 @@ impl DccpPerfArgs {
         output
     }
 
-    /// Returns the carrier with the local address of -B.
+    /// Returns the carrier options with the local address of -B.
     fn bound(&self, options: CarrierOptions) -> CarrierOptions {
         match self.bind {
             Some(ScopedAddress { address, scope }) => {
@@ -240,7 +241,7 @@ impl DccpPerfArgs {
         self.probe.as_ref().map(create).transpose()
     }
 
-    /// Returns the order for a sender.
+    /// Returns the transfer parameters that the flags give a sender.
     fn transfer_parameters(&self) -> TransferParameters {
         TransferParameters {
             datagram_bytes: self.len.map_or(DATAGRAM_BYTES, usize::from),
@@ -259,7 +260,7 @@ impl DccpPerfArgs {
         self.flow_request_with(self.transfer_parameters())
     }
 
-    /// Returns the order for the ends that the flags name.
+    /// Returns the request that the flags describe: which ends send with these parameters.
     fn flow_request_with(&self, order: TransferParameters) -> FlowRequest {
         FlowRequest {
             forward: (!self.reverse).then_some(order),
@@ -267,7 +268,7 @@ impl DccpPerfArgs {
         }
     }
 
-    /// Returns the bits of data in a datagram.
+    /// Returns the length of a datagram in bits.
     fn datagram_bits(&self) -> f64 {
         self.transfer_parameters().datagram_bytes.max(1) as f64 * 8.0
     }

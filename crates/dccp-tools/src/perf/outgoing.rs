@@ -1,5 +1,5 @@
-//! Sending side of a flow: the due times of datagrams, the datagrams that could be sent, and the
-//! end message, which is repeated until the receiver has reported.
+//! Sending side of a flow: due times of datagrams, the datagrams that could be sent, and the end
+//! message, which is repeated until the receiver has reported.
 
 use dccp::connection::SendError;
 
@@ -7,57 +7,59 @@ use super::conduit::Conduit;
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures};
 use super::message::{PerfMessage, TransferParameters};
 
-/// Time after its due time in which a datagram may still be sent.
+/// Time in nanoseconds after its due time in which a datagram may still be sent.
 const LATE_NS: u64 = 10_000_000;
-/// Time to the first repetition of the end message.
+/// Least time in nanoseconds between repetitions of the end message.
 const FIN_NS: u64 = 200_000_000;
-/// Time between checks of the queue until it is empty, without a control exchange.
+/// Time in nanoseconds between checks of the send queue until it is empty, without control
+/// messages.
 const QUEUE_NS: u64 = 1_000_000;
-/// Time for which the end message is repeated.
+/// Time in nanoseconds after which a sender stops repeating its end message.
 const FIN_GIVE_UP_NS: u64 = 10_000_000_000;
-/// Most datagrams queued at once.
+/// Largest number of datagrams that one call queues.
 const FEED_MAX: usize = 128;
 
-/// State of a sender.
+/// State of a flow's sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FlowSenderState {
     Running,
-    /// Time of the next Fin, and time to give up.
+    /// Sender that repeats its end message: time of the next one, and time to give up, in
+    /// nanoseconds.
     Ending {
         next_ns: u64,
         give_up_ns: u64,
     },
     Reported(ReceivedDataFigures),
-    /// End without a report of the receiver.
+    /// Sender that has ended without a report of the receiver.
     Unreported,
 }
 
-/// Sending side of a flow.
+/// Sending side of a flow while the flow runs.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSender {
     buffer: Vec<u8>,
     bits_per_s: Option<u64>,
-    /// Bytes that are left to be sent; `None` without a limit.
+    /// Bytes of data that are left to be sent; `None` without a limit.
     octets_left: Option<u64>,
     started_ns: u64,
     ends_ns: u64,
-    /// Time from which datagrams that are due and not sent count.
+    /// Time in nanoseconds at which the settling time ends: from then on, datagrams that are due
+    /// and not sent count.
     settled_ns: u64,
-    /// Datagrams that were not sent before `settled_ns`.
+    /// Count of datagrams that were due before `settled_ns` and not sent.
     skipped: u64,
     cpu_first_ns: u64,
     sent: SentDataFigures,
     is_blocked: bool,
-    /// True without a control exchange: the receiver gets no end message, and the sender waits for
-    /// no report.
+    /// True without control messages: the sender sends no end message and waits for no report.
     pub(crate) is_plain: bool,
     state: FlowSenderState,
     mark: SentDataFigures,
 }
 
 impl FlowSender {
-    /// Returns a sender that sends as `order` says from now on, in datagrams of at most
-    /// `bytes_max`.
+    /// Returns a sender that begins the transfer `order` at `now_ns`, in datagrams of at most
+    /// `bytes_max` bytes.
     pub(crate) fn new(
         now_ns: u64,
         cpu_ns: u64,
@@ -81,17 +83,18 @@ impl FlowSender {
         }
     }
 
-    /// Returns the bytes of each datagram.
+    /// Returns the length of each datagram in bytes.
     pub(crate) const fn datagram_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Returns the bytes that DCCP has accepted so far.
+    /// Returns the bytes of data that DCCP has accepted for sending so far.
     pub(crate) const fn sent_bytes(&self) -> u64 {
         self.sent.bytes
     }
 
-    /// Returns the datagrams that have come due until `at_ns`, the first of them at the start.
+    /// Returns the count of datagrams that have come due until `at_ns` at the rate `bits_per_s`;
+    /// the first is due at the start.
     fn due(&self, bits_per_s: u64, at_ns: u64) -> u64 {
         let Some(passed_ns) = at_ns.min(self.ends_ns).checked_sub(self.started_ns) else {
             return 0;
@@ -103,7 +106,8 @@ impl FlowSender {
         (bits / each) as u64 + u64::from(!is_over)
     }
 
-    /// Queues the datagrams that are due, as far as the queue accepts them. Returns their count.
+    /// Queues the datagrams that are due, as far as the connection accepts them. Returns their
+    /// count.
     pub(crate) fn feed(
         &mut self,
         now_ns: u64,
@@ -180,7 +184,7 @@ impl FlowSender {
         count
     }
 
-    /// Returns true if the requested bytes have been sent.
+    /// Returns true if the sender has sent the requested number of bytes.
     const fn is_complete(&self) -> bool {
         matches!(self.octets_left, Some(0))
     }
@@ -189,7 +193,8 @@ impl FlowSender {
         self.sent.datagrams + self.sent.never_sent + self.skipped
     }
 
-    /// Gives up datagrams that have been due for too long.
+    /// Gives up datagrams that have been due for longer than [`LATE_NS`], and counts them as never
+    /// sent.
     pub(crate) fn give_up_late(&mut self, now_ns: u64) {
         if self.state != FlowSenderState::Running {
             return;
@@ -210,7 +215,8 @@ impl FlowSender {
         self.sent.seconds = now_ns.min(self.ends_ns).saturating_sub(self.started_ns) as f64 / 1e9;
     }
 
-    /// Returns the time at which [`FlowSender::feed`] is due although no packet comes.
+    /// Returns the time in nanoseconds at which [`FlowSender::feed`] is due although no packet
+    /// arrives.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         match self.state {
             FlowSenderState::Running => {
@@ -228,12 +234,12 @@ impl FlowSender {
         }
     }
 
-    /// Ends sending before its time.
+    /// Ends the sender's data at `now_ns`, before its time.
     pub(crate) fn end_now(&mut self, now_ns: u64) {
         self.ends_ns = self.ends_ns.min(now_ns);
     }
 
-    /// Ends the sender after its connection is gone.
+    /// Ends the sender after its connection is gone, without a report unless it has one.
     pub(crate) fn cut_off(&mut self, now_ns: u64) {
         self.end_now(now_ns);
         self.give_up_late(now_ns);
@@ -242,14 +248,14 @@ impl FlowSender {
         }
     }
 
-    /// Stores the receiver's report.
+    /// Stores the receiver's report, if the sender has ended its data.
     pub(crate) fn reported(&mut self, received: ReceivedDataFigures) {
         if !matches!(self.state, FlowSenderState::Running) {
             self.state = FlowSenderState::Reported(received);
         }
     }
 
-    /// Returns the receiver's report.
+    /// Returns the receiver's report; `None` before it has arrived.
     pub(crate) const fn report(&self) -> Option<ReceivedDataFigures> {
         match self.state {
             FlowSenderState::Reported(received) => Some(received),
@@ -257,7 +263,7 @@ impl FlowSender {
         }
     }
 
-    /// Returns true if the queue was full when a datagram was due.
+    /// Returns true if the send queue was full when a datagram was due.
     pub(crate) const fn is_blocked(&self) -> bool {
         self.is_blocked
     }
@@ -270,7 +276,7 @@ impl FlowSender {
         matches!(self.state, FlowSenderState::Reported(_) | FlowSenderState::Unreported)
     }
 
-    /// Returns the figures of all sent data.
+    /// Returns the sender's figures of all sent data.
     pub(crate) fn figures(&self, cpu_ns: u64) -> SentDataFigures {
         if !self.is_running() {
             return self.sent;
@@ -280,7 +286,7 @@ impl FlowSender {
         SentDataFigures { cpu, ..self.sent }
     }
 
-    /// Returns the datagrams that left since the last call.
+    /// Returns the counts of datagrams sent since the last call.
     pub(crate) const fn step(&mut self) -> IntervalDatagramCounts {
         let (datagrams, bytes) = (self.mark.datagrams, self.mark.bytes);
         self.mark = self.sent;

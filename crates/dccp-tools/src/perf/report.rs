@@ -1,4 +1,5 @@
-//! Output: lines while it runs, a summary of both sides at the end, or everything as JSON.
+//! Output of `dccp perf`: lines while it runs, a summary of both sides at the end, or everything as
+//! JSON.
 
 use std::ops::Range;
 
@@ -9,46 +10,46 @@ use super::flow::PerfFlow;
 use crate::outcome::{ToolError, print_text};
 use crate::units::UnitFormat;
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of `dccp perf`.
 const SCHEMA_VERSION: u32 = 1;
 
-/// An interval of one direction.
+/// Figures of one direction of a flow in one report interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowInterval {
     flow: u32,
-    /// End that counted the interval: `sender` or `receiver`.
+    /// Side of the flow that counted the interval: `sender` or `receiver`.
     side: &'static str,
     start_s: f64,
     end_s: f64,
     datagrams: u64,
     bytes: u64,
     bits_per_s: f64,
-    /// Numbers that were skipped, at the receiver, if the datagrams have numbers.
+    /// Count of lost datagrams at the receiver, if the datagrams have numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
-    /// Round-trip time, at the sender.
+    /// Round-trip time at the sender, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt_ms: Option<f64>,
 }
 
-/// One direction of a flow, as both ends saw it.
+/// Result of one direction of a flow, as both ends saw it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowDirectionResult {
-    /// End that sent: `client` or `server`.
+    /// End that sent the data: `client` or `server`.
     pub(crate) from: &'static str,
-    /// Bytes of each datagram, if this end sent them.
+    /// Length of each datagram in bytes, if this end sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) datagram_bytes: Option<usize>,
-    /// Congestion control, over DCCP.
+    /// CCID of the data's congestion control; `None` with plain UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ccid: Option<u8>,
     pub(crate) sent: Option<SentDataFigures>,
     pub(crate) received: Option<ReceivedDataFigures>,
-    /// Bits of application data per second that the receiver read.
+    /// Rate of application data that the receiver read, in bits per second.
     pub(crate) bits_per_s: Option<f64>,
 }
 
-/// A flow at its end.
+/// Result of a flow that has ended.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowEnd {
     pub(crate) flow: u32,
@@ -56,11 +57,11 @@ pub(crate) struct FlowEnd {
     pub(crate) remote: String,
     pub(crate) directions: Vec<FlowDirectionResult>,
     pub(crate) failure: Option<String>,
-    /// True without a control exchange, in which case neither end has the other's figures.
+    /// True without control messages, so that neither end has the other's figures.
     pub(crate) is_plain: bool,
 }
 
-/// Results of all flows, as JSON.
+/// JSON document with the results of all flows.
 #[derive(Debug, Serialize)]
 struct PerfDocument<'a> {
     tool: &'static str,
@@ -72,13 +73,13 @@ struct PerfDocument<'a> {
     flows: &'a [FlowEnd],
 }
 
-/// Output of a side.
+/// Output of a client or server: text lines or one JSON document.
 pub(crate) struct PerfOutput {
     pub(crate) is_json: bool,
     pub(crate) role: &'static str,
     pub(crate) carrier: String,
     pub(crate) service_code: String,
-    /// Unit of amounts and rates in text.
+    /// Unit of amounts and rates in text lines.
     pub(crate) format: UnitFormat,
     intervals: Vec<FlowInterval>,
     has_head: bool,
@@ -102,7 +103,7 @@ impl PerfOutput {
         }
     }
 
-    /// Prints a line of text, if the output is text.
+    /// Prints a line of text, unless the output is JSON.
     pub(crate) fn line(&self, text: &str) -> Result<(), ToolError> {
         if self.is_json { Ok(()) } else { print_text(&format!("{text}\n")) }
     }
@@ -114,7 +115,7 @@ impl PerfOutput {
         self.line("[ ID]  Interval             Transfer      Bitrate")
     }
 
-    /// Prints the interval of a flow that ends now.
+    /// Prints the report interval of a flow that ends now.
     pub(crate) fn interval(&mut self, flow: &mut PerfFlow, now_ns: u64) -> Result<(), ToolError> {
         let Some(started_ns) = flow.started_ns else { return Ok(()) };
         let since = |at_ns: u64| at_ns.saturating_sub(started_ns) as f64 / 1e9;
@@ -147,7 +148,7 @@ impl PerfOutput {
         Ok(())
     }
 
-    /// Prints the summary of flows that have ended.
+    /// Prints the summary of flows that have ended, as text or as a JSON document.
     pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
         if self.is_json {
             let document = PerfDocument {
@@ -245,14 +246,14 @@ impl FlowEnd {
     }
 }
 
-/// Formats a line of a flow from one second to another.
+/// Returns a text line with a flow's amount of data and rate in a period of seconds.
 fn row(format: UnitFormat, flow: u32, times_s: Range<f64>, bytes: u64, bits_per_s: f64) -> String {
     let (Range { start, end }, bytes) = (times_s, format.amount(bytes));
     let rate = format.rate(bits_per_s);
     format!("[{flow:>3}] {start:>6.2}-{end:<6.2} sec  {bytes:>12}  {rate:>16}")
 }
 
-/// Formats the lost datagrams out of all datagrams.
+/// Returns the lost datagrams out of all datagrams as text, with their percentage.
 fn losses(lost: u64, read: u64) -> String {
     let all = lost + read;
     let share = if all > 0 { lost as f64 * 100.0 / all as f64 } else { 0.0 };

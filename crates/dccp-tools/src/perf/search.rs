@@ -1,5 +1,5 @@
-//! `--search`: the highest constant rate of which enough is received. Each step is an ordinary
-//! measurement, over connections of its own; [`measure::search`] chooses the next rate.
+//! Search of `dccp perf --search`: the highest constant rate of which enough is received. Each step
+//! is an ordinary measurement over its own connections; [`measure::search`] chooses the next rate.
 
 use dccp_link::ConnectionConfig;
 use measure::plan::SearchPlan;
@@ -15,44 +15,44 @@ use crate::options::DccpDestination;
 use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
 use crate::units;
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of a search.
 const SCHEMA_VERSION: u32 = 1;
 /// First rate of a search without -b, in bits per second.
 const START_BITS_PER_S: u64 = 1_000_000;
-/// Greatest rate that is tried, in bits per second.
+/// Greatest rate that a search tries, in bits per second.
 const MAX_BITS_PER_S: f64 = 1e12;
-/// Factor from one step to the next until one is missed.
+/// Factor between the rates of two steps until a rate is missed.
 const GROWTH: f64 = 2.0;
-/// Percentage of the highest rate met to which bisection narrows the distance to the least rate
-/// missed.
+/// Width to which bisection narrows the result, in percent of the highest rate met.
 const WIDTH_PERCENT: f64 = 2.0;
-/// Halvings that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
+/// Number of bisections that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
 const BISECTIONS: u32 = 6;
-/// Most confirming steps, each at a lower rate than the one before.
+/// Largest number of confirming steps, each at a lower rate than the one before.
 const CONFIRMATIONS: u32 = 6;
-/// Share of a step in which congestion control finds its rate.
+/// Share of a step's duration in which congestion control finds its rate.
 const SETTLING: f64 = 0.2;
 
-/// A rate that was tried.
+/// Step of a search: a rate that was tried, with its counts and outcome.
 #[derive(Clone, Debug, Serialize)]
 struct RateSearchStep {
     purpose: &'static str,
-    /// Rate of each connection and direction.
+    /// Rate of each connection and direction, in bits per second.
     bits_per_s: f64,
-    /// Datagrams that were due; after the time to settle also those that were not sent.
+    /// Count of datagrams that were due; in the settling time only those that were sent.
     due: u64,
     received: u64,
     lost: u64,
-    /// Datagrams that were due and not sent in time, because of congestion control or the sender.
+    /// Count of datagrams that were due and not sent in time, because of congestion control or the
+    /// sender.
     never_sent: u64,
     missing_percent: f64,
-    /// Rate that all receivers together read.
+    /// Rate that all receivers together read, in bits per second.
     received_bits_per_s: f64,
-    /// Outcome of the step; void if an end has not reported.
+    /// Outcome of the step: `met`, `missed`, or `void` if an end has not reported.
     outcome: &'static str,
 }
 
-/// Results of the search, as JSON.
+/// JSON document with the results of a search.
 #[derive(Debug, Serialize)]
 struct RateSearchDocument<'a> {
     tool: &'static str,
@@ -68,9 +68,9 @@ struct RateSearchDocument<'a> {
     growth: f64,
     width_percent: f64,
     steps: &'a [RateSearchStep],
-    /// Confirmed rate of each connection and direction; null if there is none.
+    /// Confirmed rate of each connection and direction in bits per second; null if there is none.
     found_bits_per_s: Option<f64>,
-    /// Least rate above it that was missed.
+    /// Least rate above the confirmed one that was missed, in bits per second.
     missed_bits_per_s: Option<f64>,
     stop: &'static str,
 }
@@ -94,7 +94,7 @@ fn plan(args: &DccpPerfArgs) -> SearchPlan {
     }
 }
 
-/// Searches, and prints each step.
+/// Searches for the highest rate to `host`, and prints each step and the result.
 pub(super) fn run(
     args: &DccpPerfArgs,
     host: &str,
@@ -140,7 +140,7 @@ pub(super) fn run(
     })
 }
 
-/// Measures one step. Returns `None` when a signal ended it.
+/// Measures one step of a search at the rate `bits_per_s`. Returns `None` when a signal ended it.
 fn measure(
     args: &DccpPerfArgs,
     to: DccpDestination,
@@ -249,7 +249,7 @@ fn show(
     print_text(&format!("{json}\n"))
 }
 
-/// Returns the reason why the search ended.
+/// Returns the reason why the search ended, for users.
 const fn stop_words(outcome: Option<SearchResult>) -> &'static str {
     match outcome {
         None => "interrupted",

@@ -1,4 +1,5 @@
-//! Loop of either side: it waits, receives, feeds the connections and prints their intervals.
+//! Loop of a `dccp perf` client or server: it waits, receives, feeds the connections and prints
+//! their intervals.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,44 +17,45 @@ use crate::debug::Observer;
 use crate::outcome::ToolError;
 use crate::probe::ProbeRecorder;
 
-/// Most rounds of feeding and staging between two checks for received packets.
+/// Largest number of rounds of queueing and staging packets between two checks for received
+/// packets.
 const ROUNDS_MAX: usize = 32;
-/// Staged packets that are worth a system call.
+/// Number of staged packets after which the session makes a system call to send them.
 const STAGED_ENOUGH: usize = 64;
-/// Longest time until a signal is noticed that comes between a check and a wait.
+/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
 
-/// Reason why an attempt to connect failed.
+/// Reason why a client's connection could not be made.
 #[derive(Debug)]
 pub(crate) enum ConnectFailure {
-    /// Connection that either end has ended.
+    /// Connection that one of its ends has ended.
     Ended(DccpError),
-    /// Server that is unreachable according to the network, with the error number of Linux.
+    /// Server that the network reports as unreachable, with the error number of Linux.
     Unreachable(i32),
-    /// Server that did not answer.
+    /// Server that did not answer in time.
     Silent,
 }
 
-/// All connections of a side.
+/// All connections of a client or server, with their flows.
 pub(crate) struct PerfSession {
     pub(crate) driver: Driver,
     pub(crate) output: PerfOutput,
     pub(crate) signals: Signals,
-    /// Writer of congestion control's figures, if requested.
+    /// Writer of a probe file with the figures of congestion control, if requested.
     pub(crate) recorder: Option<ProbeRecorder>,
-    /// True without a control exchange: only data is sent, and everything received is data.
+    /// True without control messages: flows send only data, and count everything received as data.
     pub(crate) is_plain: bool,
     flows: BTreeMap<ConnectionKey, PerfFlow>,
-    /// Observer that prints changes of connections, if requested.
+    /// Observer that prints changes of connections for `--debug`; `None` without a topic.
     pub(crate) observer: Option<Observer>,
     flows_count: u32,
     interval_ns: Option<u64>,
     is_client: bool,
-    /// True if more could be sent at once.
+    /// True if the session could send more packets at once.
     has_more: bool,
-    /// Summaries since they were last taken.
+    /// Results of flows that have ended since [`PerfSession::take_ended`] was last called.
     ended: Vec<FlowEnd>,
-    /// Connections that were not made.
+    /// Reasons why connections could not be made.
     pub(crate) failures: Vec<ConnectFailure>,
 }
 
@@ -87,7 +89,7 @@ impl PerfSession {
         })
     }
 
-    /// Returns true if a signal requested a stop.
+    /// Returns true if a signal has requested the session to stop.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.signals.stop().load(Ordering::Acquire)
     }
@@ -102,12 +104,12 @@ impl PerfSession {
         self.flows.len()
     }
 
-    /// Returns the flows that have ended since the last call.
+    /// Returns the results of flows that have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<FlowEnd> {
         core::mem::take(&mut self.ended)
     }
 
-    /// Ends the sending of all flows at once.
+    /// Ends the sending of all flows now; their results follow.
     pub(crate) fn end_now(&mut self) {
         let now_ns = Clock::mono_ns();
         for flow in self.flows.values_mut() {
@@ -115,7 +117,7 @@ impl PerfSession {
         }
     }
 
-    /// Ends every connection with a Reset.
+    /// Ends every connection of the session with a Reset.
     pub(crate) fn abort_all(&mut self) {
         let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
         for (key, mut flow) in core::mem::take(&mut self.flows) {
@@ -129,7 +131,7 @@ impl PerfSession {
         self.driver.flush();
     }
 
-    /// Runs one turn: waits for events and handles them.
+    /// Runs one turn of the session: waits for events and handles them.
     pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
@@ -151,7 +153,7 @@ impl PerfSession {
         self.tick(now_ns)
     }
 
-    /// Writes a line for each connection that sends, when one is due.
+    /// Writes a line of the probe file for each connection that sends, when samples are due.
     fn record(&mut self, now_ns: u64) -> Result<(), ToolError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         if !recorder.is_due(now_ns) {
@@ -166,7 +168,7 @@ impl PerfSession {
         recorder.write(now_ns)
     }
 
-    /// Prints the changes of connections.
+    /// Prints the changes of all connections, if `--debug` requests that.
     fn observe(&mut self, now_ns: u64) {
         let Some(observer) = &mut self.observer else { return };
         for key in self.flows.keys() {
@@ -229,8 +231,8 @@ impl PerfSession {
         }
     }
 
-    /// Lets connections queue data that is due, and the core send packets, in turns, because the
-    /// queue of a connection may be short.
+    /// Queues data that is due and sends packets in turns, because the send queue of a connection
+    /// may be short.
     fn feed(&mut self, now_ns: u64) {
         let cpu_ns = Clock::process_cpu_ns();
         let mut staged = 0;
@@ -289,7 +291,7 @@ impl PerfSession {
     }
 }
 
-/// Returns the summary of a flow, as both ends saw it.
+/// Returns the result of a flow, as both ends saw it, with the addresses of its connection's key.
 fn end_by_key(flow: &PerfFlow, key: &ConnectionKey, is_client: bool, cpu_ns: u64) -> FlowEnd {
     let with_scope = |address| ScopedAddress { address, scope: key.scope };
     let local = format!("{} port {}", with_scope(key.local), key.local_port);
@@ -297,7 +299,7 @@ fn end_by_key(flow: &PerfFlow, key: &ConnectionKey, is_client: bool, cpu_ns: u64
     end_of(flow, [local, remote], is_client, cpu_ns)
 }
 
-/// Returns the summary of a flow between two addresses, the local one first.
+/// Returns the result of a flow between two addresses, the local one first.
 pub(super) fn end_of(
     flow: &PerfFlow,
     [local, remote]: [String; 2],

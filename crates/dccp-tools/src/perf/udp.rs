@@ -1,5 +1,6 @@
-//! `-u`: the same datagrams without DCCP, in the same batches and with the same segmentation and
-//! coalescing. It measures what path and machine carry, as a reference for DCCP's rates.
+//! Plain UDP of `dccp perf -u`: the same datagrams without DCCP, in the same batches and with the
+//! same segmentation and coalescing. It measures what path and machine carry, as a reference for
+//! DCCP's rates.
 //!
 //! There is no exchange beforehand and no limit on the sender, so a path that is too slow loses
 //! datagrams; only data that the receiver read counts. Budget: one system call for up to 128
@@ -19,17 +20,18 @@ use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
 use super::{DATAGRAM_BYTES, DccpPerfArgs};
 use crate::outcome::{DccpCommandOutcome, ToolError};
 
-/// Socket buffer, as large as that of the sockets that carry DCCP.
+/// Size of the UDP socket's buffers in bytes, equal to those of sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;
 const SEND_SLOTS: usize = 128;
-/// Longest time until a signal is noticed that comes between a check and a wait.
+/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
 const LOOK_NS: u64 = 200_000_000;
-/// Time between repetitions of the end message; `FIN_TRIES` is their count.
+/// Time in nanoseconds between repetitions of the end message; `FIN_TRIES` is the number of
+/// repetitions.
 const FIN_NS: u64 = 200_000_000;
 const FIN_TRIES: u32 = 50;
-/// Most senders that are counted at a time; others are ignored.
+/// Largest number of senders that are counted at a time; others are ignored.
 const FLOWS_MAX: usize = 1_024;
-/// Most bytes of any message.
+/// Largest size of a control message in bytes.
 const MESSAGE_BYTES_MAX: usize = 9_000;
 
 fn open(bind: SocketAddr) -> Result<UdpSocket, ToolError> {
@@ -51,7 +53,7 @@ fn failed(what: &str, error: &std::io::Error) -> ToolError {
     ToolError::Failed(format!("cannot {what}: {error}"))
 }
 
-/// Counts received datagrams, for any number of senders.
+/// Runs the UDP server: counts received datagrams of any number of senders, and prints the results.
 pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
     let any: IpAddr =
         if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -83,12 +85,12 @@ pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError
     Ok(DccpCommandOutcome::Interrupted)
 }
 
-/// Flows that are being read, by sender.
+/// Flows that the UDP server counts, by the sender's address.
 struct Readers {
     batch: RecvBatch,
     answers: SendBatch,
     flows: BTreeMap<SocketAddr, FlowReceiver>,
-    /// Last report, because the sender may not have received it.
+    /// Last report that was sent, in case its sender has not received it.
     last_report: Option<(SocketAddr, ReceivedDataFigures)>,
     count: u32,
 }
@@ -104,7 +106,8 @@ impl Readers {
         }
     }
 
-    /// Reads all datagrams that have come. Returns the flows that have ended.
+    /// Reads all datagrams that wait in the socket, and counts them. Returns the results of flows
+    /// that have ended.
     fn read(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
         let mut ended = Vec::new();
         // Errors that are reported here concern earlier answers: the batch is empty then.
@@ -134,7 +137,8 @@ impl Readers {
         ended
     }
 
-    /// Ends the flow of a sender that has sent everything. Returns `None` if it had ended before.
+    /// Ends the flow of a sender that has sent its end message, and answers with a report. Returns
+    /// `None` if it had ended before.
     fn end(
         &mut self,
         socket: &UdpSocket,
@@ -179,7 +183,7 @@ impl Readers {
         FlowEnd { flow, local, remote, directions: vec![direction], failure: None, is_plain: false }
     }
 
-    /// Returns the figures of flows whose senders have not reported their end.
+    /// Returns the results of all flows whose senders have not reported their end.
     fn end_all(&mut self, socket: &UdpSocket) -> Vec<FlowEnd> {
         let cpu_ns = Clock::process_cpu_ns();
         let flows = core::mem::take(&mut self.flows).into_iter();
@@ -198,7 +202,7 @@ fn direction(
     FlowDirectionResult { from: "client", datagram_bytes, ccid: None, sent, received, bits_per_s }
 }
 
-/// Sends for the requested time, then requests the receiver's report.
+/// Runs the UDP client: sends for the requested time, then requests the server's report.
 pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
     let destination = args.link.destination(host)?;
     let (address, udp_port) = (destination.address(), destination.peer.udp_port);
@@ -253,7 +257,7 @@ fn summarize(
     }])
 }
 
-/// Sends as fast as the socket accepts data.
+/// Sends UDP datagrams for `time`, as fast as the socket accepts them; returns the counted figures.
 fn send_data(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -291,7 +295,7 @@ fn send_data(
     Ok(SentDataFigures { datagrams: counts.sent, bytes, never_sent: counts.refused, seconds, cpu })
 }
 
-/// Sends the end message until the receiver has reported. Returns the report.
+/// Sends the end message until the server has reported. Returns the report; `None` if none arrives.
 fn request_report(
     socket: &UdpSocket,
     to: SocketAddr,

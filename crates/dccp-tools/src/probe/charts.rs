@@ -1,4 +1,5 @@
-//! Samples as a page: rate, round-trip time, loss event rate and window against time.
+//! Page with charts of a probe file: rate, round-trip time, loss event rate and window against
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +8,19 @@ use report::over_time::{ChartSeries, TimeChart, render};
 use super::line::ProbeSample;
 use super::rows::bits_since;
 
-/// Most points of a line in a chart: more are no wider than the line.
+/// Largest number of points of a line in a chart; more would be no wider than the line.
 const POINTS_MAX: u64 = 480;
 
-/// Samples that make up one point.
+/// Sums of the samples that make up one point of a chart.
 #[derive(Clone, Copy, Debug, Default)]
 struct ChartPointSums {
     bits: f64,
     last_us: u64,
-    /// Sum and count of each of [`ProbeQuantity::ALL`].
+    /// Sum and count of the samples' values, for each of [`ProbeQuantity::ALL`].
     sums: [(f64, u32); ProbeQuantity::ALL.len()],
 }
 
-/// Quantity that is averaged over a bin.
+/// Quantity of a probe's samples whose mean a chart shows.
 #[derive(Clone, Copy)]
 enum ProbeQuantity {
     Allowed,
@@ -31,7 +32,7 @@ enum ProbeQuantity {
 impl ProbeQuantity {
     const ALL: [Self; 4] = [Self::Allowed, Self::RoundTrip, Self::LossEvents, Self::Window];
 
-    /// Returns the value of a line in the unit of its chart.
+    /// Returns the value of a quantity in a sample, in the unit of its chart.
     fn value(self, line: &ProbeSample) -> Option<f64> {
         let (value, unit) = match self {
             Self::Allowed => (line.x, 8e-6),
@@ -43,14 +44,15 @@ impl ProbeQuantity {
     }
 }
 
-/// Samples of a connection.
+/// Samples of one connection, summed for the points of its charts.
 #[derive(Debug, Default)]
 struct ConnectionSamples {
     before_us: Option<u64>,
     bins: BTreeMap<u64, ChartPointSums>,
 }
 
-/// Draws the page. The same samples always give the same bytes.
+/// Returns the page with the charts of these samples as HTML. The same samples always give the same
+/// bytes.
 pub(super) fn page(lines: &[ProbeSample]) -> String {
     let first_us = lines.first().map_or(0, |line| line.at_us);
     let last_us = lines.iter().map(|line| line.at_us).max().unwrap_or(0);
@@ -121,12 +123,13 @@ fn charts(flows: &BTreeMap<String, ConnectionSamples>, width_us: u64) -> Vec<Tim
     all.into_iter().filter(|chart| !chart.series.is_empty()).collect()
 }
 
-/// Returns the middle of a bin, in seconds.
+/// Returns the middle of a chart point's period, in seconds.
 fn middle_s(bin: u64, width_us: u64) -> f64 {
     (bin as f64 + 0.5) * width_us as f64 / 1e6
 }
 
-/// Returns the rate of sent data, in Mbit/s. The last bin may be shorter than the others.
+/// Returns the line of a connection's sent data in a chart, in Mbit/s. The last bin may be shorter
+/// than the others.
 fn sent(name: &str, flow: &ConnectionSamples, width_us: u64) -> ChartSeries {
     let last = flow.bins.keys().next_back().copied();
     let points = flow.bins.iter().filter_map(|(&bin, samples)| {
@@ -137,7 +140,7 @@ fn sent(name: &str, flow: &ConnectionSamples, width_us: u64) -> ChartSeries {
     ChartSeries { name: name.to_owned(), points: points.collect() }
 }
 
-/// Returns the mean of a quantity in each bin, of the connections that have it.
+/// Returns a line of a quantity's mean at each point, for each connection that has the quantity.
 fn series(
     flows: &BTreeMap<String, ConnectionSamples>,
     quantity: ProbeQuantity,

@@ -1,56 +1,56 @@
-//! A line of a probe's file: the eleven columns of Linux's `dccp_probe` in their order, then eight
-//! of Godwit's. A dash stands for an unknown value. Linux's own files, of four or eleven columns,
-//! can be read, too: there each datagram has a line.
+//! Line of a probe file: the eleven columns of Linux's `dccp_probe` in their order, then eight of
+//! Godwit's. A dash stands for an unknown value. Linux's own files, of four or eleven columns, can
+//! be read, too: there each datagram has a line.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Counts of Linux's columns: without those of CCID 3 and with them.
+/// Numbers of columns in files of Linux: without the columns of CCID 3 and with them.
 const LINUX_COLUMNS: [usize; 2] = [4, 11];
-/// Count of all columns.
+/// Number of columns in a probe file of Godwit.
 const COLUMNS: usize = 19;
-/// Names of the columns, as the first line of a file has them.
+/// Names of the columns, the first line of a probe file.
 pub(super) const HEAD: &str = "# time src dst size s rtt_us p_ppm x_calc x_recv x t_ipi_us \
                                ccid cwnd ssthresh pipe rto_us ack_ratio queue rate\n";
 
-/// Sample of the data that one end of a connection sends.
+/// Sample of a connection's sending end at one time: one line of a probe file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ProbeSample {
     /// Time since the probe began, in microseconds.
     pub(crate) at_us: u64,
-    /// Address and DCCP port of the sender; `destination` has those of the receiver.
+    /// Address and DCCP port of the connection's sender; `destination` has those of its receiver.
     pub(crate) source: String,
     pub(crate) destination: String,
-    /// Bytes of a datagram.
+    /// Length of a datagram in bytes.
     pub(crate) size: u64,
-    /// Bytes of a segment as CCID 3 counts them.
+    /// Segment size in bytes from which CCID 3 computes rates.
     pub(crate) s: Option<u64>,
     pub(crate) rtt_us: Option<u64>,
-    /// Loss event rate of CCID 3, in millionths.
+    /// Loss event rate of CCID 3, in parts per million.
     pub(crate) p_ppm: Option<u64>,
-    /// Rate of CCID 3 from the equation, in bytes per second (0 without losses); `x_recv` is the
-    /// rate that the other end received, `x` the allowed rate.
+    /// Rate of CCID 3 from TCP's throughput equation, in bytes per second (0 without losses);
+    /// `x_recv` is the rate that the other end received, `x` the allowed rate.
     pub(crate) x_calc: Option<u64>,
     pub(crate) x_recv: Option<u64>,
     pub(crate) x: Option<u64>,
-    /// Time between two packets of CCID 3.
+    /// Time between two packets of CCID 3, in microseconds.
     pub(crate) interval_us: Option<u64>,
     pub(crate) ccid: Option<u64>,
-    /// Window of CCID 2, in packets, as are `ssthresh` and `pipe`.
+    /// Congestion window of CCID 2 in packets; `ssthresh` and `pipe` are in packets, too.
     pub(crate) cwnd: Option<u64>,
     pub(crate) ssthresh: Option<u64>,
     pub(crate) pipe: Option<u64>,
     pub(crate) rto_us: Option<u64>,
     pub(crate) ack_ratio: Option<u64>,
-    /// Datagrams that wait to be sent.
+    /// Count of datagrams that wait to be sent.
     pub(crate) queue: Option<u64>,
-    /// Bytes per second that DCCP accepted for sending since the line before.
+    /// Rate of data that DCCP accepted for sending since the line before, in bytes per second.
     pub(crate) rate: Option<u64>,
 }
 
 impl ProbeSample {
-    /// Returns the columns after the fourth.
+    /// Returns the values of all columns after the fourth.
     const fn numbers(&self) -> [Option<u64>; COLUMNS - 4] {
         [
             self.s,
@@ -71,7 +71,7 @@ impl ProbeSample {
         ]
     }
 
-    /// Reads a line; `None` for one that is empty or a comment.
+    /// Parses a line of a probe file; returns `None` for an empty line or a comment.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ fn whole(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word} is not a whole number"))
 }
 
-/// Reads seconds with a fraction. Returns microseconds.
+/// Parses seconds with a fraction. Returns them in microseconds.
 fn time_us(word: &str) -> Result<u64, String> {
     let seconds: f64 = word.parse().map_err(|_| format!("{word} is not a time"))?;
     if (0.0..1e12).contains(&seconds) {

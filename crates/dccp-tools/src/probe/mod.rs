@@ -1,5 +1,5 @@
-//! `godwit dccp probe`: figures of congestion control while a connection sent, from a file of
-//! `godwit dccp perf --probe` or of a Linux kernel that still had DCCP. `line` is the format,
+//! Command `godwit dccp probe`: figures of congestion control while a connection sent, from a file
+//! of `godwit dccp perf --probe` or of a Linux kernel that still had DCCP. `line` is the format,
 //! `recorder` writes it, `rows` prints it on the terminal, `charts` draws a page.
 
 mod charts;
@@ -22,9 +22,9 @@ use line::ProbeSample;
 pub(crate) use recorder::ProbeRecorder;
 use rows::ProbeIntervalTable;
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of `dccp probe`.
 const SCHEMA_VERSION: u32 = 1;
-/// Time after which a file that has ended is read again.
+/// Time after which a file that has ended is read again with -f.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Show samples of congestion control: rate, round-trip time, loss event rate, window.
@@ -42,7 +42,7 @@ pub struct DccpProbeArgs {
     /// Follow the file as it grows, until interrupted
     #[arg(short = 'f', long)]
     follow: bool,
-    /// Seconds per line
+    /// Seconds that one line summarizes
     #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     interval: Duration,
     /// Write charts against time as a self-contained page instead of lines
@@ -53,7 +53,7 @@ pub struct DccpProbeArgs {
     json: bool,
 }
 
-/// All samples, as JSON.
+/// JSON document with all samples of a probe file.
 #[derive(Debug, Serialize)]
 struct ProbeDocument<'a> {
     tool: &'static str,
@@ -61,7 +61,7 @@ struct ProbeDocument<'a> {
     samples: &'a [ProbeSample],
 }
 
-/// Runs the command.
+/// Runs `godwit dccp probe`: prints samples as lines, a page or a JSON document.
 ///
 /// # Errors
 ///
@@ -107,8 +107,8 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(outcome)
 }
 
-/// Opens a file of samples, or the standard input without a file or with `-`. Returns its name for
-/// messages, too.
+/// Opens a probe file, or the standard input without a file name or with `-`. Returns its name for
+/// messages and its reader.
 fn open_samples(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), ToolError> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
@@ -120,7 +120,7 @@ fn open_samples(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), ToolE
     }
 }
 
-/// Writes the samples that were kept.
+/// Writes the samples of a probe file as a page, as JSON, or both.
 fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
     if let Some(path) = &args.html {
         let page = charts::page(lines);

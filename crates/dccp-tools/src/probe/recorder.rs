@@ -1,4 +1,4 @@
-//! Writer of samples of connections while they send.
+//! Writer of a probe file: samples of connections while they send.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use dccp_link::ConnectionKey;
 use super::line::{HEAD, ProbeSample};
 use crate::outcome::ToolError;
 
-/// A probe's file that is being written.
+/// Probe file that is being written.
 pub(crate) struct ProbeRecorder {
     path: PathBuf,
     file: File,
@@ -24,12 +24,13 @@ pub(crate) struct ProbeRecorder {
     next_ns: u64,
     now_ns: u64,
     text: String,
-    /// Time of each connection's last sample, and the bytes that it had accepted by then.
+    /// Time of each connection's last sample in nanoseconds, and the bytes that the connection had
+    /// accepted by then.
     before: BTreeMap<ConnectionKey, (u64, u64)>,
 }
 
 impl ProbeRecorder {
-    /// Begins a file with the names of its columns.
+    /// Creates a probe file with the names of its columns.
     ///
     /// # Errors
     ///
@@ -50,19 +51,21 @@ impl ProbeRecorder {
         })
     }
 
-    /// Returns the time of the next samples, once data was sent.
+    /// Returns the time in nanoseconds at which the next samples are due; `None` before data was
+    /// sent.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.started_ns.is_some().then_some(self.next_ns)
     }
 
-    /// Returns true if samples are due now.
+    /// Returns true if samples are due at `now_ns`.
     pub(crate) fn is_due(&mut self, now_ns: u64) -> bool {
         self.now_ns = now_ns;
         now_ns >= self.next_ns
     }
 
     /// Adds a sample of a connection that has accepted `sent_bytes` bytes so far, in datagrams of
-    /// `datagram_bytes`. The first one of a connection only marks where its rate begins.
+    /// `datagram_bytes`. The first sample of a connection writes no line: it only marks where the
+    /// connection's rate begins.
     pub(crate) fn sample(
         &mut self,
         key: &ConnectionKey,
@@ -92,7 +95,7 @@ impl ProbeRecorder {
         writeln!(self.text, "{line}").expect("a string takes everything");
     }
 
-    /// Writes the samples of this moment.
+    /// Writes the samples that were added for `now_ns` to the probe file.
     ///
     /// # Errors
     ///
@@ -110,7 +113,7 @@ fn socket_text(address: IpAddr, port: u16) -> String {
     SocketAddr::new(address, port).to_string()
 }
 
-/// Fills the columns of the congestion control.
+/// Fills the columns of a sample that belong to the congestion control.
 fn fill_figures(line: &mut ProbeSample, figures: SenderFigures) {
     match figures {
         SenderFigures::Window { cwnd, ssthresh, pipe, rto_ns, ack_ratio } => {

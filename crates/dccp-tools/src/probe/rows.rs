@@ -1,4 +1,4 @@
-//! Samples as lines for the terminal: for each interval of each connection its rate, and the
+//! Table of a probe file for the terminal: for each interval of each connection its rate, and the
 //! figures at its end.
 
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::line::ProbeSample;
 use crate::units;
 
-/// Connections by sender and receiver.
+/// Open intervals of all connections, by sender and receiver.
 pub(super) struct ProbeIntervalTable {
     interval_us: u64,
     flows: BTreeMap<(String, String), OpenProbeInterval>,
 }
 
-/// An interval that has not ended.
+/// Interval of a connection that has not ended yet.
 struct OpenProbeInterval {
     id: usize,
     start_us: u64,
@@ -21,8 +21,8 @@ struct OpenProbeInterval {
     last: ProbeSample,
 }
 
-/// Returns the bits sent by the time of `line`: those of its datagram if each datagram has a line
-/// of its own, and otherwise those at its rate since the line before.
+/// Returns the bits sent up to the time of `line` since the line before: those of its datagram if
+/// each datagram has its own line, otherwise those at its rate.
 pub(super) fn bits_since(line: &ProbeSample, before_us: u64) -> f64 {
     match line.rate {
         Some(rate) => rate as f64 * 8.0 * line.at_us.saturating_sub(before_us) as f64 / 1e6,
@@ -35,7 +35,7 @@ impl ProbeIntervalTable {
         Self { interval_us: interval.as_micros() as u64, flows: BTreeMap::new() }
     }
 
-    /// Adds a sample. Returns the lines that it completes.
+    /// Adds a sample to the table. Returns the text lines that the sample completes.
     pub(super) fn take(&mut self, line: ProbeSample) -> String {
         let mut text = String::new();
         let start_us = line.at_us - line.at_us % self.interval_us;
@@ -58,7 +58,7 @@ impl ProbeIntervalTable {
         text
     }
 
-    /// Returns the lines of the intervals in which the file ends.
+    /// Returns the text lines of the intervals that are open at the end of the file.
     pub(super) fn end(&self) -> String {
         self.flows.values().map(|bin| bin.text(bin.last.at_us)).collect()
     }

@@ -1,4 +1,4 @@
-//! Cases of a plan: their links, the desired rates, and the rates that Linux reached.
+//! Cases of a regression plan: their links, the desired rates, and the rates that Linux reached.
 
 use std::sync::LazyLock;
 
@@ -7,18 +7,18 @@ use measure::regression::{CasePlan, RegressionCarrier, RegressionPlan};
 
 use crate::options::CarrierName;
 
-/// Bytes of an Ethernet frame after its header.
+/// Largest size of an Ethernet frame's payload, in bytes.
 const FRAME_BYTES: usize = 1_500;
-/// Bytes of a frame's header, which `tc` counts, too.
+/// Bytes of a frame's Ethernet header, which `tc` counts, too.
 const ETHERNET_HEADER_BYTES: usize = 14;
-/// Bytes of the header of a Data packet.
+/// Bytes of the DCCP header of a Data packet.
 const DCCP_BYTES: usize = 16;
-/// Bytes by which the header of IPv6 is longer than that of IPv4.
+/// Bytes by which an IPv6 header is longer than an IPv4 header.
 const V6_BYTES: usize = 20;
-/// Least accepted share of a line's capacity, such as 94.5 of 95.06 Mbit/s.
+/// Least accepted share of a link's capacity, such as 94.5 of 95.06 Mbit/s.
 const FILLED: f64 = 0.994;
 
-/// Returns the plan that Godwit ships: the cases of 2007.
+/// Returns the regression plan that Godwit ships: the cases by which Linux was measured in 2007.
 pub(super) fn shipped() -> &'static RegressionPlan {
     static PLAN: LazyLock<RegressionPlan> = LazyLock::new(|| {
         let text = include_str!("../../../../plans/dccp-regression.toml");
@@ -27,7 +27,7 @@ pub(super) fn shipped() -> &'static RegressionPlan {
     &PLAN
 }
 
-/// Returns the names of its cases.
+/// Returns the names of the cases in the plan that Godwit ships.
 pub(super) fn shipped_names() -> Vec<&'static str> {
     shipped().cases.iter().map(|case| case.name.as_str()).collect()
 }
@@ -39,17 +39,17 @@ pub(super) const fn carrier_name(carrier: RegressionCarrier) -> CarrierName {
     }
 }
 
-/// Carrier and length of datagrams.
+/// Carrier, IP version and length of a measurement's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DatagramHeaders {
     pub(super) carrier: CarrierName,
     pub(super) is_v6: bool,
-    /// Bytes of a datagram over IPv4.
+    /// Length of a datagram over IPv4, in bytes.
     pub(super) v4_bytes: usize,
 }
 
 impl DatagramHeaders {
-    /// Returns the bytes before a DCCP packet within a frame.
+    /// Returns the number of bytes before the DCCP header in a frame's payload.
     pub(super) const fn headers_bytes(self) -> usize {
         let ip_bytes = if self.is_v6 { 20 + V6_BYTES } else { 20 };
         match self.carrier {
@@ -58,17 +58,17 @@ impl DatagramHeaders {
         }
     }
 
-    /// Returns the bytes of a DCCP packet that fills a frame.
+    /// Returns the length of a DCCP packet that fills a frame, in bytes.
     pub(super) const fn packet_bytes_max(self) -> usize {
         FRAME_BYTES - self.headers_bytes()
     }
 
-    /// Returns the bytes of a datagram.
+    /// Returns the length of a datagram over the IP version in use, in bytes.
     pub(super) const fn datagram_bytes(self) -> usize {
         over_ip(self.v4_bytes, self.is_v6)
     }
 
-    /// Returns the description for people.
+    /// Returns a description of the carrier and IP version, for users.
     pub(super) const fn words(self) -> &'static str {
         match (self.carrier, self.is_v6) {
             (CarrierName::Raw, false) => "over IPv4",
@@ -79,38 +79,38 @@ impl DatagramHeaders {
     }
 }
 
-/// Returns the bytes of datagrams that have `v4_bytes` over IPv4: less over IPv6 if packets with
-/// options would not fit into a frame.
+/// Returns the length in bytes of datagrams that have `v4_bytes` over IPv4: less over IPv6 if
+/// packets with options would not fit into a frame.
 pub(crate) const fn over_ip(v4_bytes: usize, is_v6: bool) -> usize {
     let longest = crate::perf::DATAGRAM_BYTES - V6_BYTES;
     if is_v6 && v4_bytes > longest { longest } else { v4_bytes }
 }
 
-/// A link, or two with a router between them.
+/// Case of a regression: a link, or two with a router between them, with the desired rate.
 #[derive(Clone, Debug)]
 pub(super) struct RegressionCase {
-    /// Name on the command line.
+    /// Name of the case on the command line.
     pub(super) name: String,
-    /// Description for people.
+    /// Description of the case, for users.
     pub(super) words: String,
-    /// Emulation of the link, each way, in the words of `tc`.
+    /// Settings of the emulated link in each direction, in the words of `tc`.
     pub(super) link: String,
     pub(super) is_routed: bool,
     line: Option<LinkRateLimit>,
-    /// Round-trip time in seconds and packet loss.
+    /// Round-trip time in seconds and share of lost packets; `None` for a link without losses.
     loss: Option<(f64, f64)>,
-    /// Rates that Linux reached with CCID 3 in 2007, in bit/s.
+    /// Rates that Linux reached with CCID 3 in 2007, in bits per second.
     pub(super) linux_bits_per_s: Option<Vec<f64>>,
-    /// Accepted range of the mean of CCID 3, in bit/s, over IPv4.
+    /// Accepted range of the mean of CCID 3 over IPv4, in bits per second.
     accepted: Option<[f64; 2]>,
 }
 
-/// Limits of a link other than losses.
+/// Rate and overhead of a case's link.
 #[derive(Clone, Debug)]
 struct LinkRateLimit {
     bits_per_s: f64,
     overhead_bytes: usize,
-    /// Words of the link before the overhead.
+    /// Settings of the link without the overhead, in the words of `tc`.
     bare: String,
 }
 
@@ -150,8 +150,8 @@ impl RegressionCase {
         }
     }
 
-    /// Returns the desired bits of data per second: the rate of TFRC's equation, or the capacity of
-    /// the line if that is less.
+    /// Returns the desired rate of data in bits per second: that of TFRC's equation, or the
+    /// capacity of the link if that is less.
     pub(super) fn desired(&self, wrapping: DatagramHeaders) -> f64 {
         let data_bytes = wrapping.datagram_bytes();
         let by_losses = self.loss.map_or(f64::INFINITY, |(rtt_s, loss)| {
@@ -165,7 +165,8 @@ impl RegressionCase {
         by_losses.min(by_line)
     }
 
-    /// Returns the round-trip time in seconds and packet loss, if losses are the limit.
+    /// Returns the round-trip time in seconds and the share of lost packets, if losses limit the
+    /// desired rate.
     pub(super) fn limiting_loss(&self, wrapping: DatagramHeaders) -> Option<(f64, f64)> {
         let data_bytes = wrapping.datagram_bytes() as f64;
         let limits = |&(rtt_s, loss): &(f64, f64)| {
@@ -174,7 +175,7 @@ impl RegressionCase {
         self.loss.filter(limits)
     }
 
-    /// Returns the least and the greatest accepted mean of CCID 3, in bit/s.
+    /// Returns the least and the greatest accepted mean of CCID 3, in bits per second.
     pub(super) fn accepted(&self, wrapping: DatagramHeaders) -> Option<[f64; 2]> {
         let [least, most] = self.accepted?;
         // Longer headers leave less of the line.
@@ -184,9 +185,8 @@ impl RegressionCase {
         Some([least, most])
     }
 
-    /// Returns the emulation of packets from the DCCP header on, each way, hop by hop: on the
-    /// virtual clock packets have no other headers, so the words must include their length on the
-    /// line.
+    /// Returns the link settings for the virtual clock, one per hop: packets there begin with the
+    /// DCCP header, so the settings add the length of the lower headers.
     pub(super) fn hops(&self, wrapping: DatagramHeaders) -> Vec<String> {
         let hop = match &self.line {
             Some(LinkRateLimit { overhead_bytes, bare, .. }) => {

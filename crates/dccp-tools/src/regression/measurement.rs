@@ -1,4 +1,4 @@
-//! Runs of every case, by every clock and congestion control.
+//! Runs of every regression case, by every clock and congestion control.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,62 +11,63 @@ use super::virtual_clock;
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// Cases to measure, with their settings.
+/// Regression cases to measure, with their settings.
 pub(super) struct RegressionCases {
     pub(super) cases: Vec<RegressionCase>,
     pub(super) clocks: Vec<RegressionClock>,
-    /// Congestion control of the data that the client sends and receives, in each row of a case.
+    /// CCIDs of the congestion controls of the data that the client sends and receives, for each
+    /// row of a case.
     pub(super) ccids: Vec<(u8, u8)>,
     pub(super) common: CommonRunSettings,
-    /// Flags that both ends have.
+    /// Connection flags of both ends.
     pub(super) connection: LinkArgs,
 }
 
-/// Report of progress.
+/// Report of a regression's progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegressionProgress {
-    /// Step that begins now.
+    /// Step of the regression that begins now.
     Step(String),
-    /// Row of the table that is complete.
+    /// Row of the result table that is complete.
     Row {
-        /// Name and mean of the row.
+        /// Name and mean of the row, for users.
         summary: String,
-        /// Row of the table, with the end of the line.
+        /// Text of the row in the table, with a line feed.
         text: String,
     },
-    /// Part of the measurement that is left out.
+    /// Part of the regression that is left out, as a sentence for users.
     Warning(String),
 }
 
-/// Measurement of one row of the table.
+/// Measurement of one row of the regression's table.
 #[derive(Clone, Copy)]
 struct RegressionRowPlan<'c> {
     case: &'c RegressionCase,
-    /// Congestion control of the data that the client sends and receives.
+    /// CCIDs of the congestion controls of the data that the client sends and receives.
     ccids: (u8, u8),
     clock: RegressionClock,
-    /// Namespaces of the real clock.
+    /// Network namespaces for the real clock; `None` with the virtual clock.
     namespaces: Option<&'c MeasurementNamespaces>,
 }
 
-/// Receiver of progress reports.
+/// Receiver of a regression's progress reports.
 pub(super) type Listener<'l> = dyn FnMut(RegressionProgress) -> Result<(), ToolError> + 'l;
 
-/// Results of the measurement.
+/// Results of a regression.
 pub(super) struct RegressionResults {
     pub(super) rows: Vec<RegressionRow>,
-    /// True if a signal ended it; then `rows` has only complete rows.
+    /// True if a signal ended the regression; then `rows` has only complete rows.
     pub(super) is_interrupted: bool,
 }
 
 impl RegressionCases {
-    /// Creates the namespaces, if the real clock needs them.
+    /// Creates the network namespaces, if a case is measured with the real clock.
     pub(super) fn create_namespaces(&self) -> Result<Option<MeasurementNamespaces>, ToolError> {
         let is_real = self.clocks.contains(&RegressionClock::Real);
         is_real.then(|| MeasurementNamespaces::set(self.common.wrapping.is_v6)).transpose()
     }
 
-    /// Measures everything until `stop` is set. An error of `tell` ends it.
+    /// Measures all rows of the regression until `stop` is set. An error of `tell` ends it.
     pub(super) fn measure(
         &self,
         namespaces: Option<&MeasurementNamespaces>,
@@ -93,7 +94,7 @@ impl RegressionCases {
         Ok(RegressionResults { rows, is_interrupted: false })
     }
 
-    /// Measures all runs of a row. Returns `None` when a signal ended them.
+    /// Measures all runs of a row of the table. Returns `None` when a signal ended them.
     fn row(
         &self,
         plan: RegressionRowPlan<'_>,
@@ -117,8 +118,8 @@ impl RegressionCases {
         Ok(Some(RegressionRow::new(case, clock, ccids.0, self.common.wrapping, rates)))
     }
 
-    /// Measures one run, in the namespaces or without them on the virtual clock. Returns `None`
-    /// when a signal ended it.
+    /// Measures one run of a case: in the namespaces, or without them on the virtual clock. Returns
+    /// `None` when a signal ended it.
     fn run(
         &self,
         case: &RegressionCase,
@@ -150,7 +151,7 @@ impl RegressionCases {
     }
 }
 
-/// Returns the settings of connections on the virtual clock, the client's and the server's.
+/// Returns the settings of the client's and the server's connection on the virtual clock.
 fn configs(
     connection: &LinkArgs,
     tx_qlen: usize,

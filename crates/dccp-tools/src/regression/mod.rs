@@ -1,8 +1,8 @@
-//! `godwit dccp regression`: the table by which DCCP in Linux was measured in 2007, in real time
-//! over network namespaces and on a virtual clock. `case` has the cases of a plan, `bench` runs
-//! them. `namespaces` is for real time: it starts this program's own commands as child processes.
-//! `virtual_clock` needs no other program. `row` has the results, `page` draws them; `plan` does
-//! the same for `godwit lab run`.
+//! Command `godwit dccp regression`: the table by which DCCP in Linux was measured in 2007, in real
+//! time over network namespaces and on a virtual clock. `case` has the cases of a plan, `bench`
+//! runs them. `namespaces` is for real time: it starts this program's own commands as child
+//! processes. `virtual_clock` needs no other program. `row` has the results, `page` draws them;
+//! `plan` does the same for `godwit lab run`.
 
 mod case;
 mod measurement;
@@ -31,9 +31,9 @@ pub(crate) use case::over_ip;
 pub use measurement::RegressionProgress;
 pub use plan::{RegressionTable, run_plan};
 
-/// File name that means the standard output.
+/// File name `-`, which stands for the standard output.
 const STDOUT: &str = "-";
-/// Title of the page.
+/// Title of the regression's page.
 const TITLE: &str = "DCCP over emulated links";
 
 /// Measure DCCP over emulated links, in the cases by which Linux was measured in 2007.
@@ -54,16 +54,16 @@ pub struct DccpRegressionArgs {
     /// Run each case once for ten seconds; the result is not judged
     #[arg(long, conflicts_with_all = ["time", "runs"])]
     quick: bool,
-    /// Seconds of a run [default: 60]
+    /// Seconds that a run sends [default: 60]
     #[arg(short = 't', long, value_name = "S", value_parser = parse_seconds)]
     time: Option<Duration>,
-    /// Runs of each case [default: 3]
+    /// Number of runs of each case [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
-    /// Only this case; may be repeated
+    /// Measure only this case; may be repeated
     #[arg(long, value_name = "CASE", value_parser = PossibleValuesParser::new(case::shipped_names()))]
     only: Vec<String>,
-    /// Clock of the runs
+    /// Clock that measures the length of the runs
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
     clock: ClockName,
     /// Write a self-contained page with all runs, the desired rates and Linux's figures
@@ -77,7 +77,7 @@ pub struct DccpRegressionArgs {
     connection: LinkArgs,
 }
 
-/// Clock that measures the length of a run.
+/// Clock that measures the length of a run: real or virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ClockName {
     /// Real time, over network namespaces; needs root
@@ -105,8 +105,8 @@ impl DccpRegressionArgs {
         case::shipped().cases.iter().map(RegressionCase::from_plan).filter(is_wanted).collect()
     }
 
-    /// Returns the congestion control of the data that the client sends and receives, in each row
-    /// of a case.
+    /// Returns the CCIDs of the congestion controls of the data that the client sends and receives,
+    /// for each row of a case.
     fn ccids(&self) -> Vec<(u8, u8)> {
         let LinkArgs { ccid, tx_ccid, rx_ccid, .. } = self.connection;
         let all = || case::shipped().ccids.iter().copied();
@@ -154,7 +154,7 @@ impl DccpRegressionArgs {
     }
 }
 
-/// Runs the command.
+/// Runs `godwit dccp regression`: measures the cases and prints their table.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ pub fn run(args: &DccpRegressionArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_short { DccpCommandOutcome::FellShort } else { DccpCommandOutcome::Done })
 }
 
-/// Writes the results to the requested files.
+/// Writes the results of the regression to the files that the flags name.
 fn show(
     args: &DccpRegressionArgs,
     common: CommonRunSettings,

@@ -1,5 +1,5 @@
-//! Measurement in real time: namespaces for sender, receiver, links and a router, and the programs
-//! in them.
+//! Regression in real time: network namespaces for sender, receiver, links and a router, and the
+//! programs in them.
 //!
 //! ```text
 //! sender d0 -- d1 links d2 -- d3 receiver
@@ -19,30 +19,31 @@ use super::case::RegressionCase;
 use crate::options::{CarrierName, LinkArgs};
 use crate::outcome::ToolError;
 
-/// Longest time for a program to start or to end, connecting over a lossy link included.
+/// Longest time that a program in a namespace may take to start or to end, connecting over a lossy
+/// link included.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Default time after which a client gives up to connect: a lossy link may lose several Requests.
+/// Default connect timeout of a client in seconds: a lossy link may lose several Requests.
 const CONNECT_TIMEOUT_S: f64 = 25.0;
 
-/// Addresses of the receiver, directly and beyond the router, over IPv4 and IPv6.
+/// Addresses of the receiver, without a router and behind the router, over IPv4 and IPv6.
 const RECEIVER: [[&str; 2]; 2] = [["10.9.0.2", "10.9.2.2"], ["fd09::2", "fd09:0:0:2::2"]];
 
-/// Settings of one measurement.
+/// Settings of one DCCP measurement in network namespaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DccpMeasurementSettings<'a> {
-    /// Congestion control of the data that the client sends and receives.
+    /// CCIDs of the congestion controls of the data that the client sends and receives.
     pub(crate) ccids: (u8, u8),
     pub(crate) seed: u64,
     pub(crate) seconds: f64,
     pub(crate) carrier: CarrierName,
-    /// Bytes of a datagram.
+    /// Length of a datagram in bytes.
     pub(crate) datagram_bytes: usize,
-    /// Flags that are passed on to the programs.
+    /// Connection flags that are passed on to the programs in the namespaces.
     pub(crate) connection: &'a LinkArgs,
 }
 
 impl DccpMeasurementSettings<'_> {
-    /// Returns the flags of an end.
+    /// Returns the connection flags of the client's or the server's program.
     fn words(&self, is_client: bool) -> String {
         let (near, far) = self.ccids;
         let (tx, rx) = if is_client { (near, far) } else { (far, near) };
@@ -52,8 +53,8 @@ impl DccpMeasurementSettings<'_> {
     }
 }
 
-/// The namespaces. Dropping the value removes them, and `godwit lab clean` removes those left after
-/// a crash.
+/// Network namespaces of a measurement: sender, receiver, links and router. Dropping the value
+/// removes them, and `godwit lab clean` removes those left after a crash.
 pub(crate) struct MeasurementNamespaces {
     godwit: String,
     folder: PathBuf,
@@ -75,7 +76,8 @@ fn ip(words: &str) -> Result<String, TestbedError> {
     CommandLine::new("ip").args(words.split(' ')).run()
 }
 
-/// Sets the hardware address of the second end, `address`, in the first end's neighbour table.
+/// Adds `address` with the hardware address of the interface `there` to the neighbour table of the
+/// interface `here`.
 fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(), TestbedError> {
     let description = ip(&format!("-n {} -br link show dev {}", there.0, there.1))?;
     let mac = description.split_ascii_whitespace().nth(2).unwrap_or_default();
@@ -84,7 +86,7 @@ fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(
 }
 
 impl MeasurementNamespaces {
-    /// Creates the namespaces and joins them, over IPv4 or over IPv6.
+    /// Creates the network namespaces and connects them, over IPv4 or over IPv6.
     pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
         if testbed::registry::user_id() != 0 {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
@@ -160,12 +162,12 @@ impl MeasurementNamespaces {
         Ok(())
     }
 
-    /// Returns the receiver's address without a router between.
+    /// Returns the receiver's address on the path without a router.
     pub(crate) const fn receiver_address(&self) -> &'static str {
         RECEIVER[self.is_v6 as usize][0]
     }
 
-    /// Starts this program with `words` in a namespace.
+    /// Starts this program with the arguments `words` in a network namespace.
     fn start(&self, name: &str, namespace: &str, words: &str) -> Result<ChildProcess, ToolError> {
         let words = words.split_ascii_whitespace();
         let through = ["ip", "netns", "exec", namespace];
@@ -173,7 +175,7 @@ impl MeasurementNamespaces {
         Ok(ChildProcess::start(&command, name, &self.folder)?)
     }
 
-    /// Waits until a program has printed `words`.
+    /// Waits until a child process has printed `words` to its standard error.
     fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
         let until = Instant::now() + PATIENCE;
         let file = self.folder.join(format!("{}.err", child.name()));
@@ -185,7 +187,7 @@ impl MeasurementNamespaces {
         Err(failed(child, "did not come up"))
     }
 
-    /// Starts a link between two interfaces of its namespace.
+    /// Starts an emulated link between two interfaces of the links' namespace.
     fn link(&self, ends: [&str; 2], link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
         let between = format!("--between {0}:{1} {0}:{2}", self.links, ends[0], ends[1]);
         let words = format!("netem {between} --seed {seed} {link}");
@@ -194,7 +196,8 @@ impl MeasurementNamespaces {
         Ok(child)
     }
 
-    /// Returns the bits of data per second that the receiver read; `None` when a signal ended it.
+    /// Measures one run of a case, and returns the bits of data per second that the receiver read;
+    /// `None` when a signal ended the run.
     pub(super) fn measure(
         &self,
         case: &RegressionCase,
@@ -215,14 +218,14 @@ impl MeasurementNamespaces {
         Ok(rates.first().copied())
     }
 
-    /// Joins sender and receiver directly by a link, in the words of `tc`.
+    /// Connects sender and receiver directly by an emulated link, described in the words of `tc`.
     pub(crate) fn join_by(&self, link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
         self.link(["d1", "d2"], link, seed)
     }
 
-    /// Sends DCCP in `count` flows to `address`, with `settings` unless the flags that are passed
-    /// on say otherwise. Returns the bits of data per second that the receiver read of each flow;
-    /// `None` when a signal ended it.
+    /// Sends DCCP in `count` flows to `address`; connection flags that the caller passes on
+    /// override `settings`. Returns the bits of data per second that the receiver read of each
+    /// flow; `None` when a signal ended the flows.
     pub(crate) fn flows(
         &self,
         address: &str,
@@ -263,7 +266,7 @@ impl MeasurementNamespaces {
         read_rates(&self.folder.join("client.out"), count).map(Some)
     }
 
-    /// Returns the namespaces of the sender and of the receiver, as files.
+    /// Returns the files of the sender's and the receiver's network namespaces.
     pub(crate) fn ends(&self) -> [PathBuf; 2] {
         [&self.sender, &self.receiver].map(|name| Path::new("/run/netns").join(name))
     }
@@ -274,7 +277,8 @@ fn failed(child: &ChildProcess, what: &str) -> ToolError {
     ToolError::Failed(format!("the {} {what}: {words}", child.name()))
 }
 
-/// Returns the reasons why flows ended early, from the client's document; empty if it has none.
+/// Returns the reasons why flows ended early, from the JSON document of the client at `path`; empty
+/// if it has none.
 fn read_failures(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -283,7 +287,8 @@ fn read_failures(path: &Path) -> String {
     failures.map(|failure| format!(" ({failure})")).collect()
 }
 
-/// Returns the rate that the receiver read of each flow, from the client's document.
+/// Returns the rate of each flow that the receiver read in bits per second, from the JSON document
+/// of the client at `path`.
 fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The rows as a page: a figure for each case, with every run.
+//! Page of a regression: a figure for each case, with every run.
 
 use report::goals::{FigureNote, GoalChart, Set, render};
 
 use super::row::{FORMULA, RegressionDocument, RegressionRow};
 
-/// Draws the page, with more facts under its title and warnings at its end. The same rows always
-/// give the same bytes.
+/// Returns the regression's page as HTML, with more facts under its title and warnings at its end.
+/// The same rows always give the same bytes.
 pub(super) fn draw(
     document: &RegressionDocument<'_>,
     title: &str,
@@ -31,7 +31,7 @@ pub(super) fn draw(
     render(document.tool, title, &facts, &charts, &notes)
 }
 
-/// Returns the figure of a case: rates in the unit of the table of 2007.
+/// Returns the figure of one case, with rates in the unit of the table of 2007.
 fn chart(rows: &[RegressionRow]) -> GoalChart {
     let first = &rows[0];
     let (unit, bits) =
@@ -62,8 +62,8 @@ fn chart(rows: &[RegressionRow]) -> GoalChart {
     }
 }
 
-/// Returns notes: the desired rates, with the figures that they follow from, and the agreement of
-/// the clocks.
+/// Returns the notes of the regression's page: the desired rates, with the figures that they follow
+/// from, and the agreement of the clocks.
 fn notes(document: &RegressionDocument<'_>, cases: &[&[RegressionRow]]) -> Vec<FigureNote> {
     let mut lines = vec![FORMULA.to_owned()];
     for rows in cases {
@@ -102,7 +102,8 @@ fn notes(document: &RegressionDocument<'_>, cases: &[&[RegressionRow]]) -> Vec<F
     if spread.lines.is_empty() { vec![desired] } else { vec![desired, spread] }
 }
 
-/// Describes the interval of each row, and if those of both clocks overlap.
+/// Returns lines with the confidence interval of each row, and if the intervals of both clocks
+/// overlap.
 fn agreements(rows: &[RegressionRow]) -> Vec<String> {
     let mut lines = Vec::new();
     for ccids in rows.chunk_by(|a, b| a.ccid == b.ccid) {

@@ -1,4 +1,4 @@
-//! A plan of `godwit lab run`: its table, its page, and its shortfalls.
+//! Regression plan of `godwit lab run`: its table, its page, and its shortfalls.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,28 +12,24 @@ use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
 use crate::options::LinkArgs;
 use crate::outcome::ToolError;
 
-/// Name of the tool in the document.
+/// Name of the tool in the JSON document.
 const TOOL: &str = "godwit lab run";
 
-/// Results of a plan.
+/// Results of a regression plan.
 pub struct RegressionTable {
     common: CommonRunSettings,
     title: String,
     rows: Vec<RegressionRow>,
     is_judged: bool,
-    /// True if a signal ended it; then the table has only complete rows.
+    /// True if a signal ended the plan; then the table has only complete rows.
     pub is_interrupted: bool,
-    /// Parts of the plan that were left out, a sentence each.
+    /// Parts of the plan that were left out, in one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Measures a plan. `is_quick` means one short run of each case; `runs` replaces the plan's count
-/// of runs. Without the right to make network namespaces the real clock is left out; that is a
-/// warning if the virtual clock remains.
-///
-/// # Errors
-///
-/// Returns the error that made it impossible, or the error of `tell`.
+/// Measures the cases of a regression plan and returns their table. `is_quick` means one short run
+/// of each case; `runs` replaces the plan's number of runs. Without the right to make network
+/// namespaces the real clock is left out; that is a warning if the virtual clock remains.
 pub fn run_plan(
     plan: &RegressionPlan,
     is_quick: bool,
@@ -84,20 +80,21 @@ pub fn run_plan(
 }
 
 impl RegressionTable {
-    /// Returns true if not even one row is complete.
+    /// Returns true if the table has no complete row.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns the table as text for the terminal.
+    /// Returns the table of the regression as text for the terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let rows: String = self.rows.iter().map(RegressionRow::text).collect();
         format!("{}\n\n{}{rows}{}", self.title, row::head(self.common), row::FOOT)
     }
 
-    /// Returns the table as data, with the schema version of `godwit dccp regression --json`.
+    /// Returns the table as a JSON value, with the schema version of
+    /// `godwit dccp regression --json`.
     ///
     /// # Errors
     ///
@@ -107,23 +104,23 @@ impl RegressionTable {
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
     }
 
-    /// Returns the table as a self-contained page, with more facts under its title and warnings at
-    /// its end.
+    /// Returns the table of the regression as a self-contained page, with more facts under its
+    /// title and warnings at its end.
     #[must_use]
     pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
         let document = RegressionDocument::new(TOOL, self.common, &self.rows);
         page::draw(&document, &self.title, facts, warnings)
     }
 
-    /// Returns the clocks that the rows were measured by.
+    /// Returns the clocks with which the rows of the table were measured.
     #[must_use]
     pub fn clocks(&self) -> Vec<RegressionClock> {
         let all = [RegressionClock::Virtual, RegressionClock::Real].into_iter();
         all.filter(|&clock| self.rows.iter().any(|row| row.clock == clock)).collect()
     }
 
-    /// Returns a sentence for each mean of CCID 3 outside of the accepted range; a quick run is not
-    /// judged.
+    /// Returns a sentence for each mean of CCID 3 outside of the accepted range; none for a quick
+    /// run.
     #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
         if !self.is_judged {

@@ -1,4 +1,4 @@
-//! Results of the runs: rows of a table, for people and as JSON.
+//! Results of regression runs: rows of a table, for users and as JSON.
 
 use measure::regression::RegressionClock;
 use measure::statistics::{standard_deviation, trimmed_interval};
@@ -7,24 +7,24 @@ use serde::Serialize;
 use super::case::{DatagramHeaders, RegressionCase};
 use crate::units;
 
-/// Schema version of the documents.
+/// Schema version of the JSON documents of `dccp regression`.
 const SCHEMA_VERSION: u32 = 2;
-/// Desired rate where losses are the limit.
+/// Formula of the desired rate where losses are the limit.
 pub(super) const FORMULA: &str =
     "X = s / (R f(p)), f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)";
 
-/// Settings that all runs have in common.
+/// Settings that all runs of a regression have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonRunSettings {
     pub(super) wrapping: DatagramHeaders,
-    /// Datagrams that the send queue holds.
+    /// Length of the send queue in datagrams.
     pub(super) tx_qlen: usize,
     pub(super) seconds: f64,
-    /// Runs of each case.
+    /// Number of runs of each case.
     pub(super) runs: u32,
 }
 
-/// A line of the table.
+/// Row of the regression's table: one case with one clock and one congestion control.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RegressionRow {
     pub(super) case: String,
@@ -34,24 +34,24 @@ pub(super) struct RegressionRow {
     pub(super) clock: RegressionClock,
     pub(super) ccid: u8,
     pub(super) desired_bits_per_s: f64,
-    /// Round-trip time in seconds and packet loss, if the desired rate follows from them.
+    /// Round-trip time in seconds and share of lost packets, if the desired rate follows from them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rtt_s_and_loss: Option<(f64, f64)>,
     pub(super) runs_bits_per_s: Vec<f64>,
     pub(super) mean_bits_per_s: f64,
-    /// Standard deviation of the runs; `None` for one run.
+    /// Standard deviation of the runs' rates in bits per second; `None` for one run.
     pub(super) standard_deviation_bits_per_s: Option<f64>,
-    /// Confidence interval of the mean, 95 % (Student).
+    /// Confidence interval of the mean rate in bits per second, 95 % (Student).
     pub(super) interval_bits_per_s: Option<[f64; 2]>,
-    /// Rates of Linux in 2007, with CCID 3.
+    /// Rates of Linux with CCID 3 in 2007, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) linux_2007_bits_per_s: Option<Vec<f64>>,
-    /// Least and greatest accepted mean of CCID 3.
+    /// Least and greatest accepted mean of CCID 3, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) accepted_bits_per_s: Option<[f64; 2]>,
 }
 
-/// All results, as JSON.
+/// JSON document with all results of a regression.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RegressionDocument<'a> {
     pub(super) tool: &'a str,
@@ -102,7 +102,7 @@ pub(super) fn head(common: CommonRunSettings) -> String {
     )
 }
 
-/// Explanation of the columns.
+/// Explanation of the table's columns, printed below the table.
 pub(super) const FOOT: &str = "\
 desired: the capacity of the line without losses; with losses X = s / (R f(p)), f(p) = sqrt(2p/3) +
 12 sqrt(3p/8) p (1 + 32 p^2), of TFRC (RFC 5348 with b = 1), where p is the packet loss. Losses
@@ -142,17 +142,18 @@ impl RegressionRow {
             .is_none_or(|[least, most]| (least..=most).contains(&self.mean_bits_per_s))
     }
 
-    /// Returns the name of the row.
+    /// Returns the name of the row: case, CCID and clock.
     pub(super) fn name(&self) -> String {
         format!("{}, CCID {}, {}", self.words, self.ccid, self.clock.words())
     }
 
-    /// Returns a short summary of the row.
+    /// Returns the name of the row with its mean rate.
     pub(super) fn summary(&self) -> String {
         format!("{}: {}", self.name(), units::rate(self.mean_bits_per_s))
     }
 
-    /// Returns the reason why the row falls short, if it does.
+    /// Returns a sentence if the row's mean is outside of the accepted range; `None` if it is
+    /// within.
     pub(super) fn shortfall(&self) -> Option<String> {
         if self.is_accepted() {
             return None;
@@ -185,15 +186,15 @@ impl RegressionRow {
     }
 }
 
-/// Formats a rate for columns: `3.20 Mbit/s`.
+/// Returns a rate as short text for columns: `3.20 Mbit/s`.
 fn short(bits_per_s: f64) -> String {
     units::rate(bits_per_s).replace("bits/sec", "bit/s")
 }
 
-/// Columns of a terminal.
+/// Width of a terminal line, in columns.
 const WIDTH: usize = 80;
 
-/// Formats rates after a label, in lines of a terminal's width.
+/// Returns rates as text after a label, in lines of a terminal's width.
 fn listed(label: &str, rates: &[f64]) -> String {
     let mut line = format!("  {label}:");
     let mut text = String::new();

@@ -1,6 +1,5 @@
-//! The regression without waiting and without a kernel: two connections and emulated links on a
-//! clock that advances as fast as the processor permits. A seed gives the same figures on every
-//! machine.
+//! Regression without waiting and without a kernel: two connections and emulated links on a clock
+//! that advances as fast as the processor permits. A seed gives the same figures on every machine.
 //!
 //! Only this module measures rates over emulated links in one loop, also for tests of the core. The
 //! core and the links are in the same layer, so neither can contain it.
@@ -17,12 +16,12 @@ use netem::{EmulatedLink, LinkSettings};
 
 use crate::outcome::ToolError;
 
-/// One second.
+/// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Time at which the client begins; delivered data counts from `COUNT_NS` on.
+/// Time in nanoseconds at which the client begins; delivered data counts from `COUNT_NS` on.
 const START_NS: u64 = SECOND_NS;
 const COUNT_NS: u64 = 2 * SECOND_NS;
-/// Most bytes of any packet.
+/// Largest size of any packet in the simulation, in bytes.
 const PACKET_BYTES_MAX: usize = 2_000;
 const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 5_001;
@@ -31,20 +30,21 @@ fn integrity() -> Integrity {
     Integrity::Addresses { source: [10, 9, 0, 1].into(), destination: [10, 9, 0, 2].into() }
 }
 
-/// Two ends and the links between them; `sink` gets the data that the server reads.
+/// Simulation of two ends and the links between them; `sink` gets the data that the server reads.
 struct EmulatedLinkSimulation<S> {
     now_ns: u64,
     client: Connection,
     server: Option<Connection>,
     server_config: ConnectionConfig,
-    /// Links to the server and to the client, hop by hop.
+    /// Emulated links to the server and to the client, hop by hop.
     hops: [Vec<EmulatedLink>; 2],
     random: Random,
     sink: S,
 }
 
-/// Returns the bits of data per second that a server reads from a client that always has datagrams
-/// of `datagram_bytes`, over `hops` each way. `configs` are the client's and the server's.
+/// Returns the bits of data per second that a simulated server reads from a client that always has
+/// datagrams of `datagram_bytes`, over `hops` in each direction. `configs` are the client's and the
+/// server's.
 ///
 /// # Errors
 ///
@@ -66,14 +66,14 @@ pub(super) fn measure(
     Ok((delivered_bytes.get() - before) as f64 * 8.0 / seconds)
 }
 
-/// Endless source of datagrams.
+/// Endless source of numbered datagrams.
 struct EndlessDatagramSource {
     buffer: Vec<u8>,
     number: u64,
 }
 
 impl EndlessDatagramSource {
-    /// Queues as many datagrams as the connection accepts.
+    /// Queues as many datagrams as the client's connection accepts.
     fn fill(&mut self, client: &mut Connection) {
         loop {
             if let Some(head) = self.buffer.first_chunk_mut() {
@@ -122,7 +122,7 @@ impl<S: FnMut(&[u8])> EmulatedLinkSimulation<S> {
         })
     }
 
-    /// Lets both ends send their packets, and takes their events.
+    /// Lets both ends send their packets into the links, and handles their events.
     fn flush(&mut self) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         let [to_server, to_client] = &mut self.hops;
@@ -164,7 +164,7 @@ impl<S: FnMut(&[u8])> EmulatedLinkSimulation<S> {
         }
     }
 
-    /// Moves packets on from hop to hop, and off the last one.
+    /// Moves packets from link to link, and delivers those that leave the last link.
     fn hop(&mut self, to_server: bool) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         let direction = usize::from(!to_server);
@@ -182,7 +182,7 @@ impl<S: FnMut(&[u8])> EmulatedLinkSimulation<S> {
         }
     }
 
-    /// Runs until `end_ns`, and calls `feed` after each event.
+    /// Runs the simulation until `end_ns`, and calls `feed` with the client before each step.
     fn run(&mut self, end_ns: u64, mut feed: impl FnMut(&mut Connection)) {
         loop {
             // A datagram that leaves makes room for the next.

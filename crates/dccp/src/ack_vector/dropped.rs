@@ -1,30 +1,33 @@
-//! Data Dropped (RFC 4340 §11.7): packets that arrived although their data did not reach the
-//! application, with the reason.
+//! Data Dropped options (RFC 4340 §11.7): packets that arrived although their data did not reach
+//! the application, with the reason.
 
 use std::collections::VecDeque;
 
 use crate::option::{DccpOption, DccpOptionWriter};
 use crate::sequence::SequenceNumber;
 
-/// Most drops kept; this end no longer reports older ones.
+/// Largest number of dropped packets that this end keeps to report; it no longer reports older
+/// ones.
 const DROPS_MAX: usize = 64;
-/// Bytes of blocks in one option.
+/// Largest number of bytes in the blocks of one Data Dropped option.
 const BLOCKS_LEN_MAX: usize = 253;
 
-/// Reason to drop data, or the fact that corrupt data was delivered.
+/// Reason why data of a packet was dropped (Drop Code), or the fact that corrupt data was
+/// delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCode {
-    /// Data that the protocol forbids to deliver, for instance because of its checksum coverage.
+    /// Data that the protocol forbids to deliver, for instance because its checksum coverage is too
+    /// small.
     ProtocolConstraints,
-    /// Data for an application that does not listen any more.
+    /// Data for an application that receives no more datagrams.
     ApplicationNotListening,
-    /// Data without room in the receive buffer.
+    /// Data for which the receive buffer had no room.
     ReceiveBuffer,
-    /// Data with a wrong Data Checksum.
+    /// Data with a wrong Data Checksum, which was not delivered.
     Corrupt,
-    /// Data with a wrong Data Checksum that the application got all the same.
+    /// Data with a wrong Data Checksum that the application received all the same.
     DeliveredCorrupt,
-    /// Code that has no meaning yet (4 to 6).
+    /// Drop Code without a meaning yet (4 to 6).
     Reserved(u8),
 }
 
@@ -51,31 +54,33 @@ impl DropCode {
         }
     }
 
-    /// Returns true if the sender must react as to a congestion mark (§11.7.1).
+    /// Returns true if the sender must react to the drop as to a congestion mark
+    /// (RFC 4340 §11.7.1).
     #[must_use]
     pub const fn counts_as_mark(self) -> bool {
         matches!(self, Self::Corrupt | Self::DeliveredCorrupt | Self::Reserved(_))
     }
 }
 
-/// Drops of this end that it must report until the other end has acknowledged a report.
+/// Packets whose data this end dropped, which it reports until the other end has acknowledged a
+/// report.
 #[derive(Clone, Debug, Default)]
 pub struct UnacknowledgedDrops {
-    /// Drops in the order of their numbers, greatest first.
+    /// Dropped packets with their reasons, the greatest sequence number first.
     drops: VecDeque<(SequenceNumber, DropCode)>,
-    /// Packets of this end with a report: sequence number, and greatest number that the report
-    /// covers.
+    /// Packets of this end that reported drops: their sequence number, and the greatest number that
+    /// the report covers.
     reports: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
 impl UnacknowledgedDrops {
-    /// Returns true if there is nothing to report.
+    /// Returns true if no dropped packet has to be reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty()
     }
 
-    /// Records that the data of a packet was dropped.
+    /// Records that the data of the packet `number` was dropped.
     pub fn dropped(&mut self, number: SequenceNumber, code: DropCode) {
         let at = self.drops.iter().position(|(other, _)| !other.is_after(number));
         let at = at.unwrap_or(self.drops.len());
@@ -87,8 +92,8 @@ impl UnacknowledgedDrops {
         self.reports.retain(|(_, up_to)| number.is_after(*up_to));
     }
 
-    /// Writes the drops for a packet of this end with number `sequence` that acknowledges
-    /// `acknowledgement`.
+    /// Writes a Data Dropped option for a packet of this end with number `sequence` that
+    /// acknowledges `acknowledgement`.
     pub fn write(
         &mut self,
         sequence: SequenceNumber,
@@ -124,8 +129,8 @@ impl UnacknowledgedDrops {
         }
     }
 
-    /// Removes the drops that the packets `low` to `high` reported, because the other end has
-    /// received them.
+    /// Removes the drops that this end's packets `low` to `high` have reported, because the other
+    /// end has received those packets.
     pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
         let is_in = |(sequence, _): &(SequenceNumber, SequenceNumber)| {
             sequence.distance_from(low) >= 0 && sequence.distance_from(high) <= 0
@@ -138,7 +143,8 @@ impl UnacknowledgedDrops {
     }
 }
 
-/// Returns the drops that an option reports, newest first: number and reason.
+/// Returns the dropped packets that a Data Dropped option reports, newest first: sequence number
+/// and reason.
 pub fn read(
     acknowledgement: SequenceNumber,
     blocks: &[u8],

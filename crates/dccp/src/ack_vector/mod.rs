@@ -1,10 +1,10 @@
-//! Ack Vectors (RFC 4340 §11.4): a report of the packets that arrived, one by one. [`AckVector`] is
+//! Ack Vectors (RFC 4340 §11.4): reports of the packets that arrived, one by one. [`AckVector`] is
 //! the receiver's history, [`Runs`] reads the other end's reports, [`dropped`] has both for Data
 //! Dropped.
 //!
 //! A cell of the history is a byte of the option: a state and up to 64 packets. The history frees
-//! whole cells, once the other end has acknowledged a packet that reported them (§11.4.2, Appendix
-//! A).
+//! whole cells, once the other end has acknowledged a packet that reported them (RFC 4340 §11.4.2,
+//! Appendix A).
 
 pub mod dropped;
 mod runs;
@@ -16,25 +16,26 @@ use crate::sequence::SequenceNumber;
 
 pub use runs::{PacketRun, Runs};
 
-/// Packets in one cell.
+/// Largest number of packets in one cell of the history.
 const CELL_PACKETS_MAX: u8 = 64;
-/// Bytes of runs in one option.
+/// Largest number of bytes for the runs of one Ack Vector option.
 const RUNS_LEN_MAX: usize = 253;
-/// Most cells kept; older ones are dropped, and the other end counts their packets as lost.
+/// Largest number of cells in the history; older ones are dropped, and the other end counts their
+/// packets as lost.
 const CELLS_MAX: usize = 3 * RUNS_LEN_MAX;
-/// Most reports kept with the number that they cover.
+/// Largest number of remembered reports, each with the number that it covers.
 const REPORTS_MAX: usize = 256;
-/// Most gaps kept that are older than the history.
+/// Largest number of remembered gaps that are older than the history.
 const GAPS_MAX: usize = 64;
 
-/// State of a packet (§11.4, the upper two bits of a byte).
+/// State of a packet in an Ack Vector (RFC 4340 §11.4): the upper two bits of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketState {
-    /// Packet that arrived.
+    /// Packet that arrived without a congestion mark.
     Received,
     /// Packet that arrived with a congestion mark.
     Marked,
-    /// Packet that has not arrived yet.
+    /// Packet that has not arrived, or not yet.
     Missing,
 }
 
@@ -52,44 +53,44 @@ impl PacketState {
 struct RunLengthEntry {
     state: PacketState,
     packets: u8,
-    /// Parity of the nonces of its packets, for a cell in state Received.
+    /// Parity of the ECN nonces of the cell's packets, for a cell in state Received.
     nonce: bool,
 }
 
-/// Effect of a packet's arrival on the history.
+/// Effect of a packet's arrival on the history of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalEffect {
-    /// The next packet in order.
+    /// Packet that is the next one in order.
     Next,
-    /// A packet that left a hole or filled one.
+    /// Packet that left a gap in the sequence or filled one.
     OutOfOrder,
-    /// A packet that is in the history already, or is older than the history and may have been in
-    /// it.
+    /// Packet that is in the history already, or is older than the history and may have been in it.
     Known,
 }
 
-/// A packet of this end that carried the history.
+/// Packet of this end that reported the history in Ack Vector options.
 #[derive(Clone, Copy, Debug)]
 struct AckVectorReport {
     sequence: SequenceNumber,
-    /// Greatest number whose state need not be reported again once this report is acknowledged.
+    /// Greatest sequence number whose state need not be reported again once this report is
+    /// acknowledged.
     covers: SequenceNumber,
 }
 
-/// The history of the packets that arrived.
+/// History of the packets that arrived, from which Ack Vector options are written.
 #[derive(Clone, Debug)]
 pub struct AckVector {
-    /// Cells, the newest first.
+    /// Cells of the history, the newest first.
     cells: VecDeque<RunLengthEntry>,
-    /// The greatest number that arrived; the first cell begins with it.
+    /// Greatest sequence number that arrived; the first cell begins with it.
     newest: SequenceNumber,
     reports: VecDeque<AckVectorReport>,
-    /// Packets that were missing when the history freed their cells, the oldest first: they may
-    /// still come.
+    /// Packets that were missing when the history freed their cells, the oldest first; they may
+    /// still arrive.
     gaps: VecDeque<Gap>,
 }
 
-/// Numbers of packets that did not arrive, both ends included.
+/// Range of sequence numbers of packets that did not arrive, both ends included.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     first: SequenceNumber,
@@ -97,7 +98,7 @@ struct Gap {
 }
 
 impl AckVector {
-    /// Returns a history that begins with the arrival of `first` (ISR).
+    /// Returns a history that begins with the arrival of the packet `first` (ISR).
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let mut vector = Self::before(first);
@@ -105,7 +106,7 @@ impl AckVector {
         vector
     }
 
-    /// Returns an empty history; `first` will be the first packet to arrive.
+    /// Returns an empty history; the packet `first` will be the first to arrive.
     #[must_use]
     pub fn before(first: SequenceNumber) -> Self {
         // A history that the other end does not request grows to its bound, one packet at a time;
@@ -114,25 +115,26 @@ impl AckVector {
         Self { cells, newest: first.minus(1), reports: VecDeque::new(), gaps: VecDeque::new() }
     }
 
-    /// Returns the greatest number of the history.
+    /// Returns the greatest sequence number of the history.
     #[must_use]
     pub const fn newest(&self) -> SequenceNumber {
         self.newest
     }
 
-    /// Returns the bytes that the runs take.
+    /// Returns the number of bytes that the runs of an Ack Vector of this history take.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Returns true if there is nothing to report.
+    /// Returns true if the history has no packet to report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Records the arrival of a packet. `nonce` is the ECN nonce of its IP header (§12.2).
+    /// Records the arrival of the packet `number` in the history. `nonce` is the ECN nonce of its
+    /// IP header (RFC 4340 §12.2).
     pub fn record_arrival(
         &mut self,
         number: SequenceNumber,
@@ -153,8 +155,8 @@ impl AckVector {
         if holes == 0 { ArrivalEffect::Next } else { ArrivalEffect::OutOfOrder }
     }
 
-    /// Extends the history up to `number`, which did not arrive or was not processed: a packet that
-    /// acknowledges `number` reports it as missing. That packet may still arrive.
+    /// Extends the history up to the packet `number`, which did not arrive or was not processed: a
+    /// packet that acknowledges `number` reports it as missing. That packet may still arrive.
     pub fn extend_to(&mut self, number: SequenceNumber) {
         let ahead = number.distance_from(self.newest);
         if ahead > 0 {
@@ -188,8 +190,8 @@ impl AckVector {
         }
     }
 
-    /// Records the arrival of the packet `back` before the newest one: it fills a hole, or is known
-    /// already.
+    /// Records the arrival of the packet `back` numbers before the newest one: it fills a gap, or
+    /// is known already.
     fn arrived_late(
         &mut self,
         back: u64,
@@ -236,7 +238,7 @@ impl AckVector {
         ArrivalEffect::OutOfOrder
     }
 
-    /// Splits the missing cell at `index` around its packet `offset`.
+    /// Splits the cell of missing packets at `index` around its packet `offset`, which has arrived.
     fn fill(&mut self, index: usize, offset: u8, state: PacketState, nonce: bool) {
         let missing =
             |packets| RunLengthEntry { state: PacketState::Missing, packets, nonce: false };
@@ -250,9 +252,9 @@ impl AckVector {
         }
     }
 
-    /// Reports the history on a packet of this end with number `sequence`, which acknowledges the
-    /// newest packet. Writes as many options as needed. Returns false when not all of them fit;
-    /// then the packet does not count as a report.
+    /// Writes the history as Ack Vector options for a packet of this end with number `sequence`,
+    /// which acknowledges the newest packet. Writes as many options as needed. Returns false when
+    /// not all of them fit; then the packet does not count as a report.
     pub fn write(&mut self, sequence: SequenceNumber, options: &mut DccpOptionWriter<'_>) -> bool {
         let mut written = 0;
         while written < self.cells.len() {
@@ -279,8 +281,8 @@ impl AckVector {
         true
     }
 
-    /// Frees the cells that the packets `low` to `high` reported, because the other end has
-    /// received them.
+    /// Frees the cells of the history that this end's packets `low` to `high` have reported,
+    /// because the other end has received those packets.
     pub fn acknowledged(&mut self, low: SequenceNumber, high: SequenceNumber) {
         let is_in = |report: &AckVectorReport| {
             report.sequence.distance_from(low) >= 0 && report.sequence.distance_from(high) <= 0

@@ -1,21 +1,21 @@
-//! Reader of the Ack Vectors from the other end (RFC 4340 §11.4).
+//! Reader of the Ack Vector options from the other end (RFC 4340 §11.4).
 
 use super::PacketState;
 use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
-/// Adjacent packets in the same state.
+/// Run of adjacent packets that an Ack Vector reports in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRun {
-    /// State of the packets.
+    /// State of all packets of the run.
     pub state: PacketState,
-    /// The greatest number.
+    /// Greatest sequence number of the run.
     pub high: SequenceNumber,
-    /// The least number.
+    /// Least sequence number of the run.
     pub low: SequenceNumber,
 }
 
-/// Iterator over the runs of all Ack Vectors of a packet, newest first. It skips runs in the
+/// Iterator over the runs of all Ack Vector options of a packet, newest first. It skips runs in the
 /// reserved state, and ends before the first packet of this end: older ones were never sent.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
@@ -26,8 +26,8 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Returns the runs on a packet that acknowledges `acknowledgement`; this end's numbers begin
-    /// with `first`.
+    /// Returns the runs in the options of a packet that acknowledges `acknowledgement`; this end's
+    /// sequence numbers begin with `first`.
     #[must_use]
     pub const fn new(
         acknowledgement: SequenceNumber,

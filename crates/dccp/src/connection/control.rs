@@ -1,36 +1,37 @@
 //! Packets of the protocol itself that wait for [`super::Connection::poll_transmit`], and Resets
-//! for packets that belong to no connection (RFC 4340 §8.3.1).
+//! that answer packets without a connection (RFC 4340 §8.3.1).
 
 use std::collections::VecDeque;
 
 use crate::header::{DccpHeader, DccpPacket, PacketType, Reset};
 use crate::sequence::SequenceNumber;
 
-/// Most packets that wait; the other end repeats packets that need an answer.
+/// Largest number of protocol packets that wait to be sent; more are dropped, because the other end
+/// repeats packets that need an answer.
 const CONTROLS_MAX: usize = 16;
 
-/// A packet of the protocol that waits to be sent.
+/// A packet of the protocol itself, without application data of its own, that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
-    /// Client's first packet, or its repetition.
+    /// Request: the client's first packet, or its repetition.
     Request,
-    /// Server's answer to a Request.
+    /// Response: the server's answer to a Request.
     Response,
-    /// Sync or SyncAck with an acknowledgement number of its own.
+    /// Sync or SyncAck with its own acknowledgement number.
     Sync { packet_type: PacketType, acknowledgement: SequenceNumber },
-    /// Close or CloseReq.
+    /// Close or CloseReq: the packet with which this end closes the connection.
     Close { packet_type: PacketType },
-    /// Reset that ends the connection.
+    /// Reset with which this end ends the connection.
     Reset {
         reset: Reset,
-        /// Acknowledgement number, if it is not the greatest number received.
+        /// Acknowledgement number of the Reset; `None` for the greatest number received.
         acknowledgement: Option<SequenceNumber>,
     },
-    /// Reset whose numbers follow from the packet that it answers.
+    /// Reset without a connection: its numbers follow from the packet that it answers.
     Reply(DccpHeader),
 }
 
-/// Queue of the packets of the protocol.
+/// Queue of the protocol's own packets that wait to be sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Controls {
     waiting: VecDeque<Control>,
@@ -51,21 +52,21 @@ impl Controls {
         self.waiting.pop_front()
     }
 
-    /// Replaces all packets that wait with a Reset, which makes them pointless.
+    /// Replaces all waiting packets of the protocol with a Reset, which makes them pointless.
     pub(super) fn reset(&mut self, reset: Reset, acknowledgement: Option<SequenceNumber>) {
         self.waiting.clear();
         self.waiting.push_back(Control::Reset { reset, acknowledgement });
     }
 
-    /// Replaces all packets with the Reset of a client without any answer from its server: it
-    /// acknowledges 0 (§8.1.1).
+    /// Replaces all waiting packets with the Reset of a client that has no answer from its server:
+    /// the Reset acknowledges number 0 (RFC 4340 §8.1.1).
     pub(super) fn reset_unanswered(&mut self, reset: Reset) {
         self.reset(reset, Some(SequenceNumber::new(0)));
     }
 }
 
 /// Returns the Reset that answers a packet outside of any connection: its numbers follow from the
-/// packet's (§8.3.1). Returns `None` for a Reset, which is never answered.
+/// packet's (RFC 4340 §8.3.1). Returns `None` for a Reset, which is never answered.
 #[must_use]
 pub fn reply_without_connection(packet: &DccpPacket<'_>, reset: Reset) -> Option<DccpHeader> {
     let header = &packet.header;

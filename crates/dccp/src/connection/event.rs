@@ -1,34 +1,36 @@
-//! Events that a connection reports to its application, and reasons why it refuses to send.
+//! Events that a connection reports to its application, and reasons why the connection refuses to
+//! send.
 
 use core::fmt;
 
 use crate::header::Reset;
 
-/// An event of a connection.
+/// An event that a connection reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
-    /// Connection that the application may send on: at a server after its client's Ack, at a client
-    /// after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
+    /// Connection on which the application may send: at a server after its client's Ack, at a
+    /// client after its server's Response (PARTOPEN, as `connect(2)` of Linux returns).
     Connected,
-    /// Datagram that came, empty ones included.
+    /// Datagram that arrived from the other end; it may be empty.
     Received(Vec<u8>),
-    /// Reset from the other end: a normal end when its code is
-    /// [`crate::header::ResetCode::Closed`].
+    /// Reset from the other end; with the code [`crate::header::ResetCode::Closed`] it is the
+    /// normal end of a connection.
     Reset(Reset),
-    /// Reset from this end, because of a packet of the other end or the lack of one.
+    /// Reset that this end sent, because of a packet of the other end or because none came in time.
     Failed(Reset),
-    /// Close from the other end, which this end answered.
+    /// Close that the other end sent and this end answered: the connection is closed.
     Closed,
 }
 
-/// Reason why a connection did not accept a datagram.
+/// Reason why a connection did not accept a datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// Datagram longer than the path takes ([`super::Connection::data_bytes_max`]).
+    /// Datagram that is longer than one packet on the path holds
+    /// ([`super::Connection::data_bytes_max`]).
     TooLong,
-    /// Send queue that is full.
+    /// Send queue of the connection that is full; the application can send again later.
     QueueFull,
-    /// Connection that is closing or closed, or whose other end does not listen any more.
+    /// Connection that is closing or closed, or whose other end receives no more datagrams.
     Closed,
 }
 

@@ -1,11 +1,11 @@
-//! One connection as a value (RFC 4340 §8): datagrams in, datagrams and events out, timers as
-//! times.
+//! State machine of one connection (RFC 4340 §8): datagrams go in, packets and events come out,
+//! timers are points in time.
 //!
 //! The owner calls [`Connection::handle_datagram`] with each datagram,
 //! [`Connection::handle_timeout`] at the time of [`Connection::poll_timeout`], and after either
 //! [`Connection::poll_transmit`] and [`Connection::poll_event`] until they return `None`. Module
-//! `receive` processes a packet in the steps of §8.5, `options` is step 8, `transmit` writes
-//! packets.
+//! `receive` processes a packet in the steps of RFC 4340 §8.5, `options` is step 8, `transmit`
+//! writes packets.
 
 mod config;
 mod control;
@@ -39,34 +39,35 @@ use queue::SendQueue;
 use reverse::ReverseHoles;
 use timers::Timers;
 
-/// Ports and addresses of both ends.
+/// Ports of both ends of a connection, and the addresses for its checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionPath {
-    /// Port of this end.
+    /// DCCP port of this end.
     pub local_port: u16,
-    /// Port of the other end.
+    /// DCCP port of the other end.
     pub remote_port: u16,
-    /// Carrier of the packets that this end sends, which decides how checksums are computed.
+    /// Carrier of the packets that this end sends; it decides how the DCCP checksum is computed.
     pub integrity: Integrity,
 }
 
-/// A Timestamp that waits for its echo (§13.3).
+/// A received Timestamp option that waits for its echo (RFC 4340 §13.3).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
     arrived_ns: u64,
 }
 
-/// Packets that this end dropped before they changed anything, by reason.
+/// Counts of packets that a connection dropped before they changed anything, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionDropCounts {
-    /// Malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
+    /// Counts of malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
     pub malformed: [u64; DccpPacketDefect::ALL.len()],
-    /// Packets outside of the windows (§7.5).
+    /// Count of packets with numbers outside of the windows of valid numbers (RFC 4340 §7.5).
     pub sequence_invalid: u64,
-    /// Packets of a type that the state does not accept (§8.5 step 7).
+    /// Count of packets of a type that the connection's state does not accept (RFC 4340 §8.5 step
+    /// 7).
     pub unexpected: u64,
-    /// Datagrams that did not fit into the application's receive queue.
+    /// Count of datagrams that did not fit into the application's receive queue.
     pub receive_queue_full: u64,
 }
 
@@ -89,105 +90,116 @@ pub struct ConnectionDropCounts {
 /// then asks [`Connection::poll_timeout`] for the next time. A packet may bring an event and an
 /// event's answer a packet, so the owner repeats until both are empty. Times are nanoseconds of one
 /// monotonic clock. Events must be fetched, or datagrams that arrive find the receive queue full
-/// and are dropped with the drop code "Receive Buffer" (§11.7).
+/// and are dropped with the drop code "Receive Buffer" (RFC 4340 §11.7).
 #[derive(Debug)]
 pub struct Connection {
-    /// Client or server.
+    /// Role of this end: client or server.
     role: Role,
-    /// State of §8.4.
+    /// State of the connection (RFC 4340 §8.4).
     state: ConnectionState,
-    /// Settings, with the limits of queues and the preferences of features.
+    /// Settings of the connection: limits of its queues, preferences of its features, timeouts.
     config: ConnectionConfig,
-    /// Ports of both ends, and how checksums are computed.
+    /// Ports of both ends, and the way in which checksums are computed.
     path: ConnectionPath,
     /// Sequence number of the first packet that this end sent (ISS).
     iss: SequenceNumber,
-    /// Greatest number sent (GSS).
+    /// Greatest sequence number that this end has sent (GSS).
     gss: SequenceNumber,
-    /// Greatest number received (GSR).
+    /// Greatest sequence number that this end has received (GSR).
     gsr: SequenceNumber,
-    /// Greatest acknowledgement received (GAR).
+    /// Greatest acknowledgement number that this end has received (GAR).
     gar: SequenceNumber,
-    /// Sequence number of the packet that made the connection open (OSR).
+    /// Sequence number of the packet that moved the connection to OPEN (OSR).
     osr: Option<SequenceNumber>,
     /// State in which the connection ended; `None` before that.
     ended_in: Option<ConnectionState>,
-    /// Greatest number of a Request (at a server), or number of the Response (at a client). The
-    /// half-connections count from the number after it at a server, and from it at a client.
+    /// Greatest sequence number of a Request (at a server), or number of the Response (at a
+    /// client). The half-connections count from the number after it at a server, and from it at a
+    /// client.
     handshake_number: SequenceNumber,
-    /// Ranges of valid sequence and acknowledgement numbers (§7.5.1).
+    /// Ranges of valid sequence and acknowledgement numbers of received packets (RFC 4340 §7.5.1).
     windows: Windows,
-    /// Features of both ends and their negotiation (§6).
+    /// Features of both ends and the state of their negotiation (RFC 4340 §6).
     features: Negotiator,
-    /// Received packets for Ack Vector options (§11.4); `None` while this end sends none.
+    /// Arrivals of packets, for Ack Vector options (RFC 4340 §11.4); `None` before this end sends
+    /// such options.
     ack_vector: Option<AckVector>,
-    /// Datagrams dropped here, which Data Dropped options report until the other end has
-    /// acknowledged one (§11.7).
+    /// Packets whose data this end dropped; Data Dropped options report each drop until the other
+    /// end has acknowledged a report (RFC 4340 §11.7).
     drops: UnacknowledgedDrops,
-    /// Congestion control of the data that this end sends; `None` before it is chosen.
+    /// Congestion control of the data that this end sends; `None` before negotiation has chosen it.
     sender: Option<Box<dyn SenderHalf>>,
-    /// Congestion control of the data that this end receives; `None` before it is chosen.
+    /// Congestion control of the data that this end receives; `None` before negotiation has chosen
+    /// it.
     receiver: Option<Box<dyn ReceiverHalf>>,
-    /// Packets of the other end that are missing, for its acknowledgements of ours.
+    /// Gaps in the sequence numbers of the other end, from which the sender learns that
+    /// acknowledgements were lost.
     reverse: ReverseHoles,
-    /// Packets without data that wait to be sent: Syncs, Acks, Closes, Resets.
+    /// Packets of the protocol itself that wait to be sent: Request, Response, Sync, Close, Reset.
     controls: Controls,
-    /// Times at which something happens without a packet.
+    /// Times at which the connection acts although no packet arrives.
     timers: Timers,
-    /// Datagrams that the application gave to [`Connection::send`] and that have not left.
+    /// Datagrams from [`Connection::send`] that have not left yet.
     queue: SendQueue,
-    /// Events that [`Connection::poll_event`] has not returned.
+    /// Events that [`Connection::poll_event`] has not returned yet.
     events: VecDeque<ConnectionEvent>,
-    /// Memory of datagrams that the application returned, for later datagrams.
+    /// Memory of datagrams that the application has returned, reused for later datagrams.
     spare: Vec<Vec<u8>>,
-    /// Received datagrams among `events`.
+    /// Count of received datagrams among `events`.
     waiting_datagrams: usize,
-    /// Received datagrams that the application holds, by [`Connection::set_held_datagrams`].
+    /// Count of received datagrams that the application holds, set by
+    /// [`Connection::set_held_datagrams`].
     held_datagrams: usize,
-    /// True if an acknowledgement must leave although there is no data.
+    /// True if this end must send an acknowledgement although it has no data to send.
     is_ack_wanted: bool,
-    /// True if a client in PARTOPEN must send a Sync to get an answer from its server.
+    /// True if a client in PARTOPEN must send a Sync to make its server answer.
     is_sync_wanted: bool,
-    /// Repetitions of the Ack in PARTOPEN so far.
+    /// Count of the Acks that a client in PARTOPEN has repeated so far.
     part_open_repeats: u32,
-    /// True if the other end reports received packets by Ack Vector.
+    /// True if the other end reports received packets with Ack Vector options.
     has_ack_vectors: bool,
-    /// True if the application has closed the connection and queued datagrams leave first.
+    /// True if the application has closed the connection and its queued datagrams must leave before
+    /// the Close.
     is_close_wanted: bool,
-    /// False once the application takes no more datagrams.
+    /// True until the application stops receiving datagrams.
     is_receiving: bool,
-    /// True if the other end's application does not listen any more.
+    /// True if the application of the other end receives no more datagrams.
     has_remote_stopped_receiving: bool,
-    /// True once data of a Request or a Response was delivered, which happens once.
+    /// True once the data of a Request or Response was delivered, which happens only once.
     has_request_data: bool,
-    /// Data of a Request, kept until its client has answered.
+    /// Data of a received Request, which the server delivers when its client has answered the
+    /// Response.
     early_data: Option<Vec<u8>>,
-    /// Data of this end's own Request, repeated with it.
+    /// Data that this client's Request carries, and each repetition of the Request too.
     request_data: Vec<u8>,
-    /// Timestamp of the other end that waits for its echo (§13.3).
+    /// Timestamp option of the other end that this end still has to echo (RFC 4340 §13.3).
     stamp: Option<Stamp>,
-    /// Value and time of the Timestamp that this end sent and whose echo has not come.
+    /// Value of the last Timestamp option that this end sent, and its time in nanoseconds; `None`
+    /// once it was echoed.
     stamp_sent: Option<(u32, u64)>,
-    /// Init Cookies of the Response, which every packet of a client repeats until OPEN (§8.1.4).
+    /// Init Cookies from the server's Response; a client repeats them on every packet until OPEN
+    /// (RFC 4340 §8.1.4).
     init_cookies: Vec<Vec<u8>>,
-    /// Packets without data sent since the last one with data (NDP Count, §7.7).
+    /// Count of packets without data sent since the last one with data, for NDP Count options
+    /// (RFC 4340 §7.7).
     non_data_run: u64,
-    /// Round-trip time that the connection measured itself, in nanoseconds; congestion control has
-    /// its own later.
+    /// Round-trip time that the connection has measured with Timestamp options, in nanoseconds;
+    /// congestion control later has its own.
     rtt_ns: Option<u64>,
-    /// Time of the last packet with valid numbers.
+    /// Time of the last received packet with valid numbers, in nanoseconds.
     last_valid_ns: Option<u64>,
-    /// Time of the last Sync for a packet with invalid numbers, whose rate is limited (§7.5.4).
+    /// Time of the last Sync that answered a packet with invalid numbers, in nanoseconds; it limits
+    /// their rate (RFC 4340 §7.5.4).
     last_sync_ns: Option<u64>,
-    /// Time at which congestion control was changed last.
+    /// Time of the last change of a congestion control, in nanoseconds.
     ccids_changed_ns: Option<u64>,
-    /// Packets dropped before they changed anything.
+    /// Counts of packets that this end dropped before they changed anything.
     counts: ConnectionDropCounts,
 }
 
 impl Connection {
-    /// Returns a client that will send its Request with number `iss` and with `data` on it
-    /// (§8.1.1). Most Requests have no data.
+    /// Returns a client connection whose Request has the number `iss` and carries `data`
+    /// (RFC 4340 §8.1.1). Most Requests have no data.
     #[must_use]
     pub fn connect(
         now_ns: u64,
@@ -204,8 +216,9 @@ impl Connection {
         connection
     }
 
-    /// Returns a server's connection for a Request that a listener accepted (§8.5 step 3). The
-    /// caller then passes the Request to [`Connection::handle_packet`] like any packet.
+    /// Returns a server's connection for the Request `request` that a listener accepted
+    /// (RFC 4340 §8.5 step 3). The caller then passes the Request to [`Connection::handle_packet`]
+    /// like any packet.
     #[must_use]
     pub fn accept(
         path: ConnectionPath,
@@ -278,7 +291,7 @@ impl Connection {
         }
     }
 
-    /// Adds an Init Cookie to the Response (§8.1.4), 253 bytes at most.
+    /// Adds an Init Cookie of at most 253 bytes to the Response (RFC 4340 §8.1.4).
     pub fn offer_init_cookie(&mut self, cookie: Vec<u8>) {
         self.init_cookies.push(cookie);
     }
@@ -289,7 +302,7 @@ impl Connection {
         self.state
     }
 
-    /// Returns the state in which the connection ended, once it has.
+    /// Returns the state in which the connection ended; `None` while it lasts.
     #[must_use]
     pub const fn ended_in(&self) -> Option<ConnectionState> {
         self.ended_in
@@ -301,32 +314,33 @@ impl Connection {
         self.role
     }
 
-    /// Returns the features, with the values that both ends have agreed on.
+    /// Returns the connection's features, with the values that both ends have agreed on.
     #[must_use]
     pub const fn features(&self) -> &Negotiator {
         &self.features
     }
 
-    /// Returns the counts of dropped packets, by reason.
+    /// Returns the counts of packets that the connection dropped, by reason.
     #[must_use]
     pub const fn counts(&self) -> &ConnectionDropCounts {
         &self.counts
     }
 
-    /// Returns the figures of the congestion control for the data that this end sends, once there
-    /// is one.
+    /// Returns the figures of the congestion control for the data that this end sends; `None`
+    /// before it is chosen.
     #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.sender.as_ref().map(|sender| sender.figures())
     }
 
-    /// Returns the greatest numbers sent and received (GSS, GSR).
+    /// Returns the greatest sequence numbers that this end has sent and received (GSS, GSR).
     #[must_use]
     pub const fn greatest_numbers(&self) -> (SequenceNumber, SequenceNumber) {
         (self.gss, self.gsr)
     }
 
-    /// Returns the round-trip time, if it is known.
+    /// Returns the round-trip time of the connection in nanoseconds; `None` before the first
+    /// measurement.
     #[must_use]
     pub fn rtt_ns(&self) -> Option<u64> {
         self.sender.as_ref().and_then(|sender| sender.rtt_ns()).or(self.rtt_ns)
@@ -336,46 +350,47 @@ impl Connection {
         self.rtt_ns().unwrap_or(RTT_DEFAULT_NS)
     }
 
-    /// Returns the most bytes that a datagram may have now (maximum packet size, §14).
+    /// Returns the largest datagram in bytes that the application may send now (maximum packet
+    /// size, RFC 4340 §14).
     #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.config.data_bytes_max()
     }
 
-    /// Sets the most bytes of a packet on the path, from the DCCP header on, for instance from a
-    /// route. Only the owner of the path may call this; messages from the network go to
+    /// Sets the largest packet on the path in bytes, counted from the DCCP header on, for instance
+    /// from a route. Only the owner of the path may call this; messages from the network go to
     /// [`Connection::handle_too_big`].
     pub const fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
         self.config.packet_bytes_max = packet_bytes_max;
     }
 
-    /// Returns the count of datagrams that wait to be sent.
+    /// Returns the count of datagrams in the send queue.
     #[must_use]
     pub fn send_queue_len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Returns the count of all items that wait: datagrams to send, events, packets of the
-    /// protocol.
+    /// Returns the count of all waiting items: datagrams to send, events, packets of the protocol,
+    /// Init Cookies.
     #[must_use]
     pub fn queued_count(&self) -> usize {
         let early = usize::from(self.early_data.is_some());
         self.queue.len() + self.events.len() + self.controls.len() + self.init_cookies.len() + early
     }
 
-    /// Returns true if the send queue takes a datagram without dropping another.
+    /// Returns true if the send queue accepts a datagram without dropping another.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.queue.len() < self.config.send_queue_len
     }
 
-    /// Sets the count of datagrams that the application holds and has not read: they take room in
-    /// the receive queue ([`ConnectionConfig::receive_queue_len`]).
+    /// Sets the count of datagrams that the application holds and has not read: each takes a place
+    /// in the receive queue ([`ConnectionConfig::receive_queue_len`]).
     pub const fn set_held_datagrams(&mut self, count: usize) {
         self.held_datagrams = count;
     }
 
-    /// Takes the memory of a datagram from [`ConnectionEvent::Received`] back. Later datagrams
+    /// Takes back the memory of a datagram from [`ConnectionEvent::Received`]. Later datagrams
     /// reuse it, without an allocation. The connection keeps at most as many as the receive queue
     /// may hold.
     pub fn recycle(&mut self, datagram: Vec<u8>) {
@@ -386,10 +401,11 @@ impl Connection {
         }
     }
 
-    /// Handles a message from the path that a packet of this end was too big. `quoted` is the part
-    /// of the packet that the message repeats, from the DCCP header on; `packet_bytes_max` is the
-    /// size that fits, counted likewise. The message is believed only if the quoted number was sent
-    /// lately (§14.1); it never widens the path. Returns true if the message was believed.
+    /// Handles an ICMP message that a packet of this end was too big for the path. `quoted` is the
+    /// part of the packet that the message repeats, from the DCCP header on; `packet_bytes_max` is
+    /// the size that fits, counted likewise. The message is believed only if the quoted number was
+    /// sent lately (RFC 4340 §14.1); it never widens the path. Returns true if the message was
+    /// believed.
     pub fn handle_too_big(&mut self, quoted: &[u8], packet_bytes_max: usize) -> bool {
         let Some(head) = quoted.first_chunk::<16>() else { return false };
         let is_extended = head[8] & 1 == 1;
@@ -414,7 +430,7 @@ impl Connection {
         is_believed
     }
 
-    /// Accepts a datagram to send; `priority` is for the priority policy.
+    /// Accepts a datagram to send; `priority` counts only with [`QueuePolicy::Priority`].
     ///
     /// # Errors
     ///
@@ -432,7 +448,7 @@ impl Connection {
         if self.queue.push(data, priority) { Ok(()) } else { Err(SendError::QueueFull) }
     }
 
-    /// Returns the oldest event.
+    /// Removes and returns the oldest event of the connection.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         let event = self.events.pop_front();
         if matches!(event, Some(ConnectionEvent::Received(_))) {
@@ -442,12 +458,12 @@ impl Connection {
     }
 
     /// Stops receiving for the application: the connection drops later datagrams and reports that
-    /// to the other end (§11.7, code 1).
+    /// to the other end (RFC 4340 §11.7, drop code 1).
     pub const fn stop_receiving(&mut self) {
         self.is_receiving = false;
     }
 
-    /// Closes the connection after the datagrams in the queue were sent (§8.3).
+    /// Closes the connection after the queued datagrams were sent (RFC 4340 §8.3).
     /// [`Connection::abort`] closes without waiting for them.
     pub fn close(&mut self, now_ns: u64) {
         match self.state {
@@ -464,7 +480,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once with a Reset "Aborted" (§5.6).
+    /// Ends the connection at once with a Reset "Aborted" (RFC 4340 §5.6).
     pub fn abort(&mut self) {
         if matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait) {
             return;
@@ -478,7 +494,7 @@ impl Connection {
         self.finish();
     }
 
-    /// Ends the connection at this end, and sends the reason to the other end.
+    /// Ends the connection at this end with a Reset that gives the other end the reason.
     fn fail(&mut self, reset: Reset, is_reported: bool) {
         self.controls.reset(reset, None);
         if is_reported {
@@ -497,5 +513,6 @@ impl Connection {
     }
 }
 
-/// Least bytes of a packet on any path: an IPv4 datagram of 68 bytes without its header.
+/// Smallest packet that fits on any path, in bytes: an IPv4 datagram of 68 bytes without its IP
+/// header.
 const PACKET_BYTES_MIN: usize = 48;

@@ -1,4 +1,4 @@
-//! Features that a connection requests, and the effects of their values.
+//! Features that a connection requests in negotiation, and the effects of agreed values.
 
 use super::{Connection, ConnectionState, Role};
 use crate::ack_vector::AckVector;
@@ -6,14 +6,14 @@ use crate::ccid::{ccid2, ccid3};
 use crate::feature::{Applied, Feature, Location, SEQUENCE_WINDOW_MAX, number};
 use crate::sequence::SequenceNumber;
 
-/// Time for which a CCID stays after a change: a minute (§10).
+/// Time in nanoseconds for which a CCID stays after a change: one minute (RFC 4340 §10).
 const CCID_CHANGE_NS: u64 = 60_000_000_000;
-/// Round trips of packets that the Sequence Window holds (§7.5.2).
+/// Round trips of packets that a Sequence Window is set to hold (RFC 4340 §7.5.2).
 const WINDOW_PER_RTT: u64 = 5;
 
 impl Connection {
-    /// Sets the values that this end accepts, and requests those that it wants, before the first
-    /// packet.
+    /// Sets the feature values that this end accepts, and requests those that it wants, before the
+    /// first packet.
     pub(super) fn request_features(&mut self) {
         let config = &self.config;
         let features = &mut self.features;
@@ -55,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// Requests congestion controls as a client, and the features that they need (§10).
+    /// Requests the client's congestion controls and the features that they need (RFC 4340 §10).
     fn request_ccids(&mut self) {
         let can_do_2 = |list: &[u8]| list.contains(&2);
         let (tx, rx) = (&self.config.tx_ccids, &self.config.rx_ccids);
@@ -79,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// Requests in a server's Response the features that the Request has left open: some
-    /// implementations answer no Change later (§8.1.3, RFC 4341 §4).
+    /// Requests in a server's Response the features that the Request left open: some
+    /// implementations answer no Change after the handshake (RFC 4340 §8.1.3, RFC 4341 §4).
     pub(super) fn request_features_as_server(&mut self) {
         for location in [Location::Local, Location::Remote] {
             let list = match location {
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Applies a value that holds from now on.
+    /// Applies an agreed feature value to the connection: windows, congestion controls, Ack Ratio.
     pub(super) fn apply(&mut self, now_ns: u64, applied: Applied) {
         let Applied { feature, value } = applied;
         match (feature.number, feature.location) {
@@ -143,16 +143,16 @@ impl Connection {
         }
     }
 
-    /// Starts both halves with the agreed congestion controls. The first packet that counts has the
-    /// number `first`, even if it does not arrive first.
+    /// Starts both half-connections with the agreed congestion controls. The first packet that
+    /// counts has the number `first`, even if it does not arrive first.
     pub(super) fn install_ccids(&mut self, now_ns: u64, first: SequenceNumber) {
         self.ack_vector.get_or_insert_with(|| AckVector::before(first));
         self.install_ccid(now_ns, Location::Local, first);
         self.install_ccid(now_ns, Location::Remote, first);
     }
 
-    /// Returns the first number without a known state: the number of the current packet, or the one
-    /// after the greatest if that packet has arrived before.
+    /// Returns the first sequence number whose arrival is not recorded: the current packet's
+    /// number, or the number after the greatest if that packet has arrived before.
     fn next_to_arrive(&self) -> SequenceNumber {
         let has_arrived =
             self.ack_vector.as_ref().is_some_and(|vector| !self.gsr.is_after(vector.newest()));
@@ -203,9 +203,9 @@ impl Connection {
         }
     }
 
-    /// Changes the features that follow from the rate: the Ack Ratio (RFC 4341 §6.1.2) and the
-    /// Sequence Window, which must hold several round trips (§7.5.2). Each change waits for the
-    /// answer to the one before.
+    /// Requests the features that follow from the sending rate: the Ack Ratio (RFC 4341 §6.1.2) and
+    /// the Sequence Window, which must hold several round trips (RFC 4340 §7.5.2). Each change
+    /// waits for the answer to the one before.
     pub(super) fn adapt_features(&mut self) {
         let Some(sender) = &self.sender else { return };
         if self.state != ConnectionState::Open {
@@ -227,7 +227,8 @@ impl Connection {
         }
     }
 
-    /// Decides if CCIDs may change, before the options of a packet are processed.
+    /// Decides if the CCIDs may change, before the options of a packet are processed: not within a
+    /// minute of the last change.
     pub(super) fn guard_ccids(&mut self, now_ns: u64) {
         let is_fixed =
             self.ccids_changed_ns.is_some_and(|changed_ns| now_ns < changed_ns + CCID_CHANGE_NS);

@@ -1,4 +1,4 @@
-//! Step 8 of RFC 4340 §8.5: the options of a valid packet, in order.
+//! Options of a valid packet, processed in order (RFC 4340 §8.5 step 8).
 
 use super::receive::IncomingPacket;
 use super::{Connection, ConnectionState, Role, Stamp};
@@ -8,10 +8,10 @@ use crate::feature::{Feature, PacketNumbers, number as feature_number};
 use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, DccpOptionIterator, RawOption, elapsed_ns, number};
 
-/// Most Init Cookies kept (§8.1.4).
+/// Largest number of Init Cookies that a client keeps (RFC 4340 §8.1.4).
 const INIT_COOKIES_MAX: usize = 4;
 
-/// Content of the options that the later steps need.
+/// Content of a packet's options that later processing steps need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReceivedOptions {
     pub(super) ndp_count: Option<u64>,
@@ -21,7 +21,7 @@ pub(super) struct ReceivedOptions {
 }
 
 impl Connection {
-    /// Processes the options. An error ends the connection.
+    /// Processes the options of a packet (RFC 4340 §8.5 step 8). An error ends the connection.
     pub(super) fn step_8_options(
         &mut self,
         incoming: &IncomingPacket<'_>,
@@ -58,7 +58,7 @@ impl Connection {
         Ok(heard)
     }
 
-    /// Processes one option. Returns true if this end understands it.
+    /// Processes one option of a packet. Returns true if this end understands it.
     fn take_option(
         &mut self,
         incoming: &IncomingPacket<'_>,
@@ -117,8 +117,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Returns true if the congestion control of this end's data understands an option of the other
-    /// end.
+    /// Returns true if an option of this number and value belongs to the congestion control of this
+    /// end's data.
     fn is_of_ccid(&self, number: u8, value: &[u8]) -> bool {
         let is_ccid_3 = self.features.value(Feature::local(feature_number::CCID)) == 3;
         is_ccid_3

@@ -1,4 +1,4 @@
-//! Queue of datagrams that wait to be sent.
+//! Queue of the datagrams of a connection that wait to be sent.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,12 @@ struct PrioritizedDatagram {
     priority: u32,
 }
 
-/// A bounded send queue.
+/// A send queue with a largest length and an order.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
     waiting: VecDeque<PrioritizedDatagram>,
-    /// Memory of datagrams that have left, for later ones; at most the count that may wait.
+    /// Memory of datagrams that have left the send queue, reused for later ones; together with the
+    /// waiting datagrams never more than `len_max`.
     spare: Vec<Vec<u8>>,
     len_max: usize,
     policy: QueuePolicy,
@@ -38,7 +39,7 @@ impl SendQueue {
         self.spare = Vec::new();
     }
 
-    /// Adds a datagram. Returns false when there is no room for it.
+    /// Adds a copy of a datagram to the send queue. Returns false when there is no room for it.
     pub(super) fn push(&mut self, data: &[u8], priority: u32) -> bool {
         if self.waiting.len() >= self.len_max {
             let QueuePolicy::Priority = self.policy else { return false };
@@ -56,19 +57,19 @@ impl SendQueue {
         true
     }
 
-    /// Takes the memory of a datagram that has left.
+    /// Takes back the memory of a datagram that has left the send queue.
     pub(super) fn recycle(&mut self, data: Vec<u8>) {
         if self.waiting.len() + self.spare.len() < self.len_max {
             self.spare.push(data);
         }
     }
 
-    /// Returns the datagram that goes next, and leaves it in the queue.
+    /// Returns the datagram that leaves next, without removing it.
     pub(super) fn next(&self) -> Option<&[u8]> {
         self.next_index().map(|index| &self.waiting[index].data[..])
     }
 
-    /// Removes the datagram that goes next.
+    /// Removes and returns the datagram that leaves next.
     pub(super) fn pop(&mut self) -> Option<Vec<u8>> {
         let index = self.next_index()?;
         self.waiting.remove(index).map(|waiting| waiting.data)

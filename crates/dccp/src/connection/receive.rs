@@ -1,5 +1,5 @@
-//! Processing of a received packet, in the steps of RFC 4340 §8.5. Steps 2 and 3 are the endpoint's
-//! as far as they look for a connection; step 8 is in `options`.
+//! Processing of a packet that a connection received, in the steps of RFC 4340 §8.5. Steps 2 and 3
+//! are the endpoint's as far as they look for a connection; step 8 is in `options`.
 
 use super::control::{Control, reply_without_connection};
 use super::options::ReceivedOptions;
@@ -13,10 +13,11 @@ use crate::header::{DccpPacket, PacketType, Reset, ResetCode};
 use crate::option::DccpOptionIterator;
 use crate::sequence::{SequenceNumber, Windows};
 
-/// Round trips after a valid packet in which a Sync must lie within the window (§7.5.3).
+/// Round trips after the last valid packet in which the number of a Sync must lie within the window
+/// (RFC 4340 §7.5.3).
 const ACTIVE_RTTS: u64 = 3;
 
-/// A packet and its numbers in full.
+/// A received packet with its sequence and acknowledgement numbers in 48 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingPacket<'a> {
     pub(super) now_ns: u64,
@@ -24,7 +25,7 @@ pub(super) struct IncomingPacket<'a> {
     pub(super) packet: DccpPacket<'a>,
     pub(super) sequence: SequenceNumber,
     pub(super) acknowledgement: Option<SequenceNumber>,
-    /// Greatest number received before this packet.
+    /// Greatest sequence number that this end had received before this packet.
     pub(super) previous: SequenceNumber,
 }
 
@@ -35,7 +36,7 @@ impl IncomingPacket<'_> {
 }
 
 impl Connection {
-    /// Processes a datagram from the DCCP header on. Counts a malformed one (step 1).
+    /// Processes a datagram that begins with the DCCP header. Counts a malformed one (step 1).
     pub fn handle_datagram(&mut self, now_ns: u64, ecn: Ecn, octets: &[u8]) {
         match DccpPacket::parse(octets, self.path.integrity.reversed()) {
             Ok(packet) => self.handle_packet(now_ns, ecn, &packet),
@@ -43,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Processes a packet that [`DccpPacket::parse`] has checked.
+    /// Processes a packet that [`DccpPacket::parse`] has checked: steps 4 to 16 of RFC 4340 §8.5.
     pub fn handle_packet(&mut self, now_ns: u64, ecn: Ecn, packet: &DccpPacket<'_>) {
         if matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait) {
             self.answer_without_connection(packet, Reset::plain(ResetCode::NoConnection));
@@ -82,8 +83,8 @@ impl Connection {
         self.watch_features(now_ns);
     }
 
-    /// Returns true if the Confirms that every packet of the handshake repeats are needed no more:
-    /// the other end has received them, or requests them anew with this packet.
+    /// Returns true if the Confirms that every packet of the handshake repeats are no longer
+    /// needed: the other end has received them, or requests them anew with this packet.
     fn are_confirms_obsolete(&self, incoming: &IncomingPacket<'_>) -> bool {
         let is_new = incoming.sequence.is_after(incoming.previous);
         match (self.state, incoming.packet_type()) {
@@ -101,8 +102,9 @@ impl Connection {
         }
     }
 
-    /// Checks a packet of a client that waits for a Response (step 4): only a Response or a Reset
-    /// to its Request is accepted. Returns true when the packet goes on to the next step.
+    /// Checks a packet at a client that waits for a Response: only a Response or Reset that
+    /// acknowledges its Request passes (RFC 4340 §8.5 step 4). Returns true when the packet goes on
+    /// to the next step.
     fn step_4_request(&mut self, packet: &DccpPacket<'_>) -> bool {
         let header = &packet.header;
         let answers = header.acknowledgement.is_some_and(|number| {
@@ -122,7 +124,8 @@ impl Connection {
         true
     }
 
-    /// Extends short numbers; `None` when they are short and must not be (step 6, §7.6).
+    /// Returns a packet with its numbers extended to 48 bits; `None` when they are short without
+    /// permission (RFC 4340 §7.6, §8.5 step 6).
     fn extend<'a>(
         &self,
         now_ns: u64,
@@ -146,8 +149,9 @@ impl Connection {
         Some(IncomingPacket { now_ns, ecn, packet: *packet, sequence, acknowledgement, previous })
     }
 
-    /// Moves the windows to the numbers of a Sync or SyncAck whose acknowledgement is valid (step
-    /// 5). While the connection is active, its sequence number must lie within the window (§7.5.3).
+    /// Moves the windows to the numbers of a Sync or SyncAck whose acknowledgement number is valid
+    /// (RFC 4340 §8.5 step 5). While the connection is active, its sequence number must lie within
+    /// the window (§7.5.3).
     fn step_5_sync(&mut self, incoming: &IncomingPacket<'_>) -> bool {
         if !matches!(incoming.packet_type(), PacketType::Sync | PacketType::SyncAck) {
             return true;
@@ -168,7 +172,8 @@ impl Connection {
         is_valid
     }
 
-    /// Checks that both numbers are within their windows, and otherwise sends a Sync (step 6).
+    /// Checks that a packet's numbers are within their windows, and sends a Sync if not
+    /// (RFC 4340 §8.5 step 6).
     fn step_6_sequence(&mut self, incoming: &IncomingPacket<'_>) -> bool {
         let mut window = self.windows.sequence(self.gsr);
         let mut acknowledged = self.windows.acknowledgement(self.gss);
@@ -197,7 +202,8 @@ impl Connection {
         false
     }
 
-    /// Returns true if the state does not accept the type (step 7).
+    /// Returns true if the connection's state does not accept the packet type (RFC 4340 §8.5 step
+    /// 7).
     fn is_unexpected(&self, incoming: &IncomingPacket<'_>) -> bool {
         let is_late = self.state >= ConnectionState::Open
             && self.osr.is_some_and(|osr| incoming.sequence.distance_from(osr) >= 0);
@@ -219,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// Processes a Reset: the other end has ended the connection (step 9).
+    /// Processes a Reset, with which the other end has ended the connection (RFC 4340 §8.5 step 9).
     fn step_9_reset(&mut self, incoming: &IncomingPacket<'_>) {
         if let Some(reset) = incoming.packet.header.reset {
             self.features.note_reset(&reset);
@@ -228,7 +234,7 @@ impl Connection {
         self.start_time_wait(incoming.now_ns);
     }
 
-    /// Advances the handshake (steps 10 to 12).
+    /// Advances the handshake by a packet (RFC 4340 §8.5 steps 10 to 12).
     fn steps_10_to_12_open(&mut self, incoming: &IncomingPacket<'_>) {
         let now_ns = incoming.now_ns;
         match (self.state, incoming.packet_type()) {
@@ -279,8 +285,8 @@ impl Connection {
         self.init_cookies.clear();
     }
 
-    /// Reports the packet and its acknowledgement to the congestion controls. Returns the packet's
-    /// novelty, once the handshake is over.
+    /// Reports a packet and its acknowledgement to the congestion controls of both directions.
+    /// Returns the packet's novelty, once the handshake is over.
     fn notify_ccids(
         &mut self,
         incoming: &IncomingPacket<'_>,
@@ -350,8 +356,8 @@ impl Connection {
         }
     }
 
-    /// Processes packets by which the other end closes or requests this end's numbers (steps 13 to
-    /// 15).
+    /// Processes a CloseReq, Close or Sync: starts to close, closes, or answers with a SyncAck
+    /// (RFC 4340 §8.5 steps 13 to 15).
     fn steps_13_to_15_control(&mut self, incoming: &IncomingPacket<'_>) {
         match incoming.packet_type() {
             PacketType::CloseReq if self.state < ConnectionState::CloseReq => {
@@ -371,8 +377,8 @@ impl Connection {
         }
     }
 
-    /// Passes data to the application (step 16): data of Requests and Responses once (§8.1.2), and
-    /// data of a Request when the handshake is over.
+    /// Passes a packet's data to the application (RFC 4340 §8.5 step 16): data of Requests and
+    /// Responses once (§8.1.2), data of a Request when the handshake is over.
     fn step_16_data(&mut self, incoming: &IncomingPacket<'_>, heard: &ReceivedOptions) {
         let packet_type = incoming.packet_type();
         let data = incoming.packet.data;

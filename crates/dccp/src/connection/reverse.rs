@@ -1,13 +1,13 @@
-//! Holes in the packets of the other end, for a sender that must know if acknowledgements were lost
-//! (RFC 4341 §6.1.1).
+//! Gaps in the other end's sequence numbers, for a sender that must know if acknowledgements were
+//! lost (RFC 4341 §6.1.1).
 
 use std::collections::VecDeque;
 
 use crate::sequence::SequenceNumber;
 
-/// Later packets that turn a hole into a loss.
+/// Later packets after which a gap counts as a loss.
 const LATER_PACKETS: u8 = 3;
-/// Most holes watched at once.
+/// Largest number of gaps that are watched at once.
 const HOLES_MAX: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -15,20 +15,21 @@ struct Hole {
     first: SequenceNumber,
     len: u64,
     later: u8,
-    /// Packets of the hole without data, if the packet after it had an NDP Count.
+    /// Packets without data in the gap, known if the packet after it had an NDP Count option.
     non_data: Option<u64>,
 }
 
-/// Holes that later packets may still fill.
+/// Gaps in the received sequence numbers that later packets may still fill.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReverseHoles {
     holes: VecDeque<Hole>,
 }
 
 impl ReverseHoles {
-    /// Records a packet. `previous` is the greatest number before it, `non_data` its NDP Count if
-    /// the other end sends those. Returns `None` if no hole became a loss. For a loss, the inner
-    /// value is true if all of the hole was data, false if not, and `None` if that is not known.
+    /// Records the arrival of the packet `number` and returns a loss that follows from it.
+    /// `previous` is the greatest number before it, `non_data` its NDP Count if the other end sends
+    /// those. Returns `None` if no hole became a loss. For a loss, the inner value is true if all
+    /// of the hole was data, false if not, and `None` if that is not known.
     pub(super) fn record_arrival(
         &mut self,
         number: SequenceNumber,

@@ -1,29 +1,30 @@
-//! States of a connection (RFC 4340 §4.3), roles of its ends, and the ECN field of its packets.
+//! States of a connection (RFC 4340 §4.3), the roles of its ends, and the ECN field of its packets.
 
-/// The states of §8.4 without LISTEN, which belongs to [`crate::endpoint`]. They are in the RFC's
-/// order, because its rules compare states.
+/// State of a connection (RFC 4340 §8.4), without LISTEN, which belongs to [`crate::endpoint`].
+/// They are in the RFC's order, because its rules compare states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectionState {
-    /// No connection, any more or yet.
+    /// State CLOSED: the connection does not exist yet, or no longer.
     Closed,
-    /// Client that has sent a Request.
+    /// State REQUEST: the client has sent a Request.
     Request,
-    /// Server that has received a Request.
+    /// State RESPOND: the server has received a Request.
     Respond,
-    /// Client that has received a Response, and does not know yet if the server got its answer.
+    /// State PARTOPEN: the client has received a Response and does not know if the server got its
+    /// Ack.
     PartOpen,
-    /// Connection that transfers data.
+    /// State OPEN: both ends may transfer data.
     Open,
-    /// Server that has sent a CloseReq to its client.
+    /// State CLOSEREQ: the server has sent a CloseReq to its client.
     CloseReq,
-    /// End that has sent a Close.
+    /// State CLOSING: this end has sent a Close.
     Closing,
-    /// Connection that is over; its numbers must not be used for a while.
+    /// State TIMEWAIT: the connection is over, and its numbers must not be used again for a while.
     TimeWait,
 }
 
 impl ConnectionState {
-    /// Returns the state's name in the RFC.
+    /// Returns the state's name as RFC 4340 writes it, in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,25 +40,25 @@ impl ConnectionState {
     }
 }
 
-/// Role of an end of the connection.
+/// Role of an end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// End that sent the Request.
+    /// Client: the end that sends the Request.
     Client,
-    /// End that answered the Request.
+    /// Server: the end that answers the Request.
     Server,
 }
 
-/// The ECN field of an IP header (RFC 3168).
+/// ECN field of an IP header (RFC 3168): two bits that report congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Bits 00: not ECN-capable.
+    /// ECN bits 00: the packet is not ECN-capable.
     #[default]
     NotCapable,
-    /// Bits 10, ECT(0).
+    /// ECN bits 10, ECT(0): an ECN-capable packet with a nonce of 0.
     Capable0,
-    /// Bits 01, ECT(1): a nonce of 1.
+    /// ECN bits 01, ECT(1): an ECN-capable packet with a nonce of 1.
     Capable1,
-    /// Bits 11, CE: marked for congestion.
+    /// ECN bits 11, CE: a router has marked the packet because of congestion.
     Marked,
 }

@@ -1,39 +1,43 @@
-//! Timers: actions that are due although no packet comes (RFC 4340 §8.1, §8.3, §6.6.3).
+//! Timers of a connection: actions that are due although no packet arrives (RFC 4340 §8.1, §8.3,
+//! §6.6.3).
 
 use super::control::Control;
 use super::{Connection, ConnectionEvent, ConnectionState};
 use crate::header::{PacketType, Reset, ResetCode};
 
-/// One second.
+/// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Time to the first repetition of a Request (§8.1.1).
+/// Time in nanoseconds from a Request to its first repetition (RFC 4340 §8.1.1).
 const REQUEST_NS: u64 = SECOND_NS;
-/// Time to the first repetition of the Ack in PARTOPEN (§8.1.5).
+/// Time in nanoseconds from the Ack in PARTOPEN to its first repetition (RFC 4340 §8.1.5).
 const PART_OPEN_NS: u64 = SECOND_NS / 5;
-/// Longest time to the next repetition.
+/// Longest time in nanoseconds between two repetitions of a packet.
 const BACKOFF_MAX_NS: u64 = 64 * SECOND_NS;
-/// Acks in PARTOPEN without an answer of the server before the client sends a Sync. A server need
-/// not answer an Ack, but must answer a Sync (§5.7). A Sync that reaches a server of Linux before
-/// any Ack ends the connection, so the client sends it late.
+/// Count of Acks in PARTOPEN without an answer after which the client sends a Sync. A server need
+/// not answer an Ack, but must answer a Sync (RFC 4340 §5.7). A Sync that reaches a server of Linux
+/// before any Ack ends the connection, so the client sends it late.
 const QUIET_REPEATS: u32 = 2;
-/// Most repetitions of a Change before it is withdrawn.
+/// Largest number of repetitions of a Change option; then this end withdraws it.
 const CHANGE_REPEATS_MAX: u32 = 8;
-/// Time after which PARTOPEN and RESPOND end: four maximum segment lifetimes (§8.1.5).
+/// Time in nanoseconds after which PARTOPEN and RESPOND end: four maximum segment lifetimes
+/// (RFC 4340 §8.1.5).
 const GIVE_UP_NS: u64 = 480 * SECOND_NS;
 
-/// Times at which the timers of a connection run out.
+/// Times at which the timers of a connection expire, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
-    /// Time to repeat the packet of the state: Request, Ack in PARTOPEN, Close or CloseReq.
+    /// Time to repeat the packet of the connection's state: Request, Ack in PARTOPEN, Close or
+    /// CloseReq.
     pub(super) repeat_ns: Option<u64>,
     pub(super) repeat_wait_ns: u64,
-    /// Time to give up, or to end TIMEWAIT.
+    /// Time to give up the connection's state, or to end TIMEWAIT.
     pub(super) end_ns: Option<u64>,
-    /// Time to repeat Changes.
+    /// Time to repeat Change options that have no answer.
     pub(super) features_ns: Option<u64>,
     pub(super) features_wait_ns: u64,
     pub(super) features_repeats: u32,
-    /// Time at which [`super::Connection::poll_transmit`] may send data again.
+    /// Time at which congestion control permits [`super::Connection::poll_transmit`] to send data
+    /// again.
     pub(super) clearance_ns: Option<u64>,
 }
 
@@ -49,7 +53,7 @@ impl Timers {
         self.repeat_ns = Some(now_ns + self.repeat_wait_ns);
     }
 
-    /// Stops the timers of the state.
+    /// Stops the repetition timer and the end timer of the connection's state.
     pub(super) const fn stop(&mut self) {
         self.repeat_ns = None;
         self.end_ns = None;
@@ -67,13 +71,14 @@ impl Connection {
         self.timers.start(now_ns, PART_OPEN_NS, give_up_ns);
     }
 
-    /// Starts the timer of a server that waits for its client. The server repeats nothing by itself
-    /// (§8.1.3).
+    /// Starts the timer that ends the state RESPOND of a server whose client does not answer. The
+    /// server repeats nothing by itself (RFC 4340 §8.1.3).
     pub(super) fn start_respond(&mut self, now_ns: u64) {
         self.timers.end_ns = Some(now_ns + GIVE_UP_NS);
     }
 
-    /// Sends Close or CloseReq, and repeats it from two round trips on (§8.3).
+    /// Sends Close or CloseReq and starts its timer: the first repetition comes after two round
+    /// trips (RFC 4340 §8.3).
     pub(super) fn start_closing(&mut self, now_ns: u64, state: ConnectionState) {
         self.state = state;
         self.queue.clear();
@@ -87,7 +92,7 @@ impl Connection {
         self.timers.end_ns = Some(now_ns + self.config.time_wait_ns);
     }
 
-    /// Closes the connection if the application wants that and the send queue is empty.
+    /// Starts to close the connection if the application wants that and the send queue is empty.
     pub(super) fn close_if_drained(&mut self, now_ns: u64) {
         // A server that has not received the Ack accepts no Close.
         let has_sent_ack = self.state == ConnectionState::PartOpen && !self.is_ack_wanted;
@@ -103,7 +108,7 @@ impl Connection {
         );
     }
 
-    /// Returns the time at which [`Connection::handle_timeout`] is due next.
+    /// Returns the time at which [`Connection::handle_timeout`] is due next, in nanoseconds.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let timers = &self.timers;
@@ -122,7 +127,7 @@ impl Connection {
             .min()
     }
 
-    /// Handles the timers that have run out.
+    /// Handles all timers of the connection that have expired at `now_ns`.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|at_ns| at_ns <= now_ns);
         if is_due(self.timers.end_ns) {
@@ -148,9 +153,9 @@ impl Connection {
         }
     }
 
-    /// Repeats Changes without an answer (§6.6.3). It withdraws Changes after eight repetitions,
-    /// because some peers, such as Linux, answer no Change of a server-priority feature after the
-    /// handshake.
+    /// Repeats Change options without an answer (RFC 4340 §6.6.3). It withdraws Changes after eight
+    /// repetitions, because some peers, such as Linux, answer no Change of a server-priority
+    /// feature after the handshake.
     fn repeat_changes(&mut self) {
         self.timers.features_repeats += 1;
         if self.timers.features_repeats > CHANGE_REPEATS_MAX && self.state == ConnectionState::Open
@@ -188,7 +193,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection after its state has lasted too long.
+    /// Ends the connection after its state has lasted too long; TIMEWAIT ends without a packet.
     fn end(&mut self) {
         let reset = Reset::plain(ResetCode::Aborted);
         match self.state {
@@ -202,7 +207,7 @@ impl Connection {
         }
     }
 
-    /// Starts or stops the timer of Changes that wait for an answer.
+    /// Starts the timer for Change options that wait for an answer, or stops it when none waits.
     pub(super) fn watch_features(&mut self, now_ns: u64) {
         // In RESPOND each Request of the client makes the Response repeat them.
         if !self.features.is_waiting() || self.state == ConnectionState::Respond {

@@ -1,4 +1,4 @@
-//! Sending: the choice of the next packet, and its content.
+//! Sending of packets: choice of the next packet, and its content.
 
 use super::control::Control;
 use super::{Connection, ConnectionState, Role};
@@ -9,19 +9,19 @@ use crate::header::{DccpHeader, OPTIONS_LEN_MAX, PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, DccpOptionWriter, elapsed_10us};
 use crate::sequence::SequenceNumber;
 
-/// A packet that was written to the buffer.
+/// Description of a packet that was written to the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Length of the packet, in bytes.
+    /// Length of the written packet, in bytes.
     pub len: usize,
-    /// True if the IP header should permit the network to mark the packet: ECT(0).
+    /// True if the packet's IP header should permit the network to mark the packet: ECT(0).
     pub is_ecn_capable: bool,
 }
 
-/// Content of a packet, without the options that depend on the time.
+/// Content of a packet to be sent, without the options that depend on the time.
 struct PacketContent<'a> {
     packet_type: PacketType,
-    /// Acknowledgement number, if it is not the greatest number received.
+    /// Acknowledgement number of the packet; `None` for the greatest number received.
     acknowledgement: Option<SequenceNumber>,
     reset: Option<Reset>,
     data: &'a [u8],
@@ -34,7 +34,7 @@ impl<'a> PacketContent<'a> {
 }
 
 impl Connection {
-    /// Writes the next packet to `buffer`, if one may leave now.
+    /// Writes the connection's next packet to `buffer`, if one may leave now.
     ///
     /// # Panics
     ///
@@ -112,8 +112,8 @@ impl Connection {
         self.write(now_ns, &draft, buffer)
     }
 
-    /// Sends the next datagram if congestion control permits it, otherwise stores the time at which
-    /// it will.
+    /// Writes the next datagram if congestion control permits it, otherwise stores the time at
+    /// which it will permit it.
     fn write_data(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<Transmit> {
         self.timers.clearance_ns = None;
         self.queue.next()?;
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     /// Returns true if the next datagram leaves no room for the Init Cookies and Confirms that
-    /// every packet of PARTOPEN carries (§8.1.4, §6.6.1). Such a datagram waits for OPEN.
+    /// every packet of PARTOPEN carries (RFC 4340 §8.1.4, §6.6.1). Such a datagram waits for OPEN.
     pub(super) fn is_held_back(&self) -> bool {
         if self.state != ConnectionState::PartOpen {
             return false;
@@ -157,8 +157,8 @@ impl Connection {
         !options.is_empty() && needed > self.config.packet_bytes_max
     }
 
-    /// Returns true if data need not wait for Ack Vectors. CCID 2 needs them (RFC 4341 §4): data
-    /// waits while this end requests them, and a refusal ends the connection.
+    /// Returns true if data need not wait for the feature Send Ack Vector. CCID 2 needs them
+    /// (RFC 4341 §4): data waits while this end requests them, and a refusal ends the connection.
     fn has_needed_vectors(&mut self) -> bool {
         let vectors = Feature::remote(number::SEND_ACK_VECTOR);
         let needs_vectors = self.features.value(Feature::local(number::CCID)) == 2;
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Writes a packet with the next number and all options that wait.
+    /// Writes a packet with the next sequence number and all options that wait.
     fn write(&mut self, now_ns: u64, draft: &PacketContent<'_>, buffer: &mut [u8]) -> Transmit {
         let packet_type = draft.packet_type;
         let sequence = self.gss.next();
@@ -264,8 +264,8 @@ impl Connection {
         }
     }
 
-    /// Writes the acknowledgement options: an Ack Vector if the other end wants it, and the options
-    /// that its congestion control needs.
+    /// Writes the acknowledgement options of an Ack or DataAck: an Ack Vector if the other end
+    /// wants one, and the options that its congestion control needs.
     fn write_acknowledgement(
         &mut self,
         now_ns: u64,
@@ -298,8 +298,9 @@ impl Connection {
         self.drops.write(sequence, self.gsr, options);
     }
 
-    /// Returns the CsCov of a packet with `data_len` bytes of data: the configured value, but no
-    /// less than the other end accepts, and no more than the data (§9.2.1).
+    /// Returns the checksum coverage (CsCov) of a packet with `data_len` bytes of data: the
+    /// configured value, but no less than the other end accepts and no more than the data
+    /// (RFC 4340 §9.2.1).
     fn coverage(&self, data_len: usize) -> u8 {
         let least = self.features.value(Feature::remote(number::MINIMUM_CHECKSUM_COVERAGE)) as u8;
         if least == 0 || self.config.send_coverage == 0 {

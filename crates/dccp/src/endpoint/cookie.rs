@@ -7,45 +7,48 @@ use std::collections::BTreeSet;
 use super::keyed::SipHashKey;
 use crate::sequence::SequenceNumber;
 
-/// Most bytes of an Init Cookie.
+/// Largest Init Cookie, in bytes: the most that one option holds.
 const COOKIE_LEN_MAX: usize = 253;
-/// Bytes of time, both first numbers and seal.
+/// Bytes of a cookie besides the Request's options: sealing time, both first sequence numbers,
+/// seal.
 const FIXED_LEN: usize = 4 + 6 + 6 + 8;
-/// Lifetime of a cookie. A client in PARTOPEN gives up after eight minutes.
+/// Lifetime of an Init Cookie, in seconds. A client in PARTOPEN gives up after eight minutes.
 const LIFETIME_S: u32 = 480;
 
-/// Content of a cookie.
+/// Content of an Init Cookie: the parts of a Request that its connection needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
-    /// First number of the client.
+    /// First sequence number of the client (ISR).
     pub(super) isr: SequenceNumber,
-    /// First number of the server.
+    /// First sequence number of the server (ISS).
     pub(super) iss: SequenceNumber,
-    /// Options of the Request.
+    /// Options of the client's Request.
     pub(super) options: Vec<u8>,
 }
 
-/// Identification of a cookie: the time of its sealing, in seconds, and its seal.
+/// Identification of an Init Cookie: the time of its sealing in seconds, and its seal.
 pub(super) type Mark = (u32, u64);
 
-/// Cookies that connections were made from. If the network repeats a packet after the connection
-/// has ended, its cookie would make another connection, which would deliver its data again.
+/// Set of Init Cookies from which connections were made. If the network repeats a packet after the
+/// connection has ended, its cookie would make another connection, which would deliver its data
+/// again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UsedCookies {
     marks: BTreeSet<Mark>,
-    /// Latest sealing time of cookies that may have been dropped from the set, in seconds.
+    /// Latest sealing time in seconds of the cookies that were dropped from a full set; `None` if
+    /// there are none.
     forgotten_s: Option<u32>,
 }
 
 impl UsedCookies {
-    /// Returns the count of cookies in the set.
+    /// Returns the count of Init Cookies in the set.
     pub(super) fn len(&self) -> usize {
         self.marks.len()
     }
 
-    /// Spends a cookie. Returns false when it was spent before, or may have been. The set keeps at
-    /// most `count_max` cookies: it drops the oldest, and then treats all cookies of the same age
-    /// or older as spent.
+    /// Marks an Init Cookie as spent. Returns false when it was spent before, or may have been. The
+    /// set keeps at most `count_max` cookies: it drops the oldest, and then treats all cookies of
+    /// the same age or older as spent.
     pub(super) fn spend(&mut self, now_s: u32, mark: Mark, count_max: usize) -> bool {
         let may_be_forgotten = self.forgotten_s.is_some_and(|forgotten_s| mark.0 <= forgotten_s);
         if may_be_forgotten || self.marks.contains(&mark) {
@@ -67,7 +70,8 @@ impl UsedCookies {
     }
 }
 
-/// Seals a cookie for the connection `key`. Returns `None` when the options are too long for one.
+/// Returns an Init Cookie for the connection `key`: its content with a seal made from `secret`.
+/// Returns `None` when the options are too long for one.
 pub(super) fn seal(
     secret: &SipHashKey,
     key: &[u8],
@@ -87,8 +91,8 @@ pub(super) fn seal(
     Some(octets)
 }
 
-/// Opens a cookie that came back. Returns `None` when it was changed, belongs to another
-/// connection, or is too old.
+/// Checks the seal and the age of an Init Cookie that a client returned, and returns its content.
+/// Returns `None` when it was changed, belongs to another connection, or is too old.
 pub(super) fn open(
     secret: &SipHashKey,
     key: &[u8],

@@ -1,16 +1,17 @@
-//! Keys of connections: addresses and ports, and inside of UDP its ports, too (RFC 6773).
+//! Keys of connections: addresses and DCCP ports, and for DCCP inside of UDP the UDP ports too
+//! (RFC 6773).
 
 use core::net::IpAddr;
 
 use crate::connection::ConnectionPath;
 use crate::header::Integrity;
 
-/// Carrier of the packets of a connection.
+/// Carrier of a connection's packets: IP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
-    /// IP with protocol number 33.
+    /// DCCP directly over IP, protocol number 33.
     Ip,
-    /// UDP between these ports.
+    /// DCCP inside of UDP between these two UDP ports (RFC 6773).
     Udp {
         /// UDP port of this end.
         local_port: u16,
@@ -19,25 +20,27 @@ pub enum Carrier {
     },
 }
 
-/// Identification of a connection: the four-tuple, or the six-tuple inside of UDP.
+/// Identification of a connection: both addresses and DCCP ports, and its carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionKey {
-    /// Address of this end.
+    /// IP address of this end.
     pub local: IpAddr,
-    /// Address of the other end.
+    /// IP address of the other end.
     pub remote: IpAddr,
-    /// Carrier of the packets.
+    /// Carrier of the connection's packets.
     pub carrier: Carrier,
     /// DCCP port of this end.
     pub local_port: u16,
     /// DCCP port of the other end.
     pub remote_port: u16,
-    /// Index of the interface of link-local addresses (RFC 4007 §6); 0 for all others.
+    /// Index of the network interface of link-local addresses (RFC 4007 §6); 0 for all other
+    /// addresses.
     pub scope: u32,
 }
 
 impl ConnectionKey {
-    /// Returns the ports, and the carrier for the checksums of this end's packets.
+    /// Returns the connection's ports, and the carrier that decides the checksums of this end's
+    /// packets.
     #[must_use]
     pub const fn path(&self) -> ConnectionPath {
         let integrity = match self.carrier {
@@ -47,7 +50,7 @@ impl ConnectionKey {
         ConnectionPath { local_port: self.local_port, remote_port: self.remote_port, integrity }
     }
 
-    /// Returns the key as bytes for a hash.
+    /// Returns the key of the connection as bytes, the input of a keyed hash.
     pub(super) fn octets(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(48);
         for address in [self.local, self.remote] {

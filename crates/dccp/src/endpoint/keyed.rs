@@ -1,20 +1,20 @@
-//! Keyed hash that cannot be predicted without its key: SipHash-2-4 (Aumasson and Bernstein, 2012),
-//! for first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
+//! SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed hash that cannot be predicted without its
+//! key: for first sequence numbers (RFC 4340 §7.2) and the seal of Init Cookies (§8.1.4).
 
-/// A key of 128 secret bits.
+/// Secret key of SipHash, 128 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct SipHashKey {
     words: [u64; 2],
 }
 
 impl SipHashKey {
-    /// Returns a secret made of random words, which the edge draws anew for each process.
+    /// Returns a key made of two random words; the caller draws them anew for each process.
     #[must_use]
     pub const fn new(words: [u64; 2]) -> Self {
         Self { words }
     }
 
-    /// Returns the hash of `octets` under this key.
+    /// Returns the SipHash-2-4 of `octets` under this key.
     #[must_use]
     pub fn hash(&self, octets: &[u8]) -> u64 {
         let [k0, k1] = self.words;

@@ -1,6 +1,5 @@
-//! Many connections at one set of addresses: selection of the connection for each packet (RFC 4340
-//! §8.5 steps 2 and 3), listeners, limits, and Resets for packets that belong to no connection
-//! (§8.3.1).
+//! DCCP endpoint with many connections: selection of the connection for each packet (RFC 4340 §8.5
+//! steps 2 and 3), listeners, limits, and Resets for packets that belong to no connection (§8.3.1).
 //!
 //! The owner passes datagrams to [`Endpoint::handle_datagram`], and then calls
 //! [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they return `None`.
@@ -30,25 +29,26 @@ pub use occupancy::{EndpointAnswerCounts, Occupancy};
 use cookie::{Cookie, UsedCookies};
 use timeouts::{ConnectionDueTime, Timeouts};
 
-/// Most Resets that wait to be sent.
+/// Largest number of Resets that wait to be sent, and of stateless Responses.
 const REPLIES_MAX: usize = 64;
-/// Most Init Cookies kept as spent. If this many are spent while a cookie is on its way to its
-/// client and back, that cookie is refused. Each takes some 30 bytes.
+/// Largest number of Init Cookies that an endpoint remembers as spent. If this many are spent while
+/// a cookie is on its way to its client and back, that cookie is refused. Each takes some 30 bytes.
 const SPENT_COOKIES_MAX: usize = 65_536;
-/// One second.
+/// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Limits of an endpoint.
+/// Limits of an endpoint's connections and Resets.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointLimits {
-    /// Most connections at once, in any state. When there are more, the endpoint drops the
-    /// connection that has been in TIMEWAIT for longest for a new one.
+    /// Largest number of connections at once, in any state. When there are more, the endpoint drops
+    /// the connection that has been in TIMEWAIT for longest for a new one.
     pub connections: usize,
-    /// Most connections whose client has not answered yet. When there are more, the endpoint
-    /// answers further Requests with Init Cookies and keeps neither state nor data of them
-    /// (§8.1.4).
+    /// Largest number of half-open connections: their client has not answered the Response yet.
+    /// When there are more, the endpoint answers further Requests with Init Cookies and keeps
+    /// neither state nor data of them (RFC 4340 §8.1.4).
     pub half_open: usize,
-    /// Most Resets per second for packets that belong to no connection (§8.3.1).
+    /// Largest number of Resets per second that answer packets without a connection
+    /// (RFC 4340 §8.3.1).
     pub resets_per_s: u32,
 }
 
@@ -58,30 +58,32 @@ impl Default for EndpointLimits {
     }
 }
 
-/// A port that accepts connections.
+/// A port that accepts connections: their settings and services.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// Settings of its connections; each gets the service code that its client requested.
+    /// Settings of the connections that the listener accepts; each gets the service code that its
+    /// client requested.
     pub config: ConnectionConfig,
-    /// Services at the port (§8.1.2).
+    /// Service codes that the listener accepts (RFC 4340 §8.1.2); it refuses Requests for others.
     pub service_codes: Vec<ServiceCode>,
-    /// True if Requests leave no state at this end (§8.1.4).
+    /// True if the listener answers every Request with an Init Cookie and keeps no state of it
+    /// (RFC 4340 §8.1.4).
     pub uses_init_cookies: bool,
 }
 
-/// A connection with its places in the lists of [`Endpoint`].
+/// A connection of an endpoint, with its entries in the lists of [`Endpoint`].
 #[derive(Debug)]
 struct ConnectionSlot {
     connection: Connection,
-    /// Time of the connection's next timeout, as [`Endpoint::timeouts`] has it.
+    /// Time at which the connection's next timer expires, and its entry in [`Endpoint::timeouts`].
     due: ConnectionDueTime,
-    /// True if the connection's key is in [`Endpoint::ready`]; `is_noisy` is the same for
-    /// [`Endpoint::noisy`].
+    /// True if the connection's key is in the queue [`Endpoint::ready`]; `is_noisy` means that it
+    /// is in [`Endpoint::noisy`].
     is_ready: bool,
     is_noisy: bool,
 }
 
-/// All connections of some addresses, and the ports that accept further ones.
+/// All connections at a set of local addresses, with the ports that accept further connections.
 ///
 /// The endpoint reads no clock and sends nothing itself. Its methods are of the four kinds of a
 /// [`Connection`]'s:
@@ -102,44 +104,47 @@ struct ConnectionSlot {
 /// whatever the number of connections. Times are nanoseconds of one monotonic clock.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Key of the hashes from which first sequence numbers and Init Cookies are made.
+    /// Secret key of the hashes that make first sequence numbers and seal Init Cookies.
     secret: SipHashKey,
-    /// Limits of connections and of Resets.
+    /// Limits of the endpoint's connections and Resets.
     limits: EndpointLimits,
-    /// Ports that accept connections.
+    /// Listeners of the endpoint, by DCCP port.
     listeners: BTreeMap<u16, Listener>,
-    /// All connections, those in TIMEWAIT included.
+    /// All connections of the endpoint, those in TIMEWAIT included.
     slots: BTreeMap<ConnectionKey, ConnectionSlot>,
-    /// Next timeouts of all connections, earliest first.
+    /// Next timeouts of all connections, the earliest first.
     timeouts: Timeouts,
-    /// Connections that may have packets, in the order of their changes.
+    /// Connections that may have packets to send, in the order of their changes.
     ready: VecDeque<ConnectionKey>,
-    /// Connections that may have events, in the order of their changes.
+    /// Connections that may have events to report, in the order of their changes.
     noisy: VecDeque<ConnectionKey>,
-    /// Reused memory for connections that are due.
+    /// Connections whose timers have expired; the memory is reused.
     due: Vec<ConnectionKey>,
-    /// Connections whose client has not answered yet.
+    /// Half-open connections: their client has not answered the Response yet.
     half_open: BTreeSet<ConnectionKey>,
-    /// Connections in TIMEWAIT, ordered by the end of that state.
+    /// Connections in TIMEWAIT, ordered by the time at which that state ends.
     time_wait: BTreeSet<(u64, ConnectionKey)>,
-    /// Resets for packets that belong to no connection.
+    /// Resets that wait to be sent, for packets that belong to no connection.
     replies: VecDeque<(ConnectionKey, DccpHeader)>,
-    /// Responses of connections whose only state is an Init Cookie.
+    /// Responses with an Init Cookie that wait to be sent; the endpoint keeps no connection for
+    /// them.
     stateless: VecDeque<(ConnectionKey, Vec<u8>)>,
-    /// Init Cookies that made a connection, so that each does so once.
+    /// Init Cookies from which a connection was made, so that each makes only one.
     spent_cookies: UsedCookies,
-    /// Second in which `resets_count` Resets were sent, for the limit of Resets.
+    /// Second of the clock in which `resets_count` Resets were sent, for the limit of Resets per
+    /// second.
     resets_second: u64,
-    /// Resets sent in the second `resets_second`.
+    /// Count of Resets sent in the second `resets_second`.
     resets_count: u32,
-    /// Packets that belonged to no connection, by answer.
+    /// Counts of packets that belonged to no connection, by the endpoint's answer.
     answers: EndpointAnswerCounts,
-    /// Malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
+    /// Counts of malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
     malformed: [u64; DccpPacketDefect::ALL.len()],
 }
 
 impl Endpoint {
-    /// Returns an endpoint without connections. `secret` must be drawn anew for each process.
+    /// Returns an endpoint without connections and listeners. `secret` must be drawn anew for each
+    /// process.
     #[must_use]
     pub fn new(secret: SipHashKey, limits: EndpointLimits) -> Self {
         Self {
@@ -163,18 +168,18 @@ impl Endpoint {
         }
     }
 
-    /// Accepts connections at `port` from now on.
+    /// Accepts connections at the DCCP port `port` from now on.
     pub fn listen(&mut self, port: u16, listener: Listener) {
         self.listeners.insert(port, listener);
     }
 
-    /// Accepts no more connections at `port`; existing ones stay.
+    /// Stops accepting connections at the DCCP port `port`; existing connections stay.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
 
-    /// Begins a connection with `data` on its Request. Returns false when there is one between
-    /// these ports, or the limit is reached.
+    /// Begins a connection as a client, with `data` on its Request. Returns false when there is one
+    /// between these ports, or the limit is reached.
     pub fn connect(
         &mut self,
         now_ns: u64,
@@ -191,19 +196,20 @@ impl Endpoint {
         true
     }
 
-    /// Returns the count of connections in any state.
+    /// Returns the count of the endpoint's connections in any state.
     #[must_use]
     pub fn connections_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns the counts of packets that belonged to no connection, by answer.
+    /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
     #[must_use]
     pub const fn answers(&self) -> &EndpointAnswerCounts {
         &self.answers
     }
 
-    /// Returns the current occupancy; visits every connection.
+    /// Returns counts of what the endpoint holds now: connections, Resets, cookies, queued items;
+    /// visits every connection.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let queued = || self.slots.values().map(|slot| slot.connection.queued_count());
@@ -218,31 +224,32 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counts of malformed packets, by reason in the order of
+    /// Returns the counts of malformed packets at the endpoint, by reason in the order of
     /// [`DccpPacketDefect::ALL`].
     #[must_use]
     pub const fn malformed_counts(&self) -> &[u64; DccpPacketDefect::ALL.len()] {
         &self.malformed
     }
 
-    /// Returns true if there is a connection or a listener for a packet with this key.
+    /// Returns true if the endpoint has a connection or a listener for a packet with this key.
     #[must_use]
     pub fn concerns(&self, key: &ConnectionKey) -> bool {
         self.listeners.contains_key(&key.local_port) || self.slots.contains_key(key)
     }
 
-    /// Returns the states of all connections.
+    /// Returns the keys and states of all connections.
     pub fn states(&self) -> impl Iterator<Item = (ConnectionKey, ConnectionState)> {
         self.slots.iter().map(|(key, slot)| (*key, slot.connection.state()))
     }
 
-    /// Returns a connection, read-only.
+    /// Returns the connection with this key, read-only.
     #[must_use]
     pub fn connection(&self, key: &ConnectionKey) -> Option<&Connection> {
         self.slots.get(key).map(|slot| &slot.connection)
     }
 
-    /// Calls `act` with a connection, for instance to send or close.
+    /// Calls `act` with the connection of this key, for instance to send or close; returns its
+    /// result.
     pub fn with<T>(
         &mut self,
         key: &ConnectionKey,
@@ -253,15 +260,15 @@ impl Endpoint {
         result
     }
 
-    /// Returns the memory of a datagram to its connection ([`Connection::recycle`]).
+    /// Returns the memory of a received datagram to its connection ([`Connection::recycle`]).
     pub fn recycle(&mut self, key: &ConnectionKey, datagram: Vec<u8>) {
         if let Some(slot) = self.slots.get_mut(key) {
             slot.connection.recycle(datagram);
         }
     }
 
-    /// Removes a connection without a packet to the other end. Stale entries with its key have no
-    /// effect.
+    /// Removes the connection of this key without a packet to the other end. Stale entries with its
+    /// key have no effect.
     pub fn forget(&mut self, key: &ConnectionKey) {
         if let Some(slot) = self.slots.remove(key) {
             if let Some(at_ns) = slot.due.at_ns() {
@@ -272,8 +279,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes room for one more connection, if possible by removing one in TIMEWAIT. Returns false
-    /// when there is none.
+    /// Makes room for one more connection when the endpoint is full, by removing the oldest in
+    /// TIMEWAIT. Returns false when there is none.
     fn make_room(&mut self) -> bool {
         if self.slots.len() >= self.limits.connections {
             // A connection with events is not removed.
@@ -286,8 +293,8 @@ impl Endpoint {
         true
     }
 
-    /// Processes a datagram from the DCCP header on. `addresses` has the addresses and the carrier;
-    /// the ports are read from the header.
+    /// Processes a datagram that begins with the DCCP header. `addresses` has the addresses and the
+    /// carrier; the ports are read from the header.
     pub fn handle_datagram(
         &mut self,
         now_ns: u64,
@@ -317,9 +324,9 @@ impl Endpoint {
         self.with(&key, |connection| connection.handle_packet(now_ns, ecn, &packet));
     }
 
-    /// Makes a connection from a Request or from a packet with an Init Cookie of this end (step 3).
-    /// Returns `Err` with the reason if there is none; `Ok` without a connection when the answer is
-    /// a cookie.
+    /// Makes a connection from a Request or from a packet with an Init Cookie of this end
+    /// (RFC 4340 §8.5 step 3). Returns `Err` with the reason if there is none; `Ok` without a
+    /// connection when the answer is a cookie.
     fn step_3_listen(
         &mut self,
         now_ns: u64,
@@ -365,8 +372,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Restores a connection from the Init Cookie that a packet returns (§8.1.4): the Request is
-    /// processed again, and its Response is not sent again. A cookie makes one connection only.
+    /// Restores a connection from the Init Cookie that a packet returns (RFC 4340 §8.1.4): the
+    /// endpoint processes the Request again without sending its Response again. A cookie makes one
+    /// connection only.
     fn restore(
         &mut self,
         now_ns: u64,
@@ -412,7 +420,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Keeps only the Response of a connection whose only state is its cookie.
+    /// Queues the Response of a connection whose only state is its Init Cookie, and drops the
+    /// connection.
     fn answer_and_forget(&mut self, now_ns: u64, key: ConnectionKey, mut connection: Connection) {
         let mut buffer = [0; PACKET_BYTES_MAX];
         if let Some(transmit) = connection.poll_transmit(now_ns, &mut buffer)
@@ -423,7 +432,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a packet that belongs to no connection with a Reset, within the rate limit.
+    /// Answers a packet that belongs to no connection with a Reset, within the limit per second.
     fn refuse(
         &mut self,
         now_ns: u64,
@@ -446,7 +455,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns a first number that cannot be predicted, and that increases with time (§7.2).
+    /// Returns a first sequence number that an attacker cannot predict, and that increases with
+    /// time (RFC 4340 §7.2).
     fn first_number(&self, now_ns: u64, key: &ConnectionKey) -> SequenceNumber {
         // One step in four microseconds, as TCP does (RFC 6528).
         SequenceNumber::new(self.secret.hash(&key.octets()).wrapping_add(now_ns / 4_000))
@@ -459,8 +469,7 @@ impl Endpoint {
         self.touch(&key);
     }
 
-    /// Updates the timer of a connection after a change, and notes that it may have packets or
-    /// events.
+    /// Updates the timer of a connection after a change, and queues it for its packets and events.
     fn touch(&mut self, key: &ConnectionKey) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         let timeout_ns = slot.connection.poll_timeout();
@@ -518,7 +527,8 @@ impl Endpoint {
         None
     }
 
-    /// Returns the next event of any connection. Removes a closed connection after its last event.
+    /// Removes and returns the next event of any connection, with its key. Removes a closed
+    /// connection after its last event.
     pub fn poll_event(&mut self) -> Option<(ConnectionKey, ConnectionEvent)> {
         while let Some(&key) = self.noisy.front() {
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -535,13 +545,13 @@ impl Endpoint {
         None
     }
 
-    /// Returns the time at which [`Endpoint::handle_timeout`] is due next.
+    /// Returns the time at which [`Endpoint::handle_timeout`] is due next, in nanoseconds.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         self.timeouts.first_ns()
     }
 
-    /// Handles the timers of all connections that are due.
+    /// Handles the timers of all connections that have expired at `now_ns`.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         let mut due = core::mem::take(&mut self.due);
         self.timeouts.take_due(now_ns, &mut self.slots, &mut due);
@@ -552,10 +562,11 @@ impl Endpoint {
     }
 }
 
-/// Longest packet of a connection without state, in bytes.
+/// Longest packet of a connection that keeps no state, in bytes.
 const PACKET_BYTES_MAX: usize = 1_500;
 
-/// Returns the values besides its content that a cookie is bound to.
+/// Returns the bytes of connection and service that an Init Cookie's seal covers besides its
+/// content.
 fn cookie_key(key: &ConnectionKey, code: ServiceCode) -> Vec<u8> {
     let mut octets = key.octets();
     octets.extend(code.value().to_be_bytes());

@@ -1,35 +1,36 @@
-//! Counts of an endpoint's state and of its answers, so that bounds can be checked.
+//! Counts of an endpoint's state and of its answers, with which tests check its bounds.
 
-/// State of an endpoint at a moment, in counts.
+/// Counts of what an endpoint holds at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Connections in any state, at most [`super::EndpointLimits::connections`].
+    /// Count of connections in any state, at most [`super::EndpointLimits::connections`].
     pub connections: usize,
-    /// Connections whose client has not answered yet, at most [`super::EndpointLimits::half_open`].
+    /// Count of connections whose client has not answered yet, at most
+    /// [`super::EndpointLimits::half_open`].
     pub half_open: usize,
-    /// Connections in TIMEWAIT.
+    /// Count of connections in the state TIMEWAIT.
     pub time_wait: usize,
-    /// Resets and Responses without a connection that wait to be sent, at most 128.
+    /// Count of Resets and stateless Responses that wait to be sent, at most 128.
     pub replies: usize,
-    /// Init Cookies that are spent, at most 65,536.
+    /// Count of Init Cookies that are spent, at most 65,536.
     pub spent_cookies: usize,
-    /// Datagrams, events and packets of the protocol that wait in all connections.
+    /// Count of datagrams, events and protocol packets that wait in all connections together.
     pub queued: usize,
-    /// Datagrams, events and packets of the connection that has the most.
+    /// Count of datagrams, events and protocol packets in the connection that has the most.
     pub queued_at_one: usize,
 }
 
-/// Counts of packets that belonged to no connection, by answer.
+/// Counts of packets that belonged to no connection, by the endpoint's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointAnswerCounts {
-    /// Requests that made a connection here.
+    /// Count of Requests from which the endpoint made a connection.
     pub accepted: u64,
-    /// Requests that were answered with an Init Cookie (RFC 4340 §8.1.4).
+    /// Count of Requests that the endpoint answered with an Init Cookie (RFC 4340 §8.1.4).
     pub cookies: u64,
-    /// Init Cookies that a connection was made from.
+    /// Count of Init Cookies from which the endpoint made a connection.
     pub restored: u64,
-    /// Packets that were answered with a Reset (§8.3.1).
+    /// Count of packets that the endpoint answered with a Reset (RFC 4340 §8.3.1).
     pub refused: u64,
-    /// Packets without an answer, because the limit of Resets was reached.
+    /// Count of packets that the endpoint did not answer, because the limit of Resets was reached.
     pub ignored: u64,
 }

@@ -1,4 +1,4 @@
-//! Timers of all connections, ordered by time.
+//! Timers of all connections of an endpoint, ordered by time.
 //!
 //! The time of a connection moves with every packet, mostly forward, so the heap is not updated on
 //! each move. It has an entry for each connection with a time. The entry may be too early; it is
@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{ConnectionKey, ConnectionSlot};
 
-/// Stale entries that a short heap may have.
+/// Stale entries that a short heap of timers may have before it is cleaned.
 const STALE_MAX: usize = 64;
 
-/// Time at which a connection is due, and the time of its entry in the heap.
+/// Time at which a connection's timer expires, and the time of its entry in the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ConnectionDueTime {
     at_ns: Option<u64>,
-    /// Time of the connection's valid entry; never later than `at_ns`.
+    /// Time of the connection's valid entry in the heap; never later than `at_ns`.
     queued_ns: Option<u64>,
 }
 
@@ -27,21 +27,21 @@ impl ConnectionDueTime {
         self.at_ns
     }
 
-    /// Returns true if [`Timeouts::set`] must be called for this time.
+    /// Returns true if [`Timeouts::set`] must be called for the time `at_ns`.
     pub(super) fn is_not(&self, at_ns: Option<u64>) -> bool {
         self.at_ns != at_ns || (at_ns.is_some() && self.queued_ns.is_none())
     }
 }
 
-/// Timers of all connections.
+/// Timers of all connections of an endpoint, in a heap.
 #[derive(Debug, Default)]
 pub(super) struct Timeouts {
     heap: BinaryHeap<Reverse<(u64, ConnectionKey)>>,
 }
 
 impl Timeouts {
-    /// Sets the time of the connection with this key. The caller calls [`Timeouts::settle`]
-    /// afterwards.
+    /// Sets the time at which the timer of the connection `key` expires. The caller calls
+    /// [`Timeouts::settle`] afterwards.
     pub(super) fn set(
         &mut self,
         due: &mut ConnectionDueTime,
@@ -57,7 +57,8 @@ impl Timeouts {
         }
     }
 
-    /// Corrects the front of the heap, so that [`Timeouts::first_ns`] returns the right time.
+    /// Corrects the front of the heap of timers, so that [`Timeouts::first_ns`] returns the right
+    /// time.
     pub(super) fn settle(&mut self, slots: &mut BTreeMap<ConnectionKey, ConnectionSlot>) {
         if self.heap.len() > 2 * slots.len() + STALE_MAX {
             self.heap.retain(|Reverse((at_ns, key))| {
@@ -80,13 +81,13 @@ impl Timeouts {
         }
     }
 
-    /// Returns the first time.
+    /// Returns the earliest time at which a timer expires, in nanoseconds.
     pub(super) fn first_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// Adds the connections that are due to `due`, the longest due first. The caller must call
-    /// [`Timeouts::set`] for each of them again, even with the same time.
+    /// Appends the connections whose timers have expired to `due`, the longest expired first. The
+    /// caller must call [`Timeouts::set`] for each of them again, even with the same time.
     pub(super) fn take_due(
         &mut self,
         now_ns: u64,

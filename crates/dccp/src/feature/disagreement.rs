@@ -1,4 +1,4 @@
-//! Features that both ends could not agree on, with texts for users.
+//! Features on whose value both ends could not agree, with texts for users.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use super::{Feature, Location, ReconciliationRule, number};
 use crate::header::{Reset, ResetCode};
 use crate::option::number as option_number;
 
-/// Values that an end wants a feature to have.
+/// Values of a feature that one end accepts, the most wanted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesiredFeatureValues {
     octets: [u8; Self::LEN_MAX],
@@ -25,7 +25,7 @@ impl DesiredFeatureValues {
         Self { octets: copy, len: octets.len() as u8, is_list }
     }
 
-    /// Returns the value as the option had it.
+    /// Returns the values as bytes, as the feature option had them.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
@@ -49,19 +49,20 @@ impl fmt::Display for DesiredFeatureValues {
     }
 }
 
-/// A feature without a value that both ends accept.
+/// A feature for which negotiation found no value that both ends accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The feature.
+    /// Feature without a common value.
     pub feature: Feature,
-    /// Values that this end accepts; `None` when it does not know the feature.
+    /// Values of the feature that this end accepts; `None` when it does not know the feature.
     pub ours: Option<DesiredFeatureValues>,
-    /// Values that the other end accepts; `None` if they are not known.
+    /// Values of the feature that the other end accepts; `None` if they are not known.
     pub theirs: Option<DesiredFeatureValues>,
 }
 
 impl Disagreement {
-    /// Returns a disagreement about the feature of `entry`, or about one without an entry.
+    /// Returns a disagreement about `feature`; `entry` is its state, `theirs` the values of the
+    /// other end.
     pub(super) fn new(
         feature: Feature,
         entry: Option<&FeatureNegotiation>,
@@ -85,7 +86,7 @@ impl Disagreement {
         }
     }
 
-    /// Returns true if the sender of this Reset sent it because of features.
+    /// Returns true if this Reset was sent because of a feature option.
     #[must_use]
     pub const fn explains(reset: &Reset) -> bool {
         let is_about_option =
@@ -120,7 +121,8 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Returns the name of a feature.
+/// Returns the name of the feature with this number, as RFC 4340 §6.4 writes it; `None` for an
+/// unknown number.
 #[must_use]
 pub const fn feature_name(feature_number: u8) -> Option<&'static str> {
     Some(match feature_number {

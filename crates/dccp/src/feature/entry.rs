@@ -1,9 +1,9 @@
 //! State of one feature of one end: its value, the requested value, and the progress of the request
-//! (§6.6.1).
+//! (RFC 4340 §6.6.1).
 
 use super::{Feature, FeatureProperties};
 
-/// Values of a server-priority feature, the most wanted first; sixteen at most.
+/// Values of a server-priority feature that an end accepts, the most wanted first; sixteen at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preferences {
     values: [u8; Self::LEN_MAX],
@@ -13,7 +13,7 @@ pub struct Preferences {
 impl Preferences {
     const LEN_MAX: usize = 16;
 
-    /// Returns a list of values, each of them at most once.
+    /// Returns a list of feature values, each at most once.
     ///
     /// # Panics
     ///
@@ -26,47 +26,48 @@ impl Preferences {
         Self { values, len: list.len() as u8 }
     }
 
-    /// Returns the list, the most wanted value first.
+    /// Returns the list of feature values, the most wanted first.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.values[..usize::from(self.len)]
     }
 
-    /// Returns true if the list has this value.
+    /// Returns true if the list of feature values contains `value`.
     #[must_use]
     pub fn has(&self, value: u8) -> bool {
         self.as_slice().contains(&value)
     }
 }
 
-/// Progress of a Change of this end.
+/// Progress of a Change option of this end for one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeProgress {
-    /// No Change is under way.
+    /// Progress "none": this end waits for no answer to a Change.
     Stable,
-    /// A Change with a new content must be sent first.
+    /// Progress "to send": a Change with new content must be sent first.
     Unstable,
-    /// A Change was sent and not confirmed; `is_due` when it must be sent again.
+    /// Progress "sent": the other end has not confirmed the Change; `is_due` when it must be sent
+    /// again.
     Changing {
-        /// True if the Change goes onto the next packet that may carry it.
+        /// True if the Change goes on the next packet that may carry it.
         is_due: bool,
     },
 }
 
-/// A feature and the state of its negotiation.
+/// A feature of one end and the state of its negotiation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FeatureNegotiation {
     pub(super) feature: Feature,
     pub(super) kind: FeatureProperties,
     pub(super) value: u64,
-    /// Values that this end accepts, for server-priority features.
+    /// Values that this end accepts for a server-priority feature.
     pub(super) preferences: Preferences,
-    /// Requested value, for non-negotiable features.
+    /// Value that this end requests for a non-negotiable feature.
     pub(super) wanted: u64,
     pub(super) is_mandatory: bool,
-    /// True if the other end has sent a Change.
+    /// True if the other end has sent a Change of this feature.
     pub(super) has_received_change: bool,
-    /// True if the other end has left every Change of this end without an answer.
+    /// True if the other end has left every Change of this feature unanswered.
     pub(super) is_ignored: bool,
     pub(super) progress: ChangeProgress,
 }
@@ -95,8 +96,8 @@ impl FeatureNegotiation {
         )
     }
 
-    /// Returns the value that both lists lead to (§6.3.1); `None` when they have no value in
-    /// common.
+    /// Returns the value on which the lists of both ends agree (RFC 4340 §6.3.1); `None` when they
+    /// have no value in common.
     pub(super) fn reconcile(&self, is_server: bool, theirs: &[u8]) -> Option<u8> {
         let ours = self.preferences.as_slice();
         let (server, client) = if is_server { (ours, theirs) } else { (theirs, ours) };

@@ -1,5 +1,5 @@
-//! Features: parameters that both ends must agree on (RFC 4340 §6). This module has the table of
-//! features (§6.4); [`Negotiator`] agrees on their values.
+//! Features: parameters of a connection on which both ends must agree (RFC 4340 §6). This module
+//! has the table of features (§6.4); [`Negotiator`] agrees on their values.
 
 mod disagreement;
 mod entry;
@@ -11,41 +11,46 @@ pub use disagreement::{DesiredFeatureValues, Disagreement, feature_name};
 pub use entry::Preferences;
 pub use negotiator::{Applied, Negotiator, PacketNumbers};
 
-/// Feature numbers (§6.4, Table 4; RFC 4342 §8.5).
+/// Feature numbers (RFC 4340 §6.4, Table 4; RFC 4342 §8.5).
 pub mod number {
-    /// Congestion control of the data that the location sends.
+    /// Feature CCID: congestion control of the data that the end with the feature sends.
     pub const CCID: u8 = 1;
-    /// Permission for the location to send 24-bit sequence numbers.
+    /// Feature Allow Short Seqnos: permission for the end with the feature to send 24-bit sequence
+    /// numbers.
     pub const ALLOW_SHORT_SEQNOS: u8 = 2;
-    /// Width of the window for the location's sequence numbers.
+    /// Feature Sequence Window: width of the window for the sequence numbers of the end with the
+    /// feature.
     pub const SEQUENCE_WINDOW: u8 = 3;
-    /// Inability of the location to read ECN bits.
+    /// Feature ECN Incapable: the end with the feature cannot read ECN bits.
     pub const ECN_INCAPABLE: u8 = 4;
-    /// Data packets for each acknowledgement; the location sends the data.
+    /// Feature Ack Ratio: data packets per acknowledgement; the end with the feature sends the
+    /// data.
     pub const ACK_RATIO: u8 = 5;
-    /// Sending of Ack Vectors by the location.
+    /// Feature Send Ack Vector: the end with the feature sends Ack Vector options.
     pub const SEND_ACK_VECTOR: u8 = 6;
-    /// Sending of NDP Counts by the location.
+    /// Feature Send NDP Count: the end with the feature sends NDP Count options.
     pub const SEND_NDP_COUNT: u8 = 7;
-    /// Least checksum coverage that the location accepts.
+    /// Feature Minimum Checksum Coverage: least coverage that the end with the feature accepts.
     pub const MINIMUM_CHECKSUM_COVERAGE: u8 = 8;
-    /// Checking of Data Checksums by the location.
+    /// Feature Check Data Checksum: the end with the feature checks Data Checksum options.
     pub const CHECK_DATA_CHECKSUM: u8 = 9;
-    /// Sending of Loss Event Rate options by the location, which receives data (CCID 3).
+    /// Feature Send Loss Event Rate: the end with the feature, which receives data, sends Loss
+    /// Event Rate options (CCID 3).
     pub const SEND_LOSS_EVENT_RATE: u8 = 192;
 }
 
-/// End that has a feature.
+/// End of a connection that has a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// This end. Options of this end for the feature are L, those of the other end are R.
+    /// Feature of this end. Options of this end for the feature are L, those of the other end are
+    /// R.
     Local,
-    /// The other end.
+    /// Feature of the other end.
     Remote,
 }
 
 impl Location {
-    /// Returns the opposite end.
+    /// Returns the opposite end of the connection.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -55,31 +60,31 @@ impl Location {
     }
 }
 
-/// One feature of one end.
+/// One feature of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Feature {
-    /// The feature's number.
+    /// Number of the feature, one of [`number`].
     pub number: u8,
-    /// End that has the feature.
+    /// End of the connection that has the feature.
     pub location: Location,
 }
 
 impl Feature {
-    /// Returns a feature of this end.
+    /// Returns the feature with this number of this end.
     #[must_use]
     pub const fn local(number: u8) -> Self {
         Self { number, location: Location::Local }
     }
 
-    /// Returns a feature of the other end.
+    /// Returns the feature with this number of the other end.
     #[must_use]
     pub const fn remote(number: u8) -> Self {
         Self { number, location: Location::Remote }
     }
 
-    /// Returns the end that sends the data of the half-connection that a feature of a congestion
-    /// control belongs to. Features 128 to 191 are located at the sender, 192 to 255 at the
-    /// receiver (§10.3).
+    /// Returns the end that sends the data of the half-connection to which a feature of a
+    /// congestion control belongs; `None` for other features. Features 128 to 191 are located at
+    /// the sender, 192 to 255 at the receiver (RFC 4340 §10.3).
     #[must_use]
     pub const fn data_sender(self) -> Option<Location> {
         match self.number {
@@ -90,39 +95,40 @@ impl Feature {
     }
 }
 
-/// Rule by which both ends agree on a value (§6.3).
+/// Rule by which both ends agree on a feature's value (RFC 4340 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconciliationRule {
-    /// First value of the server's list that is in the client's list, too.
+    /// Rule "server-priority": the first value of the server's list that is in the client's list
+    /// too.
     ServerPriority,
-    /// Value that the location decides alone.
+    /// Rule "non-negotiable": the end with the feature decides its value alone.
     NonNegotiable,
 }
 
 /// Properties of a feature: its number, its rule and its valid values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureProperties {
-    /// The feature's number.
+    /// Number of the feature, one of [`number`].
     pub number: u8,
-    /// Rule by which both ends agree on a value.
+    /// Rule by which both ends agree on the feature's value.
     pub rule: ReconciliationRule,
-    /// The value that every connection begins with.
+    /// Value of the feature with which every connection begins.
     pub initial: u64,
-    /// Bytes of a value.
+    /// Length of the feature's value in an option, in bytes.
     pub value_len: usize,
-    /// The least valid value.
+    /// Least valid value of the feature.
     pub least: u64,
-    /// The greatest valid value.
+    /// Greatest valid value of the feature.
     pub greatest: u64,
 }
 
-/// Widest Sequence Window (§7.5.2).
+/// Widest Sequence Window in packets (RFC 4340 §7.5.2).
 pub const SEQUENCE_WINDOW_MAX: u64 = (1 << 46) - 1;
-/// Narrowest Sequence Window (§7.5.2).
+/// Narrowest Sequence Window in packets (RFC 4340 §7.5.2).
 pub const SEQUENCE_WINDOW_MIN: u64 = 32;
 
 impl FeatureProperties {
-    /// The features that this implementation understands. Feature 192 is understood only with CCID
+    /// Features that this implementation understands. Feature 192 is understood only with CCID
     /// 3.
     pub const ALL: [Self; 10] = [
         Self::server_priority(number::CCID, 2, 255),
@@ -157,20 +163,20 @@ impl FeatureProperties {
         Self { number, rule, initial, value_len: 1, least: 0, greatest }
     }
 
-    /// Returns the properties of the feature with this number.
+    /// Returns the properties of the feature with this number; `None` for an unknown feature.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number == number)
     }
 
-    /// Returns true if the feature may have this value.
+    /// Returns true if `value` is valid for the feature.
     #[must_use]
     pub const fn is_valid(&self, value: u64) -> bool {
         self.least <= value && value <= self.greatest
     }
 
-    /// Returns true if an empty Confirm ends the connection: every implementation understands these
-    /// features (§6.6.7).
+    /// Returns true if an empty Confirm of the feature ends the connection: every implementation
+    /// understands such features (RFC 4340 §6.6.7).
     #[must_use]
     pub const fn is_understood_by_all(&self) -> bool {
         self.number <= number::SEQUENCE_WINDOW

@@ -1,5 +1,5 @@
-//! Negotiation of all features of a connection as a value (RFC 4340 §6.6). It keeps options until a
-//! packet may carry them; the connection's timer decides when to repeat them.
+//! Negotiation of all features of a connection, as a state machine (RFC 4340 §6.6). It keeps
+//! options until a packet may carry them; the connection's timer decides when to repeat them.
 
 use super::entry::{ChangeProgress, FeatureNegotiation, Preferences};
 use super::{Disagreement, Feature, FeatureProperties, Location, ReconciliationRule, number};
@@ -7,20 +7,20 @@ use crate::header::{PacketType, Reset, ResetCode};
 use crate::option::{DccpOption, DccpOptionWriter, FeatureOption};
 use crate::sequence::SequenceNumber;
 
-/// Most Confirms kept for the next packet. The other end repeats a Change that this end has not
-/// confirmed.
+/// Largest number of Confirm options that wait for the next packet. The other end repeats a Change
+/// that this end has not confirmed.
 const CONFIRMS_MAX: usize = 64;
 
-/// Numbers of the packet that an option came with.
+/// Sequence and acknowledgement number of the packet that an option came with.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketNumbers {
-    /// Sequence number of the packet.
+    /// Sequence number of the packet with the option.
     pub sequence: SequenceNumber,
-    /// Acknowledgement number of the packet, if its type has one.
+    /// Acknowledgement number of the packet with the option, if its type has one.
     pub acknowledgement: Option<SequenceNumber>,
 }
 
-/// A value that holds from now on, a new one or the one before.
+/// Value of a feature that holds from now on; it may be the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// Feature that has the value.
@@ -29,35 +29,36 @@ pub struct Applied {
     pub value: u64,
 }
 
-/// An answer that waits for a packet.
+/// Confirm option that waits for a packet.
 #[derive(Clone, Copy, Debug)]
 struct Confirm {
     feature: Feature,
-    /// Content of the answer; `None` for a refusal.
+    /// Content of the Confirm; `None` for an empty one, which refuses the Change.
     answer: Option<ConfirmContent>,
 }
 
-/// Content of a Confirm.
+/// Content of a Confirm option.
 #[derive(Clone, Copy, Debug)]
 struct ConfirmContent {
     agreed: u64,
     value_len: usize,
-    /// Preferences of this end, for server-priority features.
+    /// Preferences of this end, which the Confirm repeats for a server-priority feature.
     list: Option<Preferences>,
 }
 
-/// The features of both ends.
+/// Features of both ends of a connection, and the state of their negotiation.
 #[derive(Clone, Debug)]
 pub struct Negotiator {
     is_server: bool,
     entries: Vec<FeatureNegotiation>,
     confirms: Vec<Confirm>,
-    /// Greatest number received with a feature option (FGSR, §6.6.4).
+    /// Greatest sequence number of a received packet with a feature option (FGSR, RFC 4340 §6.6.4).
     fgsr: SequenceNumber,
-    /// Greatest number sent with a Change of new content (FGSS, §6.6.4).
+    /// Greatest sequence number of a sent packet with a Change of new content (FGSS,
+    /// RFC 4340 §6.6.4).
     fgss: SequenceNumber,
     is_ccid_fixed: bool,
-    /// The latest feature without a common value.
+    /// Latest feature without a value that both ends accept.
     disagreement: Option<Disagreement>,
 }
 
@@ -93,8 +94,8 @@ impl Negotiator {
         self.disagreement.as_ref()
     }
 
-    /// Notes a disagreement. A disagreement about the congestion control is kept when one about
-    /// that CCID's own features follows from it.
+    /// Records that both ends accept no common value of `feature`. A disagreement about the
+    /// congestion control is kept when one about that CCID's own features follows from it.
     fn record_disagreement(&mut self, feature: Feature, theirs: Option<&[u8]>) {
         let of_ccid_3 = if FeatureProperties::from_number(feature.number).is_some() {
             feature.data_sender()
@@ -118,7 +119,7 @@ impl Negotiator {
         }
     }
 
-    /// Notes the feature that the other end's Reset is about: the data of the Reset repeats an
+    /// Records the feature that the other end's Reset is about: the data of the Reset repeats an
     /// option of this end.
     pub fn note_reset(&mut self, reset: &Reset) {
         let [option, feature_number, _] = reset.data;
@@ -131,12 +132,12 @@ impl Negotiator {
         }
     }
 
-    /// Sets the first number of the other end to `isr`.
+    /// Sets the first sequence number of the other end to `isr`.
     pub const fn set_first_received(&mut self, isr: SequenceNumber) {
         self.fgsr = isr.minus(1);
     }
 
-    /// Returns the value in use.
+    /// Returns the value of a feature that is in use now.
     ///
     /// # Panics
     ///
@@ -146,7 +147,7 @@ impl Negotiator {
         self.entry(feature).expect("a feature of the table").value
     }
 
-    /// Returns true if the feature is on.
+    /// Returns true if the feature's value is not 0.
     #[must_use]
     pub fn is_on(&self, feature: Feature) -> bool {
         self.value(feature) != 0
@@ -158,13 +159,13 @@ impl Negotiator {
         self.entry(feature).is_some_and(|entry| entry.progress != ChangeProgress::Stable)
     }
 
-    /// Returns true if any Change of this end has no answer yet.
+    /// Returns true if any Change option of this end has no answer yet.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.entries.iter().any(|entry| entry.progress != ChangeProgress::Stable)
     }
 
-    /// Returns true if options wait for a packet.
+    /// Returns true if feature options wait for a packet.
     #[must_use]
     pub fn has_options(&self) -> bool {
         !self.confirms.is_empty() || self.entries.iter().any(FeatureNegotiation::is_due)
@@ -200,15 +201,15 @@ impl Negotiator {
         }
     }
 
-    /// Returns true if the other end has sent a Change of the feature.
+    /// Returns true if the other end has sent a Change of this feature.
     #[must_use]
     pub fn has_received_change(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.has_received_change)
     }
 
-    /// Withdraws Changes of server-priority features that the other end leaves without an answer:
-    /// some implementations negotiate those in the handshake only. The values stay as they are. A
-    /// Mandatory Change is not withdrawn; the first feature with one is returned.
+    /// Withdraws Changes of server-priority features that the other end has not answered: some
+    /// implementations negotiate such features in the handshake only. The values stay as they are.
+    /// A Mandatory Change is not withdrawn; the first feature with one is returned.
     pub fn give_up(&mut self) -> Option<Feature> {
         let mut required = None;
         for entry in &mut self.entries {
@@ -225,8 +226,8 @@ impl Negotiator {
         required
     }
 
-    /// Sets a non-negotiable feature of this end. The value holds once the other end has confirmed
-    /// it (§6.3.2).
+    /// Requests a value of a non-negotiable feature of this end. The value holds once the other end
+    /// has confirmed it (RFC 4340 §6.3.2).
     ///
     /// # Panics
     ///
@@ -245,12 +246,12 @@ impl Negotiator {
         }
     }
 
-    /// Sets whether the congestion controls stay as they are or may change again (§10).
+    /// Sets if the congestion controls stay as they are or may change again (RFC 4340 §10).
     pub const fn fix_ccids(&mut self, is_fixed: bool) {
         self.is_ccid_fixed = is_fixed;
     }
 
-    /// Schedules every Change without an answer for the next packet, with the same content.
+    /// Schedules every Change option without an answer for the next packet, with the same content.
     pub fn repeat(&mut self) {
         for entry in &mut self.entries {
             if let ChangeProgress::Changing { is_due } = &mut entry.progress {
@@ -259,14 +260,14 @@ impl Negotiator {
         }
     }
 
-    /// Discards the answers that were kept for repetition.
+    /// Discards the Confirm options that were kept for repetition.
     pub fn forget_confirms(&mut self) {
         self.confirms.clear();
     }
 
-    /// Adds the options that wait to a packet of this type and number. Confirms need an
-    /// acknowledgement number and may not go on Data (§6.6.3); `keep_confirms` repeats them on the
-    /// next packet.
+    /// Adds the feature options that wait to a packet of this type and number. Confirms need an
+    /// acknowledgement number and may not go on Data (RFC 4340 §6.6.3); `keep_confirms` repeats
+    /// them on the next packet.
     pub fn write(
         &mut self,
         packet_type: PacketType,
@@ -303,7 +304,7 @@ impl Negotiator {
         }
     }
 
-    /// Adds the answers that wait to `options`, and keeps them.
+    /// Adds the Confirm options that wait to `options`, and keeps them.
     pub fn write_confirms(&self, options: &mut DccpOptionWriter<'_>) {
         for confirm in &self.confirms {
             if !write_confirm(confirm, options) {
@@ -312,12 +313,12 @@ impl Negotiator {
         }
     }
 
-    /// Processes a Change or Confirm that came with a valid packet. Call [`Negotiator::finish`]
-    /// after all options of the packet.
+    /// Processes a Change or Confirm option that came with a valid packet. Call
+    /// [`Negotiator::finish`] after all options of the packet.
     ///
     /// # Errors
     ///
-    /// Returns the Reset that ends the connection (§6.6.7, §6.6.8, §6.6.9).
+    /// Returns the Reset that ends the connection (RFC 4340 §6.6.7, §6.6.8, §6.6.9).
     pub fn receive(
         &mut self,
         arrival: PacketNumbers,
@@ -352,8 +353,8 @@ impl Negotiator {
         })
     }
 
-    /// Notes that the other end does not accept a value that this end must have; returns the Reset
-    /// about the Change.
+    /// Records that the other end does not accept a value that this end must have, and returns the
+    /// Reset about the Change.
     pub fn refuse(&mut self, code: ResetCode, feature: Feature) -> Reset {
         self.record_disagreement(feature, None);
         let kind = match feature.location {
@@ -364,8 +365,8 @@ impl Negotiator {
         feature_reset(code, kind, feature, &[first])
     }
 
-    /// Ends a packet that had feature options, and keeps the bounds within reach of the
-    /// connection's greatest numbers (§6.6.4, erratum 974).
+    /// Ends the processing of a packet with feature options, and keeps FGSR and FGSS within reach
+    /// of the connection's greatest numbers (RFC 4340 §6.6.4, erratum 974).
     pub fn finish(
         &mut self,
         arrival: PacketNumbers,
@@ -384,8 +385,8 @@ impl Negotiator {
         }
     }
 
-    /// Processes a Change of the other end. Returns `Err` when the Change was Mandatory and this
-    /// end refuses it.
+    /// Processes a Change option of the other end. Returns `Err` when the Change was Mandatory and
+    /// this end refuses it.
     fn change(
         &mut self,
         feature: Feature,
@@ -436,7 +437,7 @@ impl Negotiator {
         Ok(Some(self.apply(feature, agreed)))
     }
 
-    /// Processes a Confirm of the other end. Returns `Err` when its value is impossible.
+    /// Processes a Confirm option of the other end. Returns `Err` when its value is impossible.
     fn confirm(&mut self, feature: Feature, value: &[u8]) -> Result<Option<Applied>, ()> {
         let Some(entry) = self.entry_mut(feature) else { return Ok(None) };
         if !matches!(entry.progress, ChangeProgress::Changing { .. }) {
@@ -489,7 +490,8 @@ impl Negotiator {
         }
     }
 
-    /// Returns the feature's entry, unless the congestion control of the feature is not in use.
+    /// Returns the state of the feature's negotiation, unless the feature belongs to a congestion
+    /// control that is not in use.
     fn active_entry(&self, feature: Feature) -> Option<&FeatureNegotiation> {
         let is_in_use = feature
             .data_sender()
@@ -506,8 +508,8 @@ impl Negotiator {
     }
 }
 
-/// Returns the value of a Change L for a non-negotiable feature; `None` for any other Change or
-/// value.
+/// Returns the value that a Change L option requests for a non-negotiable feature; `None` for any
+/// other Change or an invalid value.
 fn non_negotiable(entry: &FeatureNegotiation, value: &[u8]) -> Option<u64> {
     let is_owner = entry.feature.location == Location::Remote;
     if !is_owner || value.len() != entry.kind.value_len {
@@ -517,7 +519,7 @@ fn non_negotiable(entry: &FeatureNegotiation, value: &[u8]) -> Option<u64> {
     entry.kind.is_valid(value).then_some(value)
 }
 
-/// Writes a Confirm. Returns false when it does not fit.
+/// Writes a Confirm option. Returns false when it does not fit.
 fn write_confirm(confirm: &Confirm, options: &mut DccpOptionWriter<'_>) -> bool {
     let kind = match confirm.feature.location {
         Location::Local => FeatureOption::ConfirmL,
@@ -530,7 +532,8 @@ fn write_confirm(confirm: &Confirm, options: &mut DccpOptionWriter<'_>) -> bool 
     options.feature(kind, number, &[&agreed[8 - answer.value_len..], list])
 }
 
-/// Writes a Change with its Mandatory. Writes neither, and returns false, when they do not fit.
+/// Writes a Change option, with a Mandatory option before it if required. Writes neither, and
+/// returns false, when they do not fit.
 fn write_change(entry: &FeatureNegotiation, options: &mut DccpOptionWriter<'_>) -> bool {
     let kind = match entry.feature.location {
         Location::Local => FeatureOption::ChangeL,
@@ -550,7 +553,8 @@ fn write_change(entry: &FeatureNegotiation, options: &mut DccpOptionWriter<'_>) 
     is_written
 }
 
-/// Returns a Reset about a feature option: its type and the first bytes of what follows (§5.6).
+/// Returns a Reset about a feature option: its type, the feature number, and the first byte of the
+/// value (RFC 4340 §5.6).
 fn feature_reset(code: ResetCode, kind: FeatureOption, feature: Feature, value: &[u8]) -> Reset {
     let first = value.first().copied().unwrap_or(0);
     Reset { code, data: [kind.number(), feature.number, first] }

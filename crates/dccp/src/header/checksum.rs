@@ -1,5 +1,5 @@
-//! Checksums: covered bytes and pseudo-header (RFC 4340 §9), and the CRC-32C of the Data Checksum
-//! option (§9.3).
+//! DCCP checksums: covered bytes and pseudo-header (RFC 4340 §9), and the CRC-32C of the Data
+//! Checksum option (§9.3).
 
 use core::net::IpAddr;
 
@@ -9,23 +9,25 @@ pub use packet_wire::checksum::crc32c;
 /// IP protocol number of DCCP.
 pub const PROTOCOL: u8 = 33;
 
-/// Protection of packets by their carrier: with or without the checksum of the DCCP header.
+/// Protection of a connection's packets: by the checksum of the DCCP header or by the carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
-    /// DCCP directly over IP: the pseudo-header is of these addresses (§9.1).
+    /// DCCP directly over IP: the checksum covers a pseudo-header with these addresses
+    /// (RFC 4340 §9.1).
     Addresses {
-        /// Address of the sender.
+        /// IP address of the packet's sender.
         source: IpAddr,
-        /// Address of the receiver.
+        /// IP address of the packet's receiver.
         destination: IpAddr,
     },
-    /// DCCP inside of UDP. UDP's checksum protects the packet, so senders write 0 into the DCCP
-    /// checksum and receivers accept any value (RFC 6773).
+    /// DCCP inside of UDP: the UDP checksum protects the packet. Senders write 0 into the DCCP
+    /// checksum, and receivers accept any value in it (RFC 6773).
     Carrier,
 }
 
 impl Integrity {
-    /// Returns the integrity of packets in the opposite direction.
+    /// Returns the protection of packets in the opposite direction: source and destination change
+    /// places.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -36,9 +38,9 @@ impl Integrity {
         }
     }
 
-    /// Returns the pseudo-header's sum for a packet of `len` bytes; `None` when the carrier has its
-    /// own checksum. `len` is the length of the whole packet, even if the checksum covers only part
-    /// of it (§9.1).
+    /// Returns the checksum of the pseudo-header for a packet of `len` bytes; `None` when the
+    /// carrier has its own checksum. `len` is the length of the whole packet, even if the checksum
+    /// covers only part of it (RFC 4340 §9.1).
     ///
     /// # Panics
     ///
@@ -61,8 +63,8 @@ impl Integrity {
     }
 }
 
-/// Returns the number of bytes that the checksum covers in a packet with this header and data;
-/// `None` when the coverage exceeds the data (§9.2).
+/// Returns the number of bytes that the DCCP checksum covers in a packet with this header and data;
+/// `None` when the coverage exceeds the data (RFC 4340 §9.2).
 #[must_use]
 pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Option<usize> {
     if coverage == 0 {

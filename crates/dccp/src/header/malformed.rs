@@ -1,28 +1,29 @@
-//! Reasons to drop a packet that does not parse. The peer is to blame, so the reason is a small
-//! value that can be counted.
+//! Reasons to drop a DCCP packet that does not parse. The peer is to blame, so the reason is a
+//! small value that can be counted.
 
 use core::fmt;
 
-/// A defect that step 1 of RFC 4340 §8.5 finds in a packet. The receiver drops such a packet
-/// without a reply.
+/// Defect of a packet that step 1 of RFC 4340 §8.5 finds. The receiver drops such a packet without
+/// a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DccpPacketDefect {
-    /// A packet shorter than 12 bytes, or shorter than its type and its X bit require.
+    /// Packet shorter than 12 bytes, or shorter than its type and its X bit require.
     Truncated,
-    /// A reserved packet type.
+    /// Packet of a reserved type.
     Type,
-    /// 24-bit sequence numbers on a type that must have 48 bits.
+    /// Packet with 24-bit sequence numbers of a type that must have 48 bits.
     ShortSequence,
-    /// A Data Offset below the header length of the type or beyond the end of the packet.
+    /// Packet whose Data Offset is less than the header length of its type, or beyond the end of
+    /// the packet.
     DataOffset,
-    /// A checksum coverage of more data than there is (§9.2).
+    /// Packet whose checksum coverage is more data than it has (RFC 4340 §9.2).
     Coverage,
-    /// A checksum that does not match (§9).
+    /// Packet whose checksum does not match (RFC 4340 §9).
     Checksum,
 }
 
 impl DccpPacketDefect {
-    /// Every reason, in the order of [`DccpPacketDefect::index`].
+    /// Every packet defect, in the order of [`DccpPacketDefect::index`].
     pub const ALL: [Self; 6] = [
         Self::Truncated,
         Self::Type,
@@ -32,13 +33,14 @@ impl DccpPacketDefect {
         Self::Checksum,
     ];
 
-    /// Returns the position in [`DccpPacketDefect::ALL`], for counters kept as an array.
+    /// Returns the position of the defect in [`DccpPacketDefect::ALL`], for counters kept as an
+    /// array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns a short name for counters: lower case, words joined by hyphens.
+    /// Returns a short name of the defect for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,8 +1,10 @@
-//! Packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes (RFC 4340 §5).
-//! [`crate::option`] reads the options inside; [`crate::connection`] interprets the numbers.
+//! DCCP packets: [`DccpPacket::parse`] reads a checked view, [`DccpHeader::write`] writes
+//! (RFC 4340 §5). [`crate::option`] reads the options inside; [`crate::connection`] interprets the
+//! numbers.
 //!
-//! [`DccpPacket::parse`] is step 1 of §8.5. It establishes everything that an accessor relies on:
-//! the type is known, header, options and data lie within the packet, and the checksum is right.
+//! [`DccpPacket::parse`] is step 1 of RFC 4340 §8.5. It establishes everything that an accessor
+//! relies on: the type is known, header, options and data lie within the packet, and the checksum
+//! is right.
 
 pub mod checksum;
 mod malformed;
@@ -18,42 +20,43 @@ pub use packet_type::PacketType;
 pub use reset_code::{Reset, ResetCode};
 pub use service_code::ServiceCode;
 
-/// Largest header with options: 255 words (§5.1).
+/// Largest DCCP header with options, in bytes: 255 words of four (RFC 4340 §5.1).
 pub const HEADER_LEN_MAX: usize = 1_020;
-/// Bytes of options that fit after the fixed header of any type.
+/// Bytes of options that fit after the fixed header of any packet type.
 pub const OPTIONS_LEN_MAX: usize = HEADER_LEN_MAX - 28;
-/// Bits of a long sequence number.
+/// Mask of the 48 bits of a long sequence number.
 const LONG_MASK: u64 = (1 << 48) - 1;
 
-/// Fixed fields of a packet, with those that depend on its type. The X bit decides the width of the
-/// sequence and acknowledgement numbers.
+/// Fixed fields of a DCCP packet, with those that depend on its type. The X bit decides the width
+/// of the sequence and acknowledgement numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccpHeader {
-    /// Port of the sender.
+    /// DCCP port of the packet's sender.
     pub source_port: u16,
-    /// Port of the receiver.
+    /// DCCP port of the packet's receiver.
     pub destination_port: u16,
-    /// Four bits for the sender's congestion control (CCVal, §5.1).
+    /// Four bits for the congestion control of the packet's sender (CCVal, RFC 4340 §5.1).
     pub ccval: u8,
-    /// Checksum coverage (CsCov, §9.2): 0 for all data, n for n - 1 words of data.
+    /// Checksum coverage of the packet (CsCov, RFC 4340 §9.2): 0 for all data, n for n - 1 words of
+    /// data.
     pub coverage: u8,
-    /// Type of the packet.
+    /// Type of the packet, such as Request or Data.
     pub packet_type: PacketType,
-    /// The X bit: sequence numbers have 48 bits, otherwise 24.
+    /// True if the packet's sequence numbers have 48 bits (X = 1), false if 24.
     pub is_extended: bool,
-    /// The sequence number as it is in the packet.
+    /// Sequence number as the packet has it, in 48 or 24 bits.
     pub sequence: u64,
-    /// The acknowledgement number as it is in the packet; on every type but Request and Data.
+    /// Acknowledgement number as the packet has it; on every type but Request and Data.
     pub acknowledgement: Option<u64>,
-    /// Service code, on Request and Response.
+    /// Service code of the connection, on Request and Response.
     pub service_code: Option<ServiceCode>,
-    /// Reset code with its data, on Reset.
+    /// Reset code with its data, on a Reset.
     pub reset: Option<Reset>,
 }
 
 impl DccpHeader {
     /// Returns a header with 48-bit numbers, full checksum coverage and no field that depends on
-    /// the type.
+    /// the packet type.
     #[must_use]
     pub const fn new(packet_type: PacketType, sequence: u64) -> Self {
         Self {
@@ -76,9 +79,9 @@ impl DccpHeader {
         self.packet_type.fixed_len(self.is_extended)
     }
 
-    /// Writes the packet with its checksum to the front of `buffer` and returns its length in
-    /// bytes. Pads `options` to whole words. Returns `None` when the packet does not fit or the
-    /// options are longer than Data Offset can express.
+    /// Writes a packet with its checksum to the front of `buffer`, and returns its length in bytes.
+    /// Pads `options` to whole words. Returns `None` when the packet does not fit or the options
+    /// are longer than Data Offset can express.
     ///
     /// # Panics
     ///
@@ -145,19 +148,21 @@ impl DccpHeader {
     }
 }
 
-/// A packet that passed step 1 of RFC 4340 §8.5.
+/// A received DCCP packet that passed step 1 of RFC 4340 §8.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccpPacket<'a> {
-    /// The fields in front of the options.
+    /// Header fields of the packet, before its options.
     pub header: DccpHeader,
-    /// The option area with its padding; read it with [`crate::option::DccpOptionIterator`].
+    /// Option area of the packet with its padding; read it with
+    /// [`crate::option::DccpOptionIterator`].
     pub options: &'a [u8],
-    /// The application data area.
+    /// Application data area of the packet.
     pub data: &'a [u8],
 }
 
 impl<'a> DccpPacket<'a> {
-    /// Checks a packet as §8.5 step 1 requires. Ignores reserved bits (§5.1).
+    /// Checks a packet as RFC 4340 §8.5 step 1 requires, and returns a view of it. Ignores reserved
+    /// bits (§5.1).
     ///
     /// # Errors
     ///
@@ -180,7 +185,8 @@ impl<'a> DccpPacket<'a> {
     }
 }
 
-/// Returns the fixed fields and Data Offset in bytes. Checks no other part of the packet.
+/// Returns the fixed fields of a packet's header, and its Data Offset in bytes. Checks no other
+/// part of the packet.
 fn read_header(octets: &[u8]) -> Result<(DccpHeader, usize), DccpPacketDefect> {
     let [s0, s1, d0, d1, offset, ccval_coverage, _, _, type_x, n0, n1, n2] =
         *octets.first_chunk::<12>().ok_or(DccpPacketDefect::Truncated)?;
@@ -225,7 +231,7 @@ fn read_header(octets: &[u8]) -> Result<(DccpHeader, usize), DccpPacketDefect> {
     Ok((header, usize::from(offset) * 4))
 }
 
-/// Reads eight bytes and returns their lower 48 bits.
+/// Reads a sequence number of eight bytes, and returns its lower 48 bits.
 fn long(reader: &mut ByteReader<'_>) -> Result<u64, DccpPacketDefect> {
     let octets = reader.array().ok_or(DccpPacketDefect::Truncated)?;
     Ok(u64::from_be_bytes(octets) & LONG_MASK)

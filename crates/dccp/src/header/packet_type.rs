@@ -1,33 +1,35 @@
-//! The ten packet types (RFC 4340 §5.1, Table 1) and the fields that each of them carries.
+//! The ten DCCP packet types (RFC 4340 §5.1, Table 1) and the fields that each of them carries.
 
-/// Purpose of a packet. Types 10 to 15 are reserved; packets with them do not parse (§5.1).
+/// Type of a DCCP packet: its purpose. Types 10 to 15 are reserved; packets with them do not parse
+/// (RFC 4340 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum PacketType {
-    /// First packet of a connection, from the client (§5.2).
+    /// Request: the first packet of a connection, from the client (RFC 4340 §5.2).
     Request = 0,
-    /// The server's answer to a Request (§5.3).
+    /// Response: the server's answer to a Request (RFC 4340 §5.3).
     Response = 1,
-    /// Application data (§5.4).
+    /// Data: application data without an acknowledgement (RFC 4340 §5.4).
     Data = 2,
-    /// An acknowledgement without data (§5.4).
+    /// Ack: an acknowledgement without data (RFC 4340 §5.4).
     Ack = 3,
-    /// Data with an acknowledgement (§5.4).
+    /// DataAck: application data with an acknowledgement (RFC 4340 §5.4).
     DataAck = 4,
-    /// Request of the server that the client close (§5.5).
+    /// CloseReq: the server's request that the client close the connection (RFC 4340 §5.5).
     CloseReq = 5,
-    /// Request to close the connection, answered with a Reset (§5.5).
+    /// Close: a request to close the connection, which the other end answers with a Reset
+    /// (RFC 4340 §5.5).
     Close = 6,
-    /// End of the connection, normal or not (§5.6).
+    /// Reset: the end of the connection, normal or not (RFC 4340 §5.6).
     Reset = 7,
-    /// Request for the current sequence numbers (§5.7).
+    /// Sync: a request for the current sequence numbers of the other end (RFC 4340 §5.7).
     Sync = 8,
-    /// Answer to a Sync (§5.7).
+    /// SyncAck: the answer to a Sync (RFC 4340 §5.7).
     SyncAck = 9,
 }
 
 impl PacketType {
-    /// Every type, in the order of its number.
+    /// Every packet type, in the order of its number.
     pub const ALL: [Self; 10] = [
         Self::Request,
         Self::Response,
@@ -41,19 +43,19 @@ impl PacketType {
         Self::SyncAck,
     ];
 
-    /// Returns the type for a number on the wire; `None` for the reserved ones.
+    /// Returns the packet type of a number on the wire; `None` for the reserved numbers.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         if number < 10 { Some(Self::ALL[number as usize]) } else { None }
     }
 
-    /// Returns the number on the wire, 0 to 9.
+    /// Returns the packet type's number on the wire, 0 to 9.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// Returns the name without its prefix, as the RFC writes it.
+    /// Returns the packet type's name as RFC 4340 writes it, without the prefix "DCCP-".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,40 +72,41 @@ impl PacketType {
         }
     }
 
-    /// Returns true if an acknowledgement number follows the generic header: on all but Request and
+    /// Returns true if packets of this type have an acknowledgement number: all but Request and
     /// Data.
     #[must_use]
     pub const fn has_acknowledgement(self) -> bool {
         !matches!(self, Self::Request | Self::Data)
     }
 
-    /// Returns true if a service code follows the generic header: on Request and Response.
+    /// Returns true if packets of this type have a service code: Request and Response.
     #[must_use]
     pub const fn has_service_code(self) -> bool {
         matches!(self, Self::Request | Self::Response)
     }
 
-    /// Returns true if the application data area belongs to the application. In the other types
-    /// that area is padding or, in a Reset, text about the error (§5.1).
+    /// Returns true if packets of this type carry data of the application. In the other types that
+    /// area is padding or, in a Reset, text about the error (RFC 4340 §5.1).
     #[must_use]
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
 
-    /// Returns true if NDP Count treats the type as a data packet (§7.7): the types that carry
-    /// data, or may.
+    /// Returns true if NDP Count treats the packet type as a data packet (RFC 4340 §7.7): the types
+    /// that carry data, or may.
     #[must_use]
     pub const fn is_data_packet(self) -> bool {
         self.carries_data()
     }
 
-    /// Returns true if the type may have 24-bit sequence numbers, X = 0 (§5.1).
+    /// Returns true if packets of this type may have 24-bit sequence numbers, X = 0
+    /// (RFC 4340 §5.1).
     #[must_use]
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
 
-    /// Returns the length of the header before the options, in bytes.
+    /// Returns the length of a packet's header before the options, in bytes.
     #[must_use]
     pub const fn fixed_len(self, is_extended: bool) -> usize {
         let (generic, acknowledgement) = if is_extended { (16, 8) } else { (12, 4) };

@@ -1,36 +1,37 @@
-//! Reasons for the reset of a connection (RFC 4340 §5.6, Table 2).
+//! Reset codes: reasons why an end resets a connection (RFC 4340 §5.6, Table 2).
 
 use core::fmt;
 
-/// Reset Code. An unknown code keeps its number and has the meaning of [`ResetCode::Unspecified`].
+/// Code of a Reset: the reason why a connection ended. An unknown code keeps its number and has the
+/// meaning of [`ResetCode::Unspecified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResetCode {
-    /// Reset without a reason.
+    /// Reset that gives no reason.
     Unspecified,
-    /// Normal end, in answer to a Close.
+    /// Normal end of a connection, in answer to a Close.
     Closed,
-    /// Connection that the other end gave up, for instance after a timeout.
+    /// Connection that the sender of the Reset gave up, for instance after a timeout.
     Aborted,
-    /// Packet for a connection that does not exist, or a connection that does not take such
-    /// packets.
+    /// Packet for a connection that does not exist, or for one that does not accept such packets.
     NoConnection,
-    /// Packet that the state does not allow; Data 1 is its type.
+    /// Packet of a type that the connection's state does not allow; Data 1 is its type.
     PacketError,
-    /// Option with an impossible value; Data 1 is its type, Data 2 and 3 begin its value.
+    /// Option with an impossible value; Data 1 is the option's type, Data 2 and 3 begin its value.
     OptionError,
-    /// Mandatory option that the receiver cannot honor; data as for [`ResetCode::OptionError`].
+    /// Mandatory option that the receiver cannot honour; the data are as for
+    /// [`ResetCode::OptionError`].
     MandatoryError,
-    /// Request to a port without a listener.
+    /// Request to a DCCP port without a listener.
     ConnectionRefused,
-    /// Request for a service code without a listener.
+    /// Request for a service code that no listener at the port accepts.
     BadServiceCode,
-    /// Request to a server that is overloaded.
+    /// Request to a server that has too many connections.
     TooBusy,
-    /// Init Cookie that came back changed, or not at all.
+    /// Init Cookie that the client returned changed, or did not return.
     BadInitCookie,
-    /// Violation of congestion control by the other end.
+    /// Violation of congestion control by the end that gets the Reset.
     AggressionPenalty,
-    /// A code of a congestion control (128 to 255) or a reserved one.
+    /// Reset code of a congestion control (128 to 255), or a reserved one.
     Other(u8),
 }
 
@@ -50,7 +51,7 @@ impl ResetCode {
         Self::AggressionPenalty,
     ];
 
-    /// Returns the code for a number on the wire.
+    /// Returns the Reset code of a number on the wire.
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         if (number as usize) < Self::NAMED.len() {
@@ -60,7 +61,7 @@ impl ResetCode {
         }
     }
 
-    /// Returns the number on the wire.
+    /// Returns the Reset code's number on the wire.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -80,7 +81,7 @@ impl ResetCode {
         }
     }
 
-    /// Returns the name as Table 2 writes it.
+    /// Returns the Reset code's name as RFC 4340 §5.6, Table 2, writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,30 +109,32 @@ impl fmt::Display for ResetCode {
     }
 }
 
-/// Content of a Reset: its code and Data 1 to 3.
+/// Content of a Reset packet: its code and Data 1 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reset {
-    /// Reason for the Reset.
+    /// Code of the Reset: the reason why it was sent.
     pub code: ResetCode,
-    /// Data 1 to 3: the subject of the code, if it has one; otherwise zeros.
+    /// Data 1 to 3 of the Reset: the subject of its code, if it has one; otherwise zeros.
     pub data: [u8; 3],
 }
 
 impl Reset {
-    /// Returns a Reset with this code and no data.
+    /// Returns a Reset with the code `code` and no data.
     #[must_use]
     pub const fn plain(code: ResetCode) -> Self {
         Self { code, data: [0; 3] }
     }
 
-    /// Returns a Reset about an option: its type and the first two bytes of its value (§5.6).
+    /// Returns a Reset about an option: its data are the option's type and the first two bytes of
+    /// its value (RFC 4340 §5.6).
     #[must_use]
     pub fn about_option(code: ResetCode, number: u8, value: &[u8]) -> Self {
         let octet = |index: usize| value.get(index).copied().unwrap_or(0);
         Self { code, data: [number, octet(0), octet(1)] }
     }
 
-    /// Returns a Reset about a packet that the state does not allow (§5.6, code 4).
+    /// Returns a Reset about a packet that the connection's state does not allow (RFC 4340 §5.6,
+    /// code 4).
     #[must_use]
     pub const fn about_packet(packet_type: super::PacketType) -> Self {
         Self { code: ResetCode::PacketError, data: [packet_type.number(), 0, 0] }

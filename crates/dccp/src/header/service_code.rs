@@ -1,25 +1,26 @@
-//! Service codes: names of the services that connections are for (RFC 4340 §8.1.2, RFC 5595).
+//! Service codes: numbers of the services that DCCP connections are for (RFC 4340 §8.1.2,
+//! RFC 5595).
 
 use core::fmt;
 use core::str::FromStr;
 
-/// 32 bits that name an application-level service.
+/// Service code of a connection: 32 bits that name an application-level service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceCode(u32);
 
 impl ServiceCode {
-    /// Code of a connection that names no service.
+    /// Service code of a connection that names no service.
     pub const NONE: Self = Self(0);
-    /// Code that may not be used: a server always refuses a Request with it.
+    /// Service code that may not be used: a server always refuses a Request with it.
     pub const INVALID: Self = Self(u32::MAX);
 
-    /// Returns the code with this value.
+    /// Returns the service code with this value.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// Returns the code as a number.
+    /// Returns the service code as a number.
     #[must_use]
     pub const fn value(self) -> u32 {
         self.0
@@ -30,7 +31,8 @@ impl ServiceCode {
     }
 }
 
-/// Text form: `SC:` and four characters if the code is text, otherwise `SC=` and a decimal number.
+/// Text form of a service code: `SC:` and four characters if the code is text, otherwise `SC=` and
+/// a decimal number.
 impl fmt::Display for ServiceCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let octets = self.0.to_be_bytes();
@@ -43,7 +45,7 @@ impl fmt::Display for ServiceCode {
     }
 }
 
-/// A text that is no service code.
+/// Error: a text is not a service code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAServiceCode;
 
@@ -58,7 +60,8 @@ impl core::error::Error for NotAServiceCode {}
 impl FromStr for ServiceCode {
     type Err = NotAServiceCode;
 
-    /// Reads the three forms of §8.1.2, and a bare decimal number.
+    /// Reads a service code from one of the three text forms of RFC 4340 §8.1.2, or from a decimal
+    /// number.
     fn from_str(text: &str) -> Result<Self, NotAServiceCode> {
         if let Some(letters) = text.strip_prefix("SC:") {
             let mut octets = [b' '; 4];

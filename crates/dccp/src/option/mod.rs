@@ -1,4 +1,5 @@
-//! Options: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3, RFC 4342 §8).
+//! Options of DCCP packets: an iterator to read them, a writer (RFC 4340 §5.8 and, for CCID 3,
+//! RFC 4342 §8).
 //!
 //! [`DccpOptionIterator`] follows the rules that hold for every option. An impossible length ends
 //! the list. A known option with a wrong length is returned as [`DccpOption::Unknown`]; it has no
@@ -14,69 +15,69 @@ use crate::header::PacketType;
 pub use elapsed::{ELAPSED_MAX_10US, elapsed_10us, elapsed_ns};
 pub use write::DccpOptionWriter;
 
-/// Option types (§5.8, Table 3).
+/// Option types (RFC 4340 §5.8, Table 3).
 pub mod number {
-    /// One byte of padding.
+    /// Option Padding: one byte without meaning.
     pub const PADDING: u8 = 0;
-    /// Mark of the next option: the receiver must understand it.
+    /// Option Mandatory: the receiver must understand the next option.
     pub const MANDATORY: u8 = 1;
-    /// Announcement that the receiver is slow.
+    /// Option Slow Receiver: the receiver cannot keep up with the sender.
     pub const SLOW_RECEIVER: u8 = 2;
-    /// Request for a value of a feature that the sender of the option has.
+    /// Option Change L: request for a value of a feature of the end that sends the option.
     pub const CHANGE_L: u8 = 32;
-    /// Answer to Change R.
+    /// Option Confirm L: answer to Change R.
     pub const CONFIRM_L: u8 = 33;
-    /// Request for a value of a feature that the receiver of the option has.
+    /// Option Change R: request for a value of a feature of the end that receives the option.
     pub const CHANGE_R: u8 = 34;
-    /// Answer to Change L.
+    /// Option Confirm R: answer to Change L.
     pub const CONFIRM_R: u8 = 35;
-    /// State that a server keeps at its client.
+    /// Option Init Cookie: state that a server stores at its client.
     pub const INIT_COOKIE: u8 = 36;
-    /// Length of a run of packets without data.
+    /// Option NDP Count: length of a run of packets without data.
     pub const NDP_COUNT: u8 = 37;
-    /// Ack Vector whose nonces add up to 0.
+    /// Option Ack Vector with nonces that add up to 0.
     pub const ACK_VECTOR_0: u8 = 38;
-    /// Ack Vector whose nonces add up to 1.
+    /// Option Ack Vector with nonces that add up to 1.
     pub const ACK_VECTOR_1: u8 = 39;
-    /// Packets whose data the receiver got and did not deliver.
+    /// Option Data Dropped: packets whose data the receiver got and did not deliver.
     pub const DATA_DROPPED: u8 = 40;
-    /// Time of the sender.
+    /// Option Timestamp: time of the sender.
     pub const TIMESTAMP: u8 = 41;
-    /// Timestamp that the receiver returns.
+    /// Option Timestamp Echo: Timestamp that the receiver returns.
     pub const TIMESTAMP_ECHO: u8 = 42;
-    /// Time since the acknowledged packet came.
+    /// Option Elapsed Time: time since the acknowledged packet came.
     pub const ELAPSED_TIME: u8 = 43;
-    /// A strong checksum of the data.
+    /// Option Data Checksum: a strong checksum (CRC-32C) of the data.
     pub const DATA_CHECKSUM: u8 = 44;
-    /// Least number of the options of a congestion control that go from the sender of data to its
+    /// Least type of the options of a congestion control that go from the sender of data to its
     /// receiver.
     pub const CCID_FROM_SENDER: u8 = 128;
-    /// Least number of the options of a congestion control that go from the receiver of data to its
+    /// Least type of the options of a congestion control that go from the receiver of data to its
     /// sender.
     pub const CCID_FROM_RECEIVER: u8 = 192;
-    /// Inverse of the loss event rate, for CCID 3 (RFC 4342 §8.5).
+    /// Option Loss Event Rate of CCID 3: inverse of the loss event rate (RFC 4342 §8.5).
     pub const LOSS_EVENT_RATE: u8 = 192;
-    /// Loss intervals, for CCID 3 (RFC 4342 §8.6).
+    /// Option Loss Intervals of CCID 3 (RFC 4342 §8.6).
     pub const LOSS_INTERVALS: u8 = 193;
-    /// Rate at which data came in, for CCID 3 (RFC 4342 §8.3).
+    /// Option Receive Rate of CCID 3: rate at which data came in (RFC 4342 §8.3).
     pub const RECEIVE_RATE: u8 = 194;
 }
 
-/// One of the four options of feature negotiation (§6.1).
+/// Option of feature negotiation: Change or Confirm, L or R (RFC 4340 §6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureOption {
-    /// Change from the end that has the feature.
+    /// Change L: request from the end that has the feature.
     ChangeL,
-    /// Confirm from the end that has the feature.
+    /// Confirm L: answer from the end that has the feature.
     ConfirmL,
-    /// Change from the end that does not have the feature.
+    /// Change R: request from the end that does not have the feature.
     ChangeR,
-    /// Confirm from the end that does not have the feature.
+    /// Confirm R: answer from the end that does not have the feature.
     ConfirmR,
 }
 
 impl FeatureOption {
-    /// Returns the option's number.
+    /// Returns the option's type on the wire.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -87,62 +88,63 @@ impl FeatureOption {
         }
     }
 
-    /// Returns true if the option requests a value, rather than answers a request.
+    /// Returns true if the feature option requests a value (Change), false if it answers a request
+    /// (Confirm).
     #[must_use]
     pub const fn is_change(self) -> bool {
         matches!(self, Self::ChangeL | Self::ChangeR)
     }
 }
 
-/// One option. Numbers are in host order, times in units of 10 µs as on the wire.
+/// One option of a DCCP packet. Numbers are in host order, times in units of 10 µs as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpOption<'a> {
-    /// Padding (§5.8.1).
+    /// Padding: one byte without meaning (RFC 4340 §5.8.1).
     Padding,
-    /// Mandatory (§5.8.2).
+    /// Mandatory: the receiver must understand the next option (RFC 4340 §5.8.2).
     Mandatory,
-    /// Slow Receiver (§11.6).
+    /// Slow Receiver: the receiver cannot keep up with the sender (RFC 4340 §11.6).
     SlowReceiver,
-    /// Change or Confirm (§6.1, §6.2).
+    /// Change or Confirm: an option of feature negotiation (RFC 4340 §6.1, §6.2).
     Feature {
-        /// Change or Confirm, L or R.
+        /// Kind of the feature option: Change or Confirm, L or R.
         kind: FeatureOption,
-        /// The feature's number.
+        /// Number of the feature that the option is about.
         feature: u8,
-        /// One value, a value and a list, a list, or nothing.
+        /// Content of the feature option: one value, a value and a list, a list, or nothing.
         value: &'a [u8],
     },
-    /// Init Cookie (§8.1.4).
+    /// Init Cookie: state that a server stores at its client (RFC 4340 §8.1.4).
     InitCookie(&'a [u8]),
-    /// NDP Count (§7.7).
+    /// NDP Count: length of a run of packets without data (RFC 4340 §7.7).
     NdpCount(u64),
-    /// Ack Vector (§11.4).
+    /// Ack Vector: packets that were received, as run lengths (RFC 4340 §11.4).
     AckVector {
-        /// Parity of the nonces of the packets that it reports as received.
+        /// Parity of the ECN nonces of the packets that the Ack Vector reports as received.
         nonce: bool,
-        /// Runs of packets: a state and a run length in each byte.
+        /// Runs of packets in the Ack Vector: a state and a run length in each byte.
         runs: &'a [u8],
     },
-    /// Data Dropped (§11.7).
+    /// Data Dropped: packets whose data the receiver did not deliver (RFC 4340 §11.7).
     DataDropped(&'a [u8]),
-    /// Timestamp (§13.1).
+    /// Timestamp: time of the sender in its own units (RFC 4340 §13.1).
     Timestamp(u32),
-    /// Timestamp Echo (§13.3).
+    /// Timestamp Echo: Timestamp that the receiver returns (RFC 4340 §13.3).
     TimestampEcho {
-        /// The Timestamp's value.
+        /// Value of the Timestamp that the option returns.
         echo: u32,
-        /// Time since the Timestamp came; 0 when the option does not include it.
+        /// Time since the Timestamp came in units of 10 µs; 0 when the option does not include it.
         elapsed_10us: u32,
     },
-    /// Elapsed Time (§13.2).
+    /// Elapsed Time: time since the acknowledged packet came, in units of 10 µs (RFC 4340 §13.2).
     ElapsedTime(u32),
-    /// Data Checksum (§9.3): CRC-32C of the application data area.
+    /// Data Checksum: CRC-32C of the application data area (RFC 4340 §9.3).
     DataChecksum(u32),
-    /// Any other option, or one of the above with an impossible length.
+    /// Any other option, or a known one with an impossible length.
     Unknown {
-        /// The option's number.
+        /// Type of the option on the wire.
         number: u8,
-        /// Bytes after number and length.
+        /// Bytes of the option after its type and length.
         value: &'a [u8],
     },
 }
@@ -173,8 +175,8 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Returns true if a Data packet's receiver must ignore the option (§5.8, Table 3, column
-    /// "DCCP-Data"). The options of a congestion control follow CCID 3 (RFC 4342 §8).
+    /// Returns true if the receiver of a Data packet must ignore the option (RFC 4340 §5.8, Table
+    /// 3, column "DCCP-Data"). The options of a congestion control follow CCID 3 (RFC 4342 §8).
     #[must_use]
     pub const fn is_ignored_on_data(&self) -> bool {
         match self {
@@ -194,14 +196,15 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Returns true if the option describes the packet that is acknowledged. Such an option has no
-    /// meaning on a packet without an acknowledgement number.
+    /// Returns true if the option describes the packet that its packet acknowledges. Such an option
+    /// has no meaning on a packet without an acknowledgement number.
     #[must_use]
     pub const fn needs_acknowledgement(&self) -> bool {
         matches!(self, Self::AckVector { .. } | Self::DataDropped(_) | Self::ElapsedTime(_))
     }
 
-    /// Returns true if the option counts on a packet of this type; receivers skip the others.
+    /// Returns true if the option counts on a packet of this type; receivers skip the option on
+    /// other packets.
     #[must_use]
     pub const fn is_for(&self, packet_type: PacketType) -> bool {
         match packet_type {
@@ -213,7 +216,7 @@ impl<'a> DccpOption<'a> {
         }
     }
 
-    /// Returns the option's number, which a Reset about the option repeats.
+    /// Returns the option's type on the wire, which a Reset about the option repeats.
     #[must_use]
     pub const fn number(&self) -> u8 {
         match self {
@@ -256,26 +259,26 @@ fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// An option as it is in a packet, with its interpretation.
+/// An option as the packet has it, with its interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
-    /// The option's number.
+    /// Type of the option on the wire.
     pub number: u8,
-    /// Bytes after number and length.
+    /// Bytes of the option after its type and length.
     pub value: &'a [u8],
-    /// Interpretation of number and value.
+    /// Interpretation of the option's type and value.
     pub option: DccpOption<'a>,
 }
 
-/// Iterator over the options of a packet in order, padding included. It ends at the first
-/// impossible length (§5.8).
+/// Iterator over the options of a packet in their order, padding included. It ends at the first
+/// impossible length (RFC 4340 §5.8).
 #[derive(Clone, Debug)]
 pub struct DccpOptionIterator<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> DccpOptionIterator<'a> {
-    /// Returns an iterator over the options in an option area.
+    /// Returns an iterator over the options in the option area `area` of a packet.
     #[must_use]
     pub const fn new(area: &'a [u8]) -> Self {
         Self { rest: area }

@@ -1,8 +1,9 @@
-//! Writer of options. When an option does not fit, the writer leaves it out and returns false.
+//! Writer of the options of a DCCP packet. When an option does not fit, the writer leaves it out
+//! and returns false.
 
 use super::{DccpOption, FeatureOption, number};
 
-/// Writer that appends options to an area of fixed size.
+/// Writer that appends DCCP options to an area of fixed size.
 #[derive(Debug)]
 pub struct DccpOptionWriter<'b> {
     area: &'b mut [u8],
@@ -10,45 +11,45 @@ pub struct DccpOptionWriter<'b> {
 }
 
 impl<'b> DccpOptionWriter<'b> {
-    /// Returns a writer at the start of `area`.
+    /// Returns a writer that begins at the start of the option area `area`.
     #[must_use]
     pub const fn new(area: &'b mut [u8]) -> Self {
         Self { area, len: 0 }
     }
 
-    /// Returns the bytes written so far.
+    /// Returns the number of option bytes written so far.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there is no option yet.
+    /// Returns true if no option is written yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns how many more bytes fit.
+    /// Returns the number of bytes that still fit into the option area.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.area.len() - self.len
     }
 
-    /// Returns the options written so far.
+    /// Returns the bytes of the options written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.area[..self.len]
     }
 
-    /// Removes everything after the first `len` bytes.
+    /// Removes all options after the first `len` bytes.
     pub const fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.len = len;
         }
     }
 
-    /// Appends an option whose value is the concatenation of the pieces. Returns false and writes
-    /// nothing when the option does not fit or is longer than 255 bytes.
+    /// Appends an option of type `number` whose value is the concatenation of the pieces. Returns
+    /// false and writes nothing when the option does not fit or is longer than 255 bytes.
     pub fn pieces(&mut self, number: u8, pieces: &[&[u8]]) -> bool {
         let len = 2 + pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let Ok(len_octet) = u8::try_from(len) else { return false };
@@ -66,7 +67,7 @@ impl<'b> DccpOptionWriter<'b> {
         true
     }
 
-    /// Appends an option. Returns false and writes nothing when it does not fit.
+    /// Appends an option to the area. Returns false and writes nothing when it does not fit.
     pub fn put(&mut self, option: DccpOption<'_>) -> bool {
         match option {
             DccpOption::Padding | DccpOption::Mandatory | DccpOption::SlowReceiver => {
@@ -99,7 +100,7 @@ impl<'b> DccpOptionWriter<'b> {
         }
     }
 
-    /// Appends an option of feature negotiation whose value is the concatenation of the pieces.
+    /// Appends a feature option (Change or Confirm) whose value is the concatenation of the pieces.
     pub fn feature(&mut self, kind: FeatureOption, feature: u8, pieces: &[&[u8]]) -> bool {
         let mut all: [&[u8]; 4] = [&[]; 4];
         let feature = [feature];
@@ -119,7 +120,8 @@ impl<'b> DccpOptionWriter<'b> {
     }
 }
 
-/// Returns the bytes of a time and how many of them to leave out: two if two suffice (§13.2).
+/// Returns an elapsed time as four bytes, and the number of leading bytes to leave out: two if two
+/// suffice (RFC 4340 §13.2).
 const fn shortest(elapsed_10us: u32) -> ([u8; 4], usize) {
     (elapsed_10us.to_be_bytes(), if elapsed_10us <= u16::MAX as u32 { 2 } else { 0 })
 }

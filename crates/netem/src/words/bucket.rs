@@ -1,4 +1,4 @@
-//! Words of `tc-tbf`.
+//! Parser of the words of `tc-tbf`: settings of a token bucket.
 
 use core::num::NonZeroU64;
 
@@ -7,7 +7,7 @@ use super::reader::{SettingsWord, WordReader};
 use super::units::{self, WordValueError};
 use crate::settings::{BucketLimit, LinkLayer, Peak, TokenBucket};
 
-/// Values read so far.
+/// Values of the token bucket's words that the parser has read so far.
 #[derive(Default)]
 struct BucketWordValues<'a> {
     rate: Option<NonZeroU64>,
@@ -21,7 +21,8 @@ struct BucketWordValues<'a> {
     link_layer: LinkLayer,
 }
 
-/// Returns the full word. As in `tc`, only some words may be abbreviated.
+/// Returns the full name of a word of `tc-tbf` that may be abbreviated. As in `tc`, only some words
+/// may be.
 fn full_name(word: &str) -> Option<&'static str> {
     match word {
         "buffer" | "maxburst" => Some("burst"),
@@ -32,7 +33,7 @@ fn full_name(word: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads to the end; `tbf` is the word before.
+/// Reads the words of a token bucket to the end of the text; `tbf` is the word before them.
 pub(super) fn read(reader: &mut WordReader<'_>, tbf: SettingsWord<'_>) -> Option<TokenBucket> {
     reader.forget();
     let mut parts = BucketWordValues::default();
@@ -73,7 +74,7 @@ fn read_one<'a>(
     }
 }
 
-/// Reads the size of a bucket, which is not 0.
+/// Reads a bucket's depth in bytes, which is not 0.
 fn burst(word: &str) -> Result<u64, WordValueError> {
     match units::size_and_cell(word)? {
         0 => Err(WordValueError::Size),
@@ -89,7 +90,8 @@ fn link_layer(word: &str) -> Result<LinkLayer, WordValueError> {
     }
 }
 
-/// Checks for missing words, and for words that exclude each other.
+/// Checks the bucket's words for missing ones and for words that exclude each other; returns the
+/// settings.
 fn check(
     reader: &mut WordReader<'_>,
     parts: &BucketWordValues<'_>,

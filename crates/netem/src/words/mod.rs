@@ -1,4 +1,5 @@
-//! Settings as words, in the language of `tc`: `delay 75ms 10ms 25% loss 10% tbf rate 100mbit …`.
+//! Link settings as words, in the language of `tc`:
+//! `delay 75ms 10ms 25% loss 10% tbf rate 100mbit …`.
 //!
 //! `netem` reads and checks the first stage, `bucket` the second, `print` writes both. All problems
 //! are reported at once, each with its position. Words may be abbreviated as in `tc`.
@@ -16,7 +17,7 @@ use reader::WordReader;
 
 impl LinkSettings {
     /// Parses the words of `tc qdisc add dev … root netem` and, after the word `tbf`, those of a
-    /// token bucket. Either part may be missing.
+    /// token bucket, into link settings. Either part may be missing.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Words of `tc-netem`.
+//! Parser of the words of `tc-netem`: settings of the netem stage.
 
 use super::look_up;
 use super::reader::{SettingsWord, WordReader};
@@ -7,7 +7,7 @@ use crate::distribution::Distribution;
 use crate::settings::{LinkSettings, Loss, RandomEvent, Rate, Reorder, SlotInterval, SlotSettings};
 use crate::share::UnitShare;
 
-/// The words in the order in which `tc` searches for abbreviations.
+/// Words of `tc-netem` in the order in which `tc` searches them for abbreviations.
 const WORDS: [&str; 15] = [
     "limit",
     "latency",
@@ -26,7 +26,7 @@ const WORDS: [&str; 15] = [
     "tbf",
 ];
 
-/// Words that have no field of their own in the settings.
+/// Values of words that are checked or combined after all words were read.
 #[derive(Default)]
 struct AuxiliaryWords<'a> {
     gap: Option<(SettingsWord<'a>, u32)>,
@@ -35,7 +35,7 @@ struct AuxiliaryWords<'a> {
     marks: Option<SettingsWord<'a>>,
 }
 
-/// Reads up to `tbf` or the end.
+/// Reads the words of `tc-netem` into `settings`, up to `tbf` or the end of the text.
 pub(super) fn read(reader: &mut WordReader<'_>, settings: &mut LinkSettings) {
     let mut auxiliary = AuxiliaryWords::default();
     while reader.peek().is_some_and(|word| word != "tbf") {
@@ -98,7 +98,7 @@ fn read_one<'a>(
     }
 }
 
-/// Reads a percentage and, if present, a correlation.
+/// Reads the values of a random event: a percentage and, if present, a correlation.
 fn sometimes(reader: &mut WordReader<'_>, name: &str) -> RandomEvent {
     let share = reader.value(name, units::share).unwrap_or_default();
     let correlation = reader.further(name, units::share).unwrap_or_default();
@@ -247,7 +247,7 @@ fn read_between(reader: &mut WordReader<'_>) -> Option<SlotInterval> {
     min_ns.zip(max_ns).map(|(min_ns, max_ns)| SlotInterval::Between { min_ns, max_ns })
 }
 
-/// Checks words that need each other.
+/// Checks words that have an effect only together, and sets `reorder`.
 fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, auxiliary: &AuxiliaryWords<'_>) {
     let reorders = auxiliary.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {

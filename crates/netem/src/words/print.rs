@@ -1,4 +1,4 @@
-//! Settings as words that parse to the same settings.
+//! Printer of link settings: words that parse to the same settings.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -47,7 +47,8 @@ impl fmt::Display for RandomEvent {
     }
 }
 
-/// Prints all settings except those with their default value; `limit` always.
+/// Link settings as words of `tc`, without settings that have their default value; `limit` is
+/// always printed.
 impl fmt::Display for LinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "limit {}", self.limit_packets)?;

@@ -1,18 +1,18 @@
-//! Words with their positions, and the problems found while reading.
+//! Reader of a text's words with their positions, and the problems found while reading.
 
 use core::fmt;
 
 use super::units::WordValueError;
 
-/// A problem of the words.
+/// Problem in the words of link settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordProblem {
-    /// Position of the word concerned, in bytes from the start of the text; the end of the text if
-    /// a word is missing.
+    /// Position of the word with the problem, in bytes from the start of the text; the end of the
+    /// text if a word is missing.
     pub offset_bytes: usize,
-    /// Description of the problem.
+    /// Description of the problem, for users.
     pub message: String,
-    /// Advice how to correct it.
+    /// Advice how to correct the problem, for users.
     pub help: String,
 }
 
@@ -22,14 +22,14 @@ impl fmt::Display for WordProblem {
     }
 }
 
-/// A word of the text.
+/// Word of the settings' text, with its position in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SettingsWord<'a> {
     pub(super) text: &'a str,
     pub(super) offset_bytes: usize,
 }
 
-/// The remaining words.
+/// Words of the settings' text that remain to be read, and the problems found.
 #[derive(Debug)]
 pub(super) struct WordReader<'a> {
     words: Vec<SettingsWord<'a>>,
@@ -70,7 +70,7 @@ impl<'a> WordReader<'a> {
         self.problem(word.offset_bytes, message, help);
     }
 
-    /// Records a word by its full name; a repeated word is a problem.
+    /// Records that a word was read, by its full name; a repeated word is a problem.
     pub(super) fn note(&mut self, word: SettingsWord<'_>, full: &'static str) {
         if self.seen.contains(&full) {
             let message = format!("`{full}` is given twice");
@@ -79,27 +79,29 @@ impl<'a> WordReader<'a> {
         self.seen.push(full);
     }
 
-    /// Returns true if a word with this full name was read.
+    /// Returns true if a word with this full name was read before.
     pub(super) fn has_seen(&self, full: &str) -> bool {
         self.seen.contains(&full)
     }
 
-    /// Forgets the words read so far.
+    /// Forgets the words recorded so far, so that the token bucket may repeat words of netem.
     pub(super) fn forget(&mut self) {
         self.seen.clear();
     }
 
-    /// Returns true if an optional number follows, judged by its first character as in `tc`.
+    /// Returns true if the next word is an optional number, judged by its first character as in
+    /// `tc`.
     pub(super) fn number_follows(&self) -> bool {
         self.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit()))
     }
 
-    /// Returns true if an optional number follows that may be negative.
+    /// Returns true if the next word is an optional number, which may be negative.
     pub(super) fn signed_number_follows(&self) -> bool {
         self.number_follows() || self.peek().is_some_and(|word| word.starts_with('-'))
     }
 
-    /// Reads the value of `name`, which must be there.
+    /// Reads the required value of the word `name`; records a problem if the value is missing or
+    /// invalid.
     pub(super) fn value<T>(
         &mut self,
         name: &str,
@@ -120,7 +122,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    /// Reads a further value of `name` that may be missing.
+    /// Reads a further value of the word `name`; `None` if no number follows.
     pub(super) fn further<T>(
         &mut self,
         name: &str,

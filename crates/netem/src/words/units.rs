@@ -1,10 +1,11 @@
-//! Numbers with units: times, rates, sizes and percentages, exactly, without floating point.
+//! Parser of numbers with units (times, rates, sizes, percentages), exact and without floating
+//! point.
 
 use core::num::NonZeroU64;
 
 use crate::share::UnitShare;
 
-/// Reason why a word is no value of its kind.
+/// Reason why a word is not a valid value of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordValueError {
     Time,
@@ -20,7 +21,7 @@ pub(super) enum WordValueError {
 }
 
 impl WordValueError {
-    /// Returns a description of valid values.
+    /// Returns a description of the values that are valid instead, for users.
     pub(super) const fn help(self) -> &'static str {
         match self {
             Self::Time => "a time is a number with s, ms, us or ns, such as 75ms or 1.5s",
@@ -43,17 +44,17 @@ impl WordValueError {
     }
 }
 
-/// Largest number of digits.
+/// Largest number of digits in a number.
 const DIGITS_MAX: usize = 20;
 
-/// A decimal number: `digits` over ten to the `decimals`.
+/// Decimal number: `digits` over ten to the power of `decimals`.
 struct Decimal {
     digits: u128,
     decimals: u32,
 }
 
 impl Decimal {
-    /// Splits a word into the number at its start and its unit.
+    /// Splits a word into the decimal number at its start and the unit after it.
     fn split(word: &str) -> Option<(Self, &str)> {
         let is_part = |c: char| c.is_ascii_digit() || c == '.';
         let unit_at = word.find(|c| !is_part(c)).unwrap_or(word.len());
@@ -72,7 +73,7 @@ impl Decimal {
         10_u128.pow(self.decimals)
     }
 
-    /// Returns the whole part of the number times `unit`.
+    /// Returns the whole part of the decimal number multiplied by `unit`.
     fn times(&self, unit: u128) -> Result<u64, WordValueError> {
         u64::try_from(self.digits * unit / self.denominator()).map_err(|_| WordValueError::Range)
     }
@@ -82,7 +83,7 @@ fn unit_of(units: &[(&str, u128)], name: &str) -> Option<u128> {
     units.iter().find(|(unit, _)| unit.eq_ignore_ascii_case(name)).map(|&(_, scale)| scale)
 }
 
-/// Units of times, in nanoseconds.
+/// Units of time, each with its length in nanoseconds.
 const TIMES: [(&str, u128); 12] = [
     ("s", 1_000_000_000),
     ("sec", 1_000_000_000),
@@ -98,7 +99,7 @@ const TIMES: [(&str, u128); 12] = [
     ("nsecs", 1),
 ];
 
-/// Units of rates, in bits per second.
+/// Units of rates, each in bits per second.
 const RATES: [(&str, u128); 19] = [
     ("", 1),
     ("bit", 1),
@@ -121,7 +122,7 @@ const RATES: [(&str, u128); 19] = [
     ("tBps", 8_000_000_000_000),
 ];
 
-/// Units of sizes, in bytes.
+/// Units of sizes, each in bytes.
 const SIZES: [(&str, u128); 8] = [
     ("", 1),
     ("b", 1),
@@ -133,17 +134,19 @@ const SIZES: [(&str, u128); 8] = [
     ("gb", 1 << 30),
 ];
 
-/// Units of sizes in bits, each as a number of bytes.
+/// Units of sizes that count bits, each in bytes.
 const SIZES_IN_BITS: [(&str, u128); 3] = [("kbit", 1 << 7), ("mbit", 1 << 17), ("gbit", 1 << 27)];
 
-/// Parses a time in nanoseconds. As in `tc`, a number of netem without a unit is in nanoseconds.
+/// Parses a time and returns it in nanoseconds. As in `tc`, a time of netem without a unit is in
+/// nanoseconds.
 pub(super) fn time_ns(word: &str) -> Result<u64, WordValueError> {
     let (number, unit) = Decimal::split(word).ok_or(WordValueError::Time)?;
     let scale = if unit.is_empty() { Some(1) } else { unit_of(&TIMES, unit) };
     number.times(scale.ok_or(WordValueError::Time)?)
 }
 
-/// Parses a time in nanoseconds, where a number without a unit is in microseconds.
+/// Parses a time in nanoseconds, where a number without a unit is in microseconds (as `tc-tbf` has
+/// it).
 pub(super) fn time_of_us_ns(word: &str) -> Result<u64, WordValueError> {
     match Decimal::split(word) {
         Some((number, "")) => number.times(1_000),
@@ -151,7 +154,7 @@ pub(super) fn time_of_us_ns(word: &str) -> Result<u64, WordValueError> {
     }
 }
 
-/// Parses a rate in bytes per second.
+/// Parses a rate and returns it in bytes per second.
 pub(super) fn bytes_per_s(word: &str) -> Result<NonZeroU64, WordValueError> {
     if word.ends_with('%') {
         return Err(WordValueError::RateOfDevice);
@@ -169,13 +172,13 @@ pub(super) fn size(word: &str) -> Result<u64, WordValueError> {
     number.times(scale.ok_or(WordValueError::Size)?)
 }
 
-/// Parses a size within 32 bits.
+/// Parses a size in bytes that fits into 32 bits.
 pub(super) fn size_u32(word: &str) -> Result<u32, WordValueError> {
     u32::try_from(size(word)?).map_err(|_| WordValueError::Range)
 }
 
-/// Parses a size with an optional cell size after a slash, a power of two, which tables of older
-/// kernels needed.
+/// Parses a size in bytes with an optional cell size after a slash; the cell size must be a power
+/// of two and is ignored, because only tables of older kernels needed it.
 pub(super) fn size_and_cell(word: &str) -> Result<u64, WordValueError> {
     let (text, cell) = word.split_once('/').unwrap_or((word, "1"));
     match cell.parse::<u32>() {
@@ -184,7 +187,7 @@ pub(super) fn size_and_cell(word: &str) -> Result<u64, WordValueError> {
     }
 }
 
-/// Parses a share in percent.
+/// Parses a percentage and returns it as a share.
 pub(super) fn share(word: &str) -> Result<UnitShare, WordValueError> {
     let (number, unit) = Decimal::split(word).ok_or(WordValueError::Percent)?;
     let all = 100 * number.denominator();
@@ -194,7 +197,7 @@ pub(super) fn share(word: &str) -> Result<UnitShare, WordValueError> {
     Ok(UnitShare::rounded(number.digits, all))
 }
 
-/// Parses a whole number without unit.
+/// Parses a whole number without a unit.
 pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, WordValueError> {
     if word.is_empty() || !word.bytes().all(|octet| octet.is_ascii_digit()) {
         return Err(WordValueError::Whole);
@@ -202,7 +205,7 @@ pub(super) fn whole<T: core::str::FromStr>(word: &str) -> Result<T, WordValueErr
     word.parse().map_err(|_| WordValueError::Range)
 }
 
-/// Parses a whole number that may be negative.
+/// Parses a whole number without a unit that may be negative.
 pub(super) fn signed(word: &str) -> Result<i32, WordValueError> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
@@ -211,7 +214,7 @@ pub(super) fn signed(word: &str) -> Result<i32, WordValueError> {
     word.parse().map_err(|_| WordValueError::Range)
 }
 
-/// Formats `value` in the greatest of `units` of which it is a multiple.
+/// Formats `value` in the greatest of `units` of which the value is a multiple.
 pub(super) fn in_units(value: u64, units: &[(u64, &str)]) -> String {
     let fits = |&&(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(scale);
     let &(scale, name) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);

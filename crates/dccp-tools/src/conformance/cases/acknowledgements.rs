@@ -1,4 +1,4 @@
-//! Acknowledgements (RFC 4340 §11) and CCID 2 (RFC 4341).
+//! Conformance cases of acknowledgements (RFC 4340 §11) and CCID 2 (RFC 4341).
 
 use std::time::Duration;
 
@@ -97,8 +97,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
 ];
 
 const ACK_RATIO: u8 = 5;
-/// Time in which the target would send data if it were not blocked by its window or a missing
-/// packet.
+/// Time in which the target would send data if neither its window nor a missing packet blocked it.
 const SHORT: Duration = Duration::from_millis(60);
 
 fn demand_state(
@@ -134,7 +133,7 @@ fn late_arrival(bench: &ConformanceContext) -> Judged {
     demand_state(&answer, &peer, late.header.sequence, PacketState::Received)
 }
 
-/// Returns the bytes of the Ack Vectors of a packet.
+/// Returns the number of bytes in the Ack Vectors of a packet.
 fn vector_len(answer: &TargetPacket) -> usize {
     let vectors = answer
         .raw_options()

@@ -1,4 +1,4 @@
-//! Cases with the target as a client: the suite makes it connect, and is the server then.
+//! Conformance cases with the target as a client: the suite makes it connect, and is the server.
 
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use crate::conformance::negotiation::{change, confirm_of, confirms_for};
 use crate::conformance::peer::{TesterConnection, option};
 use crate::conformance::verdict::{CaseStopReason, Judged, demand};
 
-/// Time that is longer than a client repeats its Request: three minutes are the example of §8.1.1.
+/// Time within which a target's client must give up repeating its Request: longer than three
+/// minutes, the example of RFC 4340 §8.1.1.
 const GIVES_UP_WITHIN: Duration = Duration::from_secs(240);
 const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;
 
-/// Returns a connection with a target that waits for the answer to its Request, and that Request.
+/// Returns a connection on which the target waits for the answer to its Request, and that Request.
 fn await_request(
     bench: &ConformanceContext,
 ) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
@@ -38,7 +39,8 @@ fn await_request(
     Ok((peer, request))
 }
 
-/// Answers a Request, and confirms all its Changes.
+/// Answers the target's Request with a Response that confirms all its Changes and has the options
+/// `more`.
 fn respond(peer: &mut TesterConnection<'_>, request: &TargetPacket, more: &[u8]) {
     let options = [&confirms_for(request, |_| true)[..], more].concat();
     let mut response = peer.next(PacketType::Response).options(&options);
@@ -50,7 +52,7 @@ fn is_ack(answer: &TargetPacket) -> bool {
     answer.is(PacketType::Ack) || answer.is(PacketType::DataAck)
 }
 
-/// Returns a connection with a target that has sent its first Ack, with the Request and that Ack.
+/// Returns a connection on which the target has sent its first Ack, with its Request and that Ack.
 fn part_open_with<'b>(
     bench: &'b ConformanceContext,
     more: &[u8],
@@ -160,7 +162,8 @@ pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
     })
 }
 
-/// Refuses one of the features that the Request has a Change of.
+/// Refuses the feature `feature`, of which the target's Request has a Change, with an empty
+/// Confirm.
 fn refuse<'b>(
     bench: &'b ConformanceContext,
     feature: u8,

@@ -1,4 +1,4 @@
-//! Path MTU (RFC 4340 §14), UDP (RFC 6773) and limits.
+//! Conformance cases of path MTU (RFC 4340 §14), DCCP over UDP (RFC 6773) and limits.
 
 use std::time::Duration;
 

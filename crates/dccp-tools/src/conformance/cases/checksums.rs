@@ -1,4 +1,5 @@
-//! Checksums and their coverage (RFC 4340 §9), and the exceptions of RFC 6773.
+//! Conformance cases of checksums and their coverage (RFC 4340 §9), and of the exceptions of RFC
+//! 6773.
 
 use dccp::header::checksum::crc32c;
 use dccp::header::{PacketType, ResetCode};
@@ -66,11 +67,11 @@ pub(super) const CASES: &[ConformanceCase] = &[
 ];
 
 const CHECKSUM_AT: usize = 6;
-/// Byte with CCVal and CsCov.
+/// Index of the header's byte with CCVal and CsCov.
 const COVERAGE_AT: usize = 5;
 const MINIMUM_COVERAGE: u8 = 8;
 const CHECK_DATA_CHECKSUM: u8 = 9;
-/// Bit of a block that has the code of a drop (§11.7).
+/// Bit that marks a block of Data Dropped with a Drop Code (RFC 4340 §11.7).
 const DROPPED: u8 = 0x80;
 
 fn needs_ip(bench: &ConformanceContext) -> Judged {
@@ -115,7 +116,7 @@ fn over_ipv6(bench: &ConformanceContext) -> Judged {
     odd_lengths(bench)
 }
 
-/// Opens a connection whose target accepts checksums with the coverage `minimum`.
+/// Opens a connection whose target accepts packets with the checksum coverage `minimum`.
 fn covering<'b>(
     bench: &'b ConformanceContext,
     minimum: u8,
@@ -152,14 +153,14 @@ fn coverage_past_the_end(bench: &ConformanceContext) -> Judged {
     peer.demand_dropped(&draft, |octets| octets[COVERAGE_AT] |= 15)
 }
 
-/// Returns true if the packet reports a drop with this code.
+/// Returns true if the target's packet reports a drop with the Drop Code `code`.
 fn has_drop(answer: &TargetPacket, code: u8) -> bool {
     let blocks = answer.option(number::DATA_DROPPED).unwrap_or(&[]);
     blocks.iter().any(|block| block & 0xf0 == DROPPED | code << 4)
 }
 
-/// Checks that the target reports data that may not reach the application as dropped with `code`,
-/// and does not deliver it.
+/// Checks that the target reports data as dropped with the Drop Code `code`, and does not deliver
+/// it to its application.
 fn demand_drop(
     bench: &ConformanceContext,
     peer: &mut TesterConnection<'_>,

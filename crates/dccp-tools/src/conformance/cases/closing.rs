@@ -1,4 +1,4 @@
-//! End of connections (RFC 4340 §8.3).
+//! Conformance cases of the end of connections (RFC 4340 §8.3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Feature negotiation (RFC 4340 §6).
+//! Conformance cases of feature negotiation (RFC 4340 §6).
 
 use std::time::Duration;
 
@@ -127,15 +127,14 @@ const ECN_INCAPABLE: u8 = 4;
 const ACK_RATIO: u8 = 5;
 const SEND_ACK_VECTOR: u8 = 6;
 const SEND_LOSS_EVENT_RATE: u8 = 192;
-/// Number of a feature that no target has: for experiments (§19.4).
+/// Feature number that no target knows: one for experiments (RFC 4340 §19.4).
 const UNKNOWN: u8 = 126;
-/// Time that is longer than a target needs to send its Changes, and shorter than it waits to repeat
-/// them.
+/// Time in which a target sends its Changes, shorter than its wait to repeat them.
 const MOMENT: Duration = Duration::from_millis(100);
-/// Number of a CCID that no target has.
+/// CCID that no target has.
 const NO_CCID: u8 = 250;
 
-/// Returns the first Confirm of a packet.
+/// Returns the value of a packet's first Confirm of the feature `feature`.
 fn confirm(
     answer: &TargetPacket,
     kind: FeatureOption,
@@ -237,19 +236,19 @@ fn not_the_owner(bench: &ConformanceContext) -> Judged {
     demand_empty(bench, ChangeR, SEQUENCE_WINDOW, &wide(1_000))
 }
 
-/// A Change of the target without an answer.
+/// Change option of the target that the suite has not answered.
 struct PendingChange<'b> {
     peer: TesterConnection<'b>,
     kind: FeatureOption,
     feature: u8,
     value: Vec<u8>,
-    /// Packet with the Change.
+    /// Packet that carries the target's Change.
     answer: TargetPacket,
 }
 
-/// Opens a connection without Ack Vectors: a target that sends with CCID 2 must request them. The
-/// last Change is the pending one, because the target only processes a Confirm that acknowledges
-/// it.
+/// Opens a connection on which a Change of the target has no answer, without Ack Vectors: a target
+/// that sends with CCID 2 must request them. The last Change is the pending one, because the target
+/// only processes a Confirm that acknowledges it.
 fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReason> {
     let mut peer = TesterConnection::new(bench);
     peer.is_agreeing = false;
@@ -275,7 +274,7 @@ fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReas
 }
 
 impl PendingChange<'_> {
-    /// Returns the Confirm that agrees.
+    /// Returns the Confirm option that agrees to the target's Change.
     fn agreement(&self) -> Vec<u8> {
         let is_list = !matches!(self.feature, SEQUENCE_WINDOW | ACK_RATIO);
         let first = if is_list { &self.value[..1] } else { &[] };

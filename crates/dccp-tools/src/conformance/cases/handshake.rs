@@ -1,4 +1,4 @@
-//! Beginning of connections (RFC 4340 §8.1).
+//! Conformance cases of the beginning of connections (RFC 4340 §8.1).
 
 use dccp::header::{PacketType, ResetCode, ServiceCode};
 use dccp::option::number;

@@ -1,4 +1,4 @@
-//! Headers (RFC 4340 §5.1 to §5.7).
+//! Conformance cases of packet headers (RFC 4340 §5.1 to §5.7).
 
 use dccp::header::{PacketType, ResetCode};
 
@@ -54,9 +54,9 @@ pub(super) const CASES: &[ConformanceCase] = &[
     ),
 ];
 
-/// Index of the byte with reserved bits, type and X.
+/// Index of the header's byte with reserved bits, packet type and X.
 const TYPE_AT: usize = 8;
-/// Index of the reserved byte of a long header.
+/// Index of the reserved byte in a header with long sequence numbers.
 const RESERVED_AT: usize = 9;
 const DATA_OFFSET_AT: usize = 4;
 
@@ -152,7 +152,7 @@ fn empty_data(bench: &ConformanceContext) -> Judged {
     peer.demand_echo(b"", true)
 }
 
-/// Checks the rules of §5.1 for every packet that the parser has accepted already.
+/// Checks the rules of RFC 4340 §5.1 that the parser does not check, for a packet of the target.
 fn demand_form(answer: &TargetPacket) -> Judged {
     let octets = &answer.octets;
     let expected = "zeros in the reserved bits and bytes";

@@ -1,4 +1,5 @@
-//! Test cases for a target, in the groups and with the names of the project's list.
+//! Test cases of the conformance suite, in the groups and with the names of
+//! `crates/dccp/tests/conformance/CASES.md`.
 
 mod acknowledgements;
 mod active;
@@ -14,7 +15,7 @@ mod sequences;
 
 use super::case::ConformanceCase;
 
-/// Returns all cases in the order of the list.
+/// Returns all conformance cases, group by group.
 pub(super) fn all() -> impl Iterator<Item = &'static ConformanceCase> {
     let groups = [
         headers::CASES,

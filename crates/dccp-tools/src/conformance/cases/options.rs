@@ -1,4 +1,4 @@
-//! Options in general (RFC 4340 §5.8).
+//! Conformance cases of options in general (RFC 4340 §5.8).
 
 use dccp::header::{PacketType, ResetCode};
 use dccp::option::{DccpOption, FeatureOption, number};
@@ -51,7 +51,7 @@ pub(super) const CASES: &[ConformanceCase] = &[
     outside("OPT-13", "§5.8", "a thousand bytes of options are accepted", many_options),
 ];
 
-/// Value of a Timestamp, to be found in its Echo.
+/// Value of a Timestamp option that the suite looks for in the target's Timestamp Echo.
 const STAMP: u32 = 0x0102_0304;
 
 fn demand_reset(
@@ -99,7 +99,8 @@ fn mandatory_padding(bench: &ConformanceContext) -> Judged {
     demand_ignored(bench, PacketType::Ack, &[1, 0, 0, 0])
 }
 
-/// Checks that the target echoes the Timestamp in `options`, and does nothing else.
+/// Checks that the target echoes the Timestamp in `options` and has no objection to the other
+/// options.
 fn demand_stamp(bench: &ConformanceContext, options: &[u8]) -> Judged {
     let mut peer = TesterConnection::open(bench)?;
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! CCID 3 (RFC 4342, RFC 5348).
+//! Conformance cases of CCID 3 (RFC 4342, RFC 5348).
 
 use dccp::header::PacketType;
 use dccp::option::{FeatureOption, number};
@@ -112,16 +112,17 @@ pub(super) const CASES: &[ConformanceCase] = &[
 
 const CCID: u8 = 1;
 const SEND_LOSS_EVENT_RATE: u8 = 192;
-/// Value of Loss Event Rate without a loss.
+/// Value of the Loss Event Rate option without a loss.
 const NO_LOSS: [u8; 4] = [0xff; 4];
-/// Bytes of one loss interval.
+/// Bytes of one loss interval in a Loss Intervals option.
 const INTERVAL_LEN: usize = 9;
 
 fn is_feedback(answer: &TargetPacket) -> bool {
     answer.option(number::RECEIVE_RATE).is_some()
 }
 
-/// Opens a connection with CCID 3 for one direction or the other. Returns it and its Response.
+/// Opens a connection with CCID 3 in the direction that `kind` selects. Returns the connection and
+/// the target's Response.
 fn open(
     bench: &ConformanceContext,
     kind: FeatureOption,
@@ -145,7 +146,7 @@ fn open_with<'b>(
 }
 
 /// Opens a connection on which the suite sends with CCID 3, and the target's receiver reports the
-/// Loss Event Rate, too.
+/// Loss Event Rate option, too.
 fn sending(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
     // This stops the case if the target does not accept CCID 3.
     open(bench, FeatureOption::ChangeL)?;
@@ -163,7 +164,7 @@ fn sending(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopR
     Ok(peer)
 }
 
-/// Sends data with a window counter. Returns its sequence number.
+/// Sends data with the window counter `counter`. Returns the sequence number of the packet.
 fn count(peer: &mut TesterConnection<'_>, counter: u8) -> u64 {
     let mut draft = peer.next(PacketType::Data).data(b"data of CCID 3");
     draft.header.ccval = counter & 0xf;
@@ -171,7 +172,8 @@ fn count(peer: &mut TesterConnection<'_>, counter: u8) -> u64 {
     draft.header.sequence
 }
 
-/// Sends data with a counter that makes the target send feedback, and waits for it.
+/// Sends data with a window counter that makes the target send feedback, and waits for the
+/// feedback.
 fn send_for_feedback(
     peer: &mut TesterConnection<'_>,
     counter: u8,
@@ -250,7 +252,7 @@ fn when_feedback(bench: &ConformanceContext) -> Judged {
     demand(has_loss, "a Loss Event Rate of less than 4294967295", || answer.to_string())
 }
 
-/// Returns the count of loss intervals in a feedback.
+/// Returns the count of loss intervals in a feedback packet.
 fn intervals(answer: &TargetPacket) -> Result<usize, CaseStopReason> {
     let Some(value) = answer.option(number::LOSS_INTERVALS) else {
         return Err(CaseStopReason::not_applicable(

@@ -1,4 +1,4 @@
-//! Sequence numbers, their windows and Syncs (RFC 4340 §7).
+//! Conformance cases of sequence numbers, their windows and Syncs (RFC 4340 §7).
 
 use std::time::Duration;
 
@@ -106,20 +106,21 @@ pub(super) const CASES: &[ConformanceCase] = &[
     ),
 ];
 
-/// Initial Sequence Window of both ends.
+/// Initial Sequence Window of both ends, in packets.
 const WIDTH: u64 = 100;
-/// Count of valid numbers below the greatest received; `ABOVE` is the count above it.
+/// Count of valid sequence numbers below the greatest received; `ABOVE` is the count above it.
 const BELOW: u64 = WIDTH / 4 - 1;
 const ABOVE: u64 = WIDTH * 3 / 4;
-/// Time that is longer than the wait between two Syncs of a target that sends eight per second.
+/// Time that is longer than the wait between two Syncs of a target that sends eight Syncs per
+/// second.
 pub(super) const SYNC_PERIOD: Duration = Duration::from_millis(150);
-/// Packets after a burst of losses within which the ends must be in step again.
+/// Packets after a burst of losses within which both ends must accept each other's numbers again.
 const BURST_TRIES: usize = 10;
 const ALLOW_SHORT_SEQNOS: u8 = 2;
 const SEQUENCE_WINDOW: u8 = 3;
 const SEND_NDP_COUNT: u8 = 7;
 
-/// Opens a connection whose window has moved past its first number.
+/// Opens a connection whose windows have moved past its first sequence number.
 fn settled(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
     let mut peer = TesterConnection::open(bench)?;
     peer.sent = peer.sent.plus(ABOVE - 10);
@@ -192,7 +193,7 @@ fn sequence_window(bench: &ConformanceContext) -> Judged {
 }
 
 /// Checks that the target answers a valid Sync with a SyncAck, and an invalid one with nothing, not
-/// with a Sync.
+/// even a Sync.
 fn demand_sync_edge(
     peer: &mut TesterConnection<'_>,
     draft: &UnsentPacket,

@@ -1,26 +1,27 @@
-//! Receiver of CCID 2 (RFC 4341 §6): decides when to acknowledge. The connection's Ack Vector is
-//! the content of the acknowledgement.
+//! Receiver of CCID 2 (RFC 4341 §6): decides when to send an acknowledgement. The connection's Ack
+//! Vector is the content of the acknowledgement.
 
 use crate::ccid::{PacketArrival, RTT_DEFAULT_NS, ReceiverHalf};
 use crate::option::DccpOptionWriter;
 
-/// Longest time that a data packet waits for more packets before its acknowledgement (RFC 4341
-/// §6.1, as TCP).
+/// Longest time in nanoseconds that a data packet waits for more packets before its acknowledgement
+/// (RFC 4341 §6.1, as TCP).
 const DELAY_NS: u64 = 200_000_000;
 
-/// State of a CCID 2 receiver.
+/// Receiver's state of CCID 2: the Ack Ratio, and when the next acknowledgement is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Ccid2Receiver {
     ratio: u16,
     unacknowledged: u32,
     due_ns: Option<u64>,
-    /// Time of the last acknowledgement that left at once because of a hole or a mark.
+    /// Time in nanoseconds of the last acknowledgement that left at once because of a gap or a
+    /// mark.
     hurried_ns: Option<u64>,
     rtt_ns: u64,
 }
 
 impl Ccid2Receiver {
-    /// Returns a receiver that acknowledges one packet of `ratio`; 0 counts as 1.
+    /// Returns a receiver that acknowledges one of `ratio` data packets; 0 counts as 1.
     #[must_use]
     pub const fn new(ratio: u16) -> Self {
         Self { ratio, unacknowledged: 0, due_ns: None, hurried_ns: None, rtt_ns: RTT_DEFAULT_NS }

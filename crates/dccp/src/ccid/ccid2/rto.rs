@@ -1,15 +1,16 @@
 //! Round-trip time and retransmission timeout like TCP's (RFC 6298), without a least timeout of one
 //! second (RFC 4341 §5).
 
-/// Timeout before the first sample (RFC 6298 §2.1).
+/// Retransmission timeout before the first sample of the round-trip time, in nanoseconds
+/// (RFC 6298 §2.1).
 const INITIAL_NS: u64 = 1_000_000_000;
-/// Least timeout. With a shorter one, the other end's delayed acknowledgement would look like a
-/// loss.
+/// Least retransmission timeout, in nanoseconds. With a shorter one, the other end's delayed
+/// acknowledgement would look like a loss.
 const LEAST_NS: u64 = 200_000_000;
-/// Greatest timeout, after backing off.
+/// Greatest retransmission timeout after backing off, in nanoseconds.
 const GREATEST_NS: u64 = 60_000_000_000;
 
-/// Estimator of the round-trip time and the retransmission timeout.
+/// Estimator of the round-trip time and of the retransmission timeout that follows from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     smoothed_ns: Option<u64>,
@@ -26,7 +27,7 @@ impl Rto {
         self.smoothed_ns
     }
 
-    /// Returns the current timeout.
+    /// Returns the current retransmission timeout in nanoseconds.
     pub(super) fn timeout_ns(&self) -> u64 {
         let base = match self.smoothed_ns {
             None => INITIAL_NS,
@@ -35,7 +36,7 @@ impl Rto {
         base.saturating_mul(1 << self.backoff.min(16)).min(GREATEST_NS)
     }
 
-    /// Adds a sample of the round-trip time, and ends the backoff.
+    /// Adds a sample of the round-trip time in nanoseconds, and ends the backoff.
     pub(super) fn sample(&mut self, rtt_ns: u64) {
         self.backoff = 0;
         match self.smoothed_ns {
@@ -50,7 +51,7 @@ impl Rto {
         }
     }
 
-    /// Doubles the timeout, after it ran out.
+    /// Doubles the retransmission timeout, after it has expired.
     pub(super) const fn back_off(&mut self) {
         self.backoff += 1;
     }

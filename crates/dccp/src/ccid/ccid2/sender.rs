@@ -1,4 +1,5 @@
-//! Sender of CCID 2 (RFC 4341 §5, §6.1). It counts packets, not bytes.
+//! Sender of CCID 2 (RFC 4341 §5, §6.1): a congestion window like TCP's. The window counts packets,
+//! not bytes.
 
 use super::rto::Rto;
 use super::sent::{Ccid2SentPacket, SentPacketState, SentPackets};
@@ -9,49 +10,50 @@ use crate::ccid::{
 use crate::option::{DccpOption, DccpOptionIterator};
 use crate::sequence::SequenceNumber;
 
-/// Later packets that must arrive before an open one counts as lost (NUMDUPACK, RFC 4341 §5).
+/// Later packets that must arrive before an unacknowledged packet counts as lost (NUMDUPACK,
+/// RFC 4341 §5).
 const LATER_PACKETS: u32 = 3;
 
-/// State of a CCID 2 sender.
+/// Sender's state of CCID 2: congestion window, packets in flight, timer, Ack Ratio.
 #[derive(Clone, Debug)]
 pub struct Ccid2Sender {
     cwnd: u32,
     ssthresh: u32,
     pipe: u32,
     initial_cwnd: u32,
-    /// Acknowledged packets that have not made the window grow yet.
+    /// Count of acknowledged packets that have not made the congestion window grow yet.
     credit: u32,
     sent: SentPackets,
-    /// Reused memory for the losses that an acknowledgement shows.
+    /// Lost data packets that one acknowledgement shows; the memory is reused.
     lost_data: Vec<SequenceNumber>,
     first: SequenceNumber,
-    /// Greatest number that belongs to the last congestion event.
+    /// Greatest sequence number that belongs to the last congestion event.
     event_high: Option<SequenceNumber>,
     rto: Rto,
     deadline_ns: Option<u64>,
     last_data_ns: Option<u64>,
     no_growth_until_ns: u64,
     was_full: bool,
-    /// Most packets under way since `used_since_ns` (RFC 2861).
+    /// Largest number of packets in flight since `used_since_ns` (RFC 2861).
     used: u32,
     used_since_ns: u64,
     reverse: ReverseWindow,
     data_since_ack: u32,
 }
 
-/// The Ack Ratio and the state that it follows from (RFC 4341 §6.1.2).
+/// Ack Ratio of the sender, and the state from which it follows (RFC 4341 §6.1.2).
 #[derive(Clone, Copy, Debug)]
 struct ReverseWindow {
     ratio: u16,
-    /// Windows of data without a lost acknowledgement.
+    /// Count of windows of data in a row without a lost acknowledgement.
     clean_windows: u32,
     window_end: Option<SequenceNumber>,
     had_loss: bool,
 }
 
 impl Ccid2Sender {
-    /// Returns a sender whose packets have at most `segment_bytes` bytes of data and whose numbers
-    /// begin with `first`. The initial window is that of RFC 3390 in packets.
+    /// Returns a CCID 2 sender whose packets have at most `segment_bytes` bytes of data and whose
+    /// sequence numbers begin with `first`. The initial window is that of RFC 3390 in packets.
     #[must_use]
     pub fn new(first: SequenceNumber, segment_bytes: usize) -> Self {
         let initial_cwnd = (4_380 / segment_bytes.max(1)).clamp(2, 4) as u32;
@@ -82,8 +84,8 @@ impl Ccid2Sender {
         }
     }
 
-    /// Marks packets as received that an acknowledgement reports. Returns the count of newly
-    /// received data packets, and a packet that was marked for congestion, if any.
+    /// Marks the sent packets that an acknowledgement reports as received. Returns the count of
+    /// newly received data packets, and a packet that was marked for congestion, if any.
     fn mark_received(&mut self, feedback: &Feedback<'_>) -> (u32, Option<SequenceNumber>) {
         let mut newly = 0;
         let mut marked = None;
@@ -114,8 +116,8 @@ impl Ccid2Sender {
         (newly, marked)
     }
 
-    /// Halves the window, at most once for each window: packets sent before the last event was
-    /// noticed belong to that event.
+    /// Halves the congestion window, at most once for each window: packets sent before the last
+    /// congestion event was noticed belong to that event.
     fn congestion(&mut self, number: SequenceNumber) {
         if self.event_high.is_some_and(|high| !number.is_after(high)) {
             return;
@@ -127,7 +129,8 @@ impl Ccid2Sender {
         self.limit_ratio();
     }
 
-    /// Grows the window by the packets that arrived, if the window was used (§5, RFC 2861).
+    /// Grows the congestion window by the `newly` received packets, if the window was used
+    /// (RFC 4341 §5, RFC 2861).
     fn grow(&mut self, now_ns: u64, newly: u32) {
         if !self.was_full || now_ns < self.no_growth_until_ns {
             return;
@@ -148,7 +151,8 @@ impl Ccid2Sender {
         }
     }
 
-    /// Reacts to data that the other end dropped (RFC 4340 §11.7.2, RFC 4341 §5).
+    /// Reacts to reports that the other end dropped data or is slow (RFC 4340 §11.7.2,
+    /// RFC 4341 §5).
     fn data_dropped(&mut self, feedback: &Feedback<'_>) {
         for raw in DccpOptionIterator::new(feedback.options) {
             match raw.option {
@@ -180,8 +184,8 @@ impl Ccid2Sender {
         self.limit_ratio();
     }
 
-    /// Shrinks a window that was not used for a while: it says nothing about the network (RFC
-    /// 2861).
+    /// Shrinks a congestion window that was not used for a while, because it says nothing about the
+    /// network (RFC 2861).
     fn validate_window(&mut self, now_ns: u64) {
         let rto_ns = self.rto.timeout_ns();
         if let Some(last_ns) = self.last_data_ns {
@@ -210,16 +214,17 @@ impl Ccid2Sender {
         self.limit_ratio();
     }
 
-    /// Limits the Ack Ratio to half of the window, with 2 allowed from a window of 4 packets on.
-    /// Below 4 packets the ratio is 1; otherwise the other end's delayed acknowledgement timer
-    /// would set the rate.
+    /// Limits the Ack Ratio to half of the congestion window, with 2 allowed from a window of 4
+    /// packets on. Below 4 packets the ratio is 1; otherwise the other end's delayed
+    /// acknowledgement timer would set the rate.
     fn limit_ratio(&mut self) {
         let most = if self.cwnd < 4 { 1 } else { self.cwnd.div_ceil(2).min(u32::from(u16::MAX)) };
         let least = if self.cwnd < 4 { 1 } else { 2 };
         self.reverse.ratio = self.reverse.ratio.clamp(least, most as u16);
     }
 
-    /// Ends a window of data for the purpose of acknowledgements (RFC 4341 §6.1.2).
+    /// Ends a window of data and adapts the Ack Ratio to lost acknowledgements in it
+    /// (RFC 4341 §6.1.2).
     fn end_reverse_window(&mut self, acknowledgement: SequenceNumber) {
         match self.reverse.window_end {
             Some(end) if !acknowledgement.is_after(end) => return,
@@ -322,7 +327,8 @@ impl SenderHalf for Ccid2Sender {
         self.deadline_ns
     }
 
-    /// Handles a whole timeout without an acknowledgement (§5): restarts with one packet at a time.
+    /// Handles a retransmission timeout without an acknowledgement (RFC 4341 §5): restarts with a
+    /// window of one packet.
     fn handle_timeout(&mut self, now_ns: u64) {
         if self.deadline_ns.is_none_or(|deadline_ns| now_ns < deadline_ns) {
             return;

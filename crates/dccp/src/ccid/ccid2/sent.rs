@@ -1,20 +1,21 @@
-//! Packets that were sent and are not settled, by number.
+//! Packets that a CCID 2 sender has sent and that are neither received nor lost, by sequence
+//! number.
 
 use std::collections::VecDeque;
 
 use crate::sequence::SequenceNumber;
 
-/// Most packets kept; older ones are dropped without a verdict.
+/// Largest number of sent packets in the table; older ones are dropped without a verdict.
 const PACKETS_MAX: usize = 1 << 16;
 
-/// State of a sent packet.
+/// State of a sent packet: open, received or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentPacketState {
-    /// No report about the packet yet.
+    /// Packet about which no report has arrived yet.
     Open,
-    /// Packet that the other end reports as received.
+    /// Packet that the other end has reported as received.
     Received,
-    /// Packet that counts as lost.
+    /// Packet that counts as lost, because later ones arrived or the timeout expired.
     Lost,
 }
 
@@ -26,11 +27,11 @@ pub(super) struct Ccid2SentPacket {
     pub(super) is_drop_known: bool,
 }
 
-/// Table of packets with consecutive numbers.
+/// Table of sent packets with consecutive sequence numbers.
 #[derive(Clone, Debug)]
 pub(super) struct SentPackets {
     packets: VecDeque<Ccid2SentPacket>,
-    /// Number of the first packet.
+    /// Sequence number of the table's first packet.
     base: SequenceNumber,
 }
 
@@ -39,8 +40,8 @@ impl SentPackets {
         Self { packets: VecDeque::new(), base: SequenceNumber::new(0) }
     }
 
-    /// Adds a packet. Its number is the one after the last; with any other number the table starts
-    /// anew.
+    /// Adds a sent packet to the table. Its number must follow the last packet's; with any other
+    /// number the table starts anew.
     pub(super) fn push(&mut self, number: SequenceNumber, packet: Ccid2SentPacket) {
         if self.packets.is_empty() || number != self.end() {
             self.packets.clear();
@@ -53,7 +54,7 @@ impl SentPackets {
         self.packets.push_back(packet);
     }
 
-    /// Returns the number after the last packet.
+    /// Returns the sequence number after the table's last packet.
     pub(super) fn end(&self) -> SequenceNumber {
         self.base.plus(self.packets.len() as u64)
     }
@@ -63,7 +64,7 @@ impl SentPackets {
         self.packets.get_mut(index)
     }
 
-    /// Returns the packets `low` to `high` that the table still has.
+    /// Returns the packets `low` to `high`, as far as the table still has them.
     pub(super) fn range_mut(
         &mut self,
         low: SequenceNumber,
@@ -96,7 +97,7 @@ impl SentPackets {
         self.forget_settled();
     }
 
-    /// Marks all open packets as lost, after a timeout.
+    /// Marks all open packets of the table as lost, after a timeout.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
             if packet.state == SentPacketState::Open {
@@ -105,8 +106,8 @@ impl SentPackets {
         }
     }
 
-    /// Drops the oldest packets that are settled. Only the last few packets decide about older
-    /// ones, so the table keeps three.
+    /// Drops the oldest packets of the table that are received or lost. Only the last few packets
+    /// decide about older ones, so the table keeps three.
     fn forget_settled(&mut self) {
         while self.packets.len() > 3
             && self.packets.front().is_some_and(|packet| packet.state != SentPacketState::Open)

@@ -1,22 +1,22 @@
-//! Window counter in CCVal (RFC 4342 §8.1): it counts quarters of a round trip, so that the
-//! receiver can separate loss events without knowing the round-trip time.
+//! Window counter in the CCVal field (RFC 4342 §8.1): it counts quarters of a round trip, so that
+//! the receiver can separate loss events without knowing the round-trip time.
 
-/// Steps of the counter in a round trip.
+/// Steps of the window counter in a round trip.
 const STEPS_PER_RTT: u64 = 4;
-/// Most steps between two packets in a row.
+/// Largest number of steps of the window counter between two packets in a row.
 const STEP_MAX: u64 = 5;
 
-/// Window counter of a sender.
+/// Window counter of a CCID 3 sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowCounter {
     value: u8,
-    /// Counter of the latest packet.
+    /// Value of the window counter in the latest packet.
     sent: u8,
     changed_ns: Option<u64>,
 }
 
 impl WindowCounter {
-    /// Returns the counter of a data packet that leaves now.
+    /// Returns the window counter of a data packet that leaves at `now_ns`.
     pub(super) fn at(&mut self, now_ns: u64, rtt_ns: u64) -> u8 {
         self.advance(now_ns, rtt_ns);
         self.sent = self.value;
@@ -36,8 +36,8 @@ impl WindowCounter {
         }
     }
 
-    /// Advances the counter after the acknowledgement of a packet with counter `value`: a round
-    /// trip has passed since that packet.
+    /// Advances the window counter after the acknowledgement of a packet with counter `value`: a
+    /// round trip has passed since that packet.
     pub(super) fn acknowledged(&mut self, value: u8, now_ns: u64) {
         let least = value.wrapping_add(4) & 15;
         let missing = least.wrapping_sub(self.value) & 15;
@@ -52,7 +52,7 @@ impl WindowCounter {
     }
 }
 
-/// Returns the steps from `from` to `to`, 0 to 15.
+/// Returns the number of steps from the window counter `from` to `to`, 0 to 15.
 pub(super) const fn distance(from: u8, to: u8) -> u8 {
     to.wrapping_sub(from) & 15
 }

@@ -1,7 +1,8 @@
-//! The throughput equation of TCP (RFC 5348 §3.1), with b = 1 and a retransmission timeout of four
+//! Throughput equation of TCP (RFC 5348 §3.1), with b = 1 and a retransmission timeout of four
 //! round trips, and its inverse (§6.3.1).
 
-/// Computes f(p); a sender's packets per round trip are 1 / f(p). Returns 0 without losses.
+/// Returns the denominator f(p) of the throughput equation for the loss event rate `p`: a sender's
+/// packets per round trip are 1 / f(p). Returns 0 without losses.
 #[must_use]
 pub fn f(p: f64) -> f64 {
     (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p)
@@ -14,7 +15,8 @@ pub fn rate(segment_bytes: f64, rtt_s: f64, p: f64) -> f64 {
     segment_bytes / (rtt_s * f(p))
 }
 
-/// Returns the loss event rate at which the equation gives `rate`, 1 at most.
+/// Returns the loss event rate at which the throughput equation gives `rate` bytes per second, at
+/// most 1.
 #[must_use]
 pub fn loss_event_rate(segment_bytes: f64, rtt_s: f64, rate: f64) -> f64 {
     let target = segment_bytes / (rtt_s * rate);

@@ -1,32 +1,33 @@
-//! The last loss intervals, their mean (RFC 5348 §5.4, §5.5) and the option that reports them (RFC
-//! 4342 §8.6).
+//! Last loss intervals of a CCID 3 receiver, their mean (RFC 5348 §5.4, §5.5) and the option that
+//! reports them (RFC 4342 §8.6).
 
 use std::collections::VecDeque;
 
 use crate::option::{DccpOptionWriter, number};
 use crate::sequence::SequenceNumber;
 
-/// Weights, the newest interval first (RFC 5348 §5.4).
+/// Weights of loss intervals in their mean, the newest interval first (RFC 5348 §5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// Most intervals kept: those with a weight and one more.
+/// Largest number of loss intervals kept: those with a weight and one more.
 const INTERVALS_MAX: usize = WEIGHTS.len() + 1;
-/// Least factor by which old intervals count (THRESHOLD, RFC 5348 §5.5).
+/// Least factor by which old loss intervals count (THRESHOLD, RFC 5348 §5.5).
 const DISCOUNT_LEAST: f64 = 0.25;
-/// Bytes of an interval in the option.
+/// Bytes of one interval in the Loss Intervals option.
 const INTERVAL_LEN: usize = 9;
-/// Greatest number of 24 bits; the option reports longer lengths as this.
+/// Greatest length of a loss interval that the option can report, in packets; longer ones are
+/// reported as this.
 const LENGTH_MAX: u64 = (1 << 24) - 1;
 
-/// Returns the mean of loss intervals, the open one first, without discounting. Returns `None`
-/// without a closed interval.
+/// Returns the mean of loss intervals in packets, the open one first, without discounting. Returns
+/// `None` without a closed interval.
 #[must_use]
 pub fn mean_interval(lengths: &[f64]) -> Option<f64> {
     let (_, mean) = totals(lengths, &[1.0; INTERVALS_MAX], 1.0)?;
     Some(mean)
 }
 
-/// Returns the mean without the open interval, and the larger of the means with and without it.
-/// `discount` weakens all intervals but the open one.
+/// Returns the mean of loss intervals without the open one, and the larger of the means with and
+/// without it. `discount` weakens all intervals but the open one.
 fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> Option<(f64, f64)> {
     let closed = lengths.len().checked_sub(1).filter(|&count| count > 0)?.min(WEIGHTS.len());
     let (mut total_0, mut weight_0) = (0.0, 0.0);
@@ -44,28 +45,30 @@ fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> O
 
 #[derive(Clone, Copy, Debug)]
 struct LossInterval {
-    /// First lost packet; in the first interval, the first packet of all.
+    /// Sequence number of the first lost packet; in the first interval, that of the first packet of
+    /// all.
     first: SequenceNumber,
-    /// Packets from the first lost to the last lost of the event; 0 in the first interval.
+    /// Count of packets from the first to the last lost packet of the event; 0 in the first
+    /// interval.
     loss_len: u64,
-    /// Packets without data in the interval.
+    /// Count of packets without data in the interval.
     non_data: u64,
-    /// Data length of the first interval, calculated (RFC 5348 §6.3.1).
+    /// Length of the first interval in data packets, calculated from the rate (RFC 5348 §6.3.1).
     synthetic: Option<u64>,
-    /// Factor that later discounting has left of its weight.
+    /// Factor to which later discounting has reduced the interval's weight.
     discount: f64,
 }
 
-/// Loss intervals of a receiver.
+/// History of the loss intervals of a CCID 3 receiver.
 #[derive(Clone, Debug)]
 pub struct IntervalHistory {
-    /// Intervals, the open one first.
+    /// Loss intervals, the open one first.
     intervals: VecDeque<LossInterval>,
     newest: SequenceNumber,
 }
 
 impl IntervalHistory {
-    /// Returns a history that begins with the packet `first`, before any loss.
+    /// Returns a history of loss intervals that begins with the packet `first`, before any loss.
     #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let interval =
@@ -73,13 +76,13 @@ impl IntervalHistory {
         Self { intervals: [interval].into(), newest: first }
     }
 
-    /// Returns true if there was a loss event.
+    /// Returns true if the receiver has seen a loss event.
     #[must_use]
     pub fn has_loss(&self) -> bool {
         self.intervals.len() > 1
     }
 
-    /// Records a packet that arrived, or that is known not to be lost.
+    /// Records a packet that arrived, or that is known not to be lost, in the open loss interval.
     pub(super) fn record_arrival(&mut self, number: SequenceNumber, is_data: bool) {
         self.newest = self.newest.max(number);
         self.intervals[0].non_data += u64::from(!is_data);
@@ -119,7 +122,7 @@ impl IntervalHistory {
         self.newest = self.newest.max(last);
     }
 
-    /// Returns the loss event rate; 0 before the first loss.
+    /// Returns the loss event rate of the history; 0 before the first loss.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         let (lengths, discounts) = self.columns();
@@ -127,8 +130,8 @@ impl IntervalHistory {
         mean.map_or(0.0, |(_, mean)| (1.0 / mean).min(1.0))
     }
 
-    /// Returns the factor by which a long time without loss reduces the weight of older intervals
-    /// (RFC 5348 §5.5).
+    /// Returns the factor, at most 1, by which a long time without loss reduces the weight of older
+    /// loss intervals (RFC 5348 §5.5).
     fn discount(&self) -> f64 {
         let (lengths, discounts) = self.columns();
         match totals(&lengths[..self.intervals.len()], &discounts, 1.0) {
@@ -149,7 +152,8 @@ impl IntervalHistory {
         (lengths, discounts)
     }
 
-    /// Returns the packets from the first of an interval to the last before the next interval.
+    /// Returns the number of packets from the first of a loss interval to the last before the next
+    /// interval.
     fn sequence_len(&self, index: usize) -> u64 {
         let end = match index.checked_sub(1) {
             Some(newer) => self.intervals[newer].first,
@@ -164,7 +168,8 @@ impl IntervalHistory {
         interval.synthetic.unwrap_or_else(counted)
     }
 
-    /// Writes the intervals to a packet that acknowledges `acknowledgement` (RFC 4342 §8.6.1).
+    /// Writes a Loss Intervals option for a packet that acknowledges `acknowledgement`
+    /// (RFC 4342 §8.6.1).
     pub(super) fn write(
         &self,
         acknowledgement: SequenceNumber,
@@ -188,17 +193,17 @@ impl IntervalHistory {
 /// One interval of a Loss Intervals option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossIntervalEntry {
-    /// Packets after the losses.
+    /// Count of packets after the losses of the interval.
     pub lossless_len: u64,
-    /// Packets from the first lost to the last lost.
+    /// Count of packets from the first to the last lost packet of the interval.
     pub loss_len: u64,
-    /// Nonce echo of the lossless part.
+    /// ECN nonce echo of the interval's lossless part.
     pub nonce: bool,
-    /// Data packets in the whole interval.
+    /// Count of data packets in the whole interval.
     pub data_len: u64,
 }
 
-/// Reads the intervals of a Loss Intervals option, newest first; `None` when its length is
+/// Returns the intervals of a Loss Intervals option, newest first; `None` when its length is
 /// impossible. Returns the first byte, too: how many packets before the acknowledged one the
 /// intervals end.
 #[must_use]

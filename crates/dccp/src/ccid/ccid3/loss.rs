@@ -1,13 +1,14 @@
-//! Detection of losses, and of the losses that are one event (RFC 5348 §5.1, §5.2; RFC 4342 §10.2).
+//! Detection of lost packets, and of the losses that are one loss event (RFC 5348 §5.1, §5.2;
+//! RFC 4342 §10.2).
 
 use super::counter;
 use crate::ccid::PacketArrival;
 use crate::sequence::SequenceNumber;
 
-/// Later packets that must arrive before a hole counts as a loss (NDUPACK, RFC 5348 §5.1).
+/// Later packets that must arrive before a gap counts as a loss (NDUPACK, RFC 5348 §5.1).
 const LATER_PACKETS: usize = 3;
 
-/// A packet that arrived after a hole.
+/// Packet that arrived after a gap in the sequence.
 #[derive(Clone, Copy, Debug)]
 struct PacketAfterHole {
     sequence: SequenceNumber,
@@ -17,35 +18,36 @@ struct PacketAfterHole {
     ndp_count: u64,
 }
 
-/// Change to the loss history. Findings come in the order of sequence numbers.
+/// Change to the history of loss intervals, found by the detector. The changes come in the order of
+/// sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LossHistoryChange {
-    /// A packet that is not lost.
+    /// Packet that is not lost.
     Arrived { number: SequenceNumber, is_data: bool },
-    /// A new loss event with these packets.
+    /// New loss event with the lost packets `first` to `last`.
     Event { first: SequenceNumber, last: SequenceNumber },
-    /// More losses in the current event, up to this packet.
+    /// Further losses in the current loss event, up to the packet `last`.
     More { last: SequenceNumber },
 }
 
-/// Detector of lost packets and loss events.
+/// Detector of lost packets and loss events for a CCID 3 receiver.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
-    /// Next number in order.
+    /// Sequence number of the next packet in order.
     expected: SequenceNumber,
-    /// Counter of the last packet in order.
+    /// Window counter of the last packet in order.
     last_ccval: u8,
     beyond: Vec<PacketAfterHole>,
     event: Option<CurrentLossEvent>,
 }
 
-/// The current loss event.
+/// Loss event to which further losses may belong.
 #[derive(Clone, Copy, Debug)]
 struct CurrentLossEvent {
-    /// Counter of the packet before the event's first loss.
+    /// Window counter of the packet before the event's first loss.
     ccval: u8,
-    /// True if a later packet came more than a round trip after the event: the next loss is another
-    /// event.
+    /// True if a later packet was sent more than a round trip after the event: the next loss begins
+    /// another event.
     is_over: bool,
 }
 
@@ -54,7 +56,7 @@ impl LossDetector {
         Self { expected: first, last_ccval: 0, beyond: Vec::new(), event: None }
     }
 
-    /// Processes a packet, and calls `report` with each finding.
+    /// Processes the arrival of a packet, and calls `report` with each change to the loss history.
     pub(super) fn record_arrival(
         &mut self,
         arrival: &PacketArrival,
@@ -83,7 +85,7 @@ impl LossDetector {
         }
     }
 
-    /// Moves the packets that are in order now out of `beyond`.
+    /// Moves the packets of `beyond` that are in order now to the loss history.
     fn advance(&mut self, report: &mut impl FnMut(LossHistoryChange)) {
         while self.beyond.first().is_some_and(|packet| packet.sequence == self.expected) {
             let packet = self.beyond.remove(0);
@@ -104,7 +106,8 @@ impl LossDetector {
         }
     }
 
-    /// Declares the hole before the first packet of `beyond` lost.
+    /// Declares the packets in the gap before the first packet of `beyond` lost, unless they had no
+    /// data.
     fn lose(&mut self, report: &mut impl FnMut(LossHistoryChange)) {
         let first = self.expected;
         let next = self.beyond[0];

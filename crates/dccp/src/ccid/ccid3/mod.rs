@@ -1,5 +1,5 @@
-//! CCID 3, a rate from the TCP throughput equation (RFC 4342, RFC 5348): smoother than a window,
-//! fair to TCP over time.
+//! CCID 3, congestion control by a rate from TCP's throughput equation (RFC 4342, RFC 5348):
+//! smoother than a window, fair to TCP over time.
 
 mod counter;
 pub mod equation;

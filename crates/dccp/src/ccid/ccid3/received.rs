@@ -1,17 +1,17 @@
-//! Rate at which data comes in, over the last round trip (RFC 5348 §6.2, erratum to RFC 4342 §8.3),
+//! Rate at which data arrives, over the last round trip (RFC 5348 §6.2, erratum to RFC 4342 §8.3),
 //! and round-trip time from the window counter (RFC 4342 §8.1).
 
 use std::collections::VecDeque;
 
 use super::counter;
 
-/// Bins that a round trip is divided into.
+/// Number of bins into which the meter divides a round trip.
 const BINS_PER_RTT: u64 = 16;
 
-/// Bytes that arrived in the last round trip.
+/// Meter of the bytes of data that arrived in the last round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReceiveRateMeter {
-    /// Begin of each bin and its bytes, oldest first.
+    /// Begin of each bin in nanoseconds and the bytes that arrived in it, oldest first.
     bins: VecDeque<(u64, u64)>,
 }
 
@@ -29,7 +29,7 @@ impl ReceiveRateMeter {
         }
     }
 
-    /// Returns the bytes per second over the round trip that ends now.
+    /// Returns the receive rate in bytes per second over the round trip that ends at `now_ns`.
     pub(super) fn rate(&mut self, now_ns: u64, rtt_ns: u64) -> f64 {
         while self.bins.front().is_some_and(|(begin_ns, _)| begin_ns + rtt_ns <= now_ns) {
             self.bins.pop_front();
@@ -39,10 +39,10 @@ impl ReceiveRateMeter {
     }
 }
 
-/// Round-trip time from window counters: four steps are one round trip.
+/// Estimate of the round-trip time from window counters: four steps are one round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CounterRtt {
-    /// Time and counter of the packet that distances are counted from.
+    /// Arrival time and window counter of the packet from which steps are counted.
     reference: Option<(u64, u8)>,
     smoothed_ns: Option<u64>,
 }
@@ -52,7 +52,8 @@ impl CounterRtt {
         self.smoothed_ns
     }
 
-    /// Sets the connection's round-trip time, unless packets have shown a better one.
+    /// Sets the estimate to the connection's round-trip time, unless packets have given one
+    /// already.
     pub(super) fn suggest(&mut self, rtt_ns: u64) {
         self.smoothed_ns.get_or_insert(rtt_ns);
     }

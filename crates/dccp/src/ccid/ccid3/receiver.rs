@@ -10,10 +10,10 @@ use crate::ccid::{PacketArrival, RTT_DEFAULT_NS, ReceiverHalf};
 use crate::option::{DccpOption, DccpOptionWriter, elapsed_10us, number};
 use crate::sequence::SequenceNumber;
 
-/// Steps of the counter after which feedback is due (RFC 4342 §6).
+/// Steps of the window counter after which feedback is due (RFC 4342 §6).
 const FEEDBACK_STEPS: u8 = 4;
 
-/// State of a CCID 3 receiver.
+/// Receiver's state of CCID 3: loss history, receive rate, and when the next feedback is due.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
     reports_loss_event_rate: bool,
@@ -21,25 +21,25 @@ pub struct Ccid3Receiver {
     intervals: IntervalHistory,
     received: ReceiveRateMeter,
     rtt: CounterRtt,
-    /// Greatest rate that a feedback packet reported.
+    /// Greatest receive rate that a feedback packet has reported, in bytes per second.
     rate_max: f64,
     segment_bytes: f64,
     first: SequenceNumber,
     newest: SequenceNumber,
     newest_ns: u64,
-    /// Counter of the data packet that the last feedback followed.
+    /// Window counter of the latest data packet at the time of the last feedback.
     reported_ccval: Option<u8>,
     due_ns: Option<u64>,
-    /// True if data came since the last feedback.
+    /// True if data arrived since the last feedback.
     has_data: bool,
-    /// True if there is a loss event that no feedback has reported.
+    /// True if a loss event occurred that no feedback has reported.
     has_unreported_event: bool,
     last_ccval: u8,
 }
 
 impl Ccid3Receiver {
-    /// Returns a receiver of packets from `first` on. `tells_loss_event_rate` adds the Loss Event
-    /// Rate option to each feedback (feature 192).
+    /// Returns a CCID 3 receiver of packets from the number `first` on. `tells_loss_event_rate`
+    /// adds the Loss Event Rate option to each feedback (feature 192).
     #[must_use]
     pub fn new(first: SequenceNumber, tells_loss_event_rate: bool) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Ccid3Receiver {
         }
     }
 
-    /// Returns the loss event rate.
+    /// Returns the loss event rate that the receiver has measured, 0 to 1.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         self.intervals.loss_event_rate()
@@ -71,7 +71,7 @@ impl Ccid3Receiver {
         self.rtt.smoothed_ns().unwrap_or(RTT_DEFAULT_NS)
     }
 
-    /// Adds a packet to the loss history. Returns true if there is a new loss event.
+    /// Adds the arrival of a packet to the loss history. Returns true if there is a new loss event.
     fn look_for_loss(&mut self, arrival: &PacketArrival) -> bool {
         let rtt_s = self.rtt_ns() as f64 / 1e9;
         let rate_now = self.received.rate(arrival.now_ns, self.rtt_ns());
@@ -134,8 +134,8 @@ impl ReceiverHalf for Ccid3Receiver {
         self.due_ns
     }
 
-    /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals (RFC
-    /// 4342 §6).
+    /// Writes the options of a feedback packet: Elapsed Time, Receive Rate and Loss Intervals
+    /// (RFC 4342 §6).
     fn write(&mut self, now_ns: u64, options: &mut DccpOptionWriter<'_>) {
         if self.due_ns.take().is_none() {
             return;
@@ -175,7 +175,8 @@ impl ReceiverHalf for Ccid3Receiver {
     }
 }
 
-/// Returns the value of the Loss Event Rate option (RFC 4342 §8.5): the inverse, rounded up.
+/// Returns the value of the Loss Event Rate option (RFC 4342 §8.5): the inverse of the rate `p`,
+/// rounded up.
 fn inverse_rate(p: f64) -> u32 {
     if p <= 0.0 { u32::MAX } else { (1.0 / p - 1e-9).ceil().min(f64::from(u32::MAX - 1)) as u32 }
 }

@@ -1,23 +1,23 @@
-//! Receive rates of the last round trips and the limit that follows from them, and detection of
-//! data-limited senders (RFC 5348 §4.3, §8.2).
+//! Receive rates of the last round trips and the limit for the sender that follows from them, and
+//! detection of data-limited senders (RFC 5348 §4.3, §8.2).
 
-/// Most rates kept; more are never needed (§8.2.2).
+/// Largest number of receive rates kept; more are never needed (RFC 5348 §8.2.2).
 const RATES_MAX: usize = 3;
 
-/// Set of receive rates, X_recv_set.
+/// Set of the last reported receive rates, X_recv_set of RFC 5348.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveRates {
-    /// Time of each report, and its rate in bytes per second.
+    /// Time of each report in nanoseconds, and its rate in bytes per second.
     rates: [Option<(u64, f64)>; RATES_MAX],
 }
 
 impl ReceiveRates {
-    /// Returns the set that limits nothing.
+    /// Returns the set of receive rates that limits nothing.
     pub(super) const fn unlimited() -> Self {
         Self { rates: [Some((0, f64::INFINITY)), None, None] }
     }
 
-    /// Returns the set of only this rate.
+    /// Returns the set with only the receive rate `rate`, in bytes per second.
     pub(super) const fn only(now_ns: u64, rate: f64) -> Self {
         Self { rates: [Some((now_ns, rate)), None, None] }
     }
@@ -26,7 +26,7 @@ impl ReceiveRates {
         self.rates.iter().flatten().fold(0.0, |max, &(_, rate)| max.max(rate))
     }
 
-    /// Adds a rate and drops rates older than two round trips.
+    /// Adds a receive rate and drops rates older than two round trips.
     pub(super) fn update(&mut self, now_ns: u64, rate: f64, rtt_ns: u64) {
         for slot in &mut self.rates {
             let is_old = |&(reported_ns, rate): &(u64, f64)| {
@@ -40,7 +40,7 @@ impl ReceiveRates {
         self.rates[oldest.unwrap_or(0)] = Some((now_ns, rate));
     }
 
-    /// Keeps the greatest of the set and this rate (Maximize X_recv_set).
+    /// Replaces the set by the greatest of its rates and `rate` (Maximize X_recv_set of RFC 5348).
     pub(super) fn maximize(&mut self, now_ns: u64, rate: f64) {
         // The infinite rate means "no limit yet"; no feedback reported it.
         let reported = self.rates.iter().flatten().filter(|(_, rate)| rate.is_finite());
@@ -55,16 +55,16 @@ impl ReceiveRates {
     }
 }
 
-/// Times at which the sender last sent all that it was allowed to send (§8.2.1).
+/// Times at which the sender last sent all that congestion control allowed (RFC 5348 §8.2.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataLimit {
     not_limited: [Option<u64>; 2],
-    /// Time at which the packet was sent that the last feedback acknowledged.
+    /// Time at which the packet was sent that the last feedback acknowledged, in nanoseconds.
     covered_ns: Option<u64>,
 }
 
 impl DataLimit {
-    /// Records that data must wait at `now_ns`.
+    /// Records that congestion control makes data wait at `now_ns`.
     pub(super) fn is_not_limited(&mut self, now_ns: u64) {
         let is_covered = |at: Option<u64>| {
             at.is_none_or(|at_ns| self.covered_ns.is_some_and(|covered_ns| at_ns <= covered_ns))
@@ -73,8 +73,8 @@ impl DataLimit {
         self.not_limited[slot] = Some(now_ns);
     }
 
-    /// Processes feedback about everything up to a packet sent at `sent_ns`. Returns true if the
-    /// application limited the sender all the time since the feedback before.
+    /// Processes feedback about all packets up to one that was sent at `sent_ns`. Returns true if
+    /// lack of data limited the sender all the time since the feedback before.
     pub(super) fn feedback(&mut self, sent_ns: u64) -> bool {
         let since_ns = self.covered_ns;
         self.covered_ns = Some(sent_ns);

@@ -1,4 +1,5 @@
-//! Sender of CCID 3 (RFC 4342 §5, RFC 5348 §4). Rates are bytes of application data per second.
+//! Sender of CCID 3 (RFC 4342 §5, RFC 5348 §4): a sending rate. Rates are bytes of application data
+//! per second.
 
 use std::collections::VecDeque;
 
@@ -13,16 +14,17 @@ use crate::ccid::{
 use crate::option::{DccpOption, DccpOptionIterator, number};
 use crate::sequence::SequenceNumber;
 
-/// Greatest time between two packets (t_mbi, RFC 5348 §4.3).
+/// Greatest time between two packets, in seconds (t_mbi, RFC 5348 §4.3).
 const INTERVAL_MAX_S: f64 = 64.0;
-/// Duration of the nofeedback timer before the round-trip time is known (RFC 5348 §4.2).
+/// Duration of the nofeedback timer before the round-trip time is known, in nanoseconds
+/// (RFC 5348 §4.2).
 const NOFEEDBACK_INITIAL_NS: u64 = 2_000_000_000;
-/// Granularity of timers (t_gran, RFC 5348 §4.6).
+/// Granularity of timers in nanoseconds (t_gran, RFC 5348 §4.6).
 const GRANULARITY_NS: u64 = 100_000;
-/// Most packets whose time of sending is kept.
+/// Largest number of sent packets whose time of sending is kept.
 const SENT_MAX: usize = 1 << 16;
 
-/// Returns the initial window in bytes (RFC 5348 §4.2).
+/// Returns the initial window of a CCID 3 sender in bytes (RFC 5348 §4.2).
 #[must_use]
 pub fn initial_window_bytes(segment_bytes: f64) -> f64 {
     (4.0 * segment_bytes).min((2.0 * segment_bytes).max(4_380.0))
@@ -36,16 +38,16 @@ struct Ccid3SentPacket {
     is_drop_known: bool,
 }
 
-/// Content of a feedback packet.
+/// Content of a feedback packet of the other end.
 #[derive(Clone, Copy, Debug)]
 struct TfrcFeedback {
-    /// Receive rate, in bytes per second.
+    /// Receive rate of the other end, in bytes per second.
     rate: f64,
-    /// Loss event rate.
+    /// Loss event rate of the other end, 0 to 1.
     p: f64,
 }
 
-/// State of a CCID 3 sender.
+/// Sender's state of CCID 3: allowed rate, loss event rate, round-trip time, nofeedback timer.
 #[derive(Clone, Debug)]
 pub struct Ccid3Sender {
     segment_bytes: f64,
@@ -56,16 +58,18 @@ pub struct Ccid3Sender {
     rates: ReceiveRates,
     limit: DataLimit,
     rtt_s: Option<f64>,
-    /// R_sqmean (§4.5), in square roots of seconds.
+    /// Mean of the square roots of round-trip times, in square roots of seconds (R_sqmean,
+    /// RFC 5348 §4.5).
     rtt_root_mean: f64,
-    /// sqrt(R_sample) of the last sample. Its ratio to the mean slows the sender down while queues
-    /// grow.
+    /// Square root of the last round-trip time, in square roots of seconds (R_sample,
+    /// RFC 5348 §4.5). Its ratio to the mean slows the sender down while queues grow.
     rtt_root_last: f64,
     doubled_ns: Option<u64>,
     nofeedback_ns: Option<u64>,
-    /// Time at which the nofeedback timer was set, to find out if the sender was idle since.
+    /// Time in nanoseconds at which the nofeedback timer was set, to find out if the sender was
+    /// idle since.
     nofeedback_set_ns: u64,
-    /// Nominal time of the last packet.
+    /// Nominal sending time of the last packet, in nanoseconds.
     nominal_ns: Option<u64>,
     last_data_ns: Option<u64>,
     counter: WindowCounter,
@@ -74,7 +78,7 @@ pub struct Ccid3Sender {
 }
 
 impl Ccid3Sender {
-    /// Returns a sender of packets with about `segment_bytes` bytes of data.
+    /// Returns a CCID 3 sender of packets with about `segment_bytes` bytes of data.
     #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
         let segment_bytes = segment_bytes.max(1) as f64;
@@ -105,12 +109,12 @@ impl Ccid3Sender {
         self.segment_bytes / INTERVAL_MAX_S
     }
 
-    /// Returns the initial rate, W_init / R.
+    /// Returns the initial sending rate in bytes per second, W_init / R of RFC 5348.
     fn initial_rate(&self, rtt_s: f64) -> f64 {
         initial_window_bytes(self.segment_bytes) / rtt_s
     }
 
-    /// Returns the instantaneous rate (§4.5).
+    /// Returns the instantaneous sending rate in bytes per second (RFC 5348 §4.5).
     fn x_now(&self) -> f64 {
         if self.rtt_root_last > 0.0 {
             (self.x * self.rtt_root_mean / self.rtt_root_last).max(self.least_rate())
@@ -119,20 +123,20 @@ impl Ccid3Sender {
         }
     }
 
-    /// Returns the time between two packets.
+    /// Returns the time between two packets at the present rate, in nanoseconds.
     fn interval_ns(&self) -> u64 {
         (self.segment_bytes / self.x_now() * 1e9) as u64
     }
 
-    /// Returns the time at which the next packet is due: one interval after the one before. Unused
-    /// time counts for at most one round trip (§4.6).
+    /// Returns the time in nanoseconds at which the next packet is due: one interval after the
+    /// packet before. Unused time counts for at most one round trip (RFC 5348 §4.6).
     fn next_ns(&self, now_ns: u64) -> u64 {
         let Some(nominal_ns) = self.nominal_ns else { return now_ns };
         let credit_ns = self.rtt_s.map_or(0, |rtt_s| (rtt_s * 1e9) as u64);
         (nominal_ns + self.interval_ns()).max(now_ns.saturating_sub(credit_ns))
     }
 
-    /// Restarts the nofeedback timer (§4.3 step 6).
+    /// Restarts the nofeedback timer (RFC 5348 §4.3 step 6).
     fn restart_nofeedback(&mut self, now_ns: u64) {
         let wait_ns = match self.rtt_s {
             None => NOFEEDBACK_INITIAL_NS,
@@ -162,7 +166,7 @@ impl Ccid3Sender {
         self.rtt_root_last = root;
     }
 
-    /// Computes the rate that a feedback allows (§4.3 step 4 and 5).
+    /// Sets the sending rate that a feedback allows (RFC 5348 §4.3 steps 4 and 5).
     fn update_rate(&mut self, now_ns: u64, feedback: TfrcFeedback, is_data_limited: bool) {
         let rtt_s = self.rtt_s.unwrap_or(0.2);
         let rtt_ns = (rtt_s * 1e9) as u64;
@@ -194,7 +198,7 @@ impl Ccid3Sender {
         }
     }
 
-    /// Reduces the rate after a long time without feedback (§4.4).
+    /// Reduces the sending rate after a long time without feedback (RFC 5348 §4.4).
     fn nofeedback(&mut self, now_ns: u64) {
         let was_idle = self.last_data_ns.is_none_or(|last_ns| last_ns < self.nofeedback_set_ns);
         match self.rtt_s {
@@ -221,15 +225,16 @@ impl Ccid3Sender {
         self.restart_nofeedback(now_ns);
     }
 
-    /// Limits the rate (Update_Limits of §4.4).
+    /// Limits the sending rate to `limit` bytes per second (Update_Limits of RFC 5348 §4.4).
     fn limit_to(&mut self, now_ns: u64, limit: f64) {
         let limit = limit.max(self.least_rate());
         self.rates = ReceiveRates::only(now_ns, limit / 2.0);
         self.x = self.x_calc.min(limit).max(self.least_rate());
     }
 
-    /// Reads the rate, loss event rate and reductions from a packet; `None` when it is no feedback
-    /// (RFC 4342 §6). Linux sends no Loss Intervals; then Loss Event Rate suffices.
+    /// Returns the receive rate and loss event rate that a packet reports, reduced for dropped
+    /// data; `None` when the packet is no feedback (RFC 4342 §6). Linux sends no Loss Intervals;
+    /// then Loss Event Rate suffices.
     fn read(&mut self, feedback: &Feedback<'_>) -> Option<TfrcFeedback> {
         let (mut rate, mut p_reported, mut p_counted) = (None, None, None);
         let mut drops = 0_u32;
@@ -287,8 +292,8 @@ impl Ccid3Sender {
     }
 }
 
-/// Returns the loss event rate that the intervals of a Loss Intervals option give. The skip length
-/// is at most 3 (RFC 4342 §8.6.1).
+/// Returns the loss event rate that follows from the intervals of a Loss Intervals option. The skip
+/// length is at most 3 (RFC 4342 §8.6.1).
 fn counted_rate(value: &[u8]) -> Option<f64> {
     let (skip, intervals) = read_intervals(value)?;
     if skip > 3 {
