@@ -18,9 +18,9 @@ pub struct HostName(Box<str>);
 /// The reason why a text is no host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostNameFault {
-    /// The text has this many bytes, more than [`HOST_NAME_MAX`].
+    /// Text of this many bytes, more than [`HOST_NAME_MAX`].
     TooLong(usize),
-    /// The text contains U+0000.
+    /// Text that contains U+0000.
     HasZero,
 }
 
@@ -36,9 +36,9 @@ impl fmt::Display for HostNameFault {
 }
 
 impl HostName {
-    /// Makes a name of as much of `text` as fits: U+0000 is removed, and the rest is cut in front
-    /// of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version accepted
-    /// and that come back from a store.
+    /// Makes a host name of as much of `text` as fits: U+0000 is removed, and the rest is cut in
+    /// front of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version
+    /// accepted and that come back from a store.
     #[must_use]
     pub fn cut(text: &str) -> Self {
         if Self::check(text).is_ok() {
@@ -62,7 +62,7 @@ impl HostName {
         }
     }
 
-    /// Makes a name of all of `text`.
+    /// Makes a host name of all of `text`, or returns the reason why `text` is none.
     ///
     /// # Errors
     ///
@@ -71,13 +71,13 @@ impl HostName {
         Self::check(text).map(|()| Self(text.into()))
     }
 
-    /// Returns the text.
+    /// Returns the host name as text.
     #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the name with ASCII letters in lower case, as Kea's readers have it.
+    /// Returns the host name with ASCII letters in lower case, as Kea's readers have it.
     #[must_use]
     pub fn into_lower_case(mut self) -> Self {
         self.0.make_ascii_lowercase();
@@ -86,14 +86,14 @@ impl HostName {
 }
 
 impl From<&str> for HostName {
-    /// Makes a name as [`HostName::cut`] does.
+    /// Makes a host name as [`HostName::cut`] does.
     fn from(text: &str) -> Self {
         Self::cut(text)
     }
 }
 
 impl From<String> for HostName {
-    /// Makes a name as [`HostName::cut`] does.
+    /// Makes a host name as [`HostName::cut`] does.
     fn from(text: String) -> Self {
         if Self::check(&text).is_ok() { Self(text.into()) } else { Self::cut(&text) }
     }
