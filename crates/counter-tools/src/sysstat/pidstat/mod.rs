@@ -1,4 +1,4 @@
-//! `pidstat`: processor time, memory, input and output, and context switches of processes.
+//! Command pidstat: processor time, memory, input and output, and context switches of processes.
 
 mod pattern;
 mod table;
@@ -19,7 +19,7 @@ use self::pattern::CommandPattern;
 use self::table::{TaskActivity, TaskTable};
 use self::task::{TaskReadings, TaskSelection};
 
-/// Switches of pidstat.
+/// Command line of pidstat.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, disable_help_flag = true)]
 pub(crate) struct PidstatArgs {
@@ -70,11 +70,11 @@ pub(crate) struct PidstatArgs {
     help: Option<bool>,
 }
 
-/// Process of `-p`.
+/// Process that a word of `-p` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessWord {
     All,
-    /// This process.
+    /// Process of pidstat itself (`SELF`).
     Own,
     Number(u32),
 }
@@ -91,7 +91,7 @@ fn parse_process(text: &str) -> Result<ProcessWord, String> {
 }
 
 impl PidstatArgs {
-    /// Prints the reports.
+    /// Runs pidstat: prints its reports.
     pub(super) fn run(&self) -> Result<(), CounterError> {
         if self.version {
             return print_version("pidstat");
@@ -191,11 +191,11 @@ impl PidstatArgs {
     }
 }
 
-/// Sums of memory for the averages, by task.
+/// Sums of the memory of each task over all readings, for the averages.
 #[derive(Debug, Default)]
 struct MemorySums(BTreeMap<task::TaskKey, MemorySum>);
 
-/// Memory of a task in all readings together.
+/// Sum of the memory of a task over all readings.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemorySum {
     readings: u64,
@@ -213,7 +213,7 @@ impl MemorySums {
         }
     }
 
-    /// Replaces the memory of the last reading by the mean of all.
+    /// Replaces the memory of each task in the last reading by its mean over all readings.
     fn set_means(&self, last: &mut TaskReadings) {
         for (key, task) in &mut last.tasks {
             let sum = self.0.get(key).copied().unwrap_or_default();
