@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::{UdpSocket, check};
 
-/// Returns descriptor `fd` of process `pid`, which must be a UDP socket. Both processes share the
-/// socket from now on; the other's descriptor stays open when this one is dropped.
+/// Returns a copy of descriptor `fd` of process `pid`, which must be a UDP socket. Both processes
+/// share the socket from now on; the other process's descriptor stays open when this one is
+/// dropped.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM, SIGHUP and, if enabled, SIGUSR1 as flags plus a descriptor to wait for.
+//! Signals SIGINT, SIGTERM, SIGHUP and, if enabled, SIGUSR1 as flags plus a descriptor to wait for.
 //!
 //! The module uses handlers, not a signalfd: child processes would inherit a blocked signal mask,
 //! but they inherit no handler. Handlers are installed once per process.
@@ -17,7 +17,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 static REPORT: AtomicBool = AtomicBool::new(false);
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
-/// Signals of this process, once installed.
+/// Handlers of this process's signals, once installed.
 #[derive(Clone, Copy, Debug)]
 pub struct Signals {
     waker: &'static Waker,
@@ -38,7 +38,7 @@ extern "C" fn on_signal(number: libc::c_int) {
     }
 }
 
-/// Makes the process stop as a signal would, without one.
+/// Requests that the process stops, as SIGINT or SIGTERM would, without a signal.
 pub(crate) fn ask_to_stop() {
     STOP.store(true, Ordering::Release);
     if let Some(waker) = WAKER.get() {
@@ -59,9 +59,9 @@ fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
 }
 
 impl Signals {
-    /// Installs handlers: SIGINT and SIGTERM request a stop, every time that they come (a stopping
-    /// process ends in bounded time, and a second signal must not cut the cleaning up short);
-    /// SIGHUP requests a reload. Another call installs them again.
+    /// Installs the signal handlers: SIGINT and SIGTERM request a stop, every time that they come
+    /// (a stopping process ends in bounded time, and a second signal must not cut the cleaning up
+    /// short); SIGHUP requests a reload. Another call installs them again.
     ///
     /// # Errors
     ///
@@ -103,20 +103,21 @@ impl Signals {
         number.filter(|&number| number != 0)
     }
 
-    /// Returns true once per reload request; several requests since the last call count as one.
+    /// Returns true once per reload request (SIGHUP); several requests since the last call count as
+    /// one.
     #[must_use]
     pub fn take_reload(&self) -> bool {
         RELOAD.swap(false, Ordering::AcqRel)
     }
 
-    /// Returns true once per request for a report; several requests since the last call count as
-    /// one.
+    /// Returns true once per request for a report (SIGUSR1); several requests since the last call
+    /// count as one.
     #[must_use]
     pub fn take_report(&self) -> bool {
         REPORT.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes the descriptor unreadable again. Call it before reading the flags.
+    /// Makes the descriptor of the signals unreadable again. Call it before reading the flags.
     pub fn drain(&self) {
         self.waker.drain();
     }

@@ -6,7 +6,7 @@ use std::io;
 
 use crate::NetError;
 
-/// Nice value of the lowest priority.
+/// Nice value of the lowest scheduling priority of a thread.
 const LOWEST_PRIORITY: i32 = 19;
 
 /// Binds the calling thread (and threads that it starts later) to processor `cpu`.
@@ -48,8 +48,8 @@ fn pin(thread: libc::pid_t, cpu: usize) -> io::Result<()> {
     crate::check(result).map(drop)
 }
 
-/// Prepares the calling thread for a generator: named `name`, on processor `cpu` if one is given,
-/// and woken from timed waits without slack.
+/// Prepares the calling thread for a load generator: named `name`, on processor `cpu` if one is
+/// given, and woken from timed waits without slack.
 ///
 /// # Errors
 ///
@@ -107,8 +107,8 @@ pub fn give_way() -> io::Result<()> {
     crate::check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) }).map(drop)
 }
 
-/// Sets the largest delay with which the kernel may wake the calling thread from a timed wait; 50
-/// µs unless set.
+/// Sets the largest delay in nanoseconds with which the kernel may wake the calling thread from a
+/// timed wait; 50 µs unless set.
 ///
 /// # Errors
 ///

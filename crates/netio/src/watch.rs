@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{NetError, check};
 
-/// A descriptor that is readable when interfaces or addresses of its network namespace have
-/// changed. The namespace is the one in which it was opened.
+/// Descriptor that is readable when interfaces or addresses of its network namespace have changed.
+/// The namespace is the one in which it was opened.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     fd: OwnedFd,
@@ -40,7 +40,7 @@ impl InterfaceWatch {
         Ok(watch)
     }
 
-    /// Makes the descriptor unreadable again; returns true if something had changed.
+    /// Makes the descriptor unreadable again; returns true if interfaces or addresses had changed.
     pub fn drain(&self) -> bool {
         let (fd, mut has_changed) = (self.fd.as_raw_fd(), false);
         let mut octets = [0_u8; 4_096];
