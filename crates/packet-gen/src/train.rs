@@ -1,6 +1,6 @@
-//! Successive frames of one flow as trains: one large datagram that crosses the kernel's stack once
-//! and is cut up by the interface, by the kernel in front of it, or behind the other end of a veth
-//! pair.
+//! Trains of successive frames of one flow: one large datagram that passes through the kernel's
+//! stack once and is cut up by the interface, by the kernel in front of it, or after the other end
+//! of a veth pair.
 //!
 //! Budget: one copy of a frame's payload, and of the headers once in 64 frames; nothing is
 //! allocated after construction.
@@ -15,27 +15,28 @@ use packet_wire::{ipv6, protocol, udp};
 
 use crate::flows::{Flow, Flows, NETWORK_AT, UDP_SUM_AT};
 
-/// The greatest number of frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
+/// Greatest number of frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
 pub(crate) const TRAIN_FRAMES_MAX: usize = 64;
-/// The length in bytes of the longest IP packet.
+/// Length in bytes of the longest IP packet.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// The frames that wait, as trains.
+/// Frames that wait to be sent, as trains.
 pub(crate) struct Trains {
     sender: Box<FrameSender>,
     flows: Flows,
-    /// The train that frames may still join; its bytes are in the sender's next slot.
+    /// Train that frames may still join; its bytes are in the sender's next slot.
     open: Option<OpenTrain>,
-    /// The number of frames of each datagram that was queued and has not left.
+    /// Number of frames of each datagram that was queued and has not left.
     waiting: VecDeque<u32>,
-    /// The number of datagrams that have left.
+    /// Number of datagrams that have left.
     datagrams: u64,
 }
 
 #[derive(Clone, Copy)]
 struct OpenTrain {
     flow: Flow,
-    /// The bytes of the train so far; `payload_bytes` are those of the payload of each frame.
+    /// Number of bytes of the train so far; the field `payload_bytes` counts those of the payload
+    /// of each frame.
     len: usize,
     payload_bytes: usize,
     frames: usize,
@@ -106,7 +107,7 @@ impl Trains {
     }
 
     /// Passes the waiting trains to the kernel, without waiting itself, and returns the numbers of
-    /// frames.
+    /// frames sent, refused and left.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Trains {
 }
 
 /// Changes the headers of a frame to those of the whole train: lengths, checksum of the IP header,
-/// and the sum of the pseudo header in the place of the UDP checksum.
+/// and the sum of the pseudo-header instead of the UDP checksum.
 fn seal(train: &mut [u8], flow: Flow) {
     let datagram_bytes = train.len() - flow.transport_at;
     let packet_bytes = train.len() - NETWORK_AT;
