@@ -90,7 +90,7 @@ pub struct SegmentationFigures {
     /// datagrams if it cuts them up itself or passes them on whole, and frames if the kernel cuts
     /// them up before.
     pub datagrams: u64,
-    /// The number of frames per datagram.
+    /// Mean number of frames per datagram.
     pub frames_per_datagram: f64,
 }
 
