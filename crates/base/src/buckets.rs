@@ -16,7 +16,7 @@ const ROOM: usize = 7;
 /// places in use, the number of buckets grows.
 const LOAD: (usize, usize) = (4, 5);
 
-/// A bucket of hints: one cache line.
+/// Bucket of [`ROOM`] hints, as large as one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct HintBucket {
@@ -76,7 +76,7 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A multi-map from tags to slots: indexes of entries in the table of its user.
+/// Multi-map from tags (parts of hashes) to slots (indexes of entries in the table of its user).
 #[derive(Debug, Default)]
 pub struct Buckets {
     buckets: Box<[HintBucket]>,

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A block of `N` counters with a single writer. The writer pays a plain load and store, no locked
+/// Block of `N` counters with a single writer. The writer pays a plain load and store, no locked
 /// instruction; readers see values that are each exact but not taken at one instant.
 #[derive(Debug)]
 #[repr(align(128))]

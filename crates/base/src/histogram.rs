@@ -1,4 +1,4 @@
-//! A log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
+//! Log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
 //! into 1024 equal buckets, so a bucket is never wider than 1/1024 of its values.
 //!
 //! Recording is one subtraction, one shift and one increment; merging is addition, hence exact.
@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 const PRECISION_BITS: u32 = 10;
 const SUB_BUCKETS: usize = 1 << PRECISION_BITS;
 
-/// A histogram that counts values with a relative error of at most 1/1024. The caller chooses the
-/// unit; godwit uses nanoseconds.
+/// Histogram that counts values with a relative error of at most 1/1024. The caller chooses the
+/// unit of the values; Godwit uses nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,

@@ -1,21 +1,21 @@
-//! Host names as leases and reservations keep them: bounded, so that each part of a server can read
-//! the names that another part writes. Configuration, commands, leases and stores share the type.
+//! Host names of leases and reservations: bounded, so that each part of a server can read the names
+//! that another part writes. Configuration, commands, leases and stores share the type.
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Deref;
 
-/// The greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the
-/// number of characters that Kea's tables have room for.
+/// Greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the number
+/// of characters that Kea's tables have room for.
 pub const HOST_NAME_MAX: usize = 255;
 
-/// The host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without
-/// U+0000, which no database keeps. A host name may be empty.
+/// Host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without U+0000,
+/// which no database stores. A host name may be empty.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostName(Box<str>);
 
-/// The reason why a text is no host name.
+/// Reason why a text is no host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostNameFault {
     /// Text of this many bytes, more than [`HOST_NAME_MAX`].

@@ -1,4 +1,4 @@
-//! The offset of another machine's clock from this one's, from requests and replies (RFC 5905
+//! Offset of another machine's clock from this machine's clock, from requests and replies (RFC 5905
 //! section 8).
 //!
 //! One round trip gives the difference of the clocks to within half of the time that its packets

@@ -1,5 +1,5 @@
-//! A pinned pseudo-random generator: xoshiro256++ seeded through SplitMix64 (Blackman and Vigna,
-//! "Scrambled linear pseudorandom number generators", 2021).
+//! Pseudo-random generator whose numbers never change between versions: xoshiro256++ seeded through
+//! SplitMix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
 //!
 //! A run recorded with its seed must replay years later, so the stream is godwit's own and never
 //! changes.

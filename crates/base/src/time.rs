@@ -12,11 +12,11 @@ pub struct Now {
     pub wall_us: u64,
 }
 
-/// The number of nanoseconds in one second.
+/// Number of nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
-/// The number of nanoseconds in one millisecond.
+/// Number of nanoseconds in one millisecond.
 pub const NS_PER_MS: u64 = 1_000_000;
-/// The number of microseconds in one second.
+/// Number of microseconds in one second.
 pub const US_PER_S: u64 = 1_000_000;
 
 impl Now {

@@ -1,6 +1,6 @@
-//! The kernel's counters shown at intervals: an interface with the processors that serve it
-//! (`godwit ifpps`), processors and processes alone (`godwit cpustat`), and the same with the
-//! command lines and the output of mpstat and pidstat.
+//! Tools that show counters of the Linux kernel at intervals: an interface with the processors that
+//! serve it (`godwit ifpps`), processors and processes alone (`godwit cpustat`), and processors and
+//! processes with the command lines and the output of mpstat and pidstat.
 //!
 //! The crate owns the two commands: their flags, the times of readings, tables, columns and
 //! documents. The meaning of the files of `/proc` belongs to the crate `counters`, opening them to

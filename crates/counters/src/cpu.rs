@@ -1,7 +1,7 @@
-//! The reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
+//! Reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
 
-/// The number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every
-/// architecture that Debian has.
+/// Number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every architecture
+/// that Debian has.
 pub const TICKS_PER_S: u64 = 100;
 
 /// Time use of one processor since boot, in clock ticks; or, from [`CpuTimes::since`], over an
@@ -9,7 +9,7 @@ pub const TICKS_PER_S: u64 = 100;
 /// time as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// The kernel's number of the processor.
+    /// Kernel's number of the processor.
     pub cpu: u32,
     /// Time of programs in user mode, guests included, in clock ticks.
     pub user: u64,
@@ -99,7 +99,7 @@ pub struct Stat {
     pub blocked: u64,
 }
 
-/// Reads the text of `/proc/stat`.
+/// Parses the text of `/proc/stat`.
 #[must_use]
 pub fn parse_stat(text: &str) -> Stat {
     let mut stat = Stat::default();

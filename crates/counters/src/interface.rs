@@ -1,4 +1,4 @@
-//! The reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
+//! Reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
 
 use crate::advance;
 
@@ -24,7 +24,7 @@ pub struct InterfaceCounters {
     pub sent: Traffic,
 }
 
-/// The traffic of an interface between two readings.
+/// Traffic of an interface between two readings of its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStep {
     /// Traffic between the readings in both directions; all zero if a counter went back.

@@ -1,4 +1,4 @@
-//! The reader of `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
+//! Reader of `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
 
 /// Row of an interrupt table: a kind of interrupt with its counts since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl CountTable {
     }
 }
 
-/// Reads the text of `/proc/interrupts` or `/proc/softirqs`.
+/// Parses the text of `/proc/interrupts` or `/proc/softirqs`.
 #[must_use]
 pub fn parse_counts(text: &str) -> CountTable {
     let mut lines = text.lines();

@@ -1,4 +1,4 @@
-//! The reader of memory use: `/proc/meminfo`, and the memory of one process.
+//! Reader of memory use: `/proc/meminfo`, and the memory of one process.
 
 /// Memory of the machine, in kilobytes of 1024 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl SystemMemory {
     }
 }
 
-/// Reads the text of `/proc/meminfo`.
+/// Parses the text of `/proc/meminfo`.
 #[must_use]
 pub fn parse_memory(text: &str) -> SystemMemory {
     let of = |key| kilobytes(text, key).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The reader of one process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
+//! Reader of one process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
 
 use crate::TICKS_PER_S;
 
@@ -18,7 +18,7 @@ pub struct ProcessStat {
     pub guest_ticks: u64,
     /// Time at which the process started, in clock ticks since boot.
     pub started_ticks: u64,
-    /// The processor that the process ran on last.
+    /// Number of the processor that the process ran on last.
     pub cpu: u32,
     /// Size of the process's virtual memory, in bytes.
     pub virtual_bytes: u64,
@@ -42,7 +42,8 @@ impl ProcessStat {
     }
 }
 
-/// Reads the text of `/proc/PID/stat`; the name in it may contain spaces and parentheses.
+/// Parses the text of `/proc/PID/stat`; the program's name in it may contain spaces and
+/// parentheses.
 #[must_use]
 pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     let (before_end, after_name) = text.rsplit_once(')')?;

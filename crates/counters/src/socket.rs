@@ -1,4 +1,4 @@
-//! The reader of `/proc/net/udp` and `udp6`: the UDP sockets of a network namespace.
+//! Reader of `/proc/net/udp` and `/proc/net/udp6`: the UDP sockets of a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -1,7 +1,7 @@
-//! The reader of `/proc/net/softnet_stat`: the kernel's receive backlog. Its columns are
-//! hexadecimal, of 32 bits, and wrap: see [`advance`](crate::advance).
+//! Reader of `/proc/net/softnet_stat`: the kernel's receive backlog. The columns are hexadecimal,
+//! of 32 bits, and wrap: see [`advance`](crate::advance).
 
-/// The counters of the kernel's receive backlog, all processors together, since boot.
+/// Counters of the kernel's receive backlog, all processors together, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Number of packets that the kernel dropped because a processor's backlog was full.

@@ -1,4 +1,4 @@
-//! The increase of a counter that may wrap or begin again.
+//! Increase of a counter that may wrap at 32 bits or begin again.
 
 /// Number of different values of a 32-bit counter, one above the greatest of them.
 const WRAP: u64 = 1 << 32;

@@ -1,4 +1,4 @@
-//! The reader of `/proc/net/snmp` and `snmp6`: the counters of UDP in a network namespace.
+//! Reader of `/proc/net/snmp` and `/proc/net/snmp6`: the counters of UDP in a network namespace.
 
 /// Counters of UDP over IPv4 and IPv6 together, since the network namespace was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

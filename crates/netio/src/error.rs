@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// A system call that failed during set-up: the operation, its object, and the cause.
+/// System call that failed during set-up: the operation, its object, and the cause.
 #[derive(Debug)]
 pub struct NetError {
     tried: &'static str,

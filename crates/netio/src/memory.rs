@@ -1,4 +1,4 @@
-//! The kernel's counters of a socket's memory (`SO_MEMINFO`, `sock_diag(7)`).
+//! Counters of a socket's memory in the kernel (`SO_MEMINFO`, `sock_diag(7)`).
 #![allow(unsafe_code, reason = "socket options")]
 
 use std::io;

@@ -1,4 +1,5 @@
-//! Settings of a thread: processor, name, priority, timer slack. For set-up only, never per packet.
+//! Settings of a thread: processor, name, priority, timer slack. Use them for set-up only, never
+//! per packet.
 #![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, setpriority, prctl")]
 
 use std::ffi::CString;
@@ -62,7 +63,7 @@ pub fn prepare_for_timing(name: &str, cpu: Option<usize>) -> Result<(), NetError
     set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
-/// Returns the processors that the calling thread may run on, ascending.
+/// Returns the numbers of the processors that the calling thread may run on, ascending.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ fn allowed_cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     Ok(all.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
 }
 
-/// Names the calling thread; the kernel keeps the first 15 bytes.
+/// Names the calling thread `name`, of which the kernel keeps the first 15 bytes.
 ///
 /// # Errors
 ///

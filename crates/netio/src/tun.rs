@@ -132,8 +132,8 @@ impl TunSender {
         Self { fd, octets, lens: Vec::with_capacity(SLOTS), next: 0 }
     }
 
-    /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
-    /// queued until [`TunSender::commit`].
+    /// Returns the next free slot of the TUN device's batch to write a packet into; `None` if the
+    /// batch is full. Nothing is queued until [`TunSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.lens.len();
         (index < SLOTS).then(|| self.octets.slice_mut(index * PACKET_BYTES_MAX, PACKET_BYTES_MAX))
@@ -184,7 +184,7 @@ impl TunSender {
         result
     }
 
-    /// Drops the waiting packets and returns their number.
+    /// Drops the packets waiting in the TUN device's batch and returns their number.
     pub fn discard(&mut self) -> usize {
         let count = self.lens.len() - self.next;
         self.lens.clear();

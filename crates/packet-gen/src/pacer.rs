@@ -129,9 +129,9 @@ impl<'a> Pacer<'a> {
     }
 }
 
-/// Returns the time between two late frames in nanoseconds, where the schedule has `gap_ns`. It is
-/// more than half of `gap_ns`; otherwise a frame that leaves a little later than the next one would
-/// make both a burst.
+/// Returns the time in nanoseconds between two late frames whose gap in the schedule is `gap_ns`.
+/// It is more than half of `gap_ns`; otherwise a frame that leaves a little later than the next one
+/// would make both a burst.
 const fn spaced_ns(gap_ns: u64) -> u64 {
     gap_ns / 8 * 5
 }
@@ -239,7 +239,7 @@ impl FrameTimingRecord {
         self.burst = 0;
     }
 
-    /// Adds the record of another thread.
+    /// Adds the timing record of another thread to this one.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.late_ns.merge(&other.late_ns);
         self.gaps_ns.merge(&other.gaps_ns);

@@ -68,7 +68,7 @@ pub(crate) struct PathOptions {
 }
 
 impl PathOptions {
-    /// Returns all problems that keep `threads` threads from sending the packets by AF_XDP.
+    /// Returns all problems that prevent `threads` threads from sending the packets through AF_XDP.
     fn obstacles(&self, interface: &Interface, threads: u32) -> Result<Vec<String>, NetError> {
         let mut problems = Vec::new();
         if self.uses_queue {
@@ -167,7 +167,7 @@ impl SendPath {
         flows.into_iter().map(open).collect()
     }
 
-    /// Opens an AF_XDP path by the transmit queue that has the number of the thread.
+    /// Opens an AF_XDP path through the interface's transmit queue whose number is `thread`.
     fn xdp(interface: &Interface, options: PathOptions, thread: u32) -> Result<Self, NetError> {
         let slot_bytes = options.longest_bytes.next_power_of_two().max(SLOT_BYTES);
         let size = RingSize { bytes: options.ring_bytes, slot_bytes };
@@ -207,7 +207,7 @@ impl SendPath {
         }
     }
 
-    /// Returns true if the path can take a frame of the thread's packet `index` now.
+    /// Returns true if the path has room for a frame of the thread's packet `index` now.
     pub(crate) fn has_room(&mut self, index: usize) -> bool {
         match self {
             Self::Ring { ring, .. } => ring.slot().is_some(),
@@ -217,7 +217,8 @@ impl SendPath {
         }
     }
 
-    /// Takes a frame of the thread's packet `index`; the caller has checked that there is room.
+    /// Queues a frame of the thread's packet `index` in the path; the caller has checked that there
+    /// is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let slot = match self {
             Self::Ring { ring, .. } => ring.slot(),
@@ -251,7 +252,7 @@ impl SendPath {
         }
     }
 
-    /// Waits until the path may take a frame of the thread's packet `index` again, for a
+    /// Waits until the path may have room for a frame of the thread's packet `index` again, for a
     /// millisecond at most.
     pub(crate) fn wait(&mut self, index: usize) -> io::Result<()> {
         let ready = match self {

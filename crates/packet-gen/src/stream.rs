@@ -89,8 +89,8 @@ impl FrameStream {
     }
 }
 
-/// Makes the next frame of `packet`: counters, random bytes, checksums among the elements, then
-/// fields of headers and their checksums.
+/// Applies all changes for the next frame to `packet`: counters, random bytes, checksums among the
+/// elements, then fields of headers and their checksums.
 pub(crate) fn change(packet: &mut PacketTemplate, random: &mut LibcRandom) {
     let PacketTemplate { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
     for counter in counters {

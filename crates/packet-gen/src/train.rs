@@ -60,23 +60,24 @@ impl Trains {
         &self.sender
     }
 
-    /// Returns the number of frames that can wait at a time.
+    /// Returns the number of frames that can wait in trains at a time.
     pub(crate) fn capacity(&self) -> usize {
         (self.sender.free() + self.waiting.len()) * TRAIN_FRAMES_MAX
     }
 
-    /// Returns the number of datagrams that have left.
+    /// Returns the number of datagrams (trains or single frames) that have left.
     pub(crate) const fn datagrams(&self) -> u64 {
         self.datagrams
     }
 
-    /// Returns true if a frame of packet `index` can be taken now.
+    /// Returns true if the trains have room for a frame of packet `index` now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
         let joins = |open: OpenTrain| open.takes(self.flows.flow(index));
         self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
     }
 
-    /// Takes a frame of packet `index`; the caller has checked that there is room.
+    /// Adds a frame of packet `index` to the open train or begins a new one; the caller has checked
+    /// that there is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let flow = self.flows.flow(index);
         if let Some(open) = self.open.as_mut().filter(|open| open.takes(flow)) {
@@ -94,7 +95,7 @@ impl Trains {
         self.open = Some(OpenTrain { flow, len: frame.len(), payload_bytes, frames: 1 });
     }
 
-    /// Queues the train that is open; a train of one frame is sent as a plain frame.
+    /// Queues the open train to be sent; a train of one frame is sent as a plain frame.
     fn close(&mut self) {
         let Some(OpenTrain { flow, len, payload_bytes, frames }) = self.open.take() else { return };
         self.waiting.push_back(frames as u32);

@@ -1,4 +1,4 @@
-//! The IPv4 header (RFC 791).
+//! Parser and writer of IPv4 headers (RFC 791).
 
 use core::net::Ipv4Addr;
 

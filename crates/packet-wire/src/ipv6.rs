@@ -1,4 +1,4 @@
-//! Fixed IPv6 header (RFC 8200 §3). Extension headers count as payload.
+//! Parser and writer of the fixed IPv6 header (RFC 8200 §3). Extension headers count as payload.
 
 use core::net::Ipv6Addr;
 

@@ -7,7 +7,7 @@ use core::fmt;
 pub enum PacketDefect {
     /// Packet that ends before its header does, or before the length that its header states.
     Truncated,
-    /// Version field that names another protocol.
+    /// Version field that names a protocol other than the expected one.
     Version,
     /// Header length or total length that is impossible.
     Length,

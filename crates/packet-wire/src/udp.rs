@@ -1,4 +1,4 @@
-//! The UDP header (RFC 768; over IPv6, RFC 8200 §8.1).
+//! Parser and writer of UDP headers (RFC 768; over IPv6, RFC 8200 §8.1).
 
 use core::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

@@ -25,10 +25,10 @@ pub(crate) struct MpstatArgs {
     /// sum
     #[arg(short = 'P', value_name = "LIST", value_parser = NumberList::parse)]
     processors: Option<NumberList>,
-    /// Time use of processors; the default
+    /// Show the time use of processors; the default
     #[arg(short = 'u')]
     has_processors: bool,
-    /// Time use of NUMA nodes
+    /// Show the time use of NUMA nodes
     #[arg(short = 'n')]
     has_nodes: bool,
     /// NUMA nodes, as a list like that of -P; implies -n

@@ -32,31 +32,31 @@ pub(crate) struct PidstatArgs {
     /// Processes whose name matches the extended regular expression, like `named|kea`
     #[arg(short = 'C', value_name = "NAME", value_parser = CommandPattern::new)]
     pattern: Option<CommandPattern>,
-    /// Processor time; the default
+    /// Show processor time; the default
     #[arg(short = 'u')]
     has_processor: bool,
-    /// Page faults and memory
+    /// Show page faults and memory
     #[arg(short = 'r')]
     has_memory: bool,
-    /// Input and output of devices; -1.00 where the file /proc/PID/io may not be read
+    /// Show input and output of devices; -1.00 where the file /proc/PID/io may not be read
     #[arg(short = 'd')]
     has_io: bool,
-    /// Context switches
+    /// Show context switches
     #[arg(short = 'w')]
     has_switches: bool,
-    /// Threads, too
+    /// Also show each thread of the processes
     #[arg(short = 't')]
     has_threads: bool,
-    /// Whole command lines instead of names
+    /// Show whole command lines instead of the names of programs
     #[arg(short = 'l')]
     has_command_lines: bool,
-    /// One table with all columns, without averages
+    /// Print one table with all columns, without averages
     #[arg(short = 'h')]
     is_horizontal: bool,
-    /// Times in seconds since 1970
+    /// Print times in seconds since 1970
     #[arg(short = 'H')]
     has_epoch_times: bool,
-    /// %CPU as a share of all processors
+    /// Show %CPU as a share of all processors
     #[arg(short = 'I')]
     is_share_of_all: bool,
     /// Decimal places: 0, 1 or 2

@@ -32,7 +32,7 @@ const IGNORED: [&str; 7] =
 /// Name of the built-in file that an `#include` may name.
 const STDDEF: &str = "stddef.h";
 
-/// A request of `#include` for a file.
+/// Request of an `#include` for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Include<'n> {
     /// Name of the file in the quotes or angle brackets of the `#include`.
@@ -43,7 +43,7 @@ pub struct Include<'n> {
     pub from: Option<&'n str>,
 }
 
-/// A file that was found for an `#include`.
+/// File that was found for an `#include`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncludedFile {
     /// Path of the included file.
