@@ -11,7 +11,7 @@ pub(crate) fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }
 
-/// Prints `text` as [`print_line`] does, without a line end.
+/// Prints `text` to the standard output as [`print_line`] does, without a line end.
 pub(crate) fn print(text: impl Display) {
     if cfg!(test) {
         // The test harness collects what the macros of the standard library print, and no more.

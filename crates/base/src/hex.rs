@@ -1,4 +1,4 @@
-//! Bytes in hexadecimal digits, for texts of any length.
+//! Formatting of bytes in hexadecimal digits, for texts of any length.
 
 use core::fmt;
 

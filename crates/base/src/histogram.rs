@@ -41,7 +41,7 @@ const fn upper_edge(index: usize) -> u64 {
     (((mantissa + 1) << shift) - 1) as u64
 }
 
-/// Values of a [`Histogram`] that are exact: its buckets do not hold them.
+/// Exact values of a [`Histogram`] that its buckets do not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistogramTotals {
     /// Sum of all values that the histogram counted.
@@ -53,8 +53,8 @@ pub struct HistogramTotals {
 }
 
 impl Histogram {
-    /// Creates a histogram for values up to `limit`; larger ones are counted as `limit` (and `max`
-    /// still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
+    /// Creates a histogram for values up to `limit`; larger values are counted as `limit` (and
+    /// `max` still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
     #[must_use]
     pub fn up_to(limit: u64) -> Self {
         Self {
@@ -177,8 +177,8 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// Returns the index of the first bucket that counts anything, and the buckets from there to
-    /// the last such bucket.
+    /// Returns the index of the first bucket with a count, and the buckets from there to the last
+    /// such bucket.
     fn filled(&self) -> (usize, &[u64]) {
         if self.count == 0 {
             return (0, &[]);

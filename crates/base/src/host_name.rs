@@ -49,7 +49,7 @@ impl HostName {
         Self(name.into())
     }
 
-    /// Checks that `text` can be a host name.
+    /// Checks that `text` can be a host name, and returns the reason if it cannot.
     ///
     /// # Errors
     ///

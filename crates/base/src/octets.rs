@@ -88,7 +88,7 @@ pub struct ByteWriter<'b> {
 }
 
 impl<'b> ByteWriter<'b> {
-    /// Creates a writer at the start of `buffer`.
+    /// Creates a writer at the start of the fixed buffer `buffer`.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
         Self { buffer, len: 0, overflowed: false }
     }
@@ -111,7 +111,7 @@ impl<'b> ByteWriter<'b> {
         self.buffer.len() - self.len
     }
 
-    /// Returns true once a write did not fit.
+    /// Returns true once a write did not fit into the buffer.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed

@@ -1,5 +1,5 @@
-//! Prefetching memory before it is needed. Pure code decides which addresses are prefetched; its
-//! driver supplies the function that does it.
+//! Prefetching of memory before it is read. Pure code decides which addresses are prefetched; its
+//! driver supplies the function that prefetches.
 
 /// Function that loads the cache line at an address into the cache, some hundred nanoseconds before
 /// the line is read. The address is a hint and may be invalid.

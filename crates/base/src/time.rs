@@ -26,7 +26,8 @@ impl Now {
         self.wall_us / US_PER_S
     }
 
-    /// Returns both clocks moved forward by `ns` nanoseconds, as a virtual clock does.
+    /// Returns this time with both clocks moved forward by `ns` nanoseconds, as a virtual clock
+    /// moves.
     #[must_use]
     pub const fn after_ns(self, ns: u64) -> Self {
         Self { mono_ns: self.mono_ns + ns, wall_us: self.wall_us + ns / 1_000 }

@@ -49,7 +49,8 @@ impl Clock {
         nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    /// Returns the processor time of the whole process in nanoseconds.
+    /// Returns the processor time that all threads of the process have used together, in
+    /// nanoseconds.
     #[must_use]
     pub fn process_cpu_ns() -> u64 {
         nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)

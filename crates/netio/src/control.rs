@@ -10,10 +10,10 @@ const fn aligned(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Size in bytes of all control messages that one message may be received with: packet info (40
+/// Size in bytes of all control messages with which a datagram may be received: packet info (40
 /// bytes for IPv6), time (32), segment size (24), traffic class (24).
 pub(crate) const RECEIVE_BYTES: usize = 120;
-/// Size in bytes of all control messages that one message may be sent with: packet info (40 bytes
+/// Size in bytes of all control messages with which a datagram may be sent: packet info (40 bytes
 /// for IPv6), segment size (24), traffic class (24).
 pub(crate) const SEND_BYTES: usize = 88;
 /// Mask of the ECN field within the byte of type of service or traffic class (RFC 3168 §5).

@@ -1,5 +1,6 @@
 //! Sockets of the kernel's own DCCP, which Linux had from 2.6.14 to 6.15
-//! (`Documentation/networking/dccp.rst` of its source). Their operations never block.
+//! (`Documentation/networking/dccp.rst` of its source). The operations of these sockets never
+//! block.
 #![allow(unsafe_code, reason = "socket, bind, connect, listen, accept, socket options")]
 
 use std::io;
@@ -254,8 +255,8 @@ impl DccpSocket {
         Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the DCCP socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///

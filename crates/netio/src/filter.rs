@@ -1,6 +1,6 @@
-//! Socket filters: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide which
-//! datagrams a socket gets. A packet socket and the UDP sockets next to it get disjoint shares by
-//! filters with the same tests, [`Broadcasts`] and [`Unicast`].
+//! Filters of sockets: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide
+//! which datagrams a socket receives. A packet socket and the UDP sockets next to it receive
+//! disjoint shares by filters with the same tests, [`Broadcasts`] and [`Unicast`].
 //!
 //! Budget: about 20 instructions, compiled by the kernel, for each packet that the interface
 //! receives (packet socket) or each datagram of the port (UDP socket).
@@ -327,8 +327,8 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
     }
 }
 
-/// Sets the unicast datagrams for `port` that `socket` accepts from now on; it accepts no
-/// broadcasts.
+/// Sets the unicast datagrams for `port` that the packet socket `socket` accepts from now on; it
+/// accepts no broadcasts.
 ///
 /// # Errors
 ///
@@ -339,7 +339,8 @@ pub fn set_unicast(socket: &PacketSocket, port: u16, unicast: Unicast<'_>) -> io
         .inspect_err(|_| drop(replace(socket, &nothing())))
 }
 
-/// Sets the broadcasts that `socket` accepts from now on, and the unicast datagrams that it drops.
+/// Sets the broadcasts that the UDP socket `socket` accepts from now on, and the unicast datagrams
+/// that it drops.
 ///
 /// # Errors
 ///
@@ -349,8 +350,9 @@ pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts<'_>) -> io::Res
     replace(socket, &udp_program(broadcasts))
 }
 
-/// Makes `program` the filter of `socket`, instead of another. The kernel counts both until the
-/// other one is gone, so if it has no room for two, the socket has no filter for a moment.
+/// Makes `program` the filter of `socket`, instead of an earlier one. The kernel counts the memory
+/// of both until the earlier one is gone, so if it has no room for two, the socket has no filter
+/// for a moment.
 fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let attach = || attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program);
     attach().or_else(|error| {

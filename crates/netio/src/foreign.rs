@@ -25,7 +25,8 @@ pub fn udp_socket_of(pid: u32, fd: RawFd) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(owned(fd_number)?))
 }
 
-/// Takes ownership of a descriptor that a system call has just opened.
+/// Converts the result of a system call that has just opened a descriptor into that descriptor, or
+/// into the call's error.
 fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
     let fd = check(result as libc::c_int)?;
     // SAFETY: `fd` was just opened and belongs to nobody else.

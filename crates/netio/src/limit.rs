@@ -13,7 +13,7 @@ use crate::{InboundDatagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Results of a run of the limit responder, in datagrams.
+/// Counts of datagrams from a run of the limit responder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitCounts {
     /// Number of datagrams that the limit responder received from its socket.
@@ -27,7 +27,7 @@ pub struct LimitCounts {
     pub socket_drops: u64,
 }
 
-/// Options of the limit responder.
+/// Options of the limit responder: its address, and its use of segmentation.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
     /// Address and port on which the limit responder receives. With an IPv6 group and the scope of

@@ -1,5 +1,6 @@
-//! Socket addresses of both families in the kernel's layout (`ip(7)`, `ipv6(7)`). They are written
-//! and read byte by byte, so one array serves as either structure and no unsafe code is needed.
+//! Socket addresses of both families in the kernel's layout (`ip(7)`, `ipv6(7)`). The addresses are
+//! written and read byte by byte, so one array serves as either structure and no unsafe code is
+//! needed.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

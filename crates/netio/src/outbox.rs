@@ -34,7 +34,8 @@ enum OutboxBatch {
     Frames(FrameBatch),
 }
 
-/// Messages on their way into the kernel, each with the number of the exchange that it belongs to.
+/// Outbox of a load generator: messages on their way into the kernel, each with the number of the
+/// exchange that it belongs to.
 pub struct MessageOutbox {
     server: SocketAddr,
     sources: Vec<SendSource>,

@@ -92,8 +92,8 @@ impl RawSocket {
         Ok(socket)
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the raw socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///

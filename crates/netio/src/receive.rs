@@ -84,8 +84,8 @@ impl RecvBatch {
         Self::coalescing_into(TRAIN_SLOTS)
     }
 
-    /// Creates a coalescing pool with `slots` slots, for sockets that get more single datagrams
-    /// than trains. Memory of slots is used as far as they have ever been filled.
+    /// Creates a coalescing pool with `slots` slots, for sockets that receive more single datagrams
+    /// than trains. The memory of a slot is used only as far as the slot has ever been filled.
     #[must_use]
     pub fn coalescing_into(slots: usize) -> Self {
         Self::build(slots, TRAIN_BYTES, true)

@@ -37,8 +37,8 @@ pub trait Respond {
     /// Queues delayed replies that are due at `now_ns`, as many as `_replies` has room for.
     fn release(&mut self, _now_ns: u64, _replies: &mut ReplyBatch<'_>) {}
 
-    /// Returns the time when [`Respond::release`] has more to do, in nanoseconds of the monotonic
-    /// clock.
+    /// Returns the time at which [`Respond::release`] has further replies to queue, in nanoseconds
+    /// of the monotonic clock; `None` if it has none.
     fn next_ns(&self) -> Option<u64> {
         None
     }

@@ -55,7 +55,8 @@ impl From<IpAddr> for ScopedAddress {
     }
 }
 
-/// Parses `fe80::1%eth0`, `fe80::1%2`, or an address without an interface.
+/// Parses an IP address with its interface, such as `fe80::1%eth0` or `fe80::1%2`, or an address
+/// without an interface.
 impl FromStr for ScopedAddress {
     type Err = String;
 

@@ -83,7 +83,8 @@ struct DatagramGroup {
     closed: bool,
 }
 
-/// Pool of transmit slots, with the datagrams waiting in them.
+/// Batch of UDP or raw datagrams to be sent: a pool of transmit slots, with the datagrams waiting
+/// in them.
 pub struct SendBatch {
     slot_bytes: usize,
     segmentation: bool,
@@ -154,8 +155,8 @@ impl SendBatch {
         self
     }
 
-    /// Returns the next free slot to write a datagram into; `None` if the batch is full. The slot
-    /// still has its old content. Nothing is queued until [`SendBatch::commit`].
+    /// Returns the next free slot of the batch to write a datagram into; `None` if the batch is
+    /// full. The slot still has its old content. Nothing is queued until [`SendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.items.len();
         let (at, len) = (index * self.slot_bytes, self.slot_bytes);

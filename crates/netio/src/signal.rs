@@ -78,8 +78,8 @@ impl Signals {
         Ok(Self { waker })
     }
 
-    /// Installs a handler for SIGUSR1, which requests a report; without it the signal ends the
-    /// process.
+    /// Installs a handler for SIGUSR1, which requests a report; without the handler SIGUSR1 ends
+    /// the process.
     ///
     /// # Errors
     ///
@@ -89,14 +89,15 @@ impl Signals {
         Ok(self)
     }
 
-    /// Returns the flag that is set once SIGINT or SIGTERM has come, or the reader of the standard
-    /// output has closed its end ([`crate::stdout`]); it is never cleared.
+    /// Returns the flag that requests a stop: it is set once SIGINT or SIGTERM has come, or the
+    /// reader of the standard output has closed its end ([`crate::stdout`]), and never cleared.
     #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP
     }
 
-    /// Returns the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
+    /// Returns the number of the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15);
+    /// `None` without one.
     #[must_use]
     pub fn stopped_by(&self) -> Option<i32> {
         let number = STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed));

@@ -93,8 +93,8 @@ impl<N: Copy> MessageSlots<N> {
         }
     }
 
-    /// Sends the slots `first..first + count`, without waiting; returns the number that the kernel
-    /// accepted.
+    /// Sends the messages in the slots `first..first + count`, without waiting; returns the number
+    /// of messages that the kernel accepted.
     pub(crate) fn send(
         &mut self,
         socket: &impl AsFd,

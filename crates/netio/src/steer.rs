@@ -76,8 +76,8 @@ pub enum ExchangeStartTest {
     },
 }
 
-/// Number of options that [`ExchangeStartTest::Wrapped`] reads, including those of messages in
-/// messages.
+/// Number of options that the program of [`ExchangeStartTest::Wrapped`] reads in one message,
+/// including the options of wrapped messages.
 pub const WRAPPED_OPTIONS: usize = 6;
 
 /// Spreads the datagrams of a port over its sockets, numbered in the order in which they were

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
-/// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
+/// Socket option `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
 /// Options of a UDP socket. `UdpOptions::at(address)` has none of them set.
@@ -81,7 +81,7 @@ pub struct UdpSocket {
 }
 
 impl From<OwnedFd> for UdpSocket {
-    /// Wraps a UDP socket that is open already.
+    /// Wraps the descriptor of a UDP socket that is open already.
     fn from(fd: OwnedFd) -> Self {
         Self { fd }
     }
@@ -110,8 +110,8 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    /// Permits sockets opened with `reuse_port` to share the port. Since this socket was opened
-    /// without that option, no other socket had the port before.
+    /// Permits sockets opened with `reuse_port` to share this socket's port. Since this socket was
+    /// opened without that option, no other socket had the port before.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl UdpSocket {
         Ok(value)
     }
 
-    /// Returns the address and port that the socket is bound to.
+    /// Returns the address and port that the UDP socket is bound to.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Detection of changes of interfaces or their addresses: a `NETLINK_ROUTE` socket (`rtnetlink(7)`)
-//! whose messages only show that the list of interfaces is to be read again
+//! Detection of changes of interfaces or their addresses, by a `NETLINK_ROUTE` socket
+//! (`rtnetlink(7)`) whose messages only show that the list of interfaces is to be read again
 //! ([`crate::interface::list`]).
 #![allow(unsafe_code, reason = "socket, bind, recv")]
 
@@ -15,7 +15,7 @@ pub struct InterfaceWatch {
 }
 
 impl InterfaceWatch {
-    /// Watches interfaces and the addresses of both families from now on.
+    /// Opens a watch of the interfaces and the addresses of both families from now on.
     ///
     /// # Errors
     ///

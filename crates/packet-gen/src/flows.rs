@@ -19,8 +19,8 @@ const ID_AT: usize = NETWORK_AT + 4;
 const HEADER_SUM_AT: usize = NETWORK_AT + 10;
 /// Offset of the checksum in a UDP header, in bytes.
 pub(crate) const UDP_SUM_AT: usize = 6;
-/// Number of frames of each packet that are checked: a checksum that is not recomputed is wrong in
-/// the second frame.
+/// Number of frames of each packet that [`Flows::from_packets`] checks: a checksum that is not
+/// recomputed is wrong in the second frame.
 const FRAMES: usize = 3;
 /// Largest number of packets that an error message names.
 const NAMED: usize = 3;
@@ -179,7 +179,8 @@ fn headers_end(frame: &[u8], is_v6: bool) -> usize {
     NETWORK_AT + network_bytes
 }
 
-/// Checks that the frames of a packet can be segments of one datagram.
+/// Checks that the frames of `packet` can be segments of one datagram, and returns the positions of
+/// their headers.
 fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
     let shape = UdpFrameLayout::from_frame(&packet.octets)?;
     let free = shape.free(packet.octets.len());
@@ -227,7 +228,7 @@ fn name_of(at: usize, shape: UdpFrameLayout) -> &'static str {
 }
 
 /// Returns the reason why frames of consecutive packets, each of which could be a segment, are not
-/// of one flow.
+/// of one UDP/IP flow.
 fn difference(packets: &[PacketTemplate]) -> String {
     let [first, second, ..] = packets else {
         // Frames of one packet are of one flow.

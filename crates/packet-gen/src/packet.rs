@@ -45,7 +45,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// Steps the counter and returns the next value.
+    /// Steps the counter and returns its next value.
     pub(crate) fn next(&mut self) -> u8 {
         let (value, step) = (i32::from(self.value), i32::from(self.step));
         let next = match (self.is_down, self.quirk) {
@@ -117,7 +117,7 @@ pub(crate) enum FieldChangeRule {
     Increment { min: u64, modulus: u64, step: u64, value: u64, wraps_at_32: bool },
     /// Random number in each frame, from `min` on, out of `range` values.
     Random { min: u32, range: u64 },
-    /// Random bits in each frame.
+    /// Random bits in the whole field in each frame.
     RandomBits,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct ChecksumUpdate {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) pseudo: PseudoHeader,
-    /// True if the checksum covers an odd last byte.
+    /// True if the checksum covers a last byte without a second one; false if it ignores that byte.
     pub(crate) counts_odd: bool,
     /// True if the checksum 0 is sent as ffff (UDP, RFC 768).
     pub(crate) is_never_zero: bool,

@@ -37,7 +37,7 @@ pub struct Segment {
     pub duration_ns: Option<u64>,
 }
 
-/// Units of rates with their factors, and true for frames, false for bytes.
+/// Units of rates with their factors, and true for units of frames, false for units of bytes.
 const UNITS: [(&str, f64, bool); 12] = [
     ("pps", 1.0, true),
     ("kpps", 1e3, true),
@@ -132,7 +132,7 @@ pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
     }
 }
 
-/// Due times of all frames, counted from the start.
+/// Schedule of frames: the due times of all frames, counted from the start.
 #[derive(Clone, Debug)]
 pub enum FrameSchedule {
     /// Sending as fast as possible, without due times.

@@ -170,8 +170,8 @@ impl Worker<'_> {
         Ok(sent.left)
     }
 
-    /// Waits while frames wait in the path and none could be added: the queue is full, or the batch
-    /// has ended.
+    /// Waits while the path has frames and accepts no further one, because its queue is full or the
+    /// batch has ended.
     fn hold(&mut self, left: usize, filled: &BatchFillResult) -> io::Result<()> {
         let next = self.stream.next_index();
         if !self.path.has_room(next) {

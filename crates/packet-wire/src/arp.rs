@@ -1,4 +1,5 @@
-//! ARP for IPv4 over Ethernet (RFC 826; probes and announcements, RFC 5227).
+//! Parser and writer of ARP messages for IPv4 over Ethernet (RFC 826; probes and announcements, RFC
+//! 5227).
 
 use core::net::Ipv4Addr;
 

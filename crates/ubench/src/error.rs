@@ -17,7 +17,7 @@ impl UbenchError {
         Self::Usage(why.into())
     }
 
-    /// Creates the error "cannot `tried`: `came_of_it`".
+    /// Creates an error of a failed operation with the message "cannot `tried`: `came_of_it`".
     pub fn failed(tried: impl fmt::Display, came_of_it: impl fmt::Display) -> Self {
         Self::Failed(format!("cannot {tried}: {came_of_it}"))
     }

@@ -1,5 +1,5 @@
-//! `cargo xtask test --busy`: processes that keep the machine busy during the tests, two that
-//! compute for each processor and one that writes and flushes a file.
+//! Busy processes of `cargo xtask test --busy`, which keep the machine busy during the tests: two
+//! that compute for each processor, and one that writes and flushes a file.
 //!
 //! They run this program itself, with a first argument of its own. Each ends when its standard
 //! input is closed, so none outlives the run, in whatever way that ends.

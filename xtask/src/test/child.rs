@@ -27,7 +27,7 @@ pub(crate) struct Marked {
 pub(crate) enum ProgramEnd {
     /// Exit status of a program that ended by itself.
     Status(ExitStatus),
-    /// Timeout after which the program was ended.
+    /// Timeout after which the test run ended the program.
     TimeOut,
 }
 

@@ -1,5 +1,5 @@
-//! Test programs: the run builds them once, with the features that the whole workspace selects, and
-//! reads the names of their tests.
+//! Test programs of the workspace: the run builds them once, with the features that the whole
+//! workspace selects, and reads the names of their tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -157,7 +157,7 @@ struct Durations {
     jobs: HashMap<String, JobDuration>,
 }
 
-/// Duration of a job, in seconds.
+/// Durations of a job: elapsed time and processor time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobDuration {
     /// Time from the job's start to its end, in seconds.

@@ -8,9 +8,9 @@ use crate::output;
 /// Checks of a suite, counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
-    /// Number of passed checks.
+    /// Number of checks that passed.
     pub(crate) passed: usize,
-    /// Number of failed checks.
+    /// Number of checks that failed.
     pub(crate) failed: usize,
     /// Number of checks that could not run on this machine.
     pub(crate) skipped: usize,

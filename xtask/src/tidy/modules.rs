@@ -49,7 +49,7 @@ fn reached_files(workspace: &CargoWorkspace) -> BTreeMap<String, bool> {
     reached
 }
 
-/// File named by a `mod`, an `include!` or a `#[path]`.
+/// File that a `mod`, an `include!` or a `#[path]` names in a Rust file.
 struct Child {
     candidates: Vec<String>,
     is_test: bool,

@@ -27,7 +27,8 @@ const MARKERS: [&str; 3] = ["TODO", "FIXME", "XXX"];
 /// Names of macros that finished code must not have.
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-/// Checks every Rust file of the workspace.
+/// Checks every Rust file of the workspace by the rules of this module, and adds violations to
+/// `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     for source in workspace.sources.values() {
         check_source(source, findings);
@@ -154,7 +155,8 @@ fn is_code(comment: &str) -> bool {
     is_statement || opens_block
 }
 
-/// Returns true for `path.to::call(...);` without a space before the parenthesis.
+/// Returns true if `text` looks like a call `path.to::call(...);` without a space before the
+/// parenthesis.
 fn is_call(text: &str) -> bool {
     let Some((name, rest)) = text.split_once('(') else { return false };
     let is_path = |character| is_word(character) || matches!(character, ':' | '.' | '!' | '?');

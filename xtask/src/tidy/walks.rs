@@ -127,7 +127,7 @@ fn numbered(line: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, text))
 }
 
-/// Returns the names between backticks.
+/// Returns the names between backticks in `text`.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

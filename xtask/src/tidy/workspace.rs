@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::source::RustSource;
 
-/// Layer of a crate. A dependency between crates must point to a lower layer.
+/// Layer of a crate in the architecture. A dependency between crates must point to a lower layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// Number of a layer: 0 base, 1 wire, 2 core, 3 edges, 4 products.

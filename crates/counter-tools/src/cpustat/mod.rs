@@ -40,7 +40,7 @@ pub struct CpustatArgs {
     /// Seconds between two readings
     #[arg(value_name = "INTERVAL", value_parser = seconds)]
     interval: Option<Duration>,
-    /// Number of intervals
+    /// Number of intervals to show
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Processors: numbers and ranges like 0,2-3, `all` for their sum, ALL for each and their sum

@@ -35,7 +35,7 @@ pub struct IfppsArgs {
     /// Interface to show, for instance eth0 or lo
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
-    /// Interface, as with -d
+    /// Interface to show, as with -d
     #[arg(value_name = "INTERFACE", required_unless_present_any = ["device", "version"])]
     name: Option<String>,
     /// Show at most this many processors, the busiest first

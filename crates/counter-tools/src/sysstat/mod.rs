@@ -58,7 +58,7 @@ struct ReportTimes {
     /// Seconds between two reports, also a fraction; 0 for the figures since boot
     #[arg(value_name = "INTERVAL", value_parser = parse_interval, default_value = "0", hide_default_value = true)]
     interval: Duration,
-    /// Number of reports
+    /// Number of reports to print
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }

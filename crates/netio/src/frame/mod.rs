@@ -1,5 +1,5 @@
-//! Frame sockets (`packet(7)`, `SOCK_RAW`): every Ethernet frame of one interface, whole, in and
-//! out, for programs between two links.
+//! Frame sockets (`packet(7)`, `SOCK_RAW`) that receive and send every Ethernet frame of one
+//! interface, whole, for programs between two links.
 //!
 //! Work that the kernel leaves to devices is reported, not done: a frame from a veth pair or
 //! through a coalescing device may lack its checksum, and may be a train of segments under one
@@ -82,7 +82,8 @@ impl FrameSocket {
             .or_else(|_| self.set(libc::SOL_SOCKET, capped, &value))
     }
 
-    /// Makes the interface receive frames for all stations, as long as the socket is open.
+    /// Makes the interface receive frames for all stations (promiscuous mode), as long as the
+    /// socket is open.
     fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
         let wanted = libc::packet_mreq {
             mr_ifindex: interface.cast_signed(),
@@ -148,7 +149,8 @@ pub struct Promiscuity {
 }
 
 impl Promiscuity {
-    /// Makes `interface` promiscuous.
+    /// Makes `interface` promiscuous, so that it receives frames for all stations, until the guard
+    /// is dropped.
     ///
     /// # Errors
     ///

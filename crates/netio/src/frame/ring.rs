@@ -26,9 +26,10 @@ const WRONG_FORMAT: u32 = 4;
 /// Size of a ring of frames and of its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Bytes of the ring, rounded down to whole slots; at least one.
+    /// Size of the whole ring in bytes, rounded down to whole slots; at least one slot.
     pub bytes: usize,
-    /// Bytes of a slot, a power of two from 2,048 to 131,072; 32 of them are the kernel's.
+    /// Size of a slot in bytes, a power of two from 2,048 to 131,072; 32 of the bytes are the
+    /// kernel's.
     pub slot_bytes: usize,
 }
 

@@ -84,8 +84,8 @@ impl FrameSender {
         self.mtu_bytes
     }
 
-    /// Returns the next free slot to write a frame into; `None` if the batch is full. Nothing is
-    /// queued until [`FrameSender::commit`].
+    /// Returns the next free slot of the batch to write a frame into; `None` if the batch is full.
+    /// Nothing is queued until [`FrameSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let head_bytes = self.head_bytes;
         (self.len < self.slots.len()).then(|| &mut self.slots.buffer(self.len)[head_bytes..])
@@ -149,14 +149,14 @@ impl FrameSender {
         result
     }
 
-    /// Returns the numbers of the frames that the last flush found refused for good, counted from
-    /// the first that was committed since the batch was empty.
+    /// Returns the numbers of the frames that the kernel refused for good in the last flush,
+    /// counted from the first that was committed since the batch was empty.
     #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
-    /// Drops the waiting frames and returns their number.
+    /// Drops the frames waiting in the batch and returns their number.
     pub const fn discard(&mut self) -> usize {
         let count = self.len - self.next;
         self.len = 0;

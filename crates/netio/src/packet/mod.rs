@@ -27,15 +27,15 @@ const FANOUT_BY_PROGRAM: u32 = (6 | 0x2000) << 16;
 /// Socket option `PACKET_FANOUT_DATA`: program of a fanout group.
 const FANOUT_DATA: libc::c_int = 22;
 
-/// Options of packet sockets.
+/// Options of a packet socket: interface, UDP port and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOptions {
     /// Index of the packet socket's interface; `None` for all interfaces, including later ones.
     pub interface: Option<u32>,
     /// UDP port whose datagrams the packet socket receives.
     pub port: u16,
-    /// Offset in the payload of the four bytes that spread datagrams over several sockets, as for
-    /// [`crate::steer::SteeringKey::Payload`].
+    /// Offset in the UDP payload of the four bytes that spread datagrams over several sockets, as
+    /// for [`crate::steer::SteeringKey::Payload`].
     pub payload_offset: u32,
     /// Size of the packet socket's receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,
@@ -165,8 +165,8 @@ impl PacketSocket {
         self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the packet socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
@@ -203,7 +203,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Returns the hardware address `mac` on interface `interface` in the kernel's layout.
+/// Converts the hardware address `mac` on the interface with index `interface` to the kernel's
+/// layout.
 fn link_address(interface: u32, mac: [u8; 6]) -> libc::sockaddr_ll {
     let mut octets = [0; 8];
     octets[..6].copy_from_slice(&mac);

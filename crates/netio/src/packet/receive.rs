@@ -31,8 +31,8 @@ pub struct ReceivedPacket<'a> {
     pub source_mac: Option<[u8; 6]>,
     /// Time when the kernel received the packet, in nanoseconds since 1970.
     pub kernel_wall_ns: Option<u64>,
-    /// True if the kernel vouches for the transport checksum: it was checked, or never computed
-    /// because the packet has not left the machine. Otherwise the reader must check it.
+    /// True if the kernel vouches for the packet's UDP checksum: it was checked, or never computed
+    /// because the packet has not left the machine. Otherwise the reader must check the checksum.
     pub is_checksum_settled: bool,
 }
 

@@ -27,8 +27,8 @@ impl PacketSendBatch {
         }
     }
 
-    /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
-    /// queued until [`PacketSendBatch::commit`].
+    /// Returns the next free slot of the batch to write a packet into; `None` if the batch is full.
+    /// Nothing is queued until [`PacketSendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         (self.len < self.slots.len()).then(|| self.slots.buffer(self.len))
     }
@@ -67,7 +67,7 @@ impl PacketSendBatch {
         result
     }
 
-    /// Drops the waiting packets and returns their number.
+    /// Drops the packets waiting in the batch and returns their number.
     pub const fn discard(&mut self) -> usize {
         let count = self.len - self.next;
         self.len = 0;

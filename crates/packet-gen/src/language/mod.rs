@@ -96,7 +96,7 @@ pub struct PacketProgram {
     pub packets: Vec<PacketTemplate>,
     /// Random numbers that follow those which the text itself used.
     pub random: LibcRandom,
-    /// Warnings about constructs that may not be intended.
+    /// Warnings about constructs of the packet text that may not be intended.
     pub warnings: Vec<PacketTextProblem>,
 }
 

@@ -37,23 +37,23 @@ pub(crate) enum HeaderFieldKind {
 /// Field of a header in the packet language.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeaderField {
-    /// Names of the field, the documented one first.
+    /// Names of the field in the packet language, the documented one first.
     pub(crate) names: &'static [&'static str],
     /// Offset of the field from the start of the header in bytes; the VLAN tag's protocol precedes
     /// its header.
     pub(crate) at: isize,
     /// Number of bytes of the header that contain the field.
     pub(crate) len: usize,
-    /// Number of bits to the right of the field in these bytes.
+    /// Number of bits to the right of the field in the bytes that contain it.
     pub(crate) shift: u32,
-    /// Mask of the shifted field; 0 for fields longer than four bytes.
+    /// Mask of the field's bits after shifting; 0 for fields longer than four bytes.
     pub(crate) mask: u32,
     pub(crate) kind: HeaderFieldKind,
 }
 
 impl HeaderField {
-    /// Returns the position of the field, by which given values are recorded: flags share that of
-    /// their field.
+    /// Returns the position of the field as offset and shift, by which given values are recorded:
+    /// flags share the position of their field.
     pub(crate) const fn position(&self) -> (isize, u32) {
         (self.at, self.shift)
     }
@@ -365,7 +365,8 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the value of [`Self::next_field`] in `lower` for this protocol.
+    /// Returns the number of this protocol in the field [`Self::next_field`] of a `lower` header;
+    /// `None` if it has none there.
     pub(crate) const fn number_in(self, lower: Self) -> Option<u32> {
         match (lower, self) {
             (Self::Ethernet | Self::Vlan, Self::Pause | Self::Pfc) => Some(0x8808),

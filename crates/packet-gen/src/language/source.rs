@@ -49,8 +49,8 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0, open_comment: None }
     }
 
-    /// Returns the origin of a fault in the text. For a fault at the end of the text it is the end
-    /// of the packet file, of `file_bytes`.
+    /// Returns the origin of the byte that a fault concerns. For a fault at the end of the text it
+    /// is the end of the packet file, of `file_bytes`.
     pub(crate) fn origin(&self, fault: &PacketTextFault, file_bytes: usize) -> usize {
         self.text.origins.get(fault.at).map_or(file_bytes, |&origin| origin as usize)
     }
@@ -64,15 +64,15 @@ impl<'a> Cursor<'a> {
         self.text.octets.get(self.at + ahead).copied()
     }
 
-    /// Reads `octet` if it is next; returns true if it was.
+    /// Reads the byte `octet` if it is next in the text; returns true if it was.
     pub(crate) fn take(&mut self, octet: u8) -> bool {
         let is_next = self.peek() == Some(octet);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Reads `octet` after blanks and comments, or returns a fault that names the text found
-    /// instead.
+    /// Reads the byte `octet` after blanks and comments, or returns a fault that names the text
+    /// found instead.
     pub(crate) fn expect(&mut self, octet: u8) -> Result<(), PacketTextFault> {
         self.skip_blanks();
         if self.take(octet) {

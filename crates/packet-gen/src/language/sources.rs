@@ -8,7 +8,7 @@ use super::problem::PacketTextProblem;
 /// File of a packet text: the packet file or an included one.
 #[derive(Clone, Debug)]
 struct SourceFile {
-    /// Name of the file; `None` for the packet file itself.
+    /// Name of an included file; `None` for the packet file itself.
     name: Option<String>,
     octets: Rc<[u8]>,
     /// Origin of the file's first byte, its position in the concatenation of all files.

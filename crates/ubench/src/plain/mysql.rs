@@ -1,4 +1,4 @@
-//! MariaDB and MySQL with the table of 2012.
+//! Driver of MariaDB and MySQL with the table of 2012.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! PostgreSQL with a table like that of 2012; the program of 2012 had none for PostgreSQL.
+//! Driver of PostgreSQL with a table like that of 2012; the program of 2012 had none for
+//! PostgreSQL.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! SQLite with the table of 2012.
+//! Driver of SQLite with the table of 2012.
 
 use std::time::Duration;
 

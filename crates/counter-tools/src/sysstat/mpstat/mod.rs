@@ -38,10 +38,10 @@ pub(crate) struct MpstatArgs {
     /// interrupt, ALL
     #[arg(short = 'I', value_name = "KEYWORD,..", value_delimiter = ',', value_parser = ["SUM", "CPU", "SCPU", "ALL"])]
     interrupts: Vec<String>,
-    /// Everything: -n -u -I ALL, and -N ALL -P ALL unless they are given
+    /// Show everything: -n -u -I ALL, and -N ALL -P ALL unless they are given
     #[arg(short = 'A')]
     has_all: bool,
-    /// Output as one JSON document
+    /// Print the output as one JSON document
     #[arg(short = 'o', value_name = "FORMAT", value_parser = ["JSON"])]
     format: Option<String>,
     /// Decimal places: 0, 1 or 2

@@ -24,7 +24,7 @@ pub(super) struct TaskTable {
     pub(super) has_threads: bool,
     /// True for one table with all columns (`-h`).
     pub(super) is_horizontal: bool,
-    /// True if tasks that did nothing have lines.
+    /// True if tables have lines for tasks that did nothing.
     pub(super) has_idle: bool,
     pub(super) has_head_each_time: bool,
     /// True until the first table is printed.

@@ -63,7 +63,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Type of a ring's entries.
+/// Entry of a ring that an AF_XDP socket shares with the kernel.
 ///
 /// # Safety
 ///

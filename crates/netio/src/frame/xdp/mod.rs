@@ -259,8 +259,8 @@ impl XdpSender {
         self.drops
     }
 
-    /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
-    /// Nothing is queued until [`XdpSender::commit`].
+    /// Returns the next free slot for frames to write a frame into; `None` while all slots wait for
+    /// the kernel. Nothing is queued until [`XdpSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let slot = *self.free.last()? as usize;
         Some(self.slots.octets(slot * self.slot_bytes, self.slot_bytes))
@@ -370,7 +370,7 @@ impl XdpSender {
     }
 
     /// Returns the number of frames that the kernel rejected for their form, since the socket was
-    /// opened: their slots do not come back.
+    /// opened. The slots of these frames do not come back.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names
-//! that are no macros are 0. An operation with an unsigned number is unsigned.
+//! Evaluation of the expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64
+//! bits, in which names that are no macros are 0. An operation with an unsigned number is unsigned.
 
 use super::macros::{Macros, expanded_text};
 use super::predefined::SourceLocation;
@@ -80,7 +80,7 @@ fn word_len(text: &str) -> usize {
 #[derive(Clone, Copy)]
 struct ConditionValue {
     number: i64,
-    /// True if the bits of `number` are those of an unsigned number.
+    /// True if the bits of `number` are those of an unsigned 64-bit number.
     is_unsigned: bool,
 }
 
@@ -114,7 +114,7 @@ impl ConditionEvaluator<'_> {
         }
     }
 
-    /// Reads `a ? b : c`, or an expression of higher precedence.
+    /// Evaluates `a ? b : c`, or an expression of higher precedence.
     fn choice(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {

@@ -84,13 +84,13 @@ impl SourceLocation {
         Self { octets, base, file, include_level, at: 0, line: 1, ..self.clone() }
     }
 
-    /// Continues in the file that included `included`.
+    /// Continues in the file that included this one, from its location `included`.
     pub(super) fn leave(&mut self, included: &Self) {
         self.counter = included.counter;
     }
 
-    /// Gives the line that begins at position `at` of the file the number `line`, and the file the
-    /// name `file`.
+    /// Sets the number of the line that begins at position `at` of the file to `line`, and the name
+    /// of the file to `file` if given.
     pub(super) fn set_line(&mut self, at: usize, line: u64, file: Option<&str>) {
         (self.at, self.line) = (at, line);
         if let Some(file) = file {
