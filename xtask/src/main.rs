@@ -101,7 +101,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs a helper process that a test run has started from this program. Returns false if the
-/// arguments are those of a command.
+/// arguments are those of a command instead.
 fn ran_as_helper_process(mut arguments: impl Iterator<Item = OsString>) -> bool {
     let Some(word) = arguments.next() else { return false };
     if word == test::BUSY_WORD {
@@ -120,11 +120,11 @@ fn ran_as_helper_process(mut arguments: impl Iterator<Item = OsString>) -> bool 
     false
 }
 
-/// Reason why a command has no verdict.
+/// Reason why an xtask command has no verdict.
 enum XtaskError {
-    /// Invalid arguments.
+    /// Invalid arguments on the command line.
     Usage,
-    /// Failed action, with its error.
+    /// Action that failed, with its error.
     Failed(String),
 }
 

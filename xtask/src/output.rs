@@ -1,17 +1,17 @@
-//! Standard output of the commands, which may be a pipe whose reader has gone (`| head`): the
-//! macros of the standard library panic then. `netio` has the same for the products; this program
-//! is built without it.
+//! Standard output of the xtask commands, which may be a pipe whose reader has closed its end
+//! (`| head`): the macros of the standard library panic then. `netio` has this for the products;
+//! xtask is built without `netio`.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
-/// Prints `text` and a line end. Prints nothing more once the reader of the output has gone; the
-/// command goes on to its verdict.
+/// Prints `text` and a line end. Prints nothing more once the reader of the output has closed its
+/// end; the command continues to its verdict.
 pub(crate) fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }
 
-/// Prints `text` as [`print_line`] does, without a line end.
+/// Prints `text` to the standard output as [`print_line`] does, without a line end.
 pub(crate) fn print(text: impl Display) {
     if cfg!(test) {
         // The test harness collects what the macros of the standard library print, and no more.

@@ -1,6 +1,7 @@
-//! Hints by tag, seven to a cache line. A look-up among millions misses the cache once, and the
-//! line that it will read is known without reading anything. A tag is part of the hash of a key, so
-//! the user of a hint compares the key of the entry that the hint leads to.
+//! Hash index of hints: pairs of a tag, which is part of a key's hash, and a slot, seven to a cache
+//! line. A look-up among millions of entries misses the cache once, and the line that it will read
+//! is known without reading anything. The user of a hint compares the key of the entry that the
+//! hint leads to.
 //!
 //! A hint lies in the first bucket with room from its home on. Each bucket counts the hints that
 //! passed it by, so a look-up ends where none did, and removing leaves nothing behind.
@@ -9,22 +10,22 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of hints of one bucket.
+/// Number of hints in one bucket.
 const ROOM: usize = 7;
-/// The greatest load: `LOAD.1` buckets have at most `LOAD.0` times `ROOM` hints on average, before
-/// there are more buckets.
+/// Greatest load of [`Buckets`] as a fraction: with more than `LOAD.0` / `LOAD.1` of all hints'
+/// places in use, the number of buckets grows.
 const LOAD: (usize, usize) = (4, 5);
 
-/// A bucket of hints: one cache line.
+/// Bucket of [`ROOM`] hints, as large as one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct HintBucket {
     tags: [u32; ROOM],
-    /// Bits of the entries in use.
+    /// Bit mask of the bucket's entries in use.
     used: u32,
     slots: [u32; ROOM],
-    /// The number of hints that lie in later buckets and would lie in this one or before it, if
-    /// there had been room.
+    /// Number of hints that lie in later buckets because this bucket, or one before it on their
+    /// path, had no room.
     passed: u32,
 }
 
@@ -33,7 +34,7 @@ const _: () = assert!(size_of::<HintBucket>() == 64, "a bucket is one cache line
 const EMPTY: HintBucket = HintBucket { tags: [0; ROOM], used: 0, slots: [0; ROOM], passed: 0 };
 
 impl HintBucket {
-    /// Returns the bits of the hints with `tag`.
+    /// Returns the bits of the bucket's hints that have the tag `tag`.
     fn with_tag(&self, tag: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.tags.iter().enumerate() {
@@ -42,7 +43,7 @@ impl HintBucket {
         bits & self.used
     }
 
-    /// Returns the bits of the hints that are `tag` and `slot`.
+    /// Returns the bits of the bucket's hints that have the tag `tag` and the slot `slot`.
     fn with(&self, tag: u32, slot: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.slots.iter().enumerate() {
@@ -66,7 +67,7 @@ impl HintBucket {
     }
 }
 
-/// Returns the positions of the bits that are set.
+/// Returns the positions of the bits that are set in `left`.
 fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let at = (left != 0).then_some(left.trailing_zeros() as usize);
@@ -75,7 +76,7 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A multi-map from tags to slots: indexes of entries in the table of its user.
+/// Multi-map from tags (parts of hashes) to slots (indexes of entries in the table of its user).
 #[derive(Debug, Default)]
 pub struct Buckets {
     buckets: Box<[HintBucket]>,
@@ -83,19 +84,19 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Returns the number of hints.
+    /// Returns the number of hints in all buckets.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there is no hint.
+    /// Returns true if no bucket has a hint.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Makes room for `count` hints in all.
+    /// Makes room for `count` hints in total, so that inserting them moves no hint.
     pub fn reserve(&mut self, count: usize) {
         let wanted = (count * LOAD.1).div_ceil(LOAD.0 * ROOM);
         if wanted > self.buckets.len() {
@@ -116,7 +117,8 @@ impl Buckets {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// Returns the buckets that a hint with `tag` may lie in.
+    /// Returns the buckets that may hold a hint with the tag `tag`, in the order in which a look-up
+    /// reads them.
     fn path(&self, tag: u32) -> impl Iterator<Item = &HintBucket> {
         let mut next = (!self.buckets.is_empty()).then(|| self.home(tag));
         let first = next;
@@ -129,12 +131,12 @@ impl Buckets {
         })
     }
 
-    /// Returns the slots of the hints with `tag`.
+    /// Returns the slots of all hints with the tag `tag`.
     pub fn find(&self, tag: u32) -> impl Iterator<Item = u32> {
         self.path(tag).flat_map(move |bucket| bits(bucket.with_tag(tag)).map(|at| bucket.slots[at]))
     }
 
-    /// Adds a hint.
+    /// Adds a hint with the tag `tag` that leads to `slot`.
     pub fn insert(&mut self, tag: u32, slot: u32) {
         if (self.len + 1) * LOAD.1 > self.buckets.len() * LOAD.0 * ROOM {
             self.grow_to(self.buckets.len() + self.buckets.len() / 2 + 2);
@@ -152,7 +154,7 @@ impl Buckets {
         self.buckets[at].put(tag, slot);
     }
 
-    /// Removes one hint; returns false if there is no such hint.
+    /// Removes one hint with the tag `tag` and the slot `slot`; returns false if none exists.
     pub fn remove(&mut self, tag: u32, slot: u32) -> bool {
         let Some(steps) = self.path(tag).position(|bucket| bucket.with(tag, slot) != 0) else {
             return false;
@@ -175,20 +177,21 @@ impl Buckets {
         self.buckets.as_ptr().addr() + self.home(tag) * size_of::<HintBucket>()
     }
 
-    /// Returns the memory of the buckets in bytes.
+    /// Returns the size of the memory of all buckets in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
     }
 }
 
-/// Returns the bucket of `count` at which the path of `tag` begins.
+/// Returns the index, among `count` buckets, of the bucket at which the path of `tag` begins.
 const fn home(tag: u32, count: usize) -> usize {
     ((tag as u64 * count as u64) >> 32) as usize
 }
 
-/// The address and number of [`Buckets`], as last recorded. A reader uses them to prefetch without
-/// access to the buckets themselves, which a lock protects for instance.
+/// Address and number of the buckets of a [`Buckets`], as last recorded. A reader uses them to
+/// prefetch a bucket without access to the [`Buckets`] themselves, which a lock protects for
+/// instance.
 #[derive(Debug, Default)]
 pub struct BucketsAddress {
     address: AtomicUsize,
@@ -196,14 +199,14 @@ pub struct BucketsAddress {
 }
 
 impl BucketsAddress {
-    /// Records the address and number of `buckets`.
+    /// Records the address and the number of the buckets of `buckets`.
     pub fn note(&self, buckets: &Buckets) {
         self.address.store(buckets.buckets.as_ptr().addr(), Ordering::Relaxed);
         self.count.store(buckets.buckets.len(), Ordering::Relaxed);
     }
 
-    /// Returns the address of the first bucket that a look-up of `tag` reads. It may be wrong: the
-    /// caller only prefetches it.
+    /// Returns the address of the first bucket that a look-up of `tag` reads. The address may be
+    /// outdated, so the caller must only prefetch it.
     #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         let at = home(tag, self.count.load(Ordering::Relaxed));

@@ -7,17 +7,17 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// Date and time of day, without a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CivilTime {
-    /// Year; 0 is the year before 1.
+    /// Year of the Gregorian calendar; 0 is the year before year 1.
     pub year: i64,
-    /// Month, from 1.
+    /// Month of the year, from 1 to 12.
     pub month: u8,
-    /// Day of the month, from 1.
+    /// Day of the month, from 1 to 31.
     pub day: u8,
     /// Hour of the day, from 0 to 23.
     pub hour: u8,
-    /// Minute, from 0 to 59.
+    /// Minute of the hour, from 0 to 59.
     pub minute: u8,
-    /// Second, from 0 to 59.
+    /// Second of the minute, from 0 to 59.
     pub second: u8,
 }
 
@@ -47,7 +47,7 @@ impl CivilTime {
     }
 }
 
-/// Formats as `2026-11-28 09:05:00`.
+/// Formats a date and time of day as `2026-11-28 09:05:00`.
 impl fmt::Display for CivilTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { year, month, day, hour, minute, second } = self;

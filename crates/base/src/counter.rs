@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A block of `N` counters with a single writer. The writer pays a plain load and store, no locked
+/// Block of `N` counters with a single writer. The writer pays a plain load and store, no locked
 /// instruction; readers see values that are each exact but not taken at one instant.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -17,19 +17,19 @@ impl<const N: usize> Default for Counters<N> {
 }
 
 impl<const N: usize> Counters<N> {
-    /// Adds `amount` to counter `index`. Only the owning shard may call this.
+    /// Adds `amount` to counter `index` of the block. Only the owning shard may call this.
     pub fn add(&self, index: usize, amount: u64) {
         let value = &self.values[index];
         value.store(value.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
     }
 
-    /// Returns the present value of counter `index`.
+    /// Returns the present value of counter `index` of the block.
     #[must_use]
     pub fn value(&self, index: usize) -> u64 {
         self.values[index].load(Ordering::Relaxed)
     }
 
-    /// Returns all values.
+    /// Returns the present values of all counters of the block.
     #[must_use]
     pub fn snapshot(&self) -> [u64; N] {
         core::array::from_fn(|index| self.value(index))

@@ -1,15 +1,15 @@
-//! Figures with as many digits as their value needs.
+//! Numbers formatted with as many digits as their value needs.
 
 use alloc::format;
 use core::fmt;
 
-/// The number of significant digits shown of a fraction.
+/// Number of significant digits that a [`Figure`] with a fraction shows.
 const DIGITS: usize = 6;
-/// The greatest number of decimals, for values near 0.
+/// Greatest number of decimal places of a [`Figure`], for values near 0.
 const DECIMALS_MAX: usize = 12;
 
-/// A figure that is shown with six significant digits and never rounded to a multiple of ten or to
-/// nothing: `1234567`, `33333.3`, `2.5`, `0.4`, `0.000048`.
+/// Number that is displayed with six significant digits and never rounded to a multiple of ten or
+/// to zero: `1234567`, `33333.3`, `2.5`, `0.4`, `0.000048`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure(pub f64);
 

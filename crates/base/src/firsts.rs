@@ -1,5 +1,5 @@
-//! Sorted values that are searched often. A search reads one or two cache lines that other searches
-//! have not just read, independent of the number of values.
+//! Sorted values with samples for fast searches. A search reads one or two cache lines that other
+//! searches have not just read, independent of the number of values.
 //!
 //! Above the values lie samples of them, every `STEP`th, above those samples of the samples,
 //! until they are few: the upper ones stay in the cache. A binary search jumps through all of the
@@ -7,13 +7,14 @@
 
 use alloc::vec::Vec;
 
-/// The number of values for each of which there is one sample.
+/// Number of values per sample on each level of [`Firsts`].
 const STEP: usize = 16;
 
-/// Values in ascending order.
+/// Search structure over values in ascending order.
 #[derive(Clone, Debug)]
 pub struct Firsts<A> {
-    /// The values, then samples of them, then samples of those.
+    /// Levels of the search structure: the values, then samples of the values, then samples of the
+    /// samples.
     levels: Vec<Vec<A>>,
 }
 
@@ -24,7 +25,7 @@ impl<A> Default for Firsts<A> {
 }
 
 impl<A: Copy + Ord> Firsts<A> {
-    /// Creates the search structure of `values`, which ascend.
+    /// Creates the search structure of `values`, which must ascend.
     pub fn new(values: impl Iterator<Item = A>) -> Self {
         let mut levels = Vec::new();
         let mut level: Vec<A> = values.collect();
@@ -36,7 +37,7 @@ impl<A: Copy + Ord> Firsts<A> {
         Self { levels }
     }
 
-    /// Returns the number of values that are not above `value`.
+    /// Returns the number of stored values that are less than or equal to `value`.
     #[must_use]
     pub fn count_through(&self, value: A) -> usize {
         let mut levels = self.levels.iter().rev();

@@ -1,12 +1,12 @@
-//! Bytes in hexadecimal digits, for texts of any length.
+//! Formatting of bytes in hexadecimal digits, for texts of any length.
 
 use core::fmt;
 
-/// Displays bytes as `0102ff`.
+/// Byte string that is displayed in hexadecimal digits without separators: `0102ff`.
 #[derive(Clone, Copy, Debug)]
 pub struct Hex<'o>(pub &'o [u8]);
 
-/// Displays bytes as `01:02:ff`.
+/// Byte string that is displayed in hexadecimal digits with colons between bytes: `01:02:ff`.
 #[derive(Clone, Copy, Debug)]
 pub struct ColonHex<'o>(pub &'o [u8]);
 
@@ -16,7 +16,7 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Formats in capital letters: `0102FF`.
+/// Formats the bytes in capital hexadecimal digits: `0102FF`.
 impl fmt::UpperHex for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|octet| write!(f, "{octet:02X}"))

@@ -1,4 +1,4 @@
-//! A log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
+//! Log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
 //! into 1024 equal buckets, so a bucket is never wider than 1/1024 of its values.
 //!
 //! Recording is one subtraction, one shift and one increment; merging is addition, hence exact.
@@ -6,12 +6,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The number of bits of resolution below the leading one.
+/// Number of bits of resolution below the leading one bit of a value.
 const PRECISION_BITS: u32 = 10;
 const SUB_BUCKETS: usize = 1 << PRECISION_BITS;
 
-/// A histogram that counts values with a relative error of at most 1/1024. The caller chooses the
-/// unit; godwit uses nanoseconds.
+/// Histogram that counts values with a relative error of at most 1/1024. The caller chooses the
+/// unit of the values; Godwit uses nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct Histogram {
     limit: u64,
 }
 
-/// Returns the position of `value` in the bucket array.
+/// Returns the index of the bucket that counts `value`.
 const fn bucket_of(value: u64) -> usize {
     if value < 2 * SUB_BUCKETS as u64 {
         return value as usize;
@@ -41,20 +41,20 @@ const fn upper_edge(index: usize) -> u64 {
     (((mantissa + 1) << shift) - 1) as u64
 }
 
-/// Values of a [`Histogram`] that are exact: its buckets do not hold them.
+/// Exact values of a [`Histogram`] that its buckets do not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistogramTotals {
-    /// Sum of all values.
+    /// Sum of all values that the histogram counted.
     pub sum: u128,
-    /// Smallest value.
+    /// Smallest value that the histogram counted.
     pub min: u64,
-    /// Largest value.
+    /// Largest value that the histogram counted.
     pub max: u64,
 }
 
 impl Histogram {
-    /// Creates a histogram for values up to `limit`; larger ones are counted as `limit` (and `max`
-    /// still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
+    /// Creates a histogram for values up to `limit`; larger values are counted as `limit` (and
+    /// `max` still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
     #[must_use]
     pub fn up_to(limit: u64) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Histogram {
         is_sound.then_some(Self { sum, min, max, ..whole })
     }
 
-    /// Counts one value. Allocates nothing.
+    /// Counts one value in its bucket. Allocates nothing.
     pub fn record(&mut self, value: u64) {
         self.buckets[bucket_of(value.min(self.limit))] += 1;
         self.count += 1;
@@ -106,7 +106,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Adds all counts of `other`.
+    /// Adds all counts of the histogram `other`.
     ///
     /// # Panics
     ///
@@ -122,38 +122,40 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the number of values counted.
+    /// Returns the number of values that the histogram counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the smallest value, exact; `None` when empty.
+    /// Returns the smallest counted value, exact; `None` if the histogram is empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Returns the largest value, exact; `None` when empty.
+    /// Returns the largest counted value, exact; `None` if the histogram is empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Returns the sum of the values, exact.
+    /// Returns the sum of the counted values, exact.
     #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Returns the mean, exact up to rounding; `None` when empty.
+    /// Returns the mean of the counted values, exact up to rounding; `None` if the histogram is
+    /// empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
     /// Returns the value at `quantile` (0 to 1): the upper edge of the bucket that holds the value
-    /// of rank ceil(quantile × count), never above the true maximum. `None` when empty.
+    /// of rank ceil(quantile × count), never above the true maximum. `None` if the histogram is
+    /// empty.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         if self.count == 0 {
@@ -175,8 +177,8 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// Returns the index of the first bucket that counts anything, and the buckets from there to
-    /// the last such bucket.
+    /// Returns the index of the first bucket with a count, and the buckets from there to the last
+    /// such bucket.
     fn filled(&self) -> (usize, &[u64]) {
         if self.count == 0 {
             return (0, &[]);
@@ -185,7 +187,7 @@ impl Histogram {
         (first, &self.buckets[first..=last])
     }
 
-    /// Returns the largest value that has a bucket of its own.
+    /// Returns the limit of the histogram: the largest value that has a bucket of its own.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit

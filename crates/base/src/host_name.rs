@@ -1,26 +1,26 @@
-//! Host names as leases and reservations keep them: bounded, so that each part of a server can read
-//! the names that another part writes. Configuration, commands, leases and stores share the type.
+//! Host names of leases and reservations: bounded, so that each part of a server can read the names
+//! that another part writes. Configuration, commands, leases and stores share the type.
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Deref;
 
-/// The greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the
-/// number of characters that Kea's tables have room for.
+/// Greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the number
+/// of characters that Kea's tables have room for.
 pub const HOST_NAME_MAX: usize = 255;
 
-/// The host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without
-/// U+0000, which no database keeps. A host name may be empty.
+/// Host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without U+0000,
+/// which no database stores. A host name may be empty.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostName(Box<str>);
 
-/// The reason why a text is no host name.
+/// Reason why a text is no host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostNameFault {
-    /// The text has this many bytes, more than [`HOST_NAME_MAX`].
+    /// Text of this many bytes, more than [`HOST_NAME_MAX`].
     TooLong(usize),
-    /// The text contains U+0000.
+    /// Text that contains U+0000.
     HasZero,
 }
 
@@ -36,9 +36,9 @@ impl fmt::Display for HostNameFault {
 }
 
 impl HostName {
-    /// Makes a name of as much of `text` as fits: U+0000 is removed, and the rest is cut in front
-    /// of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version accepted
-    /// and that come back from a store.
+    /// Makes a host name of as much of `text` as fits: U+0000 is removed, and the rest is cut in
+    /// front of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version
+    /// accepted and that come back from a store.
     #[must_use]
     pub fn cut(text: &str) -> Self {
         if Self::check(text).is_ok() {
@@ -49,7 +49,7 @@ impl HostName {
         Self(name.into())
     }
 
-    /// Checks that `text` can be a host name.
+    /// Checks that `text` can be a host name, and returns the reason if it cannot.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl HostName {
         }
     }
 
-    /// Makes a name of all of `text`.
+    /// Makes a host name of all of `text`, or returns the reason why `text` is none.
     ///
     /// # Errors
     ///
@@ -71,13 +71,13 @@ impl HostName {
         Self::check(text).map(|()| Self(text.into()))
     }
 
-    /// Returns the text.
+    /// Returns the host name as text.
     #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the name with ASCII letters in lower case, as Kea's readers have it.
+    /// Returns the host name with ASCII letters in lower case, as Kea's readers have it.
     #[must_use]
     pub fn into_lower_case(mut self) -> Self {
         self.0.make_ascii_lowercase();
@@ -86,14 +86,14 @@ impl HostName {
 }
 
 impl From<&str> for HostName {
-    /// Makes a name as [`HostName::cut`] does.
+    /// Makes a host name as [`HostName::cut`] does.
     fn from(text: &str) -> Self {
         Self::cut(text)
     }
 }
 
 impl From<String> for HostName {
-    /// Makes a name as [`HostName::cut`] does.
+    /// Makes a host name as [`HostName::cut`] does.
     fn from(text: String) -> Self {
         if Self::check(&text).is_ok() { Self(text.into()) } else { Self::cut(&text) }
     }

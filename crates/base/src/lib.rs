@@ -1,8 +1,7 @@
-//! The foundation of all other crates: time as a value, seeded randomness, byte cursors,
-//! single-writer counters, log-linear histograms, bounded host names, the nearest of several names,
-//! figures with the digits that they need, dates, bytes in hexadecimal digits, marks of
-//! text files, and tables that are
-//! looked up in few cache lines.
+//! Foundation of all other crates: time as a value, seeded randomness, byte cursors, single-writer
+//! counters, log-linear histograms, bounded host names, suggestions for misspelled names, numbers
+//! with the digits that they need, dates, bytes in hexadecimal digits, byte-order marks of text
+//! files, and tables for look-ups in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -42,5 +41,5 @@ pub use random::Random;
 pub use suggest::nearest;
 pub use time::Now;
 
-/// The name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
+/// Name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
 pub const BUILD_PROFILE: &str = env!("GODWIT_BUILD_PROFILE");

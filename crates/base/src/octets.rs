@@ -1,37 +1,37 @@
 //! Bounds-checked cursors over bytes, in network byte order.
 
-/// A reader from the front of a slice; every read past the end returns `None` and moves nothing.
+/// Reader from the front of a byte slice; a read past the end returns `None` and moves nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> ByteReader<'a> {
-    /// Creates a reader over the whole slice.
+    /// Creates a reader over all of `octets`.
     #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
-    /// Returns the bytes that have not been read yet.
+    /// Returns the bytes that the reader has not read yet.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of bytes that the reader has not read yet.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// Returns true when all bytes are read.
+    /// Returns true if the reader has read all bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Reads the next `count` bytes.
+    /// Reads the next `count` bytes; returns `None` if fewer are left.
     pub const fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         match self.rest.split_at_checked(count) {
             Some((head, tail)) => {
@@ -42,7 +42,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Reads the next `N` bytes as an array.
+    /// Reads the next `N` bytes as an array; returns `None` if fewer are left.
     pub const fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         match self.rest.split_first_chunk::<N>() {
             Some((head, tail)) => {
@@ -53,7 +53,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Reads one byte.
+    /// Reads one byte; returns `None` at the end.
     pub const fn u8(&mut self) -> Option<u8> {
         match self.array::<1>() {
             Some(a) => Some(a[0]),
@@ -61,7 +61,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Reads two bytes, big-endian.
+    /// Reads two bytes as a big-endian number; returns `None` if fewer are left.
     pub const fn u16(&mut self) -> Option<u16> {
         match self.array() {
             Some(a) => Some(u16::from_be_bytes(a)),
@@ -69,7 +69,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Reads four bytes, big-endian.
+    /// Reads four bytes as a big-endian number; returns `None` if fewer are left.
     pub const fn u32(&mut self) -> Option<u32> {
         match self.array() {
             Some(a) => Some(u32::from_be_bytes(a)),
@@ -78,8 +78,8 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// A writer that appends to a fixed buffer. A write that does not fit writes nothing and makes
-/// every later write fail too, so a chain of writes needs one check at the end.
+/// Writer that appends to a fixed buffer. A write that does not fit writes nothing and makes every
+/// later write fail as well, so a chain of writes needs one check at the end.
 #[derive(Debug)]
 pub struct ByteWriter<'b> {
     buffer: &'b mut [u8],
@@ -88,36 +88,36 @@ pub struct ByteWriter<'b> {
 }
 
 impl<'b> ByteWriter<'b> {
-    /// Creates a writer at the start of `buffer`.
+    /// Creates a writer at the start of the fixed buffer `buffer`.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
         Self { buffer, len: 0, overflowed: false }
     }
 
-    /// Returns the number of bytes written so far.
+    /// Returns the number of bytes that the writer has written so far.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true when nothing is written.
+    /// Returns true if the writer has written nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the number of bytes that still fit.
+    /// Returns the number of bytes that still fit into the writer's buffer.
     #[must_use]
     pub const fn room(&self) -> usize {
         self.buffer.len() - self.len
     }
 
-    /// Returns true once a write did not fit.
+    /// Returns true once a write did not fit into the buffer.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// Appends `octets`.
+    /// Appends the bytes `octets`.
     #[inline]
     pub fn put(&mut self, octets: &[u8]) -> &mut Self {
         if self.overflowed || octets.len() > self.room() {
@@ -129,7 +129,7 @@ impl<'b> ByteWriter<'b> {
         self
     }
 
-    /// Appends arrays, with one check for all of them together.
+    /// Appends the byte slices `parts` in order, with one check of the room for all of them.
     #[inline]
     pub fn all<const PARTS: usize>(&mut self, parts: [&[u8]; PARTS]) -> &mut Self {
         let count: usize = parts.iter().map(|part| part.len()).sum();
@@ -147,7 +147,7 @@ impl<'b> ByteWriter<'b> {
         self
     }
 
-    /// Appends `count` bytes of `value`.
+    /// Appends `count` bytes that all have the value `value`.
     pub fn fill(&mut self, value: u8, count: usize) -> &mut Self {
         if self.overflowed || count > self.room() {
             self.overflowed = true;
@@ -158,22 +158,22 @@ impl<'b> ByteWriter<'b> {
         self
     }
 
-    /// Appends one byte.
+    /// Appends the byte `value`.
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.put(&[value])
     }
 
-    /// Appends two bytes, big-endian.
+    /// Appends `value` as two bytes, big-endian.
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.put(&value.to_be_bytes())
     }
 
-    /// Appends four bytes, big-endian.
+    /// Appends `value` as four bytes, big-endian.
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.put(&value.to_be_bytes())
     }
 
-    /// Returns the bytes written, to read or to patch.
+    /// Returns the bytes that the writer has written, to read or to change.
     pub fn written(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.len]
     }

@@ -1,4 +1,4 @@
-//! The offset of another machine's clock from this one's, from requests and replies (RFC 5905
+//! Offset of another machine's clock from this machine's clock, from requests and replies (RFC 5905
 //! section 8).
 //!
 //! One round trip gives the difference of the clocks to within half of the time that its packets
@@ -6,34 +6,36 @@
 //! round, the difference would be off by so much and no more. So the round trip with the least
 //! delay is the most exact, and the others are thrown away.
 
-/// The greatest uncertainty that needs no remark, in nanoseconds.
+/// Greatest uncertainty of an [`Offset`] that needs no remark, in nanoseconds.
 pub const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
 
-/// A request and its reply; the outer times are on this machine's clock, the inner ones on the
-/// other's.
+/// Times of a request and its reply, in nanoseconds: the outer times (`asked_ns`, `answered_ns`) on
+/// this machine's clock, the inner ones (`received_ns`, `sent_ns`) on the other machine's.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
-    /// The time at which the request left.
+    /// Time at which the request left this machine, in nanoseconds of this machine's clock.
     pub asked_ns: u64,
-    /// The time at which the request arrived.
+    /// Time at which the request arrived at the other machine, in nanoseconds of the other
+    /// machine's clock.
     pub received_ns: u64,
-    /// The time at which the reply left.
+    /// Time at which the reply left the other machine, in nanoseconds of the other machine's clock.
     pub sent_ns: u64,
-    /// The time at which the reply arrived.
+    /// Time at which the reply arrived at this machine, in nanoseconds of this machine's clock.
     pub answered_ns: u64,
 }
 
-/// The time by which the other machine's clock is ahead of this one's.
+/// Offset of another machine's clock from this machine's clock, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// The nanoseconds that are to be added to a time of this machine.
+    /// Nanoseconds to add to a time of this machine's clock to get the time of the other machine's
+    /// clock.
     pub ns: i64,
-    /// The greatest error of `ns`.
+    /// Greatest error of `ns`, in nanoseconds.
     pub uncertainty_ns: u64,
 }
 
 impl RoundTrip {
-    /// Returns the time that request and reply were under way.
+    /// Returns the time that request and reply were under way together, in nanoseconds.
     const fn delay_ns(self) -> u64 {
         let all_ns = self.answered_ns.saturating_sub(self.asked_ns);
         all_ns.saturating_sub(self.sent_ns.saturating_sub(self.received_ns))
@@ -49,19 +51,21 @@ impl RoundTrip {
 }
 
 impl Offset {
-    /// Returns the offset that these round trips give together; `None` without any.
+    /// Returns the offset that several round trips give together; `None` if `trips` is empty.
     #[must_use]
     pub fn from_round_trips(trips: &[RoundTrip]) -> Option<Self> {
         trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
     }
 
-    /// Converts a time of this machine's clock to the other's.
+    /// Converts a time of this machine's clock to a time of the other machine's clock, in
+    /// nanoseconds.
     #[must_use]
     pub const fn there(self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
     }
 
-    /// Converts a time of the other machine's clock to this one's.
+    /// Converts a time of the other machine's clock to a time of this machine's clock, in
+    /// nanoseconds.
     #[must_use]
     pub const fn here(self, there_ns: u64) -> u64 {
         there_ns.saturating_sub_signed(self.ns)

@@ -1,16 +1,16 @@
-//! A pinned pseudo-random generator: xoshiro256++ seeded through SplitMix64 (Blackman and Vigna,
-//! "Scrambled linear pseudorandom number generators", 2021).
+//! Pseudo-random generator whose numbers never change between versions: xoshiro256++ seeded through
+//! SplitMix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
 //!
 //! A run recorded with its seed must replay years later, so the stream is godwit's own and never
 //! changes.
 
-/// A seeded stream of pseudo-random numbers. Not for secrets.
+/// Seeded stream of pseudo-random numbers. Do not use it for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
-/// Advances `state` by one step of SplitMix64 and returns the next value.
+/// Advances `state` by one step of SplitMix64 and returns the next value of SplitMix64.
 pub const fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -20,20 +20,21 @@ pub const fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// Creates the stream that belongs to `seed`.
+    /// Creates the random stream that belongs to `seed`.
     #[must_use]
     pub const fn from_seed(seed: u64) -> Self {
         let mut s = seed;
         Self { state: [split_mix(&mut s), split_mix(&mut s), split_mix(&mut s), split_mix(&mut s)] }
     }
 
-    /// Returns an independent stream derived from this one; `label` keeps siblings apart.
+    /// Returns an independent random stream derived from this one; `label` keeps several derived
+    /// streams apart.
     #[must_use]
     pub const fn fork(&mut self, label: u64) -> Self {
         Self::from_seed(self.next_u64() ^ label.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Returns the next 64 bits.
+    /// Returns the next 64 random bits.
     pub const fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -47,12 +48,12 @@ impl Random {
         result
     }
 
-    /// Returns the next 32 bits.
+    /// Returns the next 32 random bits.
     pub const fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// Returns a number below `bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
+    /// Returns a random number below `bound`; 0 if `bound` is 0. The bias is below `bound` / 2^64.
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
@@ -62,7 +63,7 @@ impl Random {
         self.below(denominator) < numerator
     }
 
-    /// Returns a number in `[0, 1)` with 53 random bits.
+    /// Returns a random number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -74,7 +75,7 @@ impl Random {
         }
     }
 
-    /// Returns a random element; `None` for an empty slice.
+    /// Returns a random element of `items`; `None` for an empty slice.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u64) as usize)
     }

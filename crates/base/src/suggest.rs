@@ -1,7 +1,7 @@
-//! "Did you mean": the nearest of the names that would have been right, by insertions, deletions,
-//! substitutions and swaps of neighbors.
+//! Suggestions for misspelled names ("did you mean"): the nearest of the names that would have been
+//! right, by insertions, deletions, substitutions and swaps of neighbors.
 
-/// Returns the candidate that `word` most likely stands for, when one is near enough.
+/// Returns the candidate that `word` most likely stands for; `None` if no candidate is near enough.
 pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let word = word.to_ascii_lowercase().replace('_', "-");
     // A third of the word may differ, so that short words are not matched with anything.

@@ -1,6 +1,6 @@
-//! Text files that editors of other systems wrote.
+//! Byte-order marks of text files that editors of other systems wrote.
 
-/// Mark that some editors put at the beginning of text in UTF-8.
+/// Mark U+FEFF in UTF-8 that some editors put at the beginning of a text file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Returns `text` without a byte-order mark at its beginning.
@@ -9,7 +9,7 @@ pub fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
-/// Returns what to do with `text` if it begins as text in UTF-16 does, which no file of ours is.
+/// Returns advice for the user if `text` begins as text in UTF-16 does, which no file of Godwit is.
 #[must_use]
 pub fn utf16_advice(text: &[u8]) -> Option<&'static str> {
     let is_utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);

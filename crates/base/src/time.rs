@@ -1,29 +1,33 @@
 //! Time as a value. The drivers read clocks; all other code receives a [`Now`].
 
-/// A reading of both clocks, taken together, usually once per batch of packets.
+/// Reading of the monotonic clock and the wall clock, taken together, usually once per batch of
+/// packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
-    /// The monotonic nanoseconds since an arbitrary origin. For deadlines and latencies.
+    /// Time of the monotonic clock in nanoseconds since an arbitrary origin, for deadlines and
+    /// latencies.
     pub mono_ns: u64,
-    /// The wall-clock microseconds since 1970-01-01T00:00:00Z. For times that are stored.
+    /// Time of the wall clock in microseconds since 1970-01-01T00:00:00Z, for times that are
+    /// stored.
     pub wall_us: u64,
 }
 
-/// The number of nanoseconds in one second.
+/// Number of nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
-/// The number of nanoseconds in one millisecond.
+/// Number of nanoseconds in one millisecond.
 pub const NS_PER_MS: u64 = 1_000_000;
-/// The number of microseconds in one second.
+/// Number of microseconds in one second.
 pub const US_PER_S: u64 = 1_000_000;
 
 impl Now {
-    /// Returns the whole seconds of the wall clock since 1970.
+    /// Returns the time of the wall clock in whole seconds since 1970.
     #[must_use]
     pub const fn wall_s(self) -> u64 {
         self.wall_us / US_PER_S
     }
 
-    /// Returns both clocks moved forward by `ns` nanoseconds, as a virtual clock does.
+    /// Returns this time with both clocks moved forward by `ns` nanoseconds, as a virtual clock
+    /// moves.
     #[must_use]
     pub const fn after_ns(self, ns: u64) -> Self {
         Self { mono_ns: self.mono_ns + ns, wall_us: self.wall_us + ns / 1_000 }

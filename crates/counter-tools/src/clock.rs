@@ -1,9 +1,10 @@
-//! The dates and times of day that the tables show.
+//! Local dates and times of day for the tables of the counter tools.
 
 use base::CivilTime;
 use netio::Clock;
 
-/// Returns `HH:MM:SS` and `YYYY-MM-DD` of local time.
+/// Returns the local time of day `HH:MM:SS` and the local date `YYYY-MM-DD` at `wall_s` seconds
+/// since 1970.
 pub(crate) fn local(wall_s: u64) -> (String, String) {
     split(wall_s.saturating_add_signed(Clock::utc_offset_s(wall_s)))
 }

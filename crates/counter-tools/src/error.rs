@@ -1,14 +1,14 @@
-//! The errors that end the commands, by cause.
+//! Errors that end the counter tools, by cause.
 
 use std::fmt;
 use std::io;
 
-/// The reason why a command shows nothing, or nothing more.
+/// Reason why a counter tool shows nothing, or nothing more.
 #[derive(Debug)]
 pub enum CounterError {
-    /// The operator asked for something that is impossible.
+    /// Invalid request of the user: flags or arguments that cannot be satisfied.
     Usage(String),
-    /// The machine refused something, or something disappeared.
+    /// Operation that the machine refused, or an object, such as an interface, that disappeared.
     Environment(String),
 }
 
@@ -22,7 +22,8 @@ impl CounterError {
         }
     }
 
-    /// Adapts `io::Error`s: `.map_err(CounterError::cannot("write to", "standard output"))`.
+    /// Returns a function that converts an `io::Error`:
+    /// `.map_err(CounterError::cannot("write to", "standard output"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

@@ -1,6 +1,6 @@
-//! The kernel's counters shown at intervals: an interface with the processors that serve it
-//! (`godwit ifpps`), processors and processes alone (`godwit cpustat`), and the same with the
-//! command lines and the output of mpstat and pidstat.
+//! Tools that show counters of the Linux kernel at intervals: an interface with the processors that
+//! serve it (`godwit ifpps`), processors and processes alone (`godwit cpustat`), and processors and
+//! processes with the command lines and the output of mpstat and pidstat.
 //!
 //! The crate owns the two commands: their flags, the times of readings, tables, columns and
 //! documents. The meaning of the files of `/proc` belongs to the crate `counters`, opening them to
@@ -20,7 +20,7 @@ pub use error::CounterError;
 pub use ifpps::IfppsArgs;
 
 impl IfppsArgs {
-    /// Runs the command that the flags describe.
+    /// Runs `godwit ifpps` as its flags describe, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         ended(ifpps::run(self))
@@ -28,7 +28,7 @@ impl IfppsArgs {
 }
 
 impl CpustatArgs {
-    /// Runs the command that the flags describe.
+    /// Runs `godwit cpustat` as its flags describe, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         ended(cpustat::run(self))
@@ -45,7 +45,7 @@ fn ended(done: Result<(), CounterError>) -> ExitCode {
     }
 }
 
-/// Writes to the standard output.
+/// Writes `text` to the standard output.
 fn print(text: &str) -> Result<(), CounterError> {
     netio::stdout::print(text).map_err(CounterError::cannot("write to", "standard output"))
 }

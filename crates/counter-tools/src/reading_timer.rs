@@ -1,4 +1,4 @@
-//! The times of readings: at fixed intervals, until a signal asks to stop.
+//! Timer for readings of counters: at fixed intervals, until a signal asks to stop.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use netio::{PollFd, poll};
 
 use crate::error::CounterError;
 
-/// The times of readings.
+/// Timer for readings of counters at fixed intervals.
 pub(crate) struct ReadingTimer {
     signals: Signals,
     interval: Duration,
@@ -16,15 +16,15 @@ pub(crate) struct ReadingTimer {
 }
 
 impl ReadingTimer {
-    /// Starts the times of readings; the first one is `interval` from now.
+    /// Starts the timer; the first reading is due `interval` from now.
     pub(crate) fn start(interval: Duration) -> Result<Self, CounterError> {
         let signals =
             Signals::install().map_err(CounterError::cannot("install", "signal handlers"))?;
         Ok(Self { signals, interval, next: Instant::now() + interval })
     }
 
-    /// Waits until the next reading is due; returns false when SIGINT or SIGTERM came before that,
-    /// or the reader of the output has closed its end.
+    /// Waits until the next reading is due; returns false if SIGINT or SIGTERM came before that, or
+    /// the reader of the standard output has closed its end.
     pub(crate) fn wait(&mut self) -> Result<bool, CounterError> {
         loop {
             if self.signals.stop().load(Ordering::Acquire) {

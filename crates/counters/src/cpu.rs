@@ -1,64 +1,67 @@
-//! The reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
+//! Reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
 
-/// The number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every
-/// architecture that Debian has.
+/// Number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every architecture
+/// that Debian has.
 pub const TICKS_PER_S: u64 = 100;
 
-/// The time use of one processor since boot, in clock ticks; or, from [`CpuTimes::since`], over an
-/// interval. The columns are the kernel's own: guest time is within user time, too.
+/// Time use of one processor since boot, in clock ticks; or, from [`CpuTimes::since`], over an
+/// interval. The columns are the kernel's own: the time of virtual machines (guests) is within user
+/// time as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// The kernel's number of the processor.
+    /// Kernel's number of the processor.
     pub cpu: u32,
-    /// The time of programs, guests included.
+    /// Time of programs in user mode, guests included, in clock ticks.
     pub user: u64,
-    /// The time of programs of lowered priority, guests included.
+    /// Time of programs of lowered priority (nice above 0) in user mode, guests included, in clock
+    /// ticks.
     pub nice: u64,
-    /// The time of the kernel on behalf of programs.
+    /// Time of the kernel on behalf of programs, in clock ticks.
     pub system: u64,
-    /// The time without work.
+    /// Time in which the processor had no work, in clock ticks.
     pub idle: u64,
-    /// The time without work while a program waits for input or output.
+    /// Time in which the processor had no work while a program waited for input or output, in clock
+    /// ticks.
     pub iowait: u64,
-    /// The time of interrupts.
+    /// Time of hardware interrupts, in clock ticks.
     pub irq: u64,
-    /// The time of software interrupts: receiving packets, mostly.
+    /// Time of software interrupts (receiving packets, mostly), in clock ticks.
     pub softirq: u64,
-    /// The time taken by the hypervisor.
+    /// Time that the hypervisor took from this virtual machine, in clock ticks.
     pub steal: u64,
-    /// The part of `user` in guests.
+    /// Part of `user` that virtual machines (guests) used, in clock ticks.
     pub guest: u64,
-    /// The part of `nice` in guests.
+    /// Part of `nice` that virtual machines (guests) used, in clock ticks.
     pub guest_nice: u64,
 }
 
 impl CpuTimes {
-    /// Returns the time that is neither idle nor stolen.
+    /// Returns the clock ticks that are neither idle nor stolen by the hypervisor.
     #[must_use]
     pub const fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq
     }
 
-    /// Returns the idle time, waiting for input and output included.
+    /// Returns the idle clock ticks of the processor, waiting for input and output included.
     #[must_use]
     pub const fn unused(&self) -> u64 {
         self.idle + self.iowait
     }
 
-    /// Returns all time.
+    /// Returns all clock ticks of the processor: busy, idle and stolen.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.busy() + self.unused() + self.steal
     }
 
-    /// Returns the time since `before`. The kernel's idle, waiting and stolen time can step back a
-    /// little: a step back counts as 0.
+    /// Returns the time use since the earlier reading `before`. The kernel's idle, waiting and
+    /// stolen time can step back a little: a step back counts as 0.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         self.combine(before, u64::saturating_sub)
     }
 
-    /// Returns the sum of both, under the number of the first.
+    /// Returns the sum of two time uses, under the processor number of the first.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.combine(other, u64::saturating_add)
@@ -81,22 +84,22 @@ impl CpuTimes {
     }
 }
 
-/// The contents of `/proc/stat`.
+/// Contents of `/proc/stat`: time use of the processors and counters of the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// The processors that are in use, ascending.
+    /// Time use of each processor in use, in ascending order of their numbers.
     pub cpus: Vec<CpuTimes>,
-    /// The context switches of all processors since boot.
+    /// Number of context switches of all processors since boot.
     pub context_switches: u64,
-    /// The interrupts of all processors since boot.
+    /// Number of interrupts of all processors since boot.
     pub interrupts: u64,
-    /// The number of threads that run or could run.
+    /// Number of threads that run or could run at the time of the reading.
     pub running: u64,
-    /// The number of threads that wait for input or output.
+    /// Number of threads that wait for input or output at the time of the reading.
     pub blocked: u64,
 }
 
-/// Reads the text of `/proc/stat`.
+/// Parses the text of `/proc/stat`.
 #[must_use]
 pub fn parse_stat(text: &str) -> Stat {
     let mut stat = Stat::default();
@@ -117,7 +120,7 @@ pub fn parse_stat(text: &str) -> Stat {
     stat
 }
 
-/// Returns the first of the numbers in a line that begins with `key`.
+/// Returns the first number in the line that begins with `key`; `None` for another line.
 fn first_number(line: &str, key: &str) -> Option<u64> {
     line.strip_prefix(key)?.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -144,34 +147,34 @@ fn parse_cpu_line(line: &str) -> Option<CpuTimes> {
     })
 }
 
-/// The time use in an interval, in hundredths of its time: together 100.
+/// Shares of a processor's time in an interval, in per cent; their sum is 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuShares {
-    /// The share of programs, without guests.
+    /// Share of programs in user mode, without guests, in per cent.
     pub usr: f64,
-    /// The share of programs of lowered priority, without guests.
+    /// Share of programs of lowered priority (nice above 0), without guests, in per cent.
     pub nice: f64,
-    /// The share of the kernel on behalf of programs.
+    /// Share of the kernel on behalf of programs, in per cent.
     pub sys: f64,
-    /// The share of idle time while a program waits for input or output.
+    /// Share of idle time while a program waits for input or output, in per cent.
     pub iowait: f64,
-    /// The share of interrupts.
+    /// Share of hardware interrupts, in per cent.
     pub irq: f64,
-    /// The share of software interrupts.
+    /// Share of software interrupts, in per cent.
     pub soft: f64,
-    /// The share taken by the hypervisor.
+    /// Share of time that the hypervisor took, in per cent.
     pub steal: f64,
-    /// The share of guests.
+    /// Share of virtual machines (guests), in per cent.
     pub guest: f64,
-    /// The share of guests of lowered priority.
+    /// Share of virtual machines (guests) of lowered priority, in per cent.
     pub gnice: f64,
-    /// The share of other idle time.
+    /// Share of idle time without waiting for input or output, in per cent.
     pub idle: f64,
 }
 
 impl CpuShares {
-    /// Returns the shares of an interval's amounts. An interval in which the clock did not tick is
-    /// shown as idle: it was too short to measure.
+    /// Returns the shares of the clock ticks of an interval. An interval in which the clock did not
+    /// tick is shown as idle: it was too short to measure.
     #[must_use]
     pub fn of(amounts: &CpuTimes) -> Self {
         // Guest time is subtracted from the rest of its kind, so that nothing counts twice, and a
@@ -197,7 +200,7 @@ impl CpuShares {
         }
     }
 
-    /// Returns all shares, in the order of the columns of mpstat.
+    /// Returns all shares in per cent, in the order of the columns of mpstat.
     #[must_use]
     pub const fn columns(&self) -> [f64; 10] {
         [

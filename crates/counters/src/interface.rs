@@ -1,36 +1,36 @@
-//! The reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
+//! Reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
 
 use crate::advance;
 
-/// The traffic in one direction of an interface, since the interface was made or over an interval.
+/// Traffic of an interface in one direction, since the interface was made or over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// The bytes of frames, without the check sequence.
+    /// Number of bytes in the frames, without their check sequences.
     pub bytes: u64,
-    /// The packets; with segmentation offload one packet can be many datagrams.
+    /// Number of packets; with segmentation offload one packet can be many datagrams.
     pub packets: u64,
-    /// The packets that were damaged, or failed to leave.
+    /// Number of packets that were damaged on arrival or failed to leave.
     pub errors: u64,
-    /// The packets dropped for want of room.
+    /// Number of packets that were dropped because a queue was full.
     pub drops: u64,
 }
 
-/// The counters of one interface since it was made.
+/// Traffic counters of one interface since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// The traffic received.
+    /// Traffic that the interface received.
     pub received: Traffic,
-    /// The traffic sent.
+    /// Traffic that the interface sent.
     pub sent: Traffic,
 }
 
-/// The traffic of an interface between two readings.
+/// Traffic of an interface between two readings of its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStep {
-    /// The amounts; all zero when they are not known.
+    /// Traffic between the readings in both directions; all zero if a counter went back.
     pub amounts: InterfaceCounters,
-    /// True if a counter went back: the interface was made anew, or its driver began again. Its
-    /// traffic in the meantime is not known.
+    /// True if a counter of the interface went back: the interface was made anew, or its driver
+    /// began again. The traffic between the readings is not known then.
     pub went_back: bool,
 }
 
@@ -46,7 +46,7 @@ impl Traffic {
 }
 
 impl InterfaceCounters {
-    /// Returns the traffic since `before`.
+    /// Returns the traffic of the interface since the earlier reading `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> TrafficStep {
         let received = self.received.since(&before.received);
@@ -66,7 +66,8 @@ pub fn parse_interface_names(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect()
 }
 
-/// Returns the counters in the line of `interface` in `/proc/net/dev`.
+/// Returns the counters in the line of `interface` in `/proc/net/dev`; `None` if there is no such
+/// line.
 #[must_use]
 pub fn parse_interface(text: &str, interface: &str) -> Option<InterfaceCounters> {
     let columns = text.lines().find_map(|line| {

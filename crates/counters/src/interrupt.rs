@@ -1,18 +1,19 @@
-//! The reader of `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
+//! Reader of `/proc/interrupts` and `/proc/softirqs`: tables with a column per processor.
 
-/// A row of the table: a kind of interrupt with its counts since boot.
+/// Row of an interrupt table: a kind of interrupt with its counts since boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountRow {
-    /// The text before the colon: a number, or a name like `NET_RX`.
+    /// Text before the colon of the row: the number of an interrupt, or a name like `NET_RX`.
     pub name: String,
-    /// The counts, one for each processor of the table's head.
+    /// Numbers of interrupts since boot, one for each processor of the table's head.
     pub counts: Vec<u64>,
-    /// The text behind the counts: controller, kind and handler.
+    /// Text after the counts of the row: controller, kind and handler of the interrupt.
     pub description: String,
 }
 
 impl CountRow {
-    /// Returns true if the description has `word` between characters that are not part of words.
+    /// Returns true if the row's description has `word` between characters that are not part of
+    /// words.
     #[must_use]
     pub fn mentions(&self, word: &str) -> bool {
         let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -25,17 +26,17 @@ impl CountRow {
     }
 }
 
-/// A whole table.
+/// Interrupt table of `/proc/interrupts` or `/proc/softirqs`, with a column for each processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountTable {
-    /// The kernel's numbers of the processors, a column each.
+    /// Kernel's numbers of the processors, one for each column of the table.
     pub cpus: Vec<u32>,
-    /// The rows of the table.
+    /// Rows of the table, one for each kind of interrupt.
     pub rows: Vec<CountRow>,
 }
 
 impl CountTable {
-    /// Returns the count of processor `cpu` in all rows that `is_meant` accepts, together.
+    /// Returns the number of interrupts of processor `cpu` in all rows that `is_meant` accepts.
     #[must_use]
     pub fn count(&self, cpu: u32, mut is_meant: impl FnMut(&CountRow) -> bool) -> u64 {
         let Some(column) = self.cpus.iter().position(|each| *each == cpu) else { return 0 };
@@ -44,7 +45,7 @@ impl CountTable {
     }
 }
 
-/// Reads the text of `/proc/interrupts` or `/proc/softirqs`.
+/// Parses the text of `/proc/interrupts` or `/proc/softirqs`.
 #[must_use]
 pub fn parse_counts(text: &str) -> CountTable {
     let mut lines = text.lines();
@@ -57,7 +58,8 @@ pub fn parse_counts(text: &str) -> CountTable {
     CountTable { cpus, rows }
 }
 
-/// Parses a row with up to `columns` counts: rows of errors have one alone.
+/// Parses a row of an interrupt table with up to `columns` counts; rows that count errors have only
+/// one.
 fn parse_row(line: &str, columns: usize) -> Option<CountRow> {
     let (name, mut rest) = line.split_once(':')?;
     let mut counts = Vec::with_capacity(columns);

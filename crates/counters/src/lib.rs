@@ -1,5 +1,5 @@
-//! The kernel's counters as values: reads texts of `/proc` and returns the numbers, and their
-//! increase between two readings.
+//! Counters of the Linux kernel as values: parses texts of `/proc` and returns the numbers, and
+//! their increase between two readings.
 //!
 //! The crate owns the meaning of the files: processor time, interfaces, interrupts, the receive
 //! backlog, UDP, sockets, memory and processes. The testbed opens the files (`testbed::proc`), its

@@ -1,39 +1,41 @@
-//! The reader of memory use: `/proc/meminfo`, and the memory of one process.
+//! Reader of memory use: `/proc/meminfo`, and the memory of one process.
 
-/// The machine's memory, in kilobytes of 1024 bytes.
+/// Memory of the machine, in kilobytes of 1024 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemMemory {
-    /// The memory that the kernel has in all.
+    /// Memory that the kernel has in total, in kilobytes of 1024 bytes.
     pub total_kb: u64,
-    /// The memory that is not used.
+    /// Memory that is not used, in kilobytes of 1024 bytes.
     pub free_kb: u64,
-    /// The memory that programs could still get if caches were given up.
+    /// Memory that programs could still get if the kernel gave up its caches, in kilobytes of 1024
+    /// bytes.
     pub available_kb: u64,
-    /// The memory that was used not long ago.
+    /// Memory that was used recently (`Active`), in kilobytes of 1024 bytes.
     pub active_kb: u64,
-    /// The memory that was not used for long.
+    /// Memory that was not used for a long time (`Inactive`), in kilobytes of 1024 bytes.
     pub inactive_kb: u64,
-    /// The swap space in all.
+    /// Swap space in total, in kilobytes of 1024 bytes.
     pub swap_total_kb: u64,
-    /// The swap space that is free.
+    /// Swap space that is free, in kilobytes of 1024 bytes.
     pub swap_free_kb: u64,
 }
 
 impl SystemMemory {
-    /// Returns the memory that is not free, caches included.
+    /// Returns the memory of the machine that is not free, caches included, in kilobytes of 1024
+    /// bytes.
     #[must_use]
     pub const fn used_kb(&self) -> u64 {
         self.total_kb.saturating_sub(self.free_kb)
     }
 
-    /// Returns the swap space that is not free.
+    /// Returns the swap space that is not free, in kilobytes of 1024 bytes.
     #[must_use]
     pub const fn swap_used_kb(&self) -> u64 {
         self.swap_total_kb.saturating_sub(self.swap_free_kb)
     }
 }
 
-/// Reads the text of `/proc/meminfo`.
+/// Parses the text of `/proc/meminfo`.
 #[must_use]
 pub fn parse_memory(text: &str) -> SystemMemory {
     let of = |key| kilobytes(text, key).unwrap_or(0);
@@ -48,13 +50,14 @@ pub fn parse_memory(text: &str) -> SystemMemory {
     }
 }
 
-/// Returns the resident memory in `/proc/PID/status` in bytes.
+/// Returns the resident memory of a process, in bytes, from the text of `/proc/PID/status`.
 #[must_use]
 pub fn parse_resident_bytes(text: &str) -> Option<u64> {
     Some(kilobytes(text, "VmRSS:")? * 1024)
 }
 
-/// Returns the size of a page in `/proc/self/smaps`, in kilobytes of 1024 bytes.
+/// Returns the size of a memory page, in kilobytes of 1024 bytes, from the text of
+/// `/proc/self/smaps`.
 #[must_use]
 pub fn parse_page_kb(text: &str) -> Option<u64> {
     kilobytes(text, "KernelPageSize:")

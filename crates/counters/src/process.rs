@@ -1,45 +1,49 @@
-//! The reader of one process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
+//! Reader of one process: `/proc/PID/stat` and `/proc/PID/task/TID/schedstat`.
 
 use crate::TICKS_PER_S;
 
-/// The contents of `/proc/PID/stat` for a process. Times are clock ticks.
+/// Contents of `/proc/PID/stat` for a process. Times are in clock ticks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// The name of the program, as the kernel cuts it.
+    /// Name of the process's program; the kernel cuts long names.
     pub name: String,
-    /// The process group.
+    /// Number of the process group that the process belongs to.
     pub group: u32,
-    /// The time used by the program in all its threads, ended ones and guests included.
+    /// Time that all threads of the process, ended ones included, used in user mode, guests
+    /// included, in clock ticks.
     pub user_ticks: u64,
-    /// The time used by the kernel on behalf of the process.
+    /// Time that the kernel used on behalf of the process, in clock ticks.
     pub system_ticks: u64,
-    /// The part of `user_ticks` in guests.
+    /// Part of `user_ticks` that virtual machines (guests) used, in clock ticks.
     pub guest_ticks: u64,
-    /// The start of the process, since boot.
+    /// Time at which the process started, in clock ticks since boot.
     pub started_ticks: u64,
-    /// The processor that the process ran on last.
+    /// Number of the processor that the process ran on last.
     pub cpu: u32,
-    /// The virtual memory, in bytes.
+    /// Size of the process's virtual memory, in bytes.
     pub virtual_bytes: u64,
-    /// The resident memory, in pages.
+    /// Size of the process's resident memory, in pages.
     pub resident_pages: u64,
-    /// Page faults that needed no input.
+    /// Number of page faults of the process that needed no input from a device.
     pub minor_faults: u64,
-    /// Page faults that waited for input.
+    /// Number of page faults of the process that waited for input from a device.
     pub major_faults: u64,
-    /// The time of waiting for block devices, in clock ticks; 0 unless the kernel counts it.
+    /// Time that the process waited for block devices, in clock ticks; 0 unless the kernel counts
+    /// it.
     pub block_delay_ticks: u64,
 }
 
 impl ProcessStat {
-    /// Returns the time that all threads used in user and kernel mode.
+    /// Returns the time that all threads of the process used in user and kernel mode, in clock
+    /// ticks.
     #[must_use]
     pub const fn used_ticks(&self) -> u64 {
         self.user_ticks + self.system_ticks
     }
 }
 
-/// Reads the text of `/proc/PID/stat`; the name in it may contain spaces and parentheses.
+/// Parses the text of `/proc/PID/stat`; the program's name in it may contain spaces and
+/// parentheses.
 #[must_use]
 pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     let (before_end, after_name) = text.rsplit_once(')')?;
@@ -63,20 +67,21 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// Returns the time that a thread has run, in nanoseconds: the first number of `schedstat`.
+/// Returns the time that a thread has run, in nanoseconds: the first number of
+/// `/proc/PID/task/TID/schedstat`.
 #[must_use]
 pub fn parse_process_run_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// Returns the time that a thread has waited for a processor while it could have run, in
-/// nanoseconds: the second number of `schedstat`.
+/// nanoseconds: the second number of `/proc/PID/task/TID/schedstat`.
 #[must_use]
 pub fn parse_process_wait_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Returns the clock ticks since boot, from `/proc/uptime`.
+/// Returns the clock ticks since boot, from the text of `/proc/uptime`.
 #[must_use]
 pub fn parse_uptime_ticks(text: &str) -> Option<u64> {
     let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;

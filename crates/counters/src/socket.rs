@@ -1,21 +1,21 @@
-//! The reader of `/proc/net/udp` and `udp6`: the UDP sockets of a network namespace.
+//! Reader of `/proc/net/udp` and `/proc/net/udp6`: the UDP sockets of a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A row of `/proc/net/udp` or `udp6`.
+/// UDP socket as a row of `/proc/net/udp` or `/proc/net/udp6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpRow {
-    /// The address and port that the socket is bound to.
+    /// Address and port that the UDP socket is bound to.
     pub local: SocketAddr,
-    /// The kernel's number of the socket; links in `/proc/PID/fd` name it.
+    /// Kernel's inode number of the socket; links in `/proc/PID/fd` name it.
     pub inode: u64,
-    /// The bytes waiting to be read, the kernel's overhead included.
+    /// Number of bytes that wait in the socket to be read, the kernel's overhead included.
     pub waiting_bytes: u64,
-    /// The number of datagrams dropped at this socket since it was opened.
+    /// Number of datagrams that the kernel dropped at this socket since it was opened.
     pub drops: u64,
 }
 
-/// Returns the sockets in `/proc/net/udp` or `udp6`.
+/// Returns the UDP sockets in the text of `/proc/net/udp` or `/proc/net/udp6`.
 #[must_use]
 pub fn parse_udp_rows(text: &str) -> Vec<UdpRow> {
     text.lines().skip(1).filter_map(parse_udp_row).collect()
@@ -34,8 +34,8 @@ fn parse_udp_row(line: &str) -> Option<UdpRow> {
     })
 }
 
-/// Parses an address, in which the kernel prints every four bytes as one number of the machine's
-/// own order.
+/// Parses an IP address of `/proc/net/udp`, in which the kernel prints every four bytes as one
+/// number of the machine's own byte order.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     let word = |at| {
         let digits = text.get(at * 8..at * 8 + 8)?;
@@ -54,15 +54,15 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Returns the sockets that receive datagrams sent to `address`.
+/// Returns the UDP sockets among `rows` that receive datagrams sent to `address`.
 pub fn rows_at(rows: &[UdpRow], address: SocketAddr) -> impl Iterator<Item = &UdpRow> {
     rows.iter()
         .filter(move |row| row.local.port() == address.port())
         .filter(move |row| row.local.ip() == address.ip() || row.local.ip().is_unspecified())
 }
 
-/// Returns the drops at the sockets that receive datagrams sent to `address`, and the number of
-/// those sockets.
+/// Returns the number of datagrams dropped at the UDP sockets that receive datagrams sent to
+/// `address`, and the number of those sockets.
 #[must_use]
 pub fn drops_at(rows: &[UdpRow], address: SocketAddr) -> (u64, usize) {
     rows_at(rows, address).fold((0, 0), |(drops, sockets), row| (drops + row.drops, sockets + 1))

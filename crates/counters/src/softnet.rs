@@ -1,32 +1,32 @@
-//! The reader of `/proc/net/softnet_stat`: the kernel's receive backlog. Its columns are
-//! hexadecimal, of 32 bits, and wrap: see [`advance`](crate::advance).
+//! Reader of `/proc/net/softnet_stat`: the kernel's receive backlog. The columns are hexadecimal,
+//! of 32 bits, and wrap: see [`advance`](crate::advance).
 
-/// The counters of the kernel's receive backlog, all processors together, since boot.
+/// Counters of the kernel's receive backlog, all processors together, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
-    /// The number of packets dropped because a processor's backlog was full.
+    /// Number of packets that the kernel dropped because a processor's backlog was full.
     pub dropped: u64,
-    /// The number of times that a processor left packets for later.
+    /// Number of times that a processor left received packets for a later turn.
     pub squeezed: u64,
 }
 
-/// The backlog of one processor since boot.
+/// Counters of one processor's receive backlog since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoftnetRow {
-    /// The kernel's number of the processor; before Linux 5.14, the number of the row.
+    /// Kernel's number of the processor; before Linux 5.14, the number of the row.
     pub cpu: u32,
-    /// The number of packets taken.
+    /// Number of packets that the processor took from its backlog.
     pub processed: u64,
-    /// The number of packets dropped because the processor's backlog was full.
+    /// Number of packets that the kernel dropped because the processor's backlog was full.
     pub dropped: u64,
-    /// The number of times that the processor left packets for later.
+    /// Number of times that the processor left received packets for a later turn.
     pub squeezed: u64,
 }
 
-/// The column of the processor's number.
+/// Index of the column with the processor's number in `/proc/net/softnet_stat`.
 const CPU_COLUMN: usize = 12;
 
-/// Returns the rows of `/proc/net/softnet_stat`, a processor each.
+/// Returns the rows of the text of `/proc/net/softnet_stat`, one for each processor.
 #[must_use]
 pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
     let rows = text.lines().zip(0..).map(|(line, number): (_, u32)| {
@@ -46,7 +46,7 @@ pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
     rows.collect()
 }
 
-/// Adds up `/proc/net/softnet_stat`.
+/// Returns the sums of the counters of all processors in the text of `/proc/net/softnet_stat`.
 #[must_use]
 pub fn parse_softnet(text: &str) -> Softnet {
     let mut total = Softnet::default();

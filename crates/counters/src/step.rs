@@ -1,10 +1,10 @@
-//! The increase of a counter that may wrap or begin again.
+//! Increase of a counter that may wrap at 32 bits or begin again.
 
-/// The number of values of 32 bits, one above the greatest of them.
+/// Number of different values of a 32-bit counter, one above the greatest of them.
 const WRAP: u64 = 1 << 32;
 
-/// Returns the increase of a counter from `before` to `now`. `None` when it went back: it began
-/// again, and the increase is not known.
+/// Returns the increase of a counter from `before` to `now`; `None` if the counter went back,
+/// because it began again and its increase is not known.
 ///
 /// Some drivers and tables count in 32 bits. A counter has wrapped if it was in the upper half of
 /// those and is now less by more than half of them.

@@ -1,24 +1,26 @@
-//! The readers of two files that processes and threads have: `/proc/PID/status` and `/proc/PID/io`.
+//! Readers of two files of processes and threads: `/proc/PID/status` and `/proc/PID/io`.
 
-/// The used part of `/proc/PID/status`.
+/// Fields of `/proc/PID/status` that the tools show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskStatus {
-    /// The real user.
+    /// Number of the real user that the process runs as.
     pub uid: u32,
-    /// Context switches because the thread waited for something.
+    /// Number of context switches because the thread waited for something.
     pub voluntary_switches: u64,
-    /// Context switches because another thread got the processor.
+    /// Number of context switches because another thread got the processor.
     pub involuntary_switches: u64,
 }
 
 /// Bytes that a process has read and written so far, from `/proc/PID/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskIo {
-    /// Bytes that were read from devices.
+    /// Number of bytes that the process read from devices.
     pub read_bytes: u64,
-    /// Bytes that were or will be written to devices.
+    /// Number of bytes that the process wrote and that the kernel has written or will write to
+    /// devices.
     pub written_bytes: u64,
-    /// Bytes of `written_bytes` that are never written, as their file was cut before.
+    /// Number of bytes of `written_bytes` that the kernel never writes, because their file was
+    /// truncated before.
     pub cancelled_bytes: u64,
 }
 
@@ -33,7 +35,8 @@ pub fn parse_task_status(text: &str) -> TaskStatus {
     }
 }
 
-/// Reads the text of `/proc/PID/io`, which is empty if the caller may not read it.
+/// Reads the text of `/proc/PID/io`; returns `None` if the text is empty because the caller may not
+/// read the file.
 #[must_use]
 pub fn parse_task_io(text: &str) -> Option<TaskIo> {
     Some(TaskIo {
@@ -43,7 +46,7 @@ pub fn parse_task_io(text: &str) -> Option<TaskIo> {
     })
 }
 
-/// Returns the first number in the line that begins with `key`.
+/// Returns the first number in the line of `text` that begins with `key`.
 fn number_of(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_ascii_whitespace().next()?.parse().ok()

@@ -1,17 +1,20 @@
-//! The reader of `/proc/net/snmp` and `snmp6`: the counters of UDP in a network namespace.
+//! Reader of `/proc/net/snmp` and `/proc/net/snmp6`: the counters of UDP in a network namespace.
 
-/// The counters of UDP over IPv4 and IPv6 together, since the namespace was made.
+/// Counters of UDP over IPv4 and IPv6 together, since the network namespace was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
-    /// The number of datagrams to a port that no socket had.
+    /// Number of received datagrams to a port that no socket had.
     pub no_port: u64,
-    /// The number of datagrams that found a socket's receive buffer full.
+    /// Number of received datagrams that the kernel dropped because a socket's receive buffer was
+    /// full.
     pub receive_full: u64,
-    /// The number of datagrams that found no room in a socket's send buffer.
+    /// Number of datagrams to be sent that the kernel dropped because a socket's send buffer was
+    /// full.
     pub send_full: u64,
 }
 
-/// Returns the counters in the texts of `snmp` and `snmp6`; a missing counter is 0.
+/// Returns the UDP counters in the texts of `/proc/net/snmp` and `/proc/net/snmp6`; a missing
+/// counter is 0.
 #[must_use]
 pub fn parse_udp_counters(snmp: &str, snmp6: &str) -> UdpCounters {
     let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));

@@ -1,10 +1,10 @@
-//! The kernel's clocks, read through the vDSO without a system call, about 25 ns per reading.
+//! Clocks of the kernel, read through the vDSO without a system call, about 25 ns per reading.
 //! Callers read them once per batch, never per packet.
 #![allow(unsafe_code, reason = "clock_gettime, localtime_r")]
 
 use base::Now;
 
-/// The clocks of this machine.
+/// Clocks of this machine: monotonic, wall clock and processor time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock;
 
@@ -17,13 +17,13 @@ fn nanoseconds(clock: libc::clockid_t) -> u64 {
 }
 
 impl Clock {
-    /// Reads `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
+    /// Reads `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other, into one [`Now`].
     #[must_use]
     pub fn now() -> Now {
         Now { mono_ns: Self::mono_ns(), wall_us: nanoseconds(libc::CLOCK_REALTIME) / 1_000 }
     }
 
-    /// Returns `CLOCK_MONOTONIC` in nanoseconds.
+    /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds.
     #[must_use]
     pub fn mono_ns() -> u64 {
         nanoseconds(libc::CLOCK_MONOTONIC)
@@ -49,7 +49,8 @@ impl Clock {
         nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    /// Returns the processor time of the whole process in nanoseconds.
+    /// Returns the processor time that all threads of the process have used together, in
+    /// nanoseconds.
     #[must_use]
     pub fn process_cpu_ns() -> u64 {
         nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)

@@ -14,8 +14,9 @@ use landlock::{
 };
 use seccompiler::{SeccompAction, SeccompFilter};
 
-/// Capabilities that a datagram server keeps if it has them: ports below 1024, raw sockets, buffers
-/// beyond the system's limit, and files of another user below the folders that it may write to.
+/// Capabilities that a server keeps if it has them: ports below 1024, raw sockets, socket buffers
+/// beyond the system's limit, and files of another user below the folders that the server may write
+/// to.
 const NEEDED_CAPABILITIES: [Capability; 4] = [
     Capability::CAP_NET_BIND_SERVICE,
     Capability::CAP_NET_RAW,
@@ -23,8 +24,8 @@ const NEEDED_CAPABILITIES: [Capability; 4] = [
     Capability::CAP_DAC_OVERRIDE,
 ];
 
-/// System calls that fail with `EPERM`: those that run programs, inspect other processes or change
-/// the machine.
+/// System calls that fail with `EPERM` in a confined daemon: those that run programs, inspect other
+/// processes or change the machine.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -98,8 +99,8 @@ pub fn drop_capabilities() -> Result<(), String> {
     caps::set(None, CapSet::Permitted, &needed).map_err(failed)
 }
 
-/// Restricts this thread to writing below the existing ones of `folders`, and to running no
-/// program. Reading is not restricted.
+/// Restricts this thread to writing below those of `folders` that exist, and to running no program.
+/// Reading is not restricted.
 ///
 /// # Errors
 ///

@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::{NetError, check};
 
-/// Bytes of the longest name with its terminating zero: `TCP_CA_NAME_MAX` of linux/tcp.h.
+/// Bytes of the longest name of a congestion control with its terminating zero: `TCP_CA_NAME_MAX`
+/// of linux/tcp.h.
 const NAME_BYTES: usize = 16;
 
-/// Makes the TCP socket use the algorithm of this name from now on.
+/// Makes the TCP socket use the congestion control called `name` from now on.
 ///
 /// # Errors
 ///
@@ -39,7 +40,7 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
     }
 }
 
-/// Returns the name of the algorithm that the TCP socket uses.
+/// Returns the name of the congestion control that the TCP socket uses.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Control messages (`cmsg(3)`) as bytes. The kernel copies them byte by byte, so neither alignment
-//! nor unsafe code is needed.
+//! Control messages (`cmsg(3)`) of sockets as bytes. The kernel copies them byte by byte, so
+//! neither alignment nor unsafe code is needed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,10 +10,10 @@ const fn aligned(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Size in bytes of all control messages that one message may be received with: packet info (40
+/// Size in bytes of all control messages with which a datagram may be received: packet info (40
 /// bytes for IPv6), time (32), segment size (24), traffic class (24).
 pub(crate) const RECEIVE_BYTES: usize = 120;
-/// Size in bytes of all control messages that one message may be sent with: packet info (40 bytes
+/// Size in bytes of all control messages with which a datagram may be sent: packet info (40 bytes
 /// for IPv6), segment size (24), traffic class (24).
 pub(crate) const SEND_BYTES: usize = 88;
 /// Mask of the ECN field within the byte of type of service or traffic class (RFC 3168 §5).
@@ -22,10 +22,11 @@ const ECN_BITS: u8 = 3;
 /// Size in bytes of the control message that a packet socket receives with a packet: `struct
 /// tpacket_auxdata` (20 bytes).
 pub(crate) const AUXDATA_BYTES: usize = HEADER_BYTES + 24;
-/// Size in bytes of that control message with the kernel's time (`SO_TIMESTAMPNS`).
+/// Size in bytes of the control messages that a packet socket receives with a packet if it also has
+/// the kernel's time (`SO_TIMESTAMPNS`): [`AUXDATA_BYTES`] and a time.
 pub(crate) const TIMED_AUXDATA_BYTES: usize = AUXDATA_BYTES + HEADER_BYTES + 16;
 
-/// Appends one control message at `at`; returns the position of the next one.
+/// Appends one control message to `buffer` at `at`; returns the position after the message.
 fn put(buffer: &mut [u8], at: usize, level: i32, kind: i32, value: &[u8]) -> usize {
     let len = HEADER_BYTES + value.len();
     buffer[at..at + WORD].copy_from_slice(&len.to_ne_bytes());
@@ -54,13 +55,14 @@ pub(crate) fn put_source(buffer: &mut [u8], at: usize, address: IpAddr, interfac
     }
 }
 
-/// Appends `UDP_SEGMENT` (`udp(7)`), which cuts the payload into datagrams of `octets` bytes.
+/// Appends `UDP_SEGMENT` (`udp(7)`), which makes the kernel cut the payload into datagrams of
+/// `octets` bytes.
 pub(crate) fn put_segment(buffer: &mut [u8], at: usize, octets: u16) -> usize {
     put(buffer, at, libc::SOL_UDP, libc::UDP_SEGMENT, &octets.to_ne_bytes())
 }
 
 /// Appends `IP_TOS` (`ip(7)`) or `IPV6_TCLASS` (RFC 3542 §6.5) with the ECN field `ecn` and no
-/// class.
+/// differentiated services class.
 pub(crate) fn put_ecn(buffer: &mut [u8], at: usize, is_v4: bool, ecn: u8) -> usize {
     let value = i32::from(ecn & ECN_BITS).to_ne_bytes();
     if is_v4 {
@@ -70,25 +72,25 @@ pub(crate) fn put_ecn(buffer: &mut [u8], at: usize, is_v4: bool, ecn: u8) -> usi
     }
 }
 
-/// Interface and addresses with which a message arrived.
+/// Interface and addresses with which a datagram arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketInfo {
     pub(crate) interface: u32,
-    /// Own unicast address to answer from.
+    /// Own unicast address that the datagram came to, from which to send the reply.
     pub(crate) local: Option<IpAddr>,
-    /// Destination in the header.
+    /// Destination address in the datagram's IP header.
     pub(crate) destination: IpAddr,
 }
 
-/// Data of a received message's control messages.
+/// Values from the control messages of a received datagram or packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlMessageData {
     pub(crate) info: Option<PacketInfo>,
     pub(crate) kernel_wall_ns: Option<u64>,
     pub(crate) segment: Option<usize>,
-    /// ECN field of the IP header.
+    /// ECN field of the datagram's IP header (RFC 3168 §5).
     pub(crate) ecn: u8,
-    /// `tp_status` of a packet from a packet socket (`packet(7)`).
+    /// Word `tp_status` of a packet from a packet socket (`packet(7)`).
     pub(crate) packet_status: Option<u32>,
 }
 
@@ -96,7 +98,7 @@ fn int(value: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(*value.first_chunk()?))
 }
 
-/// Parses `struct in_pktinfo`: interface, own address, address in the header.
+/// Parses `struct in_pktinfo` of IPv4: interface, own address, address in the header.
 fn v4_info(value: &[u8]) -> Option<PacketInfo> {
     let interface = int(value)?.cast_unsigned();
     let address = |at: usize| {
@@ -106,7 +108,7 @@ fn v4_info(value: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, local: address(4), destination: address(8)? })
 }
 
-/// Parses `struct in6_pktinfo`: address in the header, interface.
+/// Parses `struct in6_pktinfo` of IPv6: address in the header, interface.
 fn v6_info(value: &[u8]) -> Option<PacketInfo> {
     let (octets, rest) = value.split_first_chunk::<16>()?;
     let address = Ipv6Addr::from(*octets);
@@ -115,7 +117,8 @@ fn v6_info(value: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, local, destination })
 }
 
-/// Parses the control messages of one received message. Unknown and truncated ones are skipped.
+/// Parses the control messages of one received datagram or packet. Unknown and truncated ones are
+/// skipped.
 pub(crate) fn parse(mut rest: &[u8]) -> ControlMessageData {
     let mut received = ControlMessageData::default();
     while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
@@ -149,8 +152,8 @@ pub(crate) fn parse(mut rest: &[u8]) -> ControlMessageData {
     received
 }
 
-/// Returns error number and `ee_info` of a message from the error queue (`struct
-/// sock_extended_err`, `ip(7)`).
+/// Returns the error number and the value of `ee_info` in a control message from a socket's error
+/// queue (`struct sock_extended_err`, `ip(7)`).
 pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
     while let (Some(len), Some(head)) = (rest.first_chunk(), rest.get(WORD..HEADER_BYTES)) {
         let len = usize::from_ne_bytes(*len);
@@ -165,9 +168,10 @@ pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
     None
 }
 
-/// Returns the VLAN tag (IEEE 802.1Q) that the kernel took off a frame, as it was on the wire.
+/// Returns the VLAN tag (IEEE 802.1Q) that the kernel removed from a frame, as it was on the wire;
+/// `control` has the frame's control messages.
 pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
-    /// Offsets in `struct tpacket_auxdata`.
+    /// Offsets of the tag's fields in `struct tpacket_auxdata`.
     const CONTROL_AT: usize = 16;
     const TYPE_AT: usize = 18;
     let value = auxdata(control)?;
@@ -182,7 +186,8 @@ pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
     Some([a, b, c, d])
 }
 
-/// Returns the value of the one control message that a packet socket delivers (`packet(7)`).
+/// Returns the value of the one control message that a packet socket delivers (`packet(7)`),
+/// `struct tpacket_auxdata`.
 fn auxdata(control: &[u8]) -> Option<&[u8]> {
     let kind = (libc::SOL_PACKET, libc::PACKET_AUXDATA);
     let head = control.get(WORD..HEADER_BYTES)?;

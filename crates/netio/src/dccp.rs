@@ -1,5 +1,6 @@
 //! Sockets of the kernel's own DCCP, which Linux had from 2.6.14 to 6.15
-//! (`Documentation/networking/dccp.rst` of its source). Their operations never block.
+//! (`Documentation/networking/dccp.rst` of its source). The operations of these sockets never
+//! block.
 #![allow(unsafe_code, reason = "socket, bind, connect, listen, accept, socket options")]
 
 use std::io;
@@ -9,42 +10,43 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
-/// Longest time in seconds that a close waits for the send queue to become empty (`SO_LINGER`,
-/// `socket(7)`).
+/// Longest time in seconds for which closing a DCCP socket waits until the send queue is empty
+/// (`SO_LINGER`, `socket(7)`).
 const LINGER_S: libc::c_int = 5;
-/// Size of the receive buffer in bytes of kernel memory: thousands of datagrams. The kernel drops
-/// datagrams that a reader is too slow for, and its congestion controls do not slow the sender down
-/// before.
+/// Size of a DCCP socket's receive buffer in bytes of kernel memory, enough for thousands of
+/// datagrams. The kernel drops datagrams that a reader is too slow for, and its congestion controls
+/// do not slow the sender down before.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
 
-/// Options of a connection that the kernel needs before the connection exists.
+/// Options of a DCCP connection that the kernel needs before the connection exists.
 #[derive(Clone, Debug, Default)]
 pub struct DccpOptions {
-    /// Service code (RFC 4340 §8.1.2).
+    /// Service code of the DCCP connection (RFC 4340 §8.1.2).
     pub service_code: u32,
-    /// Congestion controls for sent data, in descending preference; the kernel's choice if empty.
+    /// Congestion control identifiers (CCIDs) for sent data, in descending preference; the kernel's
+    /// choice if empty.
     pub tx_ccids: Vec<u8>,
-    /// Congestion controls for received data, in descending preference; the kernel's choice if
-    /// empty.
+    /// Congestion control identifiers (CCIDs) for received data, in descending preference; the
+    /// kernel's choice if empty.
     pub rx_ccids: Vec<u8>,
-    /// Checksum coverage of sent data (RFC 4340 §9.2), 0 to 15.
+    /// Checksum coverage of sent DCCP packets (RFC 4340 §9.2), 0 to 15.
     pub send_coverage: u8,
-    /// Least checksum coverage of received data (RFC 4340 §9.2.1), 0 to 15.
+    /// Least checksum coverage of received DCCP packets (RFC 4340 §9.2.1), 0 to 15.
     pub minimum_coverage: u8,
-    /// Largest number of datagrams that wait to be sent; the kernel's number if absent, no bound if
-    /// 0.
+    /// Largest number of datagrams that wait in the DCCP socket to be sent; the kernel's number if
+    /// absent, no bound if 0.
     pub send_queue_len: Option<u32>,
 }
 
-/// A non-blocking DCCP socket: a listener, or one end of a connection. Closing it first sends the
-/// datagrams in its queue, for five seconds at most.
+/// Non-blocking DCCP socket: a listener, or one end of a connection. Closing the socket first sends
+/// the datagrams in its queue, for five seconds at most.
 #[derive(Debug)]
 pub struct DccpSocket {
     fd: OwnedFd,
 }
 
 impl DccpSocket {
-    /// Opens a socket of the family of `address`.
+    /// Opens a DCCP socket of the address family of `address`.
     ///
     /// # Errors
     ///
@@ -97,15 +99,16 @@ impl DccpSocket {
         self.set_linger(LINGER_S).map_err(NetError::on("set", "SO_LINGER"))
     }
 
-    /// Sets the time that a close waits for the send queue; with 0 it resets the connection.
+    /// Sets the time in seconds for which closing waits until the send queue is empty; with 0,
+    /// closing resets the connection.
     fn set_linger(&self, seconds: libc::c_int) -> io::Result<()> {
         // `struct linger`: a flag whether it applies, and the time.
         let value = [1_i32, seconds].map(i32::to_ne_bytes);
         self.set(libc::SOL_SOCKET, libc::SO_LINGER, value.as_flattened())
     }
 
-    /// Begins to connect to `server`. The connection is open once the socket is writable and
-    /// [`DccpSocket::take_error`] reports no error.
+    /// Begins to connect to the DCCP server `server`. The connection is open once the socket is
+    /// writable and [`DccpSocket::take_error`] reports no error.
     ///
     /// # Errors
     ///
@@ -124,8 +127,9 @@ impl DccpSocket {
         }
     }
 
-    /// Listens for connections at `address`; at most `backlog` wait to be accepted. At the
-    /// unspecified address of IPv6 the socket accepts IPv4 as well, unless `is_v6_only`.
+    /// Listens for DCCP connections at `address`; at most `backlog` connections wait to be
+    /// accepted. At the unspecified address of IPv6 the socket accepts IPv4 as well, unless
+    /// `is_v6_only`.
     ///
     /// # Errors
     ///
@@ -159,7 +163,7 @@ impl DccpSocket {
         Ok(socket)
     }
 
-    /// Accepts a waiting connection and returns it with the address of its other end.
+    /// Accepts a waiting DCCP connection and returns its socket with the address of its other end.
     ///
     /// # Errors
     ///
@@ -175,7 +179,7 @@ impl DccpSocket {
         Ok((Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } }, name.address()))
     }
 
-    /// Removes and returns the pending error of the socket, such as the reason for which a
+    /// Removes and returns the pending error of the DCCP socket, such as the reason for which a
     /// connection was refused.
     ///
     /// # Errors
@@ -186,7 +190,7 @@ impl DccpSocket {
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram over the DCCP connection.
     ///
     /// # Errors
     ///
@@ -199,8 +203,9 @@ impl DccpSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Receives the next datagram; returns the number of bytes that it fills in `buffer`, without
-    /// those that have no room. 0 is an empty datagram or, if [`DccpSocket::has_ended`], the end.
+    /// Receives the next datagram of the DCCP connection into `buffer`; returns the number of bytes
+    /// that the datagram fills. Bytes that do not fit are lost. 0 is an empty datagram or, if
+    /// [`DccpSocket::has_ended`], the end.
     ///
     /// # Errors
     ///
@@ -212,8 +217,8 @@ impl DccpSocket {
         usize::try_from(got).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Returns true if the other end has closed, so that nothing follows the datagrams that wait to
-    /// be received.
+    /// Returns true if the other end has closed the DCCP connection, so that nothing follows the
+    /// datagrams that wait to be received.
     ///
     /// # Errors
     ///
@@ -226,7 +231,8 @@ impl DccpSocket {
         Ok(poll.revents & ends != 0)
     }
 
-    /// Returns the largest payload of a datagram at present, in bytes (RFC 4340 §14).
+    /// Returns the largest payload of a datagram of the DCCP connection at present, in bytes (RFC
+    /// 4340 §14).
     ///
     /// # Errors
     ///
@@ -236,7 +242,8 @@ impl DccpSocket {
         Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
-    /// Returns the bytes of kernel memory of datagrams that wait to be sent (`SIOCOUTQ`).
+    /// Returns the bytes of kernel memory of the datagrams that wait in the DCCP socket to be sent
+    /// (`SIOCOUTQ`).
     ///
     /// # Errors
     ///
@@ -248,8 +255,8 @@ impl DccpSocket {
         Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the DCCP socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
@@ -258,7 +265,7 @@ impl DccpSocket {
         memory::drops(self)
     }
 
-    /// Returns the own address and port.
+    /// Returns the own address and port of the DCCP socket.
     ///
     /// # Errors
     ///
@@ -271,7 +278,7 @@ impl DccpSocket {
         Ok(name.address())
     }
 
-    /// Returns the congestion control of sent data.
+    /// Returns the congestion control identifier (CCID) of the data that this end sends.
     ///
     /// # Errors
     ///
@@ -280,7 +287,7 @@ impl DccpSocket {
         self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_TX_CCID).map(|ccid| ccid as u8)
     }
 
-    /// Returns the congestion control of received data.
+    /// Returns the congestion control identifier (CCID) of the data that this end receives.
     ///
     /// # Errors
     ///
@@ -289,7 +296,7 @@ impl DccpSocket {
         self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_RX_CCID).map(|ccid| ccid as u8)
     }
 
-    /// Resets the connection at once.
+    /// Resets the DCCP connection at once.
     pub fn abort(self) {
         // If the kernel does not accept that, closing still ends the connection.
         drop(self.set_linger(0));
@@ -319,15 +326,15 @@ impl AsFd for DccpSocket {
     }
 }
 
-/// Returns true if an error means that this kernel has no DCCP: it is newer than Linux 6.15, was
-/// built without it, or may not load the module.
+/// Returns true if `error` means that this kernel has no DCCP: it is newer than Linux 6.15, was
+/// built without DCCP, or may not load the module.
 #[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESOCKTNOSUPPORT | libc::EPROTONOSUPPORT))
 }
 
-/// Returns the code of the Reset (RFC 4340 §5.6) for which Linux returns an error number
-/// (`dccp_reset_code_convert` of its source). Codes 3 and 7 have one number.
+/// Returns the code of the DCCP-Reset (RFC 4340 §5.6) for which Linux returns the error number of
+/// `error` (`dccp_reset_code_convert` of its source). Codes 3 and 7 have one number.
 #[must_use]
 pub fn reset_number(error: &io::Error) -> Option<u8> {
     match error.raw_os_error()? {

@@ -1,8 +1,8 @@
-//! Errors of the environment.
+//! Errors of system calls during set-up.
 
 use std::{fmt, io};
 
-/// A system call that failed during set-up: the operation, its object, and the cause.
+/// System call that failed during set-up: the operation, its object, and the cause.
 #[derive(Debug)]
 pub struct NetError {
     tried: &'static str,
@@ -11,19 +11,20 @@ pub struct NetError {
 }
 
 impl NetError {
-    /// Creates an error of the operation `tried` (an infinitive without "to") on `on`.
+    /// Creates an error of the operation `tried` (an infinitive without "to") on the object `on`.
     #[must_use]
     pub fn new(tried: &'static str, on: impl Into<String>, cause: io::Error) -> Self {
         Self { tried, on: on.into(), cause }
     }
 
-    /// Returns the kernel's error.
+    /// Returns the kernel's error that caused this one.
     #[must_use]
     pub const fn cause(&self) -> &io::Error {
         &self.cause
     }
 
-    /// Converts an `io::Error`: `.map_err(NetError::on("bind", "127.0.0.1:67"))`.
+    /// Returns a function that converts an `io::Error`:
+    /// `.map_err(NetError::on("bind", "127.0.0.1:67"))`.
     pub fn on(tried: &'static str, on: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::new(tried, on, cause)
     }

@@ -3,10 +3,11 @@
 
 use std::io;
 
-/// Allowance for files that a process has open in addition to the counted ones.
+/// Number of files that a process may have open in addition to those that [`need`] counts.
 const OTHERS: u64 = 64;
 
-/// Raises the soft limit as far as `count` more files need, and the hard limit if the process may.
+/// Raises the soft limit of open files as far as `count` more files need, and the hard limit if the
+/// process may.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Socket filters: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide which
-//! datagrams a socket gets. A packet socket and the UDP sockets next to it get disjoint shares by
-//! filters with the same tests, [`Broadcasts`] and [`Unicast`].
+//! Filters of sockets: small classic BPF programs (`SO_ATTACH_FILTER`, `socket(7)`) that decide
+//! which datagrams a socket receives. A packet socket and the UDP sockets next to it receive
+//! disjoint shares by filters with the same tests, [`Broadcasts`] and [`Unicast`].
 //!
 //! Budget: about 20 instructions, compiled by the kernel, for each packet that the interface
 //! receives (packet socket) or each datagram of the port (UDP socket).
@@ -15,25 +15,27 @@ use crate::{PacketSocket, UdpSocket, check};
 
 /// Link type of Ethernet and of similar devices (`ARPHRD_ETHER`).
 const ETHERNET: u32 = 1;
-/// Bytes of an Ethernet header without tags.
+/// Bytes of an Ethernet header without VLAN tags.
 const ETHERNET_HEADER: u32 = 14;
-/// Bytes of a UDP header.
+/// Bytes of a UDP header, in front of a datagram's payload.
 const UDP_HEADER: u32 = 8;
-/// The address 255.255.255.255.
+/// IPv4 address 255.255.255.255, the limited broadcast.
 const EVERYONE: u32 = u32::MAX;
-/// Mask of the first four bits of an IPv4 address, and their value in a group's address (RFC 1112
-/// §4).
+/// Mask of the first four bits of an IPv4 address; the next constant is their value in a multicast
+/// address (RFC 1112 §4).
 const CLASS_BITS: u32 = 0xf000_0000;
 const GROUP_CLASS: u32 = 0xe000_0000;
-/// Lowest IPv4 address that belongs to no station: groups, reserved ones, 255.255.255.255.
+/// Lowest IPv4 address that belongs to no single station: multicast, reserved addresses,
+/// 255.255.255.255.
 const LOWEST_GROUP: u32 = 0xe000_0000;
 /// Longest datagram that a packet socket accepts, in bytes of UDP header and payload. Packet
 /// sockets see fragments; UDP sockets see the reassembled datagram, which does not show that.
 /// Longer datagrams, which may come in fragments, stay with UDP sockets (1,280: the least MTU of
 /// links that carry IPv6, RFC 8200 §5).
 const DIRECT_MAX: u32 = 1_280 - 20;
-/// Kinds of packet (`packet(7)`): for a group of stations, and sent by this machine. Packets for
-/// this station and for all have lower numbers, packets for another station one between.
+/// Kinds of packet (`packet(7)`) for a group of stations, and sent by this machine. The numbers of
+/// packets for this station and for all stations are lower, and the number of packets for another
+/// station is between these two.
 const KIND_MULTICAST: u32 = libc::PACKET_MULTICAST as u32;
 const KIND_OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
@@ -43,17 +45,18 @@ const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const ACCEPT: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, u32::MAX);
 const DROP: libc::sock_filter = instruction(libc::BPF_RET | libc::BPF_K, 0);
 
-/// Choice of the socket that gets a datagram to 255.255.255.255 or to a group, among the sockets
-/// that share a port. The kernel gives each of them a copy, regardless of [`steer::spread`] and of
-/// the frame. It does the same with datagrams to a subnet's broadcast address, which a filter
-/// cannot recognize: the reader of the socket has to drop those copies.
+/// Choice of the socket that receives a datagram to 255.255.255.255 or to a multicast group, among
+/// the sockets that share a port. The kernel gives each of them a copy, regardless of
+/// [`steer::spread`] and of the frame. It does this for datagrams to a subnet's broadcast address
+/// as well, which a filter cannot recognize: the reader of the socket has to drop those copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BroadcastShare {
-    /// Offset in the payload of the four bytes that [`steer::SteeringKey::Payload`] reads.
+    /// Offset in the payload of the four bytes that choose the socket, as for
+    /// [`steer::SteeringKey::Payload`].
     pub payload_offset: u32,
-    /// Number of this socket.
+    /// Number of this socket among those that share the port, from 0.
     pub index: u32,
-    /// Count of sockets.
+    /// Number of sockets that share the port.
     pub count: u32,
 }
 
@@ -62,23 +65,25 @@ pub struct BroadcastShare {
 /// Fragments and datagrams of more than 1,280 bytes stay with the UDP sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unicast<'a> {
-    /// Own addresses; the first [`Unicast::ADDRESSES_MAX`] count.
+    /// Own IPv4 addresses that the datagrams are for; the first [`Unicast::ADDRESSES_MAX`] count.
     pub addresses: &'a [Ipv4Addr],
-    /// Offset of the four bytes in the payload.
+    /// Offset in the payload of the four bytes that must be 0.
     pub zero_offset: u32,
 }
 
 impl Unicast<'_> {
-    /// Largest number of addresses in a filter: the kernel bounds the memory of a socket's options
-    /// (`net.core.optmem_max`).
+    /// Largest number of addresses in one filter: the kernel bounds the memory of a socket's
+    /// options (`net.core.optmem_max`).
     pub const ADDRESSES_MAX: usize = 128;
 
-    /// Returns the number of bytes from the UDP header to the end of the four bytes.
+    /// Returns the least number of bytes of a matching datagram, from the UDP header to the end of
+    /// the four bytes that must be 0.
     const fn len_min(&self) -> u32 {
         UDP_HEADER + self.zero_offset + 4
     }
 
-    /// Returns the steps that accept or drop by the IPv4 address in the accumulator.
+    /// Returns the BPF steps that execute `ours` if the IPv4 address in the accumulator is one of
+    /// `addresses`, else `other`.
     fn by_address(&self, ours: libc::sock_filter, other: libc::sock_filter) -> Steps {
         let known = self.addresses.iter().take(Self::ADDRESSES_MAX);
         let is_equal = instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0);
@@ -88,30 +93,32 @@ impl Unicast<'_> {
     }
 }
 
-/// Broadcasts that a UDP socket accepts, and datagrams that it leaves to a packet socket next to
-/// it.
+/// Broadcasts that a UDP socket accepts, and datagrams that the UDP socket leaves to a packet
+/// socket next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcasts<'a> {
-    /// True to leave datagrams over Ethernet for 255.255.255.255 to a packet socket.
+    /// True to leave datagrams over Ethernet for 255.255.255.255 to the packet socket.
     pub leaves_limited_broadcasts: bool,
-    /// Unicast datagrams to leave to a packet socket, too.
+    /// Unicast datagrams that the UDP socket leaves to the packet socket as well.
     pub unicast_left: Option<Unicast<'a>>,
-    /// Share of the other broadcasts; all if `None`.
+    /// Share of the other broadcasts that the UDP socket accepts; all of them if `None`.
     pub share: Option<BroadcastShare>,
 }
 
-/// Instructions in their order.
+/// Instructions of a BPF program in their order.
 type Steps = Vec<libc::sock_filter>;
 
-/// A program under construction: tests that drop or accept, in order, and acceptance at the end.
+/// BPF program under construction: tests that drop or accept a packet, in order, and acceptance at
+/// the end.
 #[derive(Default)]
 struct FilterBuilder(Steps);
 
-/// Jump offsets that [`FilterBuilder::finish`] replaces by the distance to the end.
+/// Jump offset for which [`FilterBuilder::finish`] puts the distance to the end that drops the
+/// packet.
 const TO_DROP: u8 = u8::MAX;
 const TO_ACCEPT: u8 = u8::MAX - 1;
-/// An unconditional jump whose offset [`FilterBuilder::finish_with`] replaces by the distance to
-/// the steps after the ends.
+/// Unconditional jump whose offset [`FilterBuilder::finish_with`] replaces by the distance to the
+/// steps after the two ends.
 const GO_ON: libc::sock_filter = instruction(libc::BPF_JMP | libc::BPF_JA, u32::MAX);
 
 impl FilterBuilder {
@@ -120,7 +127,7 @@ impl FilterBuilder {
         self
     }
 
-    /// Loads a value that the kernel keeps next to the packet.
+    /// Appends a load of a value that the kernel keeps next to the packet (ancillary data).
     fn load_ancillary(self, value: libc::c_int) -> Self {
         self.then(LOAD_WORD, (libc::SKF_AD_OFF + value).cast_unsigned())
     }
@@ -131,18 +138,19 @@ impl FilterBuilder {
         self
     }
 
-    /// Drops the packet unless the accumulator is `k`.
+    /// Appends a test that drops the packet unless the accumulator is `k`.
     fn require(self, k: u32) -> Self {
         self.jump(libc::BPF_JEQ, k, 0, TO_DROP)
     }
 
-    /// Continues with the steps that [`FilterBuilder::finish_with`] puts after the ends.
+    /// Appends a jump to the steps that [`FilterBuilder::finish_with`] puts after the two ends.
     fn go_on(mut self) -> Self {
         self.0.push(GO_ON);
         self
     }
 
-    /// Returns the program with its two ends and `rest`, to which [`FilterBuilder::go_on`] jumps.
+    /// Returns the program with its two ends (accept, drop) and `rest`, to which
+    /// [`FilterBuilder::go_on`] jumps.
     fn finish_with(mut self, rest: Steps) -> Steps {
         let rest_at = self.0.len() + 2;
         let steps = self.0.iter_mut().enumerate();
@@ -154,7 +162,7 @@ impl FilterBuilder {
         program
     }
 
-    /// Returns the program with its two ends.
+    /// Returns the program with its two ends (accept, drop).
     fn finish(mut self) -> Steps {
         let accept_at = self.0.len();
         for (at, step) in self.0.iter_mut().enumerate() {
@@ -262,7 +270,7 @@ pub(crate) fn datagrams_from(port: u16) -> Steps {
         .finish()
 }
 
-/// Returns the filter of a socket that is to get nothing yet.
+/// Returns the filter of a socket that is to receive nothing yet.
 pub(crate) fn nothing() -> Steps {
     vec![DROP]
 }
@@ -319,8 +327,8 @@ fn udp_program(broadcasts: Broadcasts<'_>) -> Steps {
     }
 }
 
-/// Sets the unicast datagrams for `port` that `socket` accepts from now on; it accepts no
-/// broadcasts.
+/// Sets the unicast datagrams for `port` that the packet socket `socket` accepts from now on; it
+/// accepts no broadcasts.
 ///
 /// # Errors
 ///
@@ -331,7 +339,8 @@ pub fn set_unicast(socket: &PacketSocket, port: u16, unicast: Unicast<'_>) -> io
         .inspect_err(|_| drop(replace(socket, &nothing())))
 }
 
-/// Sets the broadcasts that `socket` accepts from now on, and the unicast datagrams that it drops.
+/// Sets the broadcasts that the UDP socket `socket` accepts from now on, and the unicast datagrams
+/// that it drops.
 ///
 /// # Errors
 ///
@@ -341,8 +350,9 @@ pub fn set_broadcasts(socket: &UdpSocket, broadcasts: Broadcasts<'_>) -> io::Res
     replace(socket, &udp_program(broadcasts))
 }
 
-/// Makes `program` the filter of `socket`, instead of another. The kernel counts both until the
-/// other one is gone, so if it has no room for two, the socket has no filter for a moment.
+/// Makes `program` the filter of `socket`, instead of an earlier one. The kernel counts the memory
+/// of both until the earlier one is gone, so if it has no room for two, the socket has no filter
+/// for a moment.
 fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let attach = || attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program);
     attach().or_else(|error| {
@@ -354,7 +364,7 @@ fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> 
     })
 }
 
-/// Removes the filter of `socket`, if there is one.
+/// Removes the filter of `socket`, if it has one.
 fn detach(socket: &impl AsFd) {
     let (fd, value) = (socket.as_fd().as_raw_fd(), 0 as libc::c_int);
     let size = size_of::<libc::c_int>() as libc::socklen_t;
@@ -370,7 +380,7 @@ fn detach(socket: &impl AsFd) {
     }
 }
 
-/// Makes `socket` drop everything that arrives from now on: it only occupies its port.
+/// Makes `socket` drop all datagrams that arrive from now on, so that it only occupies its port.
 ///
 /// # Errors
 ///
@@ -379,7 +389,7 @@ pub fn take_nothing(socket: &UdpSocket) -> io::Result<()> {
     attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &nothing())
 }
 
-/// Attaches `program` to the socket by `option`.
+/// Attaches the BPF program `program` to the socket by the socket option `option`.
 pub(crate) fn attach(
     socket: &impl AsFd,
     level: libc::c_int,

@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::{UdpSocket, check};
 
-/// Returns descriptor `fd` of process `pid`, which must be a UDP socket. Both processes share the
-/// socket from now on; the other's descriptor stays open when this one is dropped.
+/// Returns a copy of descriptor `fd` of process `pid`, which must be a UDP socket. Both processes
+/// share the socket from now on; the other process's descriptor stays open when this one is
+/// dropped.
 ///
 /// # Errors
 ///
@@ -24,7 +25,8 @@ pub fn udp_socket_of(pid: u32, fd: RawFd) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(owned(fd_number)?))
 }
 
-/// Takes ownership of a descriptor that a system call has just opened.
+/// Converts the result of a system call that has just opened a descriptor into that descriptor, or
+/// into the call's error.
 fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
     let fd = check(result as libc::c_int)?;
     // SAFETY: `fd` was just opened and belongs to nobody else.

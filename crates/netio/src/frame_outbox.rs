@@ -18,23 +18,23 @@ use crate::outbox::{SEND_SLOTS, STALL_CHECK_NS, STALL_LIMIT_NS};
 use crate::send::SendCounts;
 use crate::{Clock, NetError, interface, neighbor, poll, route};
 
-/// Size of the memory for frames: 4,096 of them.
+/// Size of the memory for the frames of an AF_XDP socket: 4,096 slots of 2,048 bytes.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
 
-/// Looks at a full ring before it counts as stalled, also when they are far apart: a thread that
-/// stood still for a second has not waited for the interface.
+/// Least number of looks at a full ring before the ring counts as stalled, also when the looks are
+/// far apart: a thread that stood still for a second has not waited for the interface.
 const STALL_LOOKS_MIN: u32 = 100;
 
-/// Route of frames to a server.
+/// Route of frames through an interface to a server.
 #[derive(Clone, Debug)]
 pub struct FrameRoute {
-    /// Name of the interface through which they leave.
+    /// Name of the interface through which the frames leave.
     pub interface: String,
-    /// Transmit queue of the interface, which no other AF_XDP socket may have.
+    /// Number of the transmit queue of the interface, which no other AF_XDP socket may use.
     pub queue: u32,
-    /// Hardware address of the server, or of the router on the way there.
+    /// Hardware address of the server, or of the router on the way to the server.
     pub destination_mac: [u8; 6],
-    /// Own address of messages that have none of their own.
+    /// Own IP address that messages without a source of their own are sent from.
     pub source: IpAddr,
 }
 
@@ -66,21 +66,21 @@ impl FrameRoute {
     }
 }
 
-/// Frames to be passed to the kernel.
+/// Batch of frames that wait to be passed to the kernel through AF_XDP.
 pub(crate) struct FrameBatch {
     sender: XdpSender,
     ethernet: ethernet::EthernetHeader,
     source: SocketAddr,
     destination: SocketAddr,
-    /// Frames that were committed since the last flush.
+    /// Number of frames that were committed since the last flush.
     queued: usize,
-    /// Payload bytes of the last frame.
+    /// Number of payload bytes of the last frame.
     last_bytes: u64,
     counts: SendCounts,
 }
 
 impl FrameBatch {
-    /// Creates an empty batch on `route` to `destination` for messages of up to `message_bytes`.
+    /// Creates an empty batch on `route` for messages of up to `message_bytes` to `destination`.
     ///
     /// # Errors
     ///
@@ -132,7 +132,8 @@ impl FrameBatch {
         Some(&mut self.sender.slot()?[at..])
     }
 
-    /// Queues the `len` bytes in the slot, with headers before them.
+    /// Queues the first `len` bytes in the slot as the payload of a frame, with headers before
+    /// them.
     pub(crate) fn commit(&mut self, len: usize, source: Option<IpAddr>) {
         let source =
             SocketAddr::new(source.unwrap_or_else(|| self.source.ip()), self.source.port());
@@ -157,7 +158,7 @@ impl FrameBatch {
         self.count_queued();
     }
 
-    /// Queues the last committed frame once more, if there is room; returns true if it did.
+    /// Queues the last committed frame once more, if a slot is free; returns true if it did.
     pub(crate) fn repeat(&mut self) -> bool {
         let is_queued = self.queued > 0 && self.queued < SEND_SLOTS && self.sender.repeat();
         if is_queued {
@@ -171,7 +172,7 @@ impl FrameBatch {
         self.counts.sent_bytes += self.last_bytes;
     }
 
-    /// Passes all waiting frames to the kernel, and waits until there is room for as many again.
+    /// Passes all waiting frames to the kernel, and waits until as many slots are free again.
     pub(crate) fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         if self.queued > 0 {
             self.counts.calls += 1;
@@ -193,7 +194,7 @@ impl FrameBatch {
     }
 }
 
-/// Returns the number of bytes before a payload to `destination`.
+/// Returns the number of header bytes before a payload to `destination`: Ethernet, IP and UDP.
 const fn headers_bytes(destination: SocketAddr) -> usize {
     let ip_bytes = if destination.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
     ethernet::HEADER_LEN + ip_bytes + udp::HEADER_LEN

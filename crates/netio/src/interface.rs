@@ -1,5 +1,5 @@
-//! Network interfaces of the machine: name, index, addresses, as `getifaddrs(3)` lists them for the
-//! calling thread's network namespace.
+//! Network interfaces of the machine with name, index and addresses, as `getifaddrs(3)` lists them
+//! for the calling thread's network namespace.
 #![allow(unsafe_code, reason = "getifaddrs")]
 
 use std::ffi::CStr;
@@ -8,28 +8,28 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::check;
 
-/// One interface.
+/// Network interface of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Name of the interface.
     pub name: String,
-    /// Index of the interface, the scope of its link-local addresses.
+    /// Index of the interface, which is also the scope of its link-local addresses.
     pub index: u32,
     /// True if the interface is up and running, so that frames can pass.
     pub is_up: bool,
-    /// True for a loopback interface.
+    /// True if the interface is a loopback interface.
     pub is_loopback: bool,
     /// True if the interface can carry multicast.
     pub is_multicast: bool,
-    /// Hardware address; `None` unless it has six bytes.
+    /// Hardware address of the interface; `None` unless it has six bytes.
     pub mac: Option<[u8; 6]>,
-    /// Addresses of both families in the kernel's order. An IPv6 address may still be tentative
-    /// (RFC 4862 §5.4); a socket cannot bind to it then.
+    /// Addresses of the interface of both families, in the kernel's order. An IPv6 address may
+    /// still be tentative (RFC 4862 §5.4); a socket cannot bind to it then.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Interface {
-    /// Returns the first link-local IPv6 address (RFC 4291 §2.5.6).
+    /// Returns the first link-local IPv6 address of the interface (RFC 4291 §2.5.6).
     #[must_use]
     pub fn link_local(&self) -> Option<Ipv6Addr> {
         self.addresses.iter().find_map(|address| match address {
@@ -39,7 +39,7 @@ impl Interface {
     }
 }
 
-/// List of `getifaddrs`, freed when dropped.
+/// List of interfaces from `getifaddrs`, freed when dropped.
 struct InterfaceAddressList(*mut libc::ifaddrs);
 
 impl Drop for InterfaceAddressList {
@@ -49,7 +49,7 @@ impl Drop for InterfaceAddressList {
     }
 }
 
-/// Returns all interfaces of the calling thread's namespace, by index.
+/// Returns all interfaces of the calling thread's network namespace, in ascending order of index.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn list() -> io::Result<Vec<Interface>> {
     Ok(interfaces)
 }
 
-/// Returns the interface called `name`.
+/// Returns the interface called `name` in the calling thread's network namespace.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! The edge to the Linux kernel: batched UDP and raw sockets, TCP connections, sockets of the
-//! kernel's DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups,
-//! readiness, signals, processor placement, namespaces, the confinement of a process, the standard
-//! output and the screen. All unsafe code of the project is in this crate, each block with its
-//! argument; nothing here knows a protocol above UDP.
+//! Edge to the Linux kernel: batched UDP and raw sockets, TCP connections, sockets of the kernel's
+//! DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups, readiness,
+//! signals, processor placement, namespaces, the confinement of a process, the standard output and
+//! the terminal. All unsafe code of the project is in this crate, each block with its argument; no
+//! module knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 bytes on loopback or veth: the kernel's stack traversal costs
 //! 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this crate adds
@@ -81,7 +81,8 @@ pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;
 pub use watch::InterfaceWatch;
 
-/// Converts the -1 of a system call into the error that it left in `errno`.
+/// Converts the -1 that a system call returned into the error that it left in `errno`; returns
+/// other results.
 pub(crate) fn check(result: libc::c_int) -> std::io::Result<libc::c_int> {
     if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -1,6 +1,6 @@
-//! The limit responder: answers every datagram with one of the same content and size, knows no
-//! protocol and does nothing else. Its rate is the limit that the kernel's UDP path sets to any
-//! server that uses the same system calls.
+//! Limit responder: sends each datagram back with the same content and size, knows no protocol and
+//! does nothing else. Its rate is the limit that the kernel's UDP path sets to any server that uses
+//! the same system calls.
 //!
 //! Budget: that of [`crate::responder`] and one copy of the payload.
 
@@ -13,31 +13,34 @@ use crate::{InboundDatagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Results of a run of the limit responder, in datagrams.
+/// Counts of datagrams from a run of the limit responder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitCounts {
-    /// Datagrams received from the socket.
+    /// Number of datagrams that the limit responder received from its socket.
     pub received: u64,
-    /// Datagrams that the kernel accepted.
+    /// Number of replies that the kernel accepted.
     pub sent: u64,
-    /// Datagrams that the kernel refused, or that were given up because the socket stayed full.
+    /// Number of replies that the kernel refused, or that were given up because the socket stayed
+    /// full.
     pub refused: u64,
-    /// Datagrams that the kernel dropped because this socket was full.
+    /// Number of datagrams that the kernel dropped because the socket's receive buffer was full.
     pub socket_drops: u64,
 }
 
-/// Options of the limit responder.
+/// Options of the limit responder: its address, and its use of segmentation.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
-    /// Address and port to answer on. With an IPv6 group and the scope of an interface the
-    /// responder joins the group there and answers from an address of that interface.
+    /// Address and port on which the limit responder receives. With an IPv6 group and the scope of
+    /// an interface the responder joins the group on that interface and replies from an address of
+    /// that interface.
     pub listen: SocketAddr,
-    /// True to group answers to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). This
+    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). This
     /// is a different limit: compare it with servers that do the same.
     pub segmentation: bool,
 }
 
-/// Answers on `listen` ([`LimitOptions::listen`]) until `stop` is set, without segmentation.
+/// Runs the limit responder on the address `listen` ([`LimitOptions::listen`]) until `stop` is set,
+/// without segmentation.
 ///
 /// # Errors
 ///
@@ -46,7 +49,7 @@ pub fn run(listen: SocketAddr, stop: &AtomicBool) -> Result<LimitCounts, NetErro
     run_with(LimitOptions { listen, segmentation: false }, stop)
 }
 
-/// Answers until `stop` is set.
+/// Runs the limit responder with `options` until `stop` is set.
 ///
 /// # Errors
 ///
@@ -75,7 +78,7 @@ pub fn run_with(options: LimitOptions, stop: &AtomicBool) -> Result<LimitCounts,
         .map_err(NetError::on("answer on", options.listen.to_string()))
 }
 
-/// Answers on an open socket until `stop` is set.
+/// Runs the limit responder on an open socket until `stop` is set.
 ///
 /// # Errors
 ///
@@ -95,7 +98,7 @@ pub fn answer(
     })
 }
 
-/// Responder that sends every datagram back unchanged.
+/// Responder of [`crate::responder`] that sends every datagram back unchanged.
 struct LimitResponder;
 
 impl Respond for LimitResponder {

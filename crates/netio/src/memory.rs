@@ -1,4 +1,4 @@
-//! The kernel's counters of a socket's memory (`SO_MEMINFO`, `sock_diag(7)`).
+//! Counters of a socket's memory in the kernel (`SO_MEMINFO`, `sock_diag(7)`).
 #![allow(unsafe_code, reason = "socket options")]
 
 use std::io;
@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::check;
 
-/// Count of the kernel's numbers, and index of the one that counts dropped packets.
+/// Count of the numbers that the kernel returns for a socket's memory; the next constant is the
+/// index of the one that counts dropped packets.
 const NUMBERS: usize = 9;
 const DROPS: usize = 8;
 

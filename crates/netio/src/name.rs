@@ -1,5 +1,6 @@
-//! Socket addresses of both families in the kernel's layout (`ip(7)`, `ipv6(7)`). They are written
-//! and read byte by byte, so one array serves as either structure and no unsafe code is needed.
+//! Socket addresses of both families in the kernel's layout (`ip(7)`, `ipv6(7)`). The addresses are
+//! written and read byte by byte, so one array serves as either structure and no unsafe code is
+//! needed.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -7,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 /// both families.
 pub(crate) const NAME_BYTES: libc::socklen_t = size_of::<SocketAddressBuffer>() as libc::socklen_t;
 
-/// Room for a `sockaddr_in` or a `sockaddr_in6`, aligned as both.
+/// Memory for a `sockaddr_in` or a `sockaddr_in6`, aligned as both.
 #[derive(Clone, Copy)]
 #[repr(C, align(4))]
 pub(crate) struct SocketAddressBuffer([u8; 28]);
@@ -17,7 +18,7 @@ const _: () = assert!(size_of::<SocketAddressBuffer>() >= size_of::<libc::sockad
 const _: () = assert!(align_of::<SocketAddressBuffer>() == align_of::<libc::sockaddr_in6>());
 
 impl SocketAddressBuffer {
-    /// Empty room for the kernel to write an address into.
+    /// Buffer of zeros for the kernel to write a socket address into.
     pub(crate) const EMPTY: Self = Self([0; 28]);
 
     #[inline]
@@ -40,7 +41,8 @@ impl SocketAddressBuffer {
         name
     }
 
-    /// Returns the address; a family other than IPv6 is read as IPv4, since a socket has no third.
+    /// Returns the socket address in the buffer; a family other than IPv6 is read as IPv4, since a
+    /// socket has no third.
     #[inline]
     pub(crate) fn address(&self) -> SocketAddr {
         let [f0, f1, p0, p1, a, b, c, d, rest @ ..] = self.0;

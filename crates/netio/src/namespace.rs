@@ -1,4 +1,4 @@
-//! Entering of network namespaces. The testbed creates and removes them.
+//! Entering of network namespaces by a thread. The testbed creates and removes the namespaces.
 #![allow(unsafe_code, reason = "setns, unshare")]
 
 use std::fs::File;

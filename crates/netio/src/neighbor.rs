@@ -1,5 +1,5 @@
-//! Hardware addresses of neighbours in the kernel's table, for IPv4 only
-//! (`/proc/thread-self/net/arp`); nothing is sent.
+//! Hardware addresses of neighbours from the kernel's ARP table, for IPv4 only
+//! (`/proc/thread-self/net/arp`). Nothing is sent.
 
 use std::net::IpAddr;
 use std::{fs, io};
@@ -8,10 +8,10 @@ use crate::NetError;
 
 /// Path of the kernel's ARP table (`proc_net(5)`).
 const TABLE: &str = "/proc/thread-self/net/arp";
-/// Flag `ATF_COM` of a complete entry.
+/// Flag `ATF_COM` of a complete entry of the ARP table.
 const COMPLETE: u32 = 2;
 
-/// Returns the hardware address of `address`, if the kernel knows it.
+/// Returns the hardware address of the neighbour `address`; `None` if the kernel does not know it.
 ///
 /// # Errors
 ///
@@ -21,8 +21,8 @@ pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
     Ok(in_table(&table, address))
 }
 
-/// Returns the message that the hardware address of `server` is not known, for a user who can state
-/// it.
+/// Returns the error message that the hardware address of `server` is not known, for a user who can
+/// state the hardware address.
 #[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(
@@ -41,7 +41,7 @@ fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
     })
 }
 
-/// Parses six bytes in hexadecimal with colons between them.
+/// Parses a hardware address: six bytes in hexadecimal with colons between them.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Messages of a generator on their way into the kernel, each with a number, which distinguishes
-//! sent and refused ones. Budget: one `sendmmsg` and one clock reading per flush; nothing is
-//! allocated after construction.
+//! Messages of a load generator on their way into the kernel, each with a number, which
+//! distinguishes sent and refused ones. Budget: one `sendmmsg` and one clock reading per flush;
+//! nothing is allocated after construction.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,42 +9,45 @@ use crate::frame_outbox::{FrameBatch, FrameRoute};
 use crate::send::SendCounts;
 use crate::{Clock, DatagramSocket, NetError, PollFd, SendBatch, SendSource, poll};
 
-/// Messages sent with one system call.
+/// Greatest number of messages sent with one system call.
 pub(crate) const SEND_SLOTS: usize = 128;
-/// Time to wait for a full socket before its messages are given up.
+/// Time in nanoseconds to wait for a full socket before its messages are given up.
 pub const STALL_LIMIT_NS: u64 = 1_000_000_000;
-/// Longest duration of one wait for a full socket.
+/// Longest duration of one wait for a full socket, in nanoseconds.
 pub const STALL_CHECK_NS: u64 = 1_000_000;
 
-/// Route of messages.
+/// Route of a generator's messages to a server.
 #[derive(Clone, Debug)]
 pub struct MessageRoute {
-    /// Address of the server.
+    /// Address and port of the server.
     pub destination: SocketAddr,
-    /// Own addresses that messages leave from in turn; if empty, that of the socket.
+    /// Own addresses that messages are sent from in turn; if empty, that of the socket.
     pub sources: Vec<SendSource>,
-    /// True if messages may leave in groups.
+    /// True if messages of equal size may be sent in groups (`UDP_SEGMENT`).
     pub segmentation: bool,
 }
 
-/// Carrier of messages.
+/// Batch that carries the messages of an outbox: datagrams of a UDP socket, or frames through
+/// AF_XDP.
 enum OutboxBatch {
     Datagrams(SendBatch),
     Frames(FrameBatch),
 }
 
-/// Messages on their way into the kernel, each with the number of the exchange that it belongs to.
+/// Outbox of a load generator: messages on their way into the kernel, each with the number of the
+/// exchange that it belongs to.
 pub struct MessageOutbox {
     server: SocketAddr,
     sources: Vec<SendSource>,
     carrier: OutboxBatch,
     numbers: Vec<u64>,
-    /// Number of the first slot that has neither left nor been refused.
+    /// Number of the first slot whose message was neither sent nor refused.
     settled: usize,
 }
 
 impl MessageOutbox {
-    /// Creates an empty outbox for messages of up to `message_bytes` on `route`.
+    /// Creates an empty outbox for messages of up to `message_bytes` on `route`, sent as UDP
+    /// datagrams.
     #[must_use]
     pub fn new(route: MessageRoute, message_bytes: usize) -> Self {
         let slot_bytes = message_bytes.next_multiple_of(64);
@@ -52,8 +55,8 @@ impl MessageOutbox {
         Self::with_batch(route, OutboxBatch::Datagrams(batch))
     }
 
-    /// Creates an empty outbox whose messages leave as `frames`, past the kernel's UDP and never in
-    /// groups.
+    /// Creates an empty outbox whose messages are sent as frames on the route `frames`, past the
+    /// kernel's UDP and never in groups.
     ///
     /// # Errors
     ///
@@ -79,7 +82,7 @@ impl MessageOutbox {
         }
     }
 
-    /// Returns the slot for the next message; `None` if a flush has to come first.
+    /// Returns the slot for the next message; `None` if the caller has to flush first.
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         match &mut self.carrier {
             OutboxBatch::Datagrams(batch) => batch.slot(),
@@ -87,7 +90,7 @@ impl MessageOutbox {
         }
     }
 
-    /// Returns the counts of messages that the kernel accepted and refused so far.
+    /// Returns the counts of messages that the kernel has accepted and refused so far.
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.carrier {
@@ -96,7 +99,7 @@ impl MessageOutbox {
         }
     }
 
-    /// Returns true while messages leave in groups.
+    /// Returns true while the outbox sends messages in groups (`UDP_SEGMENT`).
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.carrier {
@@ -105,14 +108,16 @@ impl MessageOutbox {
         }
     }
 
-    /// Returns true if messages leave as frames, regardless of the socket that they are flushed to.
+    /// Returns true if the outbox sends messages as frames, regardless of the socket that it is
+    /// flushed to.
     #[must_use]
     pub const fn sends_frames(&self) -> bool {
         matches!(self.carrier, OutboxBatch::Frames(_))
     }
 
-    /// Queues the first `len` bytes of the slot for `number`, from the own address `source` of the
-    /// route. Frames need a call of [`MessageOutbox::leave_from`] before, which sets their port.
+    /// Queues the first `len` bytes of the slot as the message `number`, from the route's own
+    /// address with the index `source`. Frames need a call of [`MessageOutbox::leave_from`] before,
+    /// which sets their port.
     ///
     /// # Panics
     ///
@@ -133,14 +138,15 @@ impl MessageOutbox {
         self.numbers.push(number);
     }
 
-    /// Sets the source of frames from now on; a source of the route replaces its address.
+    /// Sets the source address and port of frames from now on; a source of the route replaces the
+    /// address.
     pub fn leave_from(&mut self, source: SocketAddr) {
         if let OutboxBatch::Frames(batch) = &mut self.carrier {
             batch.leave_from(source);
         }
     }
 
-    /// Queues the last queued message once more; returns false if a flush has to come first.
+    /// Queues the last queued message once more; returns false if the caller has to flush first.
     pub fn repeat(&mut self) -> bool {
         let number = self.numbers.last().copied();
         let is_queued = match &mut self.carrier {
@@ -153,8 +159,9 @@ impl MessageOutbox {
         is_queued
     }
 
-    /// Sends all messages, and waits while the socket is full, a second at most. Calls `left` with
-    /// the number of each message that the kernel accepted, and the time.
+    /// Sends all queued messages, and waits while the socket is full, a second at most. Calls
+    /// `left` with the number of each message that the kernel accepted, and the time in
+    /// nanoseconds.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! Errors of the network for sent datagrams: ICMP errors with the part of the datagram that they
-//! quote (`IP_RECVERR`, `ip(7)`; `IPV6_RECVERR`, `ipv6(7)`), and the path's maximum length.
+//! quote (`IP_RECVERR`, `ip(7)`; `IPV6_RECVERR`, `ipv6(7)`), and the longest packet that passes the
+//! path.
 #![allow(unsafe_code, reason = "recvmsg, setsockopt")]
 
 use std::io;
@@ -11,26 +12,27 @@ use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::udp::DatagramSocket;
 use crate::{NetError, check};
 
-/// Size in bytes of the control messages: `struct sock_extended_err`, the address of the error's
-/// sender, and packet info.
+/// Size in bytes of the control messages of an error: `struct sock_extended_err`, the address of
+/// the error's sender, and packet info.
 const CONTROL_BYTES: usize = 256;
 
-/// Error for a datagram of ours that did not arrive.
+/// Error of the network for a sent datagram that did not arrive.
 #[derive(Debug)]
 pub struct PathError {
-    /// Destination of the datagram.
+    /// Destination of the datagram that did not arrive.
     pub destination: SocketAddr,
-    /// Cause: `ECONNREFUSED` and similar errors of other machines, `EMSGSIZE` for a datagram that
-    /// was too long.
+    /// Cause of the error: `ECONNREFUSED` and similar errors of other machines, or `EMSGSIZE` for a
+    /// datagram that was too long.
     pub cause: io::Error,
-    /// With `EMSGSIZE`, bytes of the longest IP packet that passes.
+    /// Length in bytes of the longest IP packet that passes, if the cause is `EMSGSIZE`.
     pub mtu_bytes: u32,
-    /// Bytes of the quoted payload at the front of the buffer, without the headers of IP and UDP.
+    /// Number of bytes of the quoted payload at the front of the buffer, without the headers of IP
+    /// and UDP.
     pub quoted_len: usize,
 }
 
-/// Makes the kernel keep errors of the network, and never fragment a datagram: it refuses one that
-/// is too long with `EMSGSIZE`.
+/// Makes the kernel keep errors of the network for the socket, and never fragment a datagram: it
+/// refuses one that is too long with `EMSGSIZE`.
 ///
 /// # Errors
 ///
@@ -59,8 +61,8 @@ pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError>
     Ok(())
 }
 
-/// Returns the next error of the network, if there is one, and puts the quoted payload at the front
-/// of `buffer`.
+/// Returns the next error of the network for the socket, if there is one, and puts the payload that
+/// the error quotes at the front of `buffer`.
 pub fn receive(socket: &impl DatagramSocket, buffer: &mut [u8]) -> Option<PathError> {
     let mut name = SocketAddressBuffer::EMPTY;
     let mut room = [0_u8; CONTROL_BYTES];

@@ -1,8 +1,8 @@
-//! The processor's prefetch instruction.
+//! Prefetch instruction of the processor.
 #![allow(unsafe_code, reason = "prefetch")]
 
-/// Loads the cache line at `address` into all caches; see [`base::Prefetch`]. It has no effect on
-/// processors other than x86.
+/// Loads the cache line at `address` into all caches; see [`base::Prefetch`]. The function has no
+/// effect on processors other than x86.
 #[inline]
 pub fn prefetch(address: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,11 @@
 //! Settings of a daemon's whole process: the modes of new files, and the return of freed memory.
 #![allow(unsafe_code, reason = "umask, geteuid, getuid, malloc_trim")]
 
-/// Permissions that a daemon's files never have: writing by the group, anything by others.
+/// Permissions that new files of a daemon never have: writing by the group, anything by others.
 const WITHHELD: libc::mode_t = 0o027;
 
 /// Withholds from new files of this process the permissions that Kea withholds: writing by the
-/// group and everything by others. A mask that withholds more stays.
+/// group and everything by others. A file mode mask (umask) that withholds more stays.
 pub fn restrict_umask() {
     // SAFETY: no pointers, and the call cannot fail.
     unsafe {
@@ -14,15 +14,15 @@ pub fn restrict_umask() {
     }
 }
 
-/// Returns true if this process is root's.
+/// Returns true if this process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     // SAFETY: no pointers, and the calls cannot fail.
     unsafe { libc::getuid() == 0 || libc::geteuid() == 0 }
 }
 
-/// Returns freed memory to the system; otherwise the allocator keeps much of it. Call it only after
-/// a large release, since it scans all free memory.
+/// Returns freed memory of the process to the system; otherwise the allocator keeps much of it.
+/// Call it only after a large release, since it scans all free memory.
 pub fn return_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: no pointers; glibc's allocator locks what it touches.

@@ -19,25 +19,25 @@ use crate::{NetError, check, memory};
 /// Options of a raw socket.
 #[derive(Clone, Copy, Debug)]
 pub struct RawOptions {
-    /// Address to bind to, which determines the family; the unspecified address receives packets
-    /// for any.
+    /// IP address to bind the raw socket to, which determines the family; the unspecified address
+    /// receives packets for any own address.
     pub bind: IpAddr,
-    /// Number of the protocol over IP.
+    /// Number of the raw socket's protocol over IP.
     pub protocol: u8,
-    /// Size of the receive buffer, in bytes of kernel memory.
+    /// Size of the raw socket's receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,
-    /// Size of the send buffer, in bytes of kernel memory.
+    /// Size of the raw socket's send buffer, in bytes of kernel memory.
     pub send_buffer_bytes: usize,
 }
 
-/// A non-blocking raw socket over IPv4 or IPv6.
+/// Non-blocking raw socket over IPv4 or IPv6 for one IP protocol.
 #[derive(Debug)]
 pub struct RawSocket {
     fd: OwnedFd,
 }
 
 impl RawSocket {
-    /// Opens, configures and binds a socket.
+    /// Opens, configures and binds a raw socket.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl RawSocket {
         Self::open_in_scope(options, 0)
     }
 
-    /// Opens, configures and binds a socket at a link-local address of the interface with index
+    /// Opens, configures and binds a raw socket at a link-local address of the interface with index
     /// `scope` (`ipv6(7)`).
     ///
     /// # Errors
@@ -92,8 +92,8 @@ impl RawSocket {
         Ok(socket)
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the raw socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///

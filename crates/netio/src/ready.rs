@@ -1,12 +1,13 @@
-//! Waiting for file descriptors: `ppoll` with nanosecond timeouts. A data-plane thread has one to
-//! four descriptors, so a readiness list costs more than it saves. One system call per wait.
+//! Waiting for a few file descriptors: `ppoll` with nanosecond timeouts. A data-plane thread has
+//! one to four descriptors, so a readiness list costs more than it saves. Each wait costs one
+//! system call.
 #![allow(unsafe_code, reason = "ppoll")]
 
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// One descriptor to wait for, with its readiness after the wait.
+/// File descriptor to wait for in [`poll`], with its readiness after the wait.
 #[repr(transparent)]
 pub struct PollFd<'fd> {
     raw: libc::pollfd,
@@ -19,37 +20,38 @@ impl<'fd> PollFd<'fd> {
         Self { raw, borrowed: PhantomData }
     }
 
-    /// Creates an entry that waits until `fd` can be read.
+    /// Creates an entry of [`poll`] that waits until `fd` can be read.
     pub fn readable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLIN)
     }
 
-    /// Creates an entry that waits until `fd` can be written.
+    /// Creates an entry of [`poll`] that waits until `fd` can be written.
     pub fn writable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLOUT)
     }
 
-    /// Creates an entry that waits until `fd` can be read or written.
+    /// Creates an entry of [`poll`] that waits until `fd` can be read or written.
     pub fn readable_or_writable(fd: &'fd impl AsFd) -> Self {
         Self::new(fd, libc::POLLIN | libc::POLLOUT)
     }
 
-    /// Returns true if, after [`poll`], there is something to read, or an error to fetch by
-    /// reading.
+    /// Returns true if, after [`poll`], the descriptor has something to read, or an error to fetch
+    /// by reading.
     #[must_use]
     pub const fn is_readable(&self) -> bool {
         self.raw.revents & (libc::POLLIN | libc::POLLERR | libc::POLLHUP) != 0
     }
 
-    /// Returns true if, after [`poll`], a write will not block.
+    /// Returns true if, after [`poll`], a write to the descriptor will not block.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
         self.raw.revents & (libc::POLLOUT | libc::POLLERR) != 0
     }
 }
 
-/// Waits until a descriptor is ready or `timeout_ns` has passed (`None`: no limit, 0: no wait).
-/// Returns the number of ready ones; 0 also if a signal interrupted the wait.
+/// Waits until a descriptor of `fds` is ready or `timeout_ns` nanoseconds have passed (`None`: no
+/// limit, 0: no wait). Returns the number of ready descriptors; 0 also if a signal interrupted the
+/// wait.
 ///
 /// The kernel adds the thread's timer slack (50 µs unless [`crate::thread::set_timer_slack_ns`]
 /// lowered it) to the timeout.

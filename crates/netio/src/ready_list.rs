@@ -1,4 +1,4 @@
-//! Waiting for many descriptors, of which few are ready at a time (`epoll(7)`). The list is a
+//! Waiting for many file descriptors, of which few are ready at a time (`epoll(7)`). The list is a
 //! descriptor itself, so [`crate::poll`] can wait for it together with others. Each change and each
 //! look costs one system call.
 #![allow(unsafe_code, reason = "epoll_create1, epoll_ctl, epoll_wait")]
@@ -8,18 +8,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// Largest number of descriptors that one look reports; the next look reports the others.
+/// Largest number of ready descriptors that one look reports; the next look reports the others.
 const LOOK_MAX: usize = 64;
 
-/// Descriptors to wait for, each with a number that its owner chooses. A closed one leaves by
-/// itself.
+/// List of file descriptors to wait for, each with a number that its owner chooses. A closed
+/// descriptor leaves the list by itself.
 #[derive(Debug)]
 pub struct ReadyList {
     fd: OwnedFd,
 }
 
 impl ReadyList {
-    /// Creates an empty list.
+    /// Creates an empty list of descriptors.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl ReadyList {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Adds `fd`, whose readiness to be read is reported as `number`.
+    /// Adds the descriptor `fd`, whose readiness to be read is reported as `number`.
     ///
     /// # Errors
     ///
@@ -40,7 +40,8 @@ impl ReadyList {
         self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN, number)
     }
 
-    /// Changes whether the list also waits for room to write to `fd`.
+    /// Sets whether the list also waits until the descriptor `fd`, reported as `number`, can be
+    /// written.
     ///
     /// # Errors
     ///
@@ -64,7 +65,7 @@ impl ReadyList {
     }
 
     /// Puts the numbers of ready descriptors into `numbers`, without waiting. A descriptor with an
-    /// error is ready.
+    /// error counts as ready.
     ///
     /// # Errors
     ///

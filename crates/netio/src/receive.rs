@@ -1,4 +1,4 @@
-//! Receiving of many datagrams with one system call into pooled slots.
+//! Receiving of many datagrams with one system call into a pool of slots.
 //!
 //! Budget: one `recvmmsg` per up to 64 datagrams and about 15 ns per datagram of our own (resetting
 //! three lengths, reading the control messages); nothing is allocated after construction.
@@ -11,27 +11,28 @@ use crate::name::SocketAddressBuffer;
 use crate::slots::MessageSlots;
 use crate::udp::DatagramSocket;
 
-/// Default number of slots of a batch.
+/// Default number of slots of a [`RecvBatch`].
 pub const DEFAULT_SLOTS: usize = 64;
-/// Default size of a slot in bytes: the largest UDP payload of a 1,500-byte frame fits.
+/// Default size of a slot of a [`RecvBatch`] in bytes: the largest UDP payload of a 1,500-byte
+/// frame fits.
 pub const DEFAULT_SLOT_BYTES: usize = 2_048;
-/// Slots of a coalescing batch; each holds a train of datagrams.
+/// Number of slots of a coalescing [`RecvBatch`]; each holds a train of datagrams.
 const TRAIN_SLOTS: usize = 16;
 const TRAIN_BYTES: usize = 65_536;
-/// Largest number of datagrams that the kernel joins (`UDP_GRO_CNT_MAX`).
+/// Largest number of datagrams that the kernel joins to a train (`UDP_GRO_CNT_MAX`).
 const TRAIN_DATAGRAMS: usize = 64;
 
-/// Pool of receive slots, with the datagrams of the last call.
+/// Pool of receive slots, with the datagrams of the last call of [`RecvBatch::receive`].
 pub struct RecvBatch {
     slots: MessageSlots<SocketAddressBuffer>,
     datagrams: Vec<DatagramPosition>,
     coalesced: bool,
-    /// True if the last call has filled every slot.
+    /// True if the last call has filled every slot of the pool.
     full: bool,
     truncated: u64,
 }
 
-/// Position of a datagram and the data received with it.
+/// Position of a datagram in the slots of a [`RecvBatch`], and the data received with it.
 #[derive(Clone, Copy)]
 struct DatagramPosition {
     slot: usize,
@@ -41,24 +42,25 @@ struct DatagramPosition {
     control: control::ControlMessageData,
 }
 
-/// One received datagram.
+/// Datagram that a [`RecvBatch`] received.
 #[derive(Clone, Copy, Debug)]
 pub struct InboundDatagram<'a> {
-    /// Payload.
+    /// Payload of the datagram.
     pub octets: &'a [u8],
-    /// Address of the sender.
+    /// Address and port of the datagram's sender.
     pub source: SocketAddr,
-    /// Destination address in the header, perhaps a broadcast or a group (needs `packet_info`).
+    /// Destination address in the datagram's IP header, perhaps a broadcast or a group (needs
+    /// `packet_info`).
     pub destination: Option<IpAddr>,
-    /// Own unicast address that the datagram came to, to answer from (needs `packet_info`). `None`
-    /// for a datagram to an IPv6 group: the interface has several addresses to choose from.
+    /// Own unicast address that the datagram came to, to send the reply from (needs `packet_info`).
+    /// `None` for a datagram to an IPv6 group: the interface has several addresses to choose from.
     pub local: Option<IpAddr>,
     /// Index of the interface that the datagram came through; 0 if unknown (needs `packet_info`).
     pub interface: u32,
     /// Time when the kernel received the datagram, in nanoseconds since 1970 (needs
     /// `kernel_times`).
     pub kernel_wall_ns: Option<u64>,
-    /// ECN field of the IP header (RFC 3168 §5), 0 if unknown (needs `ecn`).
+    /// ECN field of the datagram's IP header (RFC 3168 §5), 0 if unknown (needs `ecn`).
     pub ecn: u8,
 }
 
@@ -69,21 +71,21 @@ impl Default for RecvBatch {
 }
 
 impl RecvBatch {
-    /// Creates a pool of `slots` slots (at most 1,024) of `slot_bytes` each.
+    /// Creates a pool of `slots` receive slots (at most 1,024) of `slot_bytes` bytes each.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         Self::build(slots, slot_bytes, false)
     }
 
     /// Creates a pool for a socket with `coalesce` set: slots of 64 KiB whose trains are split
-    /// again, so one call may yield up to 1,024 datagrams. It takes 1 MiB.
+    /// again, so one call may yield up to 1,024 datagrams. The pool takes 1 MiB.
     #[must_use]
     pub fn coalescing() -> Self {
         Self::coalescing_into(TRAIN_SLOTS)
     }
 
-    /// Creates a coalescing pool with `slots` slots, for sockets that get more single datagrams
-    /// than trains. Memory of slots is used as far as they have ever been filled.
+    /// Creates a coalescing pool with `slots` slots, for sockets that receive more single datagrams
+    /// than trains. The memory of a slot is used only as far as the slot has ever been filled.
     #[must_use]
     pub fn coalescing_into(slots: usize) -> Self {
         Self::build(slots, TRAIN_BYTES, true)
@@ -100,8 +102,9 @@ impl RecvBatch {
         }
     }
 
-    /// Receives the waiting datagrams, as many as there are slots, without waiting itself. Returns
-    /// the number of datagrams, 0 if nothing waits; those of the last call are gone.
+    /// Receives the waiting datagrams of `socket`, as many as there are slots, without waiting
+    /// itself. Returns the number of datagrams, 0 if nothing waits; those of the last call are
+    /// gone.
     ///
     /// # Errors
     ///
@@ -117,7 +120,7 @@ impl RecvBatch {
         Ok(self.datagrams.len())
     }
 
-    /// Records the datagrams that slot `slot` holds.
+    /// Records the positions of the datagrams in slot `slot`, several for a train.
     fn record_datagrams(&mut self, slot: usize) {
         let Some(received) = self.slots.received_len(slot) else {
             self.truncated += 1;
@@ -143,26 +146,26 @@ impl RecvBatch {
         }
     }
 
-    /// Returns the number of datagrams of the last call.
+    /// Returns the number of datagrams that the last call received.
     #[must_use]
     pub fn len(&self) -> usize {
         self.datagrams.len()
     }
 
-    /// Returns true if the last call found nothing.
+    /// Returns true if the last call received no datagram.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.datagrams.is_empty()
     }
 
-    /// Returns true if the last call filled every slot, so that more may wait; otherwise it emptied
-    /// the socket.
+    /// Returns true if the last call filled every slot, so that more datagrams may wait; otherwise
+    /// the call emptied the socket.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Returns datagram `index` of the last call.
+    /// Returns datagram `index` of those that the last call received.
     ///
     /// # Panics
     ///
@@ -182,13 +185,13 @@ impl RecvBatch {
         }
     }
 
-    /// Returns the datagrams of the last call in order of arrival.
+    /// Returns the datagrams that the last call received, in order of arrival.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = InboundDatagram<'_>> {
         (0..self.datagrams.len()).map(|index| self.get(index))
     }
 
-    /// Returns the number of datagrams dropped because they were longer than a slot, since
-    /// construction.
+    /// Returns the number of datagrams dropped because they were longer than a slot, since the pool
+    /// was created.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated

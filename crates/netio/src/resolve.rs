@@ -1,10 +1,11 @@
-//! Resolution of addresses as users write them: with or without a port, or as the name of a host.
+//! Resolution of addresses as users write them: an IP address or the name of a host, with or
+//! without a port.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
-/// Returns the address and the port of `text`: an address or the name of a host, followed by
-/// `:PORT`, or with `port` if it has none. Of several addresses of a host, the first counts for
-/// which `is_wanted` holds.
+/// Returns the address and the port that `text` names: an address or the name of a host, followed
+/// by `:PORT`, or with the port `port` if `text` has none. If the host has several addresses, the
+/// first for which `is_wanted` returns true counts.
 ///
 /// # Errors
 ///
@@ -34,7 +35,8 @@ pub fn endpoint(
     }
 }
 
-/// Returns [`endpoint`] for a flag that needs a port.
+/// Returns the address and port that `text` names, as [`endpoint`] does, for a flag that needs a
+/// port.
 ///
 /// # Errors
 ///
@@ -43,7 +45,7 @@ pub fn with_port(text: &str) -> Result<SocketAddr, String> {
     endpoint(text, None, |_| true)
 }
 
-/// Returns host and port of `text`.
+/// Splits `text` into the host and the port, if it has one.
 fn parts(text: &str) -> Result<(&str, Option<u16>), String> {
     let wrong = |port: &str| format!("{text}: {port} is no port, which is a number up to 65535");
     let read = |port: &str| port.parse::<u16>().map_err(|_| wrong(port));

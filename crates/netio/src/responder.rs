@@ -1,4 +1,4 @@
-//! The loop of a responder: receives datagrams and sends replies, in batches. Implementations of
+//! Loop of a responder: receives datagrams and sends replies, in batches. Implementations of
 //! [`Respond`] make the replies; [`crate::limit`] is the limit responder.
 //!
 //! Budget: one `recvmmsg`, one `sendmmsg` and one clock reading per up to 64 datagrams.
@@ -10,22 +10,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::send::SendCounts;
 use crate::{Clock, InboundDatagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
 
-/// Interval at which an idle responder checks its stop flag.
+/// Interval in nanoseconds at which an idle responder checks its stop flag.
 const STOP_CHECK_NS: u64 = 20_000_000;
-/// Time to wait for a full socket before replies are given up.
+/// Time in nanoseconds to wait for a full socket before replies are given up.
 const STALL_NS: u64 = 1_000_000;
-/// Largest number of datagrams of a receive call.
+/// Largest number of datagrams that one receive call of a responder takes.
 pub const BATCH_MAX: usize = 64;
 const COALESCED_SLOTS: usize = 1_024;
-/// Longest reply, in bytes.
+/// Length of the longest reply of a responder, in bytes.
 pub const REPLY_BYTES_MAX: usize = 2_048;
 
-/// Source of replies to datagrams.
+/// Source of a responder's replies to datagrams.
 pub trait Respond {
-    /// Largest number of replies of one call of [`Respond::handle_datagram`].
+    /// Largest number of replies that one call of [`Respond::handle_datagram`] queues.
     const REPLIES_MAX: usize;
 
-    /// Handles a datagram received at `now_ns` and queues its immediate replies.
+    /// Handles a datagram received at `now_ns` (nanoseconds of the monotonic clock) and queues its
+    /// immediate replies.
     fn handle_datagram(
         &mut self,
         now_ns: u64,
@@ -33,24 +34,24 @@ pub trait Respond {
         replies: &mut ReplyBatch<'_>,
     );
 
-    /// Queues replies that are due at `now_ns`, as many as there is room for.
+    /// Queues delayed replies that are due at `now_ns`, as many as `_replies` has room for.
     fn release(&mut self, _now_ns: u64, _replies: &mut ReplyBatch<'_>) {}
 
-    /// Returns the time when [`Respond::release`] has more to do, in nanoseconds of the monotonic
-    /// clock.
+    /// Returns the time at which [`Respond::release`] has further replies to queue, in nanoseconds
+    /// of the monotonic clock; `None` if it has none.
     fn next_ns(&self) -> Option<u64> {
         None
     }
 }
 
-/// Batch of replies.
+/// Batch of a responder's replies that wait to be sent.
 pub struct ReplyBatch<'b> {
     batch: &'b mut SendBatch,
 }
 
 impl ReplyBatch<'_> {
-    /// Queues a reply of `len` bytes to `destination`, which `write` writes. Returns false if there
-    /// is no room.
+    /// Queues a reply of `len` bytes to `destination`, whose bytes `write` writes. Returns false if
+    /// the batch has no room.
     ///
     /// # Panics
     ///
@@ -67,7 +68,7 @@ impl ReplyBatch<'_> {
         true
     }
 
-    /// Returns true if there is no room for another reply.
+    /// Returns true if the batch has no room for another reply.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.batch.is_full()
@@ -77,27 +78,27 @@ impl ReplyBatch<'_> {
 /// Counters of a responder's socket, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponderCounts {
-    /// Datagrams received from the socket.
+    /// Number of datagrams that the responder received from the socket.
     pub received: u64,
-    /// Receive calls that received something.
+    /// Number of receive calls that received at least one datagram.
     pub batches: u64,
-    /// Results of sending the replies.
+    /// Results of sending the responder's replies.
     pub sends: SendCounts,
-    /// Datagrams dropped because they were longer than [`REPLY_BYTES_MAX`].
+    /// Number of datagrams dropped because they were longer than [`REPLY_BYTES_MAX`].
     pub too_long: u64,
-    /// Datagrams that the kernel dropped because the socket was full.
+    /// Number of datagrams that the kernel dropped because the socket's receive buffer was full.
     pub socket_drops: u64,
 }
 
-/// Options of the loop's waiting and sending.
+/// Options of a responder's loop: how it waits, receives and sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop {
-    /// Datagrams per receive call, 1 to [`BATCH_MAX`]; without segmentation.
+    /// Number of datagrams per receive call without segmentation, 1 to [`BATCH_MAX`].
     pub batch: usize,
     /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`); the
     /// socket must have been opened with `coalesce`.
     pub segmentation: bool,
-    /// True to never sleep.
+    /// True if the responder's thread polls without ever sleeping.
     pub busy: bool,
 }
 
@@ -107,7 +108,7 @@ impl Default for Loop {
     }
 }
 
-/// Answers on `socket` until `stop` is set.
+/// Runs `responder` on `socket` until `stop` is set, and returns the counters of its datagrams.
 ///
 /// # Errors
 ///

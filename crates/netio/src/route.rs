@@ -1,4 +1,4 @@
-//! The kernel's route to an address: the own address, and the longest packet. Nothing is sent.
+//! Routes of the kernel to an address: the own address, and the longest packet. Nothing is sent.
 #![allow(unsafe_code, reason = "connect, getsockopt")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,16 +7,17 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, UdpOptions, UdpSocket, check};
 
-/// Route to an address.
+/// Route of the kernel to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRoute {
-    /// Own address that packets leave with.
+    /// Own IP address that packets on the route are sent from.
     pub local: IpAddr,
-    /// Longest IP packet known to pass, in bytes: that of the path, as far as it is known.
+    /// Length in bytes of the longest IP packet known to pass: that of the whole path, as far as it
+    /// is known.
     pub mtu_bytes: u32,
 }
 
-/// Looks up the route to `remote`, whose port does not matter (but must not be 0).
+/// Returns the kernel's route to `remote`, whose port does not matter (but must not be 0).
 ///
 /// # Errors
 ///

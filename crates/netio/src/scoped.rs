@@ -1,4 +1,4 @@
-//! Addresses with their interface (RFC 4007 §11): `fe80::1%eth0`.
+//! IP addresses with their interface (RFC 4007 §11): `fe80::1%eth0`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,27 +6,29 @@ use std::str::FromStr;
 
 use crate::interface;
 
-/// An address, with the interface for a link-local one or a group.
+/// IP address, with its interface if it is link-local or a multicast group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopedAddress {
-    /// Address.
+    /// IP address, without the interface.
     pub address: IpAddr,
-    /// Index of the interface; 0 if none is named.
+    /// Index of the address's interface; 0 if none is named.
     pub scope: u32,
 }
 
-/// Returns true if an address belongs to a single link, so that it needs an interface.
+/// Returns true if `address` belongs to a single link, so that it needs an interface.
 #[must_use]
 pub const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Returns true if an address may have an interface: an address of a link, or a group.
+/// Returns true if `address` may have an interface: a link-local address, or an IPv6 multicast
+/// group.
 const fn takes_scope(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_multicast()) || is_link_local(address)
 }
 
-/// Returns the socket address with this port, and with the interface if the address takes one.
+/// Returns the socket address of `address` and `port`, with the interface `scope` if the address
+/// takes one.
 #[must_use]
 pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
     let mut socket_address = SocketAddr::new(address, port);
@@ -39,7 +41,7 @@ pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
 }
 
 impl ScopedAddress {
-    /// Returns the socket address with this port, and with the interface if the address is
+    /// Returns the socket address with the port `port`, and with the interface if the address is
     /// link-local or a group.
     #[must_use]
     pub fn with_port(self, port: u16) -> SocketAddr {
@@ -53,7 +55,8 @@ impl From<IpAddr> for ScopedAddress {
     }
 }
 
-/// Parses `fe80::1%eth0`, `fe80::1%2`, or an address without an interface.
+/// Parses an IP address with its interface, such as `fe80::1%eth0` or `fe80::1%2`, or an address
+/// without an interface.
 impl FromStr for ScopedAddress {
     type Err = String;
 
@@ -84,8 +87,8 @@ impl fmt::Display for ScopedAddress {
     }
 }
 
-/// Returns the endpoint of a server with its interface: a link-local address without one gets that
-/// of index `scope`.
+/// Returns the endpoint of a server with its interface: a link-local address without one gets the
+/// interface with index `scope`.
 ///
 /// # Errors
 ///
@@ -104,7 +107,7 @@ pub fn with_scope(server: SocketAddr, scope: u32) -> Result<SocketAddr, String> 
 }
 
 /// Returns the own endpoint with the address `local` and the port 0 from which `peer` can be
-/// reached: a link-local address is that of the peer's link.
+/// reached: a link-local address gets the interface of `peer`.
 #[must_use]
 pub fn own_endpoint(local: IpAddr, peer: SocketAddr) -> SocketAddr {
     let scope = match peer {

@@ -1,4 +1,4 @@
-//! A view that fills the terminal and is redrawn repeatedly. It needs a terminal of ECMA-48 with an
+//! View that fills the terminal and is redrawn repeatedly. It needs a terminal of ECMA-48 with an
 //! alternate screen.
 #![allow(unsafe_code, reason = "ioctl")]
 
@@ -6,24 +6,26 @@ use std::io;
 
 use crate::{check, stdout};
 
-/// Switch to the alternate screen without a cursor, and back.
+/// Escape sequence that switches to the alternate screen and hides the cursor; the next constant
+/// switches back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// Moves to the first line; erases to the end of the line; erases to the end of the screen.
+/// Escape sequence that moves to the first line; the next constants erase to the end of the line
+/// and of the screen.
 const HOME: &str = "\x1b[H";
 const LINE_END: &str = "\x1b[K\n";
 const SCREEN_END: &str = "\x1b[J";
 
-/// The terminal's alternate screen, left when the value is dropped.
+/// Alternate screen of the terminal, left when the value is dropped.
 #[derive(Debug)]
 pub struct Screen(());
 
 /// Size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenSize {
-    /// Number of columns.
+    /// Number of the terminal's columns.
     pub columns: usize,
-    /// Number of rows.
+    /// Number of the terminal's rows.
     pub rows: usize,
 }
 
@@ -40,7 +42,7 @@ pub fn size() -> Option<ScreenSize> {
 }
 
 impl Screen {
-    /// Switches to the alternate screen.
+    /// Switches the terminal to the alternate screen.
     ///
     /// # Errors
     ///
@@ -49,7 +51,7 @@ impl Screen {
         stdout::print(ENTER).map(|()| Self(()))
     }
 
-    /// Shows the lines of `text` and nothing else.
+    /// Shows the lines of `text` on the screen and nothing else.
     ///
     /// # Errors
     ///
@@ -66,7 +68,7 @@ impl Drop for Screen {
     }
 }
 
-/// Returns the characters that make a terminal show the lines of `text`.
+/// Returns the characters and escape sequences that make a terminal show the lines of `text`.
 fn frame(text: &str) -> String {
     let mut frame = HOME.to_owned();
     for line in text.lines() {

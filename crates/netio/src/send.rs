@@ -1,4 +1,4 @@
-//! Sending of many datagrams, to many destinations, with one system call out of pooled slots.
+//! Sending of many datagrams, to many destinations, with one system call from a pool of slots.
 //!
 //! Budget: one `sendmmsg` per batch and about 20 ns per datagram of our own; nothing is allocated
 //! after construction. With segmentation, neighbours of equal size to one destination share one
@@ -17,47 +17,50 @@ use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::slab::Slab;
 use crate::udp::DatagramSocket;
 
-/// Largest number of datagrams that one header may carry (`UDP_MAX_SEGMENTS` of older kernels).
+/// Largest number of datagrams that one message header may carry (`UDP_MAX_SEGMENTS` of older
+/// kernels).
 const GROUP_DATAGRAMS: usize = 64;
-/// Largest UDP payload over IPv4 in bytes; a group as a whole must fit.
+/// Largest UDP payload over IPv4 in bytes, into which a group of datagrams as a whole must fit.
 const GROUP_BYTES: usize = 65_507;
 
 /// Source address and interface of a datagram (`IP_PKTINFO`, `IPV6_PKTINFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendSource {
-    /// Own address to send from, of the socket's family; the kernel chooses if it is unspecified.
+    /// Own address to send the datagram from, of the socket's family; the kernel chooses if it is
+    /// unspecified.
     pub address: IpAddr,
-    /// Interface to send through; the routing table chooses if it is 0.
+    /// Index of the interface to send the datagram through; the routing table chooses if it is 0.
     pub interface: u32,
 }
 
-/// Result of one flush, in datagrams.
+/// Result of one flush of a batch, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlushResult {
-    /// Datagrams that the kernel accepted.
+    /// Number of datagrams that the kernel accepted in this flush.
     pub sent: usize,
-    /// Datagrams refused for good: counted, removed from the batch, named by
-    /// [`SendBatch::refused`].
+    /// Number of datagrams that the kernel refused for good: counted, removed from the batch, named
+    /// by [`SendBatch::refused`].
     pub refused: usize,
-    /// Datagrams still in the batch because the socket or the device is full; flush again when
-    /// writable.
+    /// Number of datagrams still in the batch because the socket or the device is full; flush again
+    /// when the socket is writable.
     pub left: usize,
 }
 
-/// Totals since construction.
+/// Totals of a [`SendBatch`] since its construction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounts {
-    /// Datagrams that the kernel accepted.
+    /// Number of datagrams that the kernel accepted.
     pub sent: u64,
-    /// Bytes of the accepted datagrams.
+    /// Number of bytes of the accepted datagrams.
     pub sent_bytes: u64,
-    /// Datagrams refused for good.
+    /// Number of datagrams that the kernel refused for good.
     pub refused: u64,
-    /// Flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
+    /// Number of flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
     pub stalled: u64,
-    /// Groups that the kernel refused to segment and that were sent one by one.
+    /// Number of groups that the kernel refused to segment, so that their datagrams were sent one
+    /// by one.
     pub ungrouped: u64,
-    /// System calls.
+    /// Number of system calls that sent datagrams.
     pub calls: u64,
 }
 
@@ -69,18 +72,19 @@ struct BatchDatagram {
     ecn: u8,
 }
 
-/// Neighbouring items under one header.
+/// Group of neighbouring datagrams in a [`SendBatch`] that share one message header.
 #[derive(Clone, Copy)]
 struct DatagramGroup {
     first: usize,
     count: usize,
     segment: usize,
     bytes: usize,
-    /// True after a shorter last datagram, which ends a group.
+    /// True after a shorter last datagram, which ends the group.
     closed: bool,
 }
 
-/// Pool of transmit slots, with the datagrams waiting in them.
+/// Batch of UDP or raw datagrams to be sent: a pool of transmit slots, with the datagrams waiting
+/// in them.
 pub struct SendBatch {
     slot_bytes: usize,
     segmentation: bool,
@@ -91,20 +95,22 @@ pub struct SendBatch {
     headers: Slab<libc::mmsghdr>,
     items: Vec<BatchDatagram>,
     groups: Vec<DatagramGroup>,
-    /// Number of the first group that has not left.
+    /// Number of the first group in the batch that was not sent.
     next: usize,
     refused: Vec<usize>,
     refusal: Option<i32>,
-    /// True if an error may concern earlier datagrams, so that a refused one is tried again.
+    /// True if an error of a call may concern an earlier datagram, so that a refused one is tried
+    /// again.
     has_path_errors: bool,
-    /// Number of the group that was tried again.
+    /// Number of the group that was tried again after an error.
     repeated: Option<usize>,
     counts: SendCounts,
 }
 
 impl SendBatch {
-    /// Creates a pool of `slots` slots (at most 1,024) of `slot_bytes` each. `segmentation` groups
-    /// equal datagrams; check [`crate::UdpSocket::supports_segmentation`] first.
+    /// Creates a pool of `slots` transmit slots (at most 1,024) of `slot_bytes` bytes each.
+    /// `segmentation` groups equal datagrams; check [`crate::UdpSocket::supports_segmentation`]
+    /// first.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize, segmentation: bool) -> Self {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
@@ -140,7 +146,7 @@ impl SendBatch {
         }
     }
 
-    /// Tries a datagram again that the kernel refuses, once: for sockets with
+    /// Makes the batch try a datagram that the kernel refuses once more: for sockets with
     /// [`crate::path_error::report`], on which a call may return the error of an earlier datagram
     /// and send nothing.
     #[must_use]
@@ -149,8 +155,8 @@ impl SendBatch {
         self
     }
 
-    /// Returns the next free slot to write a datagram into; `None` if the batch is full. The slot
-    /// still has its old content. Nothing is queued until [`SendBatch::commit`].
+    /// Returns the next free slot of the batch to write a datagram into; `None` if the batch is
+    /// full. The slot still has its old content. Nothing is queued until [`SendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.items.len();
         let (at, len) = (index * self.slot_bytes, self.slot_bytes);
@@ -236,31 +242,31 @@ impl SendBatch {
         }
     }
 
-    /// Returns the number of datagrams waiting to be flushed.
+    /// Returns the number of datagrams waiting in the batch to be flushed.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.groups[self.next..].iter().map(|group| group.count).sum()
     }
 
-    /// Returns true if nothing waits to be flushed.
+    /// Returns true if no datagram waits in the batch to be flushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.len() == self.next
     }
 
-    /// Returns the number of free slots.
+    /// Returns the number of free slots of the batch.
     #[must_use]
     pub fn free(&self) -> usize {
         self.headers.len() - self.items.len()
     }
 
-    /// Returns true if there is no free slot.
+    /// Returns true if the batch has no free slot.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.items.len() == self.headers.len()
     }
 
-    /// Writes the headers of the groups that have not left.
+    /// Writes the message headers of the groups that were not sent.
     fn prepare(&mut self) {
         for index in self.next..self.groups.len() {
             let group = self.groups[index];
@@ -287,8 +293,8 @@ impl SendBatch {
         }
     }
 
-    /// Passes all waiting datagrams to the kernel, without waiting itself. Call it again later
-    /// while [`FlushResult::left`] is not 0.
+    /// Passes all waiting datagrams of the batch to the kernel, without waiting itself. Call it
+    /// again later while [`FlushResult::left`] is not 0.
     pub fn flush(&mut self, socket: &impl DatagramSocket) -> FlushResult {
         self.refused.clear();
         self.repeated = None;
@@ -364,7 +370,7 @@ impl SendBatch {
         self.prepare();
     }
 
-    /// Drops the waiting datagrams, counts them as refused and returns their number.
+    /// Drops the datagrams waiting in the batch, counts them as refused and returns their number.
     pub fn discard(&mut self) -> usize {
         let count = self.waiting();
         self.counts.refused += count as u64;
@@ -378,25 +384,27 @@ impl SendBatch {
         self.next = 0;
     }
 
-    /// Returns the slot numbers of the datagrams that the last flush found refused for good.
+    /// Returns the slot numbers of the datagrams that the kernel refused for good in the last
+    /// flush.
     #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
-    /// Returns the error of the datagram that was refused last.
+    /// Returns the kernel's error for the datagram that it refused last.
     #[must_use]
     pub fn last_refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from_raw_os_error)
     }
 
-    /// Returns true while equal datagrams are grouped; false once a device has refused to segment.
+    /// Returns true while the batch groups equal datagrams; false once a device has refused to
+    /// segment.
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         self.segmentation
     }
 
-    /// Returns the totals since construction.
+    /// Returns the totals of the batch since its construction.
     #[must_use]
     pub const fn counts(&self) -> SendCounts {
         self.counts

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM, SIGHUP and, if enabled, SIGUSR1 as flags plus a descriptor to wait for.
+//! Signals SIGINT, SIGTERM, SIGHUP and, if enabled, SIGUSR1 as flags plus a descriptor to wait for.
 //!
 //! The module uses handlers, not a signalfd: child processes would inherit a blocked signal mask,
 //! but they inherit no handler. Handlers are installed once per process.
@@ -17,7 +17,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 static REPORT: AtomicBool = AtomicBool::new(false);
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
-/// Signals of this process, once installed.
+/// Handlers of this process's signals, once installed.
 #[derive(Clone, Copy, Debug)]
 pub struct Signals {
     waker: &'static Waker,
@@ -38,7 +38,7 @@ extern "C" fn on_signal(number: libc::c_int) {
     }
 }
 
-/// Makes the process stop as a signal would, without one.
+/// Requests that the process stops, as SIGINT or SIGTERM would, without a signal.
 pub(crate) fn ask_to_stop() {
     STOP.store(true, Ordering::Release);
     if let Some(waker) = WAKER.get() {
@@ -59,9 +59,9 @@ fn handle(number: libc::c_int, flags: libc::c_int) -> io::Result<()> {
 }
 
 impl Signals {
-    /// Installs handlers: SIGINT and SIGTERM request a stop, every time that they come (a stopping
-    /// process ends in bounded time, and a second signal must not cut the cleaning up short);
-    /// SIGHUP requests a reload. Another call installs them again.
+    /// Installs the signal handlers: SIGINT and SIGTERM request a stop, every time that they come
+    /// (a stopping process ends in bounded time, and a second signal must not cut the cleaning up
+    /// short); SIGHUP requests a reload. Another call installs them again.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl Signals {
         Ok(Self { waker })
     }
 
-    /// Installs a handler for SIGUSR1, which requests a report; without it the signal ends the
-    /// process.
+    /// Installs a handler for SIGUSR1, which requests a report; without the handler SIGUSR1 ends
+    /// the process.
     ///
     /// # Errors
     ///
@@ -89,34 +89,36 @@ impl Signals {
         Ok(self)
     }
 
-    /// Returns the flag that is set once SIGINT or SIGTERM has come, or the reader of the standard
-    /// output has closed its end ([`crate::stdout`]); it is never cleared.
+    /// Returns the flag that requests a stop: it is set once SIGINT or SIGTERM has come, or the
+    /// reader of the standard output has closed its end ([`crate::stdout`]), and never cleared.
     #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP
     }
 
-    /// Returns the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15), if one did.
+    /// Returns the number of the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15);
+    /// `None` without one.
     #[must_use]
     pub fn stopped_by(&self) -> Option<i32> {
         let number = STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed));
         number.filter(|&number| number != 0)
     }
 
-    /// Returns true once per reload request; several requests since the last call count as one.
+    /// Returns true once per reload request (SIGHUP); several requests since the last call count as
+    /// one.
     #[must_use]
     pub fn take_reload(&self) -> bool {
         RELOAD.swap(false, Ordering::AcqRel)
     }
 
-    /// Returns true once per request for a report; several requests since the last call count as
-    /// one.
+    /// Returns true once per request for a report (SIGUSR1); several requests since the last call
+    /// count as one.
     #[must_use]
     pub fn take_report(&self) -> bool {
         REPORT.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes the descriptor unreadable again. Call it before reading the flags.
+    /// Makes the descriptor of the signals unreadable again. Call it before reading the flags.
     pub fn drain(&self) {
         self.waker.drain();
     }

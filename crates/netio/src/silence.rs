@@ -1,4 +1,5 @@
-//! Cause of a silence: the network's error for a datagram to a server that has sent no reply.
+//! Cause of a server's silence: the network's error for a datagram to a server that has sent no
+//! reply.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use crate::own_endpoint;
 
-/// Time to wait for an error of the network.
+/// Time to wait for an error of the network after the datagram was sent.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Sends an empty datagram to `server`, from the address `local` if there is one, and returns the

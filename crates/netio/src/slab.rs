@@ -1,4 +1,4 @@
-//! A fixed array whose elements have stable addresses for the kernel.
+//! Array of fixed length whose elements have stable addresses for the kernel.
 #![allow(unsafe_code, reason = "hands out raw element addresses for message headers")]
 
 use std::ptr::NonNull;
@@ -19,7 +19,8 @@ pub(crate) struct Slab<T: Copy> {
 unsafe impl<T: Copy> Send for Slab<T> {}
 
 impl<T: Copy> Slab<T> {
-    /// Creates `len` copies of `value`, written, so their pages are present.
+    /// Creates an array with `len` copies of `value`, which are written, so that their pages are
+    /// present.
     pub(crate) fn new(value: T, len: usize) -> Self {
         let first = Box::leak(vec![value; len].into_boxed_slice());
         // A zero-filled allocation is mapped lazily; a write to each page loads it. The last
@@ -38,14 +39,14 @@ impl<T: Copy> Slab<T> {
         self.len
     }
 
-    /// Returns the address of element `index`, valid as long as the slab lives.
+    /// Returns the address of element `index`, valid as long as the [`Slab`] exists.
     pub(crate) fn address(&self, index: usize) -> *mut T {
         assert!(index < self.len, "element {index} of {}", self.len);
         // SAFETY: the index is within the allocation.
         unsafe { self.first.as_ptr().add(index) }
     }
 
-    /// Returns elements `from..from + count`.
+    /// Returns the `count` elements from `from` on.
     pub(crate) fn slice(&self, from: usize, count: usize) -> &[T] {
         assert!(from <= self.len && count <= self.len - from, "{from}+{count} of {}", self.len);
         // SAFETY: the range is within the allocation and initialised; `&self` lasts as long as the
@@ -54,7 +55,7 @@ impl<T: Copy> Slab<T> {
         unsafe { std::slice::from_raw_parts(self.first.as_ptr().add(from), count) }
     }
 
-    /// Returns elements `from..from + count`, to write.
+    /// Returns the `count` elements from `from` on, to write.
     pub(crate) fn slice_mut(&mut self, from: usize, count: usize) -> &mut [T] {
         assert!(from <= self.len && count <= self.len - from, "{from}+{count} of {}", self.len);
         // SAFETY: as in `slice`, and `&mut self` makes the access exclusive.

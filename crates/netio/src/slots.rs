@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::slab::Slab;
 use crate::{FlushResult, check};
 
-/// Slots whose addresses are of type `N`, which the kernel may fill with any bytes.
+/// Slots for messages of `recvmmsg` or `sendmmsg`, whose addresses are of type `N`, which the
+/// kernel may fill with any bytes.
 pub(crate) struct MessageSlots<N: Copy> {
     slot_bytes: usize,
     control_bytes: usize,
@@ -17,13 +18,13 @@ pub(crate) struct MessageSlots<N: Copy> {
     names: Slab<N>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
-    /// Number of headers that the last receiving call overwrote.
+    /// Number of message headers that the last receiving call overwrote.
     filled: usize,
 }
 
 impl<N: Copy> MessageSlots<N> {
-    /// Creates `count` slots of `slot_bytes`, with `control_bytes` next to each, every address
-    /// `name`.
+    /// Creates `count` slots of `slot_bytes` payload bytes, each with `control_bytes` control bytes
+    /// and the address `name`.
     pub(crate) fn new(count: usize, slot_bytes: usize, control_bytes: usize, name: N) -> Self {
         assert!((1..=1_024).contains(&count) && slot_bytes > 0, "{count} slots of {slot_bytes}");
         let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: slot_bytes };
@@ -57,7 +58,7 @@ impl<N: Copy> MessageSlots<N> {
         self.headers.len()
     }
 
-    /// Restores the fields that the kernel overwrote.
+    /// Restores the fields of message headers that the kernel overwrote.
     fn reset(&mut self) {
         for entry in self.headers.slice_mut(0, self.filled) {
             entry.msg_hdr.msg_namelen = size_of::<N>() as libc::socklen_t;
@@ -67,7 +68,8 @@ impl<N: Copy> MessageSlots<N> {
         self.filled = 0;
     }
 
-    /// Receives the waiting messages, without waiting itself; returns the number of filled slots.
+    /// Receives the waiting messages of `socket`, without waiting itself; returns the number of
+    /// filled slots.
     pub(crate) fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.reset();
         let (fd, count) = (socket.as_fd().as_raw_fd(), self.len() as libc::c_uint);
@@ -91,8 +93,8 @@ impl<N: Copy> MessageSlots<N> {
         }
     }
 
-    /// Sends the slots `first..first + count`, without waiting; returns the number that the kernel
-    /// accepted.
+    /// Sends the messages in the slots `first..first + count`, without waiting; returns the number
+    /// of messages that the kernel accepted.
     pub(crate) fn send(
         &mut self,
         socket: &impl AsFd,
@@ -142,15 +144,15 @@ impl<N: Copy> MessageSlots<N> {
         result
     }
 
-    /// Returns the number of bytes received into slot `slot`; `None` if they were more than it
-    /// holds.
+    /// Returns the number of payload bytes received into slot `slot`; `None` if the message was
+    /// longer than the slot.
     pub(crate) fn received_len(&self, slot: usize) -> Option<usize> {
         let entry = self.headers.get(slot);
         let is_whole = entry.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         is_whole.then_some(entry.msg_len as usize)
     }
 
-    /// Returns `len` bytes of slot `slot`, from `at` on.
+    /// Returns `len` payload bytes of slot `slot`, from `at` on.
     pub(crate) fn octets(&self, slot: usize, at: usize, len: usize) -> &[u8] {
         assert!(at + len <= self.slot_bytes, "{at}+{len} of {}", self.slot_bytes);
         self.octets.slice(slot * self.slot_bytes + at, len)
@@ -168,12 +170,12 @@ impl<N: Copy> MessageSlots<N> {
         self.names.get(slot)
     }
 
-    /// Returns the room of slot `slot` to write a message into.
+    /// Returns the payload bytes of slot `slot` to write a message into.
     pub(crate) fn buffer(&mut self, slot: usize) -> &mut [u8] {
         self.octets.slice_mut(slot * self.slot_bytes, self.slot_bytes)
     }
 
-    /// Makes the first `len` bytes of slot `slot` a message for `name`.
+    /// Makes the first `len` bytes of slot `slot` a message to the address `name`.
     pub(crate) fn address(&mut self, slot: usize, len: usize, name: N) {
         assert!(len <= self.slot_bytes, "{len} octets in a slot of {}", self.slot_bytes);
         *self.names.get_mut(slot) = name;

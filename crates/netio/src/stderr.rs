@@ -1,4 +1,4 @@
-//! A program's standard error, which may be a pipe without a reader: the macros of the standard
+//! Standard error of a program, which may be a pipe without a reader: the macros of the standard
 //! library panic then.
 
 use std::fmt::Display;
@@ -6,10 +6,11 @@ use std::io::{self, Write as _};
 
 use anstream::{AutoStream, ColorChoice};
 
-/// Beginnings of lines that have a color on a terminal, and its escape sequence (ECMA-48, SGR).
+/// Beginnings of lines that have a color on a terminal, each with its escape sequence (ECMA-48,
+/// SGR).
 const COLORED: [(&str, &str); 3] =
     [("error:", "\x1b[1;31m"), ("fell short:", "\x1b[1;31m"), ("warning:", "\x1b[33m")];
-/// Escape sequence of plain text.
+/// Escape sequence that ends a color.
 const PLAIN: &str = "\x1b[0m";
 
 /// Writes `text` to the standard error. A failure is ignored: there is nowhere left to report it.
@@ -22,7 +23,7 @@ pub fn print(text: impl Display) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Returns `text` with the beginning colored, if it is an error or a warning.
+/// Returns `text` with its beginning colored, if it is an error or a warning.
 fn painted(text: &str) -> String {
     for (word, color) in COLORED {
         if let Some(rest) = text.strip_prefix(word) {
@@ -32,7 +33,7 @@ fn painted(text: &str) -> String {
     text.to_owned()
 }
 
-/// Writes the text of [`print()`] and a line end.
+/// Writes `text` to the standard error as [`print()`] does, and a line end.
 pub fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }

@@ -1,5 +1,5 @@
-//! A program's standard output, which may be a pipe without a reader, or a file on a full disk: the
-//! macros of the standard library panic then.
+//! Standard output of a program, which may be a pipe without a reader, or a file on a full disk:
+//! the macros of the standard library panic then.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +54,7 @@ pub fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Acquire)
 }
 
-/// State of the pipe's other end after a write.
+/// State of the reader of the standard output after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PipeReaderState {
     Reading,

@@ -1,4 +1,4 @@
-//! Steering of datagrams between the sockets that share a port: a classic BPF program picks the
+//! Steering of datagrams between the sockets that share a port: a classic BPF program chooses the
 //! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). The choice is a hint: it
 //! determines only the warm cache and the queue of a datagram.
 
@@ -6,7 +6,7 @@ use std::io;
 
 use crate::{UdpSocket, filter};
 
-/// Knuth's multiplicative constant, which spreads ascending addresses.
+/// Multiplicative constant of Knuth, which spreads ascending addresses over the sockets.
 const SPREAD: u32 = 0x9e37_79b1;
 
 pub(crate) const fn instruction(code: u32, k: u32) -> libc::sock_filter {
@@ -17,8 +17,8 @@ const fn load_word(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-/// Returns the steps from a key in the accumulator to the number of one of `sockets` sockets, in
-/// the accumulator.
+/// Returns the BPF steps that convert a key in the accumulator to the number of one of `sockets`
+/// sockets.
 pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     [
         instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, SPREAD),
@@ -27,56 +27,57 @@ pub(crate) fn choose(sockets: u32) -> [libc::sock_filter; 3] {
     ]
 }
 
-/// Part of a datagram that chooses one of several alike sockets.
+/// Part of a datagram by which the BPF program chooses one of several alike sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SteeringKey<'a> {
-    /// The four bytes at this offset.
+    /// Four bytes of the payload at this offset.
     Payload(u32),
     /// Words of messages that begin with the byte `first`: the XOR of the words (four bytes each)
     /// at the offsets `words`. For other messages addresses and ports, as the kernel does without a
     /// program.
     After {
-        /// First byte of messages with these words.
+        /// First byte of the messages that have these words.
         first: u8,
-        /// Offsets of the words, 1 to 64.
+        /// Offsets in the payload of the words, 1 to 64 of them.
         words: &'a [u32],
     },
 }
 
-/// Test that distinguishes messages that begin an exchange from those that continue one. An
+/// Test that distinguishes messages which begin an exchange from those which continue one. An
 /// unrecognizable message counts as a beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeStartTest {
-    /// A message begins an exchange if the byte at `at` is `value`, or the byte at `mark_at` is not
-    /// `mark`.
+    /// Test of one byte: a message begins an exchange if the byte at `at` is `value`, or the byte
+    /// at `mark_at` is not `mark`.
     Octet {
-        /// Offset of `mark`, which shows that `at` has its expected meaning.
+        /// Offset in the payload of `mark`, which shows that the byte at `at` has its expected
+        /// meaning.
         mark_at: u32,
-        /// Value of the mark.
+        /// Value of the byte at `mark_at`.
         mark: u8,
-        /// Offset of the kind of message.
+        /// Offset in the payload of the byte with the kind of message.
         at: u32,
         /// Kind of message that begins an exchange.
         value: u8,
     },
-    /// A message begins an exchange if its first byte is `value`. A message that begins with
-    /// `wrapper` has the message in an option, after `head_bytes` and perhaps other options, and
-    /// that may be a wrapper again; the program reads up to [`WRAPPED_OPTIONS`] options. Options
-    /// have code and length of two bytes each.
+    /// Test of the first byte, through wrappers: a message begins an exchange if its first byte is
+    /// `value`. A message that begins with `wrapper` has the message in an option, after
+    /// `head_bytes` and perhaps other options, and that may be a wrapper again; the program reads
+    /// up to [`WRAPPED_OPTIONS`] options. Options have code and length of two bytes each.
     Wrapped {
-        /// Kind of message that holds another one.
+        /// Kind of message that wraps another message.
         wrapper: u8,
-        /// Bytes of such a message before its options.
+        /// Number of bytes of a wrapping message before its options.
         head_bytes: u32,
-        /// Code of the option that holds a message.
+        /// Code of the option that has the wrapped message.
         option: u16,
         /// Kind of message that begins an exchange.
         value: u8,
     },
 }
 
-/// Number of options that [`ExchangeStartTest::Wrapped`] reads, including those of messages in
-/// messages.
+/// Number of options that the program of [`ExchangeStartTest::Wrapped`] reads in one message,
+/// including the options of wrapped messages.
 pub const WRAPPED_OPTIONS: usize = 6;
 
 /// Spreads the datagrams of a port over its sockets, numbered in the order in which they were
@@ -109,7 +110,8 @@ pub fn spread(
     filter::attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
 }
 
-/// Returns the steps that put the number of one of `sockets` alike sockets into the accumulator.
+/// Returns the BPF steps that put the number of one of `sockets` alike sockets into the
+/// accumulator.
 fn socket_number_steps(key: SteeringKey<'_>, sockets: u32) -> Vec<libc::sock_filter> {
     let (first, words) = match key {
         SteeringKey::Payload(offset) => {
@@ -136,13 +138,13 @@ fn socket_number_steps(key: SteeringKey<'_>, sockets: u32) -> Vec<libc::sock_fil
     program
 }
 
-/// Returns a jump over `then` instructions if the accumulator is `k`, else over `otherwise`.
+/// Returns a BPF jump over `then` instructions if the accumulator is `k`, else over `otherwise`.
 const fn jump_if(k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
     let code = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     libc::sock_filter { jt: then, jf: otherwise, ..instruction(code, k) }
 }
 
-/// Returns the steps that put the number of the first eligible socket into the first word of
+/// Returns the BPF steps that put the number of the first eligible socket into the first word of
 /// memory: 0, or `sockets` for a message that continues an exchange.
 fn first_socket_steps(
     beginning: Option<ExchangeStartTest>,
@@ -171,8 +173,8 @@ fn first_socket_steps(
     program
 }
 
-/// Returns the steps that put the kind of message inside of all wrappers into the accumulator. If
-/// they do not find it, they jump three instructions beyond their own end.
+/// Returns the BPF steps that put the kind of the message inside of all wrappers into the
+/// accumulator. If they do not find it, they jump three instructions beyond their own end.
 fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     let indirect = |size, at| instruction(libc::BPF_LD | size | libc::BPF_IND, at);
     let add = |k| instruction(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, k);
@@ -213,7 +215,7 @@ fn unwrap(wrapper: u8, head_bytes: u32, option: u16) -> Vec<libc::sock_filter> {
     program
 }
 
-/// Placeholder of the jump to the end of [`unwrap`] until that is known.
+/// Placeholder of the jump to the end of [`unwrap`] until the distance is known.
 const JUMP_TO_END: u32 = u32::MAX;
 
 #[cfg(test)]

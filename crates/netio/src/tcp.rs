@@ -1,5 +1,5 @@
-//! TCP connections that are opened without waiting. The standard library uses them once they are
-//! open.
+//! Opening of TCP connections without waiting. The standard library uses the connections once they
+//! are open.
 #![allow(unsafe_code, reason = "socket, bind, connect")]
 
 use std::io;
@@ -9,9 +9,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, own_endpoint};
 
-/// Begins to connect to `server`, from the own address `local` if one is given. The stream never
-/// blocks, and sends small messages at once (`TCP_NODELAY`). It is open once it is writable and
-/// [`TcpStream::take_error`] reports no error.
+/// Begins to open a TCP connection to `server`, from the own address `local` if one is given. The
+/// stream never blocks, and sends small messages at once (`TCP_NODELAY`). It is open once it is
+/// writable and [`TcpStream::take_error`] reports no error.
 ///
 /// # Errors
 ///
@@ -42,7 +42,8 @@ pub fn connect(server: SocketAddr, local: Option<IpAddr>) -> Result<TcpStream, N
     }
 }
 
-/// Waits until a stream from [`connect`] is open.
+/// Waits until the TCP connection of a stream from [`connect`] is open, `timeout_ns` nanoseconds at
+/// most.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Settings of a thread: processor, name, priority, timer slack. For set-up only, never per packet.
+//! Settings of a thread: processor, name, priority, timer slack. Use them for set-up only, never
+//! per packet.
 #![allow(unsafe_code, reason = "sched_setaffinity, sched_getaffinity, setpriority, prctl")]
 
 use std::ffi::CString;
@@ -6,7 +7,7 @@ use std::io;
 
 use crate::NetError;
 
-/// Nice value of the lowest priority.
+/// Nice value of the lowest scheduling priority of a thread.
 const LOWEST_PRIORITY: i32 = 19;
 
 /// Binds the calling thread (and threads that it starts later) to processor `cpu`.
@@ -48,8 +49,8 @@ fn pin(thread: libc::pid_t, cpu: usize) -> io::Result<()> {
     crate::check(result).map(drop)
 }
 
-/// Prepares the calling thread for a generator: named `name`, on processor `cpu` if one is given,
-/// and woken from timed waits without slack.
+/// Prepares the calling thread for a load generator: named `name`, on processor `cpu` if one is
+/// given, and woken from timed waits without slack.
 ///
 /// # Errors
 ///
@@ -62,7 +63,7 @@ pub fn prepare_for_timing(name: &str, cpu: Option<usize>) -> Result<(), NetError
     set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
-/// Returns the processors that the calling thread may run on, ascending.
+/// Returns the numbers of the processors that the calling thread may run on, ascending.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ fn allowed_cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     Ok(all.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
 }
 
-/// Names the calling thread; the kernel keeps the first 15 bytes.
+/// Names the calling thread `name`, of which the kernel keeps the first 15 bytes.
 ///
 /// # Errors
 ///
@@ -107,8 +108,8 @@ pub fn give_way() -> io::Result<()> {
     crate::check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LOWEST_PRIORITY) }).map(drop)
 }
 
-/// Sets the largest delay with which the kernel may wake the calling thread from a timed wait; 50
-/// µs unless set.
+/// Sets the largest delay in nanoseconds with which the kernel may wake the calling thread from a
+/// timed wait; 50 µs unless set.
 ///
 /// # Errors
 ///

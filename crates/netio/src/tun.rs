@@ -18,9 +18,9 @@ use crate::{FlushResult, NetError, check};
 
 /// Path of the device that creates TUN devices.
 const PATH: &str = "/dev/net/tun";
-/// Longest IP packet, in bytes.
+/// Length of the longest IP packet that a TUN device passes, in bytes.
 pub const PACKET_BYTES_MAX: usize = 65_535;
-/// Packets per batch.
+/// Greatest number of packets per batch of a TUN device.
 const SLOTS: usize = 64;
 /// Longest name of an interface with its terminating zero, in bytes (`IFNAMSIZ`).
 const NAME_BYTES: usize = libc::IFNAMSIZ;
@@ -57,7 +57,8 @@ pub fn open(name: &str) -> Result<(TunReceiver, TunSender), NetError> {
     Ok((TunReceiver::new(Arc::clone(&fd)), TunSender::new(fd)))
 }
 
-/// Receiving half of a device, with the pool of the machine's packets.
+/// Receiving half of a TUN device, with the pool of packets that the machine has sent to the
+/// device.
 pub struct TunReceiver {
     fd: Arc<OwnedFd>,
     octets: Slab<u8>,
@@ -70,9 +71,9 @@ impl TunReceiver {
         Self { fd, octets, lens: Vec::with_capacity(SLOTS) }
     }
 
-    /// Receives the waiting packets, as many as there are slots, without waiting itself. Returns
-    /// the number of packets of [`TunReceiver::packet`], 0 if nothing waits; those of the last call
-    /// are gone.
+    /// Receives the packets that the machine has sent to the TUN device, as many as there are
+    /// slots, without waiting itself. Returns the number of packets of [`TunReceiver::packet`], 0
+    /// if nothing waits; those of the last call are gone.
     ///
     /// # Errors
     ///
@@ -99,7 +100,7 @@ impl TunReceiver {
         Ok(self.lens.len())
     }
 
-    /// Returns packet `index` of the last call.
+    /// Returns packet `index` of those that the last call received.
     ///
     /// # Panics
     ///
@@ -116,12 +117,12 @@ impl AsFd for TunReceiver {
     }
 }
 
-/// Sending half of a device, with the packets that wait to be passed to the machine.
+/// Sending half of a TUN device, with the packets that wait to be passed to the machine.
 pub struct TunSender {
     fd: Arc<OwnedFd>,
     octets: Slab<u8>,
     lens: Vec<usize>,
-    /// Number of the first packet that has not left.
+    /// Number of the first packet in the batch that was not passed on.
     next: usize,
 }
 
@@ -131,8 +132,8 @@ impl TunSender {
         Self { fd, octets, lens: Vec::with_capacity(SLOTS), next: 0 }
     }
 
-    /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
-    /// queued until [`TunSender::commit`].
+    /// Returns the next free slot of the TUN device's batch to write a packet into; `None` if the
+    /// batch is full. Nothing is queued until [`TunSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let index = self.lens.len();
         (index < SLOTS).then(|| self.octets.slice_mut(index * PACKET_BYTES_MAX, PACKET_BYTES_MAX))
@@ -149,15 +150,15 @@ impl TunSender {
         self.lens.push(len);
     }
 
-    /// Returns true if nothing waits to be flushed.
+    /// Returns true if no packet waits to be flushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.lens.is_empty()
     }
 
     /// Passes all waiting packets to the kernel, without waiting itself. Call it again later while
-    /// [`FlushResult::left`] is not 0. Data that is no IP packet, or that finds the device down, is
-    /// refused.
+    /// [`FlushResult::left`] is not 0. The kernel refuses data that is no IP packet, and packets
+    /// while the device is down.
     pub fn flush(&mut self) -> FlushResult {
         let mut result = FlushResult::default();
         while self.next < self.lens.len() {
@@ -183,7 +184,7 @@ impl TunSender {
         result
     }
 
-    /// Drops the waiting packets and returns their number.
+    /// Drops the packets waiting in the TUN device's batch and returns their number.
     pub fn discard(&mut self) -> usize {
         let count = self.lens.len() - self.next;
         self.lens.clear();

@@ -10,43 +10,47 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::{NetError, check, memory};
 
-/// `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
+/// Socket option `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
 const IPV6_MULTICAST_ALL: libc::c_int = 29;
 
-/// Options of a socket. `UdpOptions::at(address)` has none of them set.
+/// Options of a UDP socket. `UdpOptions::at(address)` has none of them set.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches of one socket")]
 pub struct UdpOptions {
-    /// Address and port to bind to; the kernel chooses port 0. Its family is the socket's: an IPv6
-    /// socket receives no IPv4 (`IPV6_V6ONLY`). A link-local address needs its scope.
+    /// Address and port to bind the socket to; the kernel chooses a port instead of port 0. Its
+    /// family is the socket's: an IPv6 socket receives no IPv4 (`IPV6_V6ONLY`). A link-local
+    /// address needs its scope.
     pub bind: SocketAddr,
-    /// `SO_REUSEPORT`: several sockets share the port, the kernel spreads flows over them.
+    /// Option `SO_REUSEPORT`: several sockets share the port, the kernel spreads flows over them.
     pub reuse_port: bool,
-    /// `SO_REUSEADDR`: wildcard and specific addresses may share the port.
+    /// Option `SO_REUSEADDR`: wildcard and specific addresses may share the port.
     pub reuse_address: bool,
-    /// `SO_BROADCAST`.
+    /// Option `SO_BROADCAST`: the socket may send to broadcast addresses.
     pub broadcast: bool,
-    /// `SO_BINDTODEVICE`: only datagrams of this interface.
+    /// Option `SO_BINDTODEVICE`: name of the only interface whose datagrams the socket receives.
     pub device: Option<String>,
-    /// Size of the receive buffer, in bytes of kernel memory (a 300-byte datagram takes 768 on
-    /// loopback). Set by `SO_RCVBUFFORCE` if permitted, else by `SO_RCVBUF`, which `rmem_max` caps.
+    /// Size of the socket's receive buffer, in bytes of kernel memory (a 300-byte datagram takes
+    /// 768 on loopback). Set by `SO_RCVBUFFORCE` if permitted, else by `SO_RCVBUF`, which
+    /// `rmem_max` caps.
     pub receive_buffer_bytes: Option<usize>,
-    /// Size of the send buffer, in bytes of kernel memory. Set by `SO_SNDBUFFORCE` if permitted,
-    /// else by `SO_SNDBUF`, which `wmem_max` caps.
+    /// Size of the socket's send buffer, in bytes of kernel memory. Set by `SO_SNDBUFFORCE` if
+    /// permitted, else by `SO_SNDBUF`, which `wmem_max` caps.
     pub send_buffer_bytes: Option<usize>,
-    /// `IP_PKTINFO`, `IPV6_RECVPKTINFO`: deliver each datagram's destination address and interface.
+    /// Options `IP_PKTINFO`, `IPV6_RECVPKTINFO`: deliver each datagram's destination address and
+    /// interface.
     pub packet_info: bool,
-    /// `IP_RECVTOS`, `IPV6_RECVTCLASS`: deliver each datagram's ECN field.
+    /// Options `IP_RECVTOS`, `IPV6_RECVTCLASS`: deliver each datagram's ECN field.
     pub ecn: bool,
-    /// `SO_TIMESTAMPNS`: deliver the time when the kernel received each datagram (wall clock).
+    /// Option `SO_TIMESTAMPNS`: deliver the time when the kernel received each datagram (wall
+    /// clock).
     pub kernel_times: bool,
-    /// `UDP_GRO`: the kernel delivers trains of equal-sized datagrams in one piece. Use it with
-    /// [`crate::RecvBatch::coalescing`] only.
+    /// Option `UDP_GRO`: the kernel delivers trains of equal-sized datagrams in one piece. Use it
+    /// with [`crate::RecvBatch::coalescing`] only.
     pub coalesce: bool,
 }
 
 impl UdpOptions {
-    /// Creates options with everything off, bound to `bind`.
+    /// Creates options of a UDP socket bound to `bind`, with every option off.
     #[must_use]
     pub fn at(bind: impl Into<SocketAddr>) -> Self {
         Self {
@@ -65,26 +69,26 @@ impl UdpOptions {
     }
 }
 
-/// A socket whose datagrams [`crate::RecvBatch`] and [`crate::SendBatch`] move: UDP or raw.
+/// Socket whose datagrams [`crate::RecvBatch`] and [`crate::SendBatch`] move: UDP or raw.
 pub trait DatagramSocket: AsFd {}
 
 impl DatagramSocket for UdpSocket {}
 
-/// A non-blocking UDP socket over IPv4 or IPv6.
+/// Non-blocking UDP socket over IPv4 or IPv6.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
 }
 
 impl From<OwnedFd> for UdpSocket {
-    /// Wraps a UDP socket that is open already.
+    /// Wraps the descriptor of a UDP socket that is open already.
     fn from(fd: OwnedFd) -> Self {
         Self { fd }
     }
 }
 
 impl UdpSocket {
-    /// Opens, configures and binds a socket.
+    /// Opens, configures and binds a UDP socket.
     ///
     /// # Errors
     ///
@@ -106,8 +110,8 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    /// Permits sockets opened with `reuse_port` to share the port. Since this socket was opened
-    /// without that option, no other socket had the port before.
+    /// Permits sockets opened with `reuse_port` to share this socket's port. Since this socket was
+    /// opened without that option, no other socket had the port before.
     ///
     /// # Errors
     ///
@@ -185,7 +189,7 @@ impl UdpSocket {
         Ok(value)
     }
 
-    /// Returns the address and port that the socket is bound to.
+    /// Returns the address and port that the UDP socket is bound to.
     ///
     /// # Errors
     ///
@@ -198,7 +202,7 @@ impl UdpSocket {
         Ok(name.address())
     }
 
-    /// Sets the size of the receive buffer in bytes of kernel memory, as
+    /// Sets the size of the socket's receive buffer in bytes of kernel memory, as
     /// [`UdpOptions::receive_buffer_bytes`] does. Waiting datagrams stay, even if they are more.
     ///
     /// # Errors
@@ -208,7 +212,8 @@ impl UdpSocket {
         self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
     }
 
-    /// Returns the size of the receive buffer that the kernel granted, in bytes of its memory.
+    /// Returns the size of the socket's receive buffer that the kernel granted, in bytes of its
+    /// memory.
     ///
     /// # Errors
     ///
@@ -217,7 +222,8 @@ impl UdpSocket {
         Ok(self.get::<1>(libc::SOL_SOCKET, libc::SO_RCVBUF)?[0] as usize)
     }
 
-    /// Returns the size of the send buffer that the kernel granted, in bytes of its memory.
+    /// Returns the size of the socket's send buffer that the kernel granted, in bytes of its
+    /// memory.
     ///
     /// # Errors
     ///
@@ -238,7 +244,7 @@ impl UdpSocket {
         memory::drops(self)
     }
 
-    /// Returns the bytes of kernel memory that the receive buffer uses now.
+    /// Returns the bytes of kernel memory that the datagrams waiting in the socket use now.
     ///
     /// # Errors
     ///
@@ -257,7 +263,8 @@ impl UdpSocket {
         self.set_membership(libc::IPV6_ADD_MEMBERSHIP, group, interface)
     }
 
-    /// Ends [`UdpSocket::join_group`].
+    /// Leaves the multicast group `group` on the interface with index `interface`; ends
+    /// [`UdpSocket::join_group`].
     ///
     /// # Errors
     ///
@@ -274,8 +281,8 @@ impl UdpSocket {
         self.set_octets(libc::IPPROTO_IPV6, option, &request)
     }
 
-    /// Sends multicast through `interface` unless the destination or source names another one, over
-    /// at most `hops` routers (`IPV6_MULTICAST_IF`, `IPV6_MULTICAST_HOPS`).
+    /// Makes the socket send multicast through `interface` unless the destination or source names
+    /// another one, over at most `hops` routers (`IPV6_MULTICAST_IF`, `IPV6_MULTICAST_HOPS`).
     ///
     /// # Errors
     ///
@@ -286,7 +293,8 @@ impl UdpSocket {
         self.set(level, libc::IPV6_MULTICAST_HOPS, hops.into())
     }
 
-    /// Sets [`UdpOptions::coalesce`] on an open socket.
+    /// Makes the kernel deliver trains of datagrams on the open socket, as [`UdpOptions::coalesce`]
+    /// does.
     ///
     /// # Errors
     ///
@@ -295,7 +303,8 @@ impl UdpSocket {
         self.set(libc::SOL_UDP, libc::UDP_GRO, 1)
     }
 
-    /// Returns true if the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group.
+    /// Returns true if the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group
+    /// datagrams.
     #[must_use]
     pub fn supports_segmentation(&self) -> bool {
         self.set(libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()

@@ -1,5 +1,5 @@
-//! Waking of a thread that waits in [`crate::poll`]: an eventfd. Waking costs one system call, and
-//! so does draining; several wakes before the thread drains it count as one.
+//! Waking of a thread that waits in [`crate::poll`], by an eventfd. Waking costs one system call,
+//! and so does draining; several wakes before the thread drains it count as one.
 #![allow(unsafe_code, reason = "eventfd")]
 
 use std::io;
@@ -12,7 +12,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Creates a signal that is not set.
+    /// Creates a wake-up signal that is not set.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl Waker {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Makes the descriptor readable. Safe to call from a signal handler.
+    /// Makes the wake-up signal's descriptor readable. Safe to call from a signal handler.
     pub fn wake(&self) {
         let one = 1_u64;
         // The only possible failure is a full counter, which is readable anyway.
@@ -33,7 +33,8 @@ impl Waker {
         unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Makes the descriptor unreadable again; returns true if it had been woken.
+    /// Makes the wake-up signal's descriptor unreadable again; returns true if a thread had woken
+    /// it.
     pub fn drain(&self) -> bool {
         let mut count = 0_u64;
         // SAFETY: the pointer leads to eight writable octets.

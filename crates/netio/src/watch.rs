@@ -1,5 +1,5 @@
-//! Detection of changes of interfaces or their addresses: a `NETLINK_ROUTE` socket (`rtnetlink(7)`)
-//! whose messages only show that the list of interfaces is to be read again
+//! Detection of changes of interfaces or their addresses, by a `NETLINK_ROUTE` socket
+//! (`rtnetlink(7)`) whose messages only show that the list of interfaces is to be read again
 //! ([`crate::interface::list`]).
 #![allow(unsafe_code, reason = "socket, bind, recv")]
 
@@ -7,15 +7,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{NetError, check};
 
-/// A descriptor that is readable when interfaces or addresses of its network namespace have
-/// changed. The namespace is the one in which it was opened.
+/// Descriptor that is readable when interfaces or addresses of its network namespace have changed.
+/// The namespace is the one in which it was opened.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     fd: OwnedFd,
 }
 
 impl InterfaceWatch {
-    /// Watches interfaces and the addresses of both families from now on.
+    /// Opens a watch of the interfaces and the addresses of both families from now on.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl InterfaceWatch {
         Ok(watch)
     }
 
-    /// Makes the descriptor unreadable again; returns true if something had changed.
+    /// Makes the descriptor unreadable again; returns true if interfaces or addresses had changed.
     pub fn drain(&self) -> bool {
         let (fd, mut has_changed) = (self.fd.as_raw_fd(), false);
         let mut octets = [0_u8; 4_096];

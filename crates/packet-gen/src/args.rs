@@ -1,4 +1,4 @@
-//! Flags of `godwit trafgen`, most of them trafgen's own.
+//! Flags of the command `godwit trafgen`, most of them trafgen's own.
 
 use std::net::IpAddr;
 
@@ -119,16 +119,16 @@ pub struct TrafgenArgs {
     pub(crate) notouch_irq: bool,
 }
 
-/// Processors to send from.
+/// Processors that frames are sent from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cpus {
-    /// The first processors, this many.
+    /// First processors of the machine, this many.
     Count(usize),
-    /// The processors from one number to another.
+    /// Processors from one number to another, both included.
     Range(u32, u32),
 }
 
-/// Segments of a schedule, as one argument.
+/// Segments of a rate schedule, as one argument of the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rates(pub(crate) Vec<Segment>);
 
@@ -136,12 +136,12 @@ fn schedule(text: &str) -> Result<Rates, String> {
     parse_schedule(text).map(Rates)
 }
 
-/// Reads a seed, of which the low 32 bits count.
+/// Parses a random seed, of which the low 32 bits count.
 fn seed(text: &str) -> Result<u32, String> {
     whole(text).map(|number| number as u32)
 }
 
-/// Reads a whole number as strtoul(3) does: in hex after `0x`, in octal after `0`.
+/// Parses a whole number as strtoul(3) does: in hex after `0x`, in octal after `0`.
 fn whole(text: &str) -> Result<u64, String> {
     let number = if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         u64::from_str_radix(hex, 16)

@@ -1,4 +1,4 @@
-//! Captures as input: the frames to send, with their times.
+//! Reader of captures as input of the packet generator: the frames to send, with their times.
 
 use std::fmt::Write as _;
 
@@ -13,28 +13,28 @@ use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 use crate::schedule::FrameSchedule;
 
-/// Packets of a capture, counted by what becomes of them.
+/// Counts of a capture's packets by their use: sent, shortened or left out.
 #[derive(Debug, Default)]
 struct CaptureCounts {
-    /// All of them.
+    /// Number of all packets of the capture.
     read: usize,
-    /// Packets without octets.
+    /// Number of packets without bytes.
     empty: usize,
-    /// Frames longer than the interface takes, and shorter than an Ethernet header.
+    /// Numbers of frames longer than the interface accepts, and shorter than an Ethernet header.
     too_long: usize,
     too_short: usize,
-    /// Packets that are left out, by their reasons.
+    /// Numbers of packets that are left out, by the reasons of [`SkipReason::ALL`].
     skipped: [usize; SkipReason::ALL.len()],
-    /// Packets that are sent without the octets that the capture cut off.
+    /// Number of packets that are sent without the bytes that the capture cut off.
     cut: usize,
-    /// Packets of links other than Ethernet, which get an Ethernet header.
+    /// Number of packets of links other than Ethernet, which get an Ethernet header.
     framed: usize,
-    /// The file ends inside of a packet.
+    /// True if the capture file ends inside a packet.
     ends_early: bool,
 }
 
 impl CaptureCounts {
-    /// A sentence such as `3 of 9 packets are used; left out: 6 not of IP`.
+    /// Returns a sentence such as `3 of 9 packets are used; left out: 6 not of IP`.
     fn sentence(&self, used: usize) -> String {
         let mut text = format!("{used} of {} packets are used", self.read);
         let reasons = SkipReason::ALL.into_iter().map(|reason| {
@@ -59,7 +59,8 @@ impl CaptureCounts {
         text
     }
 
-    /// Sentences about packets that are left out or are not sent as they were.
+    /// Returns sentences about packets of the capture that are left out or are not sent as they
+    /// were.
     fn notices(&self, used: usize, mac: [u8; 6]) -> Vec<String> {
         let mut notices = Vec::new();
         if used < self.read || self.ends_early {
@@ -85,9 +86,9 @@ impl CaptureCounts {
 }
 
 /// Reads the packets of a capture. An Ethernet frame is sent as it is; an IP packet of any other
-/// link gets the Ethernet header that the language puts below it. When packets are sent again and
-/// again, the mean gap lies between the last and the first. An interface accepts IP packets of at
-/// most `mtu_bytes`.
+/// link gets the Ethernet header that the packet language puts below it. When packets are sent
+/// repeatedly, the time from the last packet to the first is the mean gap. An interface accepts IP
+/// packets of at most `mtu_bytes`.
 ///
 /// # Errors
 ///
@@ -134,12 +135,12 @@ pub(crate) fn read(
     Ok(GeneratorInput { program, times: Some(times), notices })
 }
 
-/// Returns true for a packet of which the capture kept the beginning alone.
+/// Returns true for a packet of which the capture kept only the beginning.
 const fn is_cut(record: &CapturedPacket<'_>) -> bool {
     record.octets.len() < record.original_len as usize
 }
 
-/// Returns whether an interface takes the frame; counts it by the reason where it does not.
+/// Returns true if an interface accepts the frame; otherwise counts the frame by the reason.
 fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut CaptureCounts) -> bool {
     let is_tagged = frame.get(12..14) == Some(&TYPE_VLAN.to_be_bytes());
     let most = mtu_bytes + HEADER_LEN + if is_tagged { TAG_LEN } else { 0 };
@@ -149,7 +150,8 @@ fn fits(frame: &[u8], mtu_bytes: usize, counts: &mut CaptureCounts) -> bool {
     !is_short && !is_long
 }
 
-/// Returns the frame to send for `record`; `None`, counted by its reason, where there is none.
+/// Returns the frame to send for the captured packet `record`; returns `None`, and counts the
+/// reason, if there is none.
 fn frame(record: &CapturedPacket<'_>, mac: [u8; 6], counts: &mut CaptureCounts) -> Option<Vec<u8>> {
     if record.octets.is_empty() {
         counts.empty += 1;

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet_wire::checksum;
 
-/// Returns one line per known header, followed by the bytes, sixteen per line.
+/// Describes a frame in one line per known header, followed by the frame's bytes in hex, sixteen
+/// per line.
 #[must_use]
 pub fn describe(frame: &[u8]) -> String {
     let mut text = String::new();
@@ -33,7 +34,7 @@ enum NextHeaderKind {
     Dns,
 }
 
-/// The IP header below a transport header, for its checksum.
+/// IP header below a transport header, needed for the transport checksum.
 #[derive(Clone, Copy)]
 enum EnclosingIpHeader {
     V4 { at: usize, end: usize },
@@ -180,7 +181,7 @@ fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, us
     Some((NextHeaderKind::Protocol(head[6], EnclosingIpHeader::V6 { at, end }), at + 40))
 }
 
-/// Returns true if the checksum of the transport header at `at` is right.
+/// Returns true if the checksum of the transport header at offset `at` of the frame is right.
 fn is_right(protocol: u8, carrier: EnclosingIpHeader, frame: &[u8], at: usize) -> bool {
     let (EnclosingIpHeader::V4 { end, .. } | EnclosingIpHeader::V6 { end, .. }) = carrier;
     let Some(segment) = frame.get(at..end) else { return false };

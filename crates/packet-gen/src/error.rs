@@ -1,16 +1,16 @@
-//! Errors of the generator, by cause.
+//! Errors of the packet generator, by cause.
 
 use std::fmt;
 use std::io;
 
 use netio::NetError;
 
-/// Reason why nothing was sent, or no more.
+/// Reason why the packet generator sent nothing, or stopped sending.
 #[derive(Debug)]
 pub enum GeneratorError {
-    /// The request is invalid: all problems, a paragraph each.
+    /// Invalid request of the user: the text has all problems, a paragraph each.
     Usage(String),
-    /// The machine refused an operation.
+    /// Operation that the machine refused, with its error.
     Environment(String),
 }
 
@@ -24,7 +24,8 @@ impl GeneratorError {
         }
     }
 
-    /// Converts an `io::Error`: `.map_err(GeneratorError::cannot("read", "x.cfg"))`.
+    /// Returns a function that converts an `io::Error`:
+    /// `.map_err(GeneratorError::cannot("read", "x.cfg"))`.
     pub(crate) fn cannot(tried: &str, on: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Environment(format!("cannot {tried} {on}: {cause}"))
     }

@@ -1,4 +1,4 @@
-//! Choice of frames that can be segments of one datagram: those of one UDP/IP flow and of one
+//! Choice of frames that can be segments of one UDP datagram: those of one UDP/IP flow and of one
 //! length, whose headers differ only in fields that segmentation writes anew.
 
 use std::collections::BTreeMap;
@@ -11,37 +11,39 @@ use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 use crate::stream;
 
-/// Offset of the IP header.
+/// Offset of the IP header in an Ethernet frame without tags, in bytes.
 pub(crate) const NETWORK_AT: usize = ethernet::HEADER_LEN;
-/// Offsets of the IPv4 fields that each segment gets anew: identification and checksum.
+/// Offset in the frame of the IPv4 identification, which each segment gets anew; the next constant
+/// is that of the IPv4 checksum.
 const ID_AT: usize = NETWORK_AT + 4;
 const HEADER_SUM_AT: usize = NETWORK_AT + 10;
-/// Offset of the checksum in a UDP header.
+/// Offset of the checksum in a UDP header, in bytes.
 pub(crate) const UDP_SUM_AT: usize = 6;
-/// Number of frames of each packet that are checked: a checksum that is not recomputed is wrong in
-/// the second.
+/// Number of frames of each packet that [`Flows::from_packets`] checks: a checksum that is not
+/// recomputed is wrong in the second frame.
 const FRAMES: usize = 3;
-/// Largest number of packets that a message names.
+/// Largest number of packets that an error message names.
 const NAMED: usize = 3;
 
-/// Flow of the frames of a packet.
+/// UDP/IP flow that the frames of a packet belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// Number of the flow, equal for packets whose frames can be segments of one datagram.
     pub(crate) number: u32,
-    /// Offset of the UDP header.
+    /// Offset of the UDP header in the frame, in bytes.
     pub(crate) transport_at: usize,
-    /// Bytes up to the payload.
+    /// Number of bytes of the frame up to the UDP payload.
     pub(crate) header_bytes: usize,
     pub(crate) is_v6: bool,
 }
 
-/// Flows of the packets of one thread, in their order.
+/// Flows of the packets that one thread sends, in the order of the packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows(Vec<Flow>);
 
 impl Flows {
-    /// Checks all packets, which are sent in turn or drawn.
+    /// Checks that all `packets` can be segments, and returns their flows; the packets are sent in
+    /// turn, or in random order if `is_shuffled`.
     ///
     /// # Errors
     ///
@@ -78,14 +80,14 @@ impl Flows {
         self.0[index]
     }
 
-    /// Returns true if two consecutive frames anywhere are of one flow.
+    /// Returns true if any two consecutive frames are of one flow.
     fn has_neighbours(&self) -> bool {
         let next = self.0.iter().cycle().skip(1);
         self.0.iter().zip(next).any(|(one, other)| one == other)
     }
 }
 
-/// Layout of the headers of a UDP/IP frame.
+/// Positions of the headers of a UDP/IP frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct UdpFrameLayout {
     transport_at: usize,
@@ -93,7 +95,8 @@ struct UdpFrameLayout {
 }
 
 impl UdpFrameLayout {
-    /// Returns the layout of a frame, if it can be a segment.
+    /// Returns the positions of the headers of a frame, or the reason why the frame cannot be a
+    /// segment.
     fn from_frame(frame: &[u8]) -> Result<Self, String> {
         let text = |text: &str| Err(text.to_owned());
         let not_udp = || "is not a UDP datagram over IPv4 or IPv6".to_owned();
@@ -146,7 +149,7 @@ impl UdpFrameLayout {
         Ok(Self { transport_at, is_v6 })
     }
 
-    /// Returns the bytes of the frame that may change from segment to segment.
+    /// Returns the ranges of the frame's bytes that may change from segment to segment.
     fn free(self, frame_bytes: usize) -> [Range<usize>; 4] {
         let payload = self.transport_at + udp::HEADER_LEN..frame_bytes;
         let udp_sum = self.transport_at + UDP_SUM_AT..self.transport_at + UDP_SUM_AT + 2;
@@ -154,7 +157,7 @@ impl UdpFrameLayout {
         [payload, udp_sum, pair(ID_AT), pair(HEADER_SUM_AT)]
     }
 
-    /// Returns the bytes of the headers that all segments share.
+    /// Returns the bytes of the frame's headers that all segments share.
     fn shared_headers(self, frame: &[u8]) -> Vec<u8> {
         let mut headers = frame[..self.transport_at + udp::HEADER_LEN].to_vec();
         for range in &self.free(frame.len())[1..] {
@@ -169,14 +172,15 @@ impl UdpFrameLayout {
     }
 }
 
-/// Returns the offset of the transport header of a frame, as its IP header has it.
+/// Returns the offset of the transport header of a frame, computed from its IP header.
 fn headers_end(frame: &[u8], is_v6: bool) -> usize {
     let network_bytes =
         if is_v6 { ipv6::HEADER_LEN } else { usize::from(frame[NETWORK_AT] & 0xf) * 4 };
     NETWORK_AT + network_bytes
 }
 
-/// Checks that the frames of a packet can be segments of one datagram.
+/// Checks that the frames of `packet` can be segments of one datagram, and returns the positions of
+/// their headers.
 fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
     let shape = UdpFrameLayout::from_frame(&packet.octets)?;
     let free = shape.free(packet.octets.len());
@@ -201,7 +205,7 @@ fn check(packet: &PacketTemplate) -> Result<UdpFrameLayout, String> {
     Ok(shape)
 }
 
-/// Returns the header field that byte `at` belongs to.
+/// Returns the name of the header field that byte `at` of the frame belongs to.
 fn name_of(at: usize, shape: UdpFrameLayout) -> &'static str {
     let in_udp = at.checked_sub(shape.transport_at);
     match (at, in_udp, shape.is_v6) {
@@ -224,7 +228,7 @@ fn name_of(at: usize, shape: UdpFrameLayout) -> &'static str {
 }
 
 /// Returns the reason why frames of consecutive packets, each of which could be a segment, are not
-/// of one flow.
+/// of one UDP/IP flow.
 fn difference(packets: &[PacketTemplate]) -> String {
     let [first, second, ..] = packets else {
         // Frames of one packet are of one flow.

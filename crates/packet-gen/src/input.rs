@@ -1,4 +1,4 @@
-//! Input of the generator: a packet file through the language, or a capture with its times.
+//! Input of the packet generator: a packet file in trafgen's language, or a capture with its times.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,27 +13,27 @@ use crate::schedule::FrameSchedule;
 /// Folder of netsniff-ng, in which `#include <NAME>` finds files.
 const SYSTEM_FOLDER: &str = "/etc/netsniff-ng";
 
-/// Source of packets.
+/// Source of the packets to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PacketSource {
-    /// Text on the command line.
+    /// Packet text on the command line.
     Text(String),
-    /// A file, `-` for the standard input; a capture if its name has `.pcap`.
+    /// Name of a file, `-` for the standard input; the file is a capture if its name has `.pcap`.
     File(String),
 }
 
-/// Packets of an input.
+/// Packets of the generator's input, with their times.
 #[derive(Debug)]
 pub(crate) struct GeneratorInput {
     pub(crate) program: PacketProgram,
-    /// Times of a capture.
+    /// Due times of the frames of a capture; `None` for a packet file.
     pub(crate) times: Option<FrameSchedule>,
     /// Sentences about packets of a capture that are left out or are not sent as they were.
     pub(crate) notices: Vec<String>,
 }
 
 impl PacketSource {
-    /// Name that problems are shown with.
+    /// Returns the name of the source with which problems are shown.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Text(_) => "packet",
@@ -42,13 +42,13 @@ impl PacketSource {
         }
     }
 
-    /// Returns true for a capture.
+    /// Returns true if the source is a capture.
     pub(crate) fn is_capture(&self) -> bool {
         matches!(self, Self::File(name) if name.contains(".pcap"))
     }
 
-    /// Reads and compiles the whole input. Frames of a capture that are too long for an interface
-    /// with `mtu_bytes` are left out.
+    /// Reads and compiles the whole input. Leaves out frames of a capture that are too long for an
+    /// interface with `mtu_bytes`.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl PacketSource {
         }
     }
 
-    /// Formats problems, each with the name of its file.
+    /// Formats `problems` of a packet text, each with the name of its file.
     pub(crate) fn problem_lines(&self, problems: &[PacketTextProblem]) -> String {
         let lines: Vec<String> = problems
             .iter()
@@ -90,8 +90,8 @@ impl PacketSource {
         lines.join("\n")
     }
 
-    /// Reads the file of an `#include`: a name in quotes from the folder of the including file,
-    /// other names from trafgen's folder of the system.
+    /// Reads the file that an `#include` names: a name in quotes from the folder of the including
+    /// file, other names from netsniff-ng's folder of the system.
     fn included(&self, include: Include<'_>) -> Result<IncludedFile, String> {
         let Include { name, is_system, from } = include;
         let beside = match (from, self) {

@@ -1,5 +1,5 @@
-//! The packet generator: writes frames from trafgen's packet description language or a capture to
-//! an interface, to a capture or as words.
+//! Packet generator `godwit trafgen`: sends frames from trafgen's packet description language or
+//! from a capture through an interface, or writes them to a capture or as text.
 //!
 //! - [`language`] turns text into packets, without I/O; [`FrameStream`] turns packets into frames;
 //!   both use the random numbers of [`LibcRandom`].
@@ -46,7 +46,7 @@ pub use report::{
 pub use stream::FrameStream;
 
 impl TrafgenArgs {
-    /// Runs the command.
+    /// Runs `godwit trafgen` as its flags describe, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         match run::run(self) {

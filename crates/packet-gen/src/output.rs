@@ -1,4 +1,4 @@
-//! Frames in files: captures, and packet files of their bytes.
+//! Writing of frames to files: captures, and packet files with the bytes of the frames.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,9 +10,9 @@ use crate::error::GeneratorError;
 use crate::schedule::FrameSchedule;
 use crate::stream::FrameStream;
 
-/// Bytes before the records of a capture.
+/// Bytes before the records of a capture file.
 const FILE_HEADER_BYTES: usize = 24;
-/// Frames that are collected before they are written.
+/// Number of frames that are collected in memory before they are written to the file.
 const CHUNK_FRAMES: u64 = 4_096;
 
 /// Writes `count` frames as a capture in the byte order and resolution of common tools; the time of
@@ -52,7 +52,8 @@ pub(crate) fn capture(
     Ok((count, bytes))
 }
 
-/// Writes `count` frames as packets of bytes. Returns the numbers of frames and bytes.
+/// Writes `count` frames as a packet file with the frames' bytes. Returns the numbers of frames and
+/// bytes.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ pub(crate) fn text(
     Ok((count, bytes))
 }
 
-/// Returns a packet of the bytes of `frame`, eight per line.
+/// Formats the bytes of `frame` as a packet of the packet language, eight per line.
 pub(crate) fn packet_text(frame: &[u8]) -> String {
     let mut text = "{\n".to_owned();
     for octets in frame.chunks(8) {

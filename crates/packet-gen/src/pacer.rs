@@ -1,6 +1,6 @@
-//! The place of a thread in the schedule: its next frame, the time at which that frame may leave,
-//! and how well the frames sent so far kept their times. The pacer reads no clock; the caller
-//! passes the time in.
+//! Pacer of a sending thread: its next frame in the schedule, the time at which that frame may be
+//! sent, and the record of how well the frames sent so far kept their times. The pacer reads no
+//! clock; the caller passes the time in.
 //!
 //! After a pause, the late frames do not leave in one burst: the pacer catches up at 1.6 times the
 //! rate of the schedule, as a leaky bucket allows it ([`AT_ONCE`] frames at once). Where the kernel
@@ -11,47 +11,48 @@ use base::Histogram;
 use crate::report::{Gaps, LatenessSummary};
 use crate::schedule::FrameSchedule;
 
-/// The greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as
-/// this.
+/// Greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as this.
 const LONGEST_NS: u64 = 60_000_000_000;
-/// The number of frames in a burst above which the burst is too long.
+/// Number of frames in a burst above which the burst is too long.
 pub(crate) const BURST_FRAMES: u64 = 4;
 
-/// The number of late frames that may leave at once: one more may follow close, as the last of them
+/// Number of late frames that may leave at once: one more may follow close, as the last of them
 /// leaves after the first.
 const AT_ONCE: u64 = BURST_FRAMES - 1;
-/// The lateness in nanoseconds above which frames leave as fast as they can.
+/// Lateness in nanoseconds above which frames leave as fast as they can.
 const HOPELESS_NS: u64 = 10_000_000;
-/// The number of frames of a batch that fit without more memory.
+/// Number of frames of a batch that fit without more memory.
 const BATCH_ROOM: usize = 64;
 
-/// The action that is due now.
+/// Action of a sending thread that its pacer requests now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacerAction {
-    /// The next frame, which was due at `due_ns`, is to be sent.
+    /// Sending of the next frame, which was due at `due_ns`.
     Send { due_ns: u64 },
-    /// Nothing is to be sent before `until_ns`.
+    /// Waiting until `until_ns`, before which no frame may be sent.
     Wait { until_ns: u64 },
-    /// Nothing more is to be sent.
+    /// End of sending: the thread has no further frame.
     End,
 }
 
-/// The pacer of the frames `index`, `index + threads`, ... of a schedule that began at `start_ns`.
+/// Pacer of a thread that sends the frames `index`, `index + threads`, ... of a schedule that began
+/// at `start_ns`.
 #[derive(Debug)]
 pub(crate) struct Pacer<'a> {
     schedule: &'a FrameSchedule,
     index: u64,
     threads: u64,
     start_ns: u64,
-    /// The spacing of late frames; `None` where the frames of a batch leave at the same moment.
+    /// Spacing of late frames; `None` if the frames of a batch leave at the same moment.
     spacing: Option<LateFrameSpacing>,
-    /// The due times of the frames in the batch that is being filled.
+    /// Due times in nanoseconds of the frames in the batch that is being filled.
     batch: Vec<u64>,
     timings: FrameTimingRecord,
 }
 
 impl<'a> Pacer<'a> {
-    /// Creates a pacer. The frames of a batch leave one after the other, unless `as_one` is set.
+    /// Creates a pacer of a thread. The frames of a batch leave one after the other, unless
+    /// `as_one` is set.
     pub(crate) fn new(
         schedule: &'a FrameSchedule,
         index: u64,
@@ -76,12 +77,12 @@ impl<'a> Pacer<'a> {
         self.start_ns
     }
 
-    /// Returns true if frames wait for their time.
+    /// Returns true if frames wait for their due times.
     pub(crate) const fn is_paced(&self) -> bool {
         self.schedule.is_paced()
     }
 
-    /// Returns the action at `now_ns` when `frame_count` frames have been sent.
+    /// Returns the thread's action at `now_ns` after `frame_count` frames were sent.
     pub(crate) fn next_action(&self, frame_count: u64, now_ns: u64) -> PacerAction {
         let number = frame_count * self.threads + self.index;
         let Some(due_ns) = self.schedule.due_ns(number) else { return PacerAction::End };
@@ -128,25 +129,25 @@ impl<'a> Pacer<'a> {
     }
 }
 
-/// Returns the time between two late frames in nanoseconds, where the schedule has `gap_ns`. It is
-/// more than half of `gap_ns`; otherwise a frame that leaves a little later than the next one would
-/// make both a burst.
+/// Returns the time in nanoseconds between two late frames whose gap in the schedule is `gap_ns`.
+/// It is more than half of `gap_ns`; otherwise a frame that leaves a little later than the next one
+/// would make both a burst.
 const fn spaced_ns(gap_ns: u64) -> u64 {
     gap_ns / 8 * 5
 }
 
-/// The distance that late frames keep from each other: a leaky bucket (ITU-T I.371's virtual
-/// scheduling) of [`AT_ONCE`] frames that empties at 1.6 times the rate of the schedule.
+/// Spacing between late frames: a leaky bucket (ITU-T I.371's virtual scheduling) of [`AT_ONCE`]
+/// frames that empties at 1.6 times the rate of the schedule.
 #[derive(Debug)]
 struct LateFrameSpacing {
-    /// The due time of the last frame.
+    /// Due time of the last frame in nanoseconds.
     last_due_ns: Option<u64>,
-    /// The time at which the bucket is empty.
+    /// Time in nanoseconds at which the leaky bucket is empty.
     empty_ns: u64,
-    /// The time from which on the next frame may leave without making the burst of the last batch
-    /// longer.
+    /// Time in nanoseconds from which on the next frame may leave without making the burst of the
+    /// last batch longer.
     apart_ns: u64,
-    /// The least time per frame that passing a batch to the kernel took.
+    /// Least time per frame, in nanoseconds, that passing a batch to the kernel took.
     quickest_ns: u64,
 }
 
@@ -155,12 +156,13 @@ impl LateFrameSpacing {
         Self { last_due_ns: None, empty_ns: 0, apart_ns: 0, quickest_ns: u64::MAX }
     }
 
-    /// Returns the gap that the schedule has before the frame that is due at `due_ns`.
+    /// Returns the gap in nanoseconds that the schedule has before the frame that is due at
+    /// `due_ns`.
     fn gap_ns(&self, due_ns: u64) -> u64 {
         due_ns.saturating_sub(self.last_due_ns.unwrap_or(due_ns))
     }
 
-    /// Returns the time from which on the frame that is due at `due_ns` may leave.
+    /// Returns the time in nanoseconds from which on the frame that is due at `due_ns` may leave.
     fn opens_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
         let gap_ns = self.gap_ns(due_ns);
         if gap_ns / 2 <= self.quickest_ns || now_ns.saturating_sub(due_ns) > HOPELESS_NS {
@@ -185,7 +187,7 @@ impl LateFrameSpacing {
     }
 }
 
-/// The record of how well frames kept their times.
+/// Record of how well sent frames kept their times.
 ///
 /// A frame is in a burst with the one before when less than half of the scheduled time lay between
 /// them.
@@ -193,11 +195,11 @@ impl LateFrameSpacing {
 pub(crate) struct FrameTimingRecord {
     late_ns: Histogram,
     gaps_ns: Histogram,
-    /// The time at which the last frame left, and the time at which it was due.
+    /// Time in nanoseconds at which the last frame left, and the time at which it was due.
     last: Option<(u64, u64)>,
-    /// The number of frames in the burst that has not ended.
+    /// Number of frames in the burst that has not ended.
     burst: u64,
-    /// The number of gaps inside of bursts of more than [`BURST_FRAMES`] frames.
+    /// Number of gaps inside bursts of more than [`BURST_FRAMES`] frames.
     in_bursts: u64,
     longest: u64,
 }
@@ -237,7 +239,7 @@ impl FrameTimingRecord {
         self.burst = 0;
     }
 
-    /// Adds the record of another thread.
+    /// Adds the timing record of another thread to this one.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.late_ns.merge(&other.late_ns);
         self.gaps_ns.merge(&other.gaps_ns);
@@ -245,13 +247,13 @@ impl FrameTimingRecord {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// Returns the lateness of the frames; `None` when no frame had a time.
+    /// Returns a summary of the frames' lateness; `None` if no frame had a time.
     pub(crate) fn lateness(&self) -> Option<LatenessSummary> {
         let us = |quantile| micros(&self.late_ns, quantile);
         Some(LatenessSummary { median_us: us(0.5)?, p99_us: us(0.99)?, max_us: us(1.0)? })
     }
 
-    /// Returns the gaps between frames; `None` for fewer than two frames.
+    /// Returns a summary of the gaps between frames; `None` for fewer than two frames.
     pub(crate) fn gaps(&self) -> Option<Gaps> {
         let us = |quantile| micros(&self.gaps_ns, quantile);
         Some(Gaps {

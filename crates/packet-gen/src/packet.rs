@@ -1,50 +1,51 @@
-//! A compiled packet: its bytes, and the parts of them that change from frame to frame.
+//! Compiled packets: the bytes of a packet, and the parts of them that change from frame to frame.
 
-/// A packet and its changes. All places that it refers to lie inside of `octets`.
+/// Compiled packet with its changes from frame to frame. All positions that it refers to are inside
+/// `octets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketTemplate {
-    /// The bytes of the first frame, before its changes.
+    /// Bytes of the packet's first frame, before its changes.
     pub octets: Vec<u8>,
-    /// The first and the last processor that sends the packet; `None` for all processors.
+    /// Numbers of the first and the last processor that send the packet; `None` for all processors.
     pub cpus: Option<(u32, u32)>,
-    /// The counters of one byte, in order of appearance.
+    /// Counters of one byte in the packet, in order of appearance.
     pub(crate) counters: Vec<Counter>,
-    /// The bytes that are random in each frame, as ranges of (place, count), in order of
+    /// Ranges of bytes that are random in each frame, as pairs (offset, count), in order of
     /// appearance.
     pub(crate) randoms: Vec<(usize, usize)>,
-    /// The checksums among the elements, in order of appearance.
+    /// Checksums among the elements of the packet text, in order of appearance.
     pub(crate) sums: Vec<ChecksumUpdate>,
-    /// The header fields that change, in order of appearance.
+    /// Header fields that change from frame to frame, in order of appearance.
     pub(crate) fields: Vec<FieldChange>,
-    /// The checksums of headers that the changes touch, the innermost first.
+    /// Checksums of headers that the changes touch, the innermost first.
     pub(crate) header_sums: Vec<ChecksumUpdate>,
 }
 
 impl PacketTemplate {
-    /// Returns true if frames differ from each other.
+    /// Returns true if the packet's frames differ from each other.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
         !(self.counters.is_empty() && self.randoms.is_empty() && self.fields.is_empty())
     }
 }
 
-/// A counter of one byte (`dinc`, `ddec`). It steps before the first frame.
+/// Counter of one byte (`dinc`, `ddec`) in a packet. It steps before the first frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) at: usize,
     pub(crate) min: u8,
-    /// The number of values from `min` on, 1 to 256; negative only as a quirk.
+    /// Number of the counter's values from `min` on, 1 to 256; negative only as a quirk of trafgen.
     pub(crate) range: i32,
     pub(crate) step: u8,
     pub(crate) is_down: bool,
-    /// The current value, counted from `min`.
+    /// Current value of the counter, counted from `min`.
     pub(crate) value: u8,
-    /// True if decrements leave the range as those of trafgen do.
+    /// True if decrements leave the counter's range as those of trafgen do.
     pub(crate) quirk: bool,
 }
 
 impl Counter {
-    /// Steps the counter and returns the next value.
+    /// Steps the counter and returns its next value.
     pub(crate) fn next(&mut self) -> u8 {
         let (value, step) = (i32::from(self.value), i32::from(self.step));
         let next = match (self.is_down, self.quirk) {
@@ -57,14 +58,14 @@ impl Counter {
     }
 }
 
-/// A header field, or a part of it, that changes.
+/// Change from frame to frame of a header field, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldChange {
     pub(crate) slot: BitField,
     pub(crate) change: FieldChangeRule,
 }
 
-/// A field of bits inside of 1, 2 or 4 bytes, or of more bytes without a mask.
+/// Field of bits inside 1, 2 or 4 bytes of a packet, or of more bytes without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BitField {
     pub(crate) at: usize,
@@ -74,14 +75,15 @@ pub(crate) struct BitField {
 }
 
 impl BitField {
-    /// Reads the bits; in slots of more than four bytes, reads the last four bytes.
+    /// Reads the field's bits from the packet's bytes; in slots of more than four bytes, reads the
+    /// last four bytes.
     pub(crate) fn read(&self, octets: &[u8]) -> u32 {
         let (at, len) = self.tail();
         (number_at(octets, at, len) >> self.shift) & self.bits()
     }
 
-    /// Writes the bits and keeps their neighbours; in slots of more than four bytes, writes the
-    /// last four bytes.
+    /// Writes the field's bits and keeps their neighbours; in slots of more than four bytes, writes
+    /// the last four bytes.
     pub(crate) fn write(&self, octets: &mut [u8], value: u32) {
         let (at, len) = self.tail();
         let others = number_at(octets, at, len) & !(self.bits() << self.shift);
@@ -97,7 +99,7 @@ impl BitField {
         if self.len > 4 { u32::MAX } else { self.mask }
     }
 
-    /// Returns the greatest number that fits into the slot.
+    /// Returns the greatest number that fits into the field.
     pub(crate) const fn max(&self) -> u32 {
         self.bits()
     }
@@ -107,34 +109,35 @@ fn number_at(octets: &[u8], at: usize, len: usize) -> u32 {
     octets[at..at + len].iter().fold(0, |number, octet| number << 8 | u32::from(*octet))
 }
 
-/// The way in which a field changes.
+/// Rule by which a field changes from frame to frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldChangeRule {
-    /// A number that steps after each frame: at least `min`, modulo `modulus`; trafgen adds in 32
+    /// Number that steps after each frame: at least `min`, modulo `modulus`; trafgen adds in 32
     /// bits.
     Increment { min: u64, modulus: u64, step: u64, value: u64, wraps_at_32: bool },
-    /// A random number in each frame, from `min` on.
+    /// Random number in each frame, from `min` on, out of `range` values.
     Random { min: u32, range: u64 },
-    /// Random bits in each frame.
+    /// Random bits in the whole field in each frame.
     RandomBits,
 }
 
-/// An internet checksum, written after all that it covers has changed.
+/// Internet checksum (RFC 1071) of a packet, written after all bytes that it covers have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChecksumUpdate {
-    /// The place of the checksum.
+    /// Offset of the checksum in the packet, in bytes.
     pub(crate) at: usize,
-    /// The first byte that the checksum covers; `to` is the place behind the last one.
+    /// Offset of the first byte that the checksum covers; the next field is the offset after the
+    /// last such byte.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) pseudo: PseudoHeader,
-    /// True if the checksum covers an odd last byte.
+    /// True if the checksum covers a last byte without a second one; false if it ignores that byte.
     pub(crate) counts_odd: bool,
-    /// True if 0 is sent as ffff (UDP, RFC 768).
+    /// True if the checksum 0 is sent as ffff (UDP, RFC 768).
     pub(crate) is_never_zero: bool,
 }
 
-/// The pseudo header that a checksum covers, with the place of the IP header.
+/// Pseudo-header that a checksum covers, with the offset of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PseudoHeader {
     None,
@@ -143,7 +146,7 @@ pub(crate) enum PseudoHeader {
 }
 
 impl ChecksumUpdate {
-    /// Computes the checksum and writes it.
+    /// Computes the checksum over the packet's bytes and writes it into them.
     pub(crate) fn write(&self, octets: &mut [u8]) {
         octets[self.at..self.at + 2].fill(0);
         let mut sum = self.total(octets);
@@ -153,7 +156,7 @@ impl ChecksumUpdate {
         octets[self.at..self.at + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Returns the checksum of the bytes as they are.
+    /// Returns the checksum over the packet's bytes as they are.
     pub(crate) fn total(&self, octets: &[u8]) -> u16 {
         use packet_wire::checksum;
         let covered = &octets[self.from..self.to];

@@ -1,4 +1,4 @@
-//! The ways by which frames reach an interface, with one common type.
+//! Paths by which frames reach an interface, with one common type.
 
 use std::fmt;
 use std::io;
@@ -12,32 +12,32 @@ use crate::error::GeneratorError;
 use crate::flows::Flows;
 use crate::train::Trains;
 
-/// The number of frames of a batch.
+/// Number of frames of a batch.
 const BATCH: usize = 64;
-/// The size in bytes of a slot of a ring, unless frames are longer.
+/// Size in bytes of a slot of a ring, unless frames are longer.
 const SLOT_BYTES: usize = 2_048;
-/// The number of bytes of a slot that the kernel uses.
+/// Number of bytes of a ring's slot that the kernel uses.
 const SLOT_HEAD_BYTES: usize = 32;
-/// The time in nanoseconds that a sender waits for a full queue before it checks again.
+/// Time in nanoseconds that a sender waits for a full queue before it checks again.
 const WAIT_NS: u64 = 1_000_000;
-/// The time in nanoseconds that a sender waits when the queue reports that it is not full, and
-/// takes nothing: each attempt is a drop in the counters of the queueing discipline.
+/// Time in nanoseconds that a sender waits when the queue reports that it is not full, and accepts
+/// nothing: each attempt is a drop in the counters of the queueing discipline.
 const SHORT_WAIT_NS: u64 = 200_000;
-/// The time in nanoseconds that a sender waits with AF_XDP, which does not report that slots are
-/// free again.
+/// Time in nanoseconds that a sender waits with AF_XDP, which does not report that slots are free
+/// again.
 const XDP_WAIT_NS: u64 = 50_000;
 
-/// The kind of the path by which frames are sent.
+/// Kind of the path by which frames are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// AF_XDP where it can do all that the flags ask for; otherwise the ring, or `sendmmsg(2)`
-    /// where no ring can be opened.
+    /// Automatic choice: AF_XDP if it can do all that the flags ask for; otherwise the ring, or
+    /// `sendmmsg(2)` if no ring can be opened.
     Auto,
-    /// `PACKET_TX_RING`.
+    /// Ring of frames shared with the kernel (`PACKET_TX_RING`).
     Ring,
-    /// The system call `sendmmsg(2)`.
+    /// System call `sendmmsg(2)`.
     Plain,
-    /// AF_XDP.
+    /// AF_XDP socket.
     Xdp,
 }
 
@@ -55,20 +55,20 @@ impl FromStr for PathKind {
     }
 }
 
-/// The options of a path.
+/// Options of a path into an interface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathOptions {
     pub(crate) kind: PathKind,
-    /// The size of the ring in bytes.
+    /// Size of each ring in bytes.
     pub(crate) ring_bytes: usize,
-    /// True if frames go through the queueing discipline.
+    /// True if frames pass the queueing discipline of the interface.
     pub(crate) uses_queue: bool,
-    /// The length of the longest frame in bytes.
+    /// Length of the longest frame in bytes.
     pub(crate) longest_bytes: usize,
 }
 
 impl PathOptions {
-    /// Returns all problems that keep `threads` threads from sending the packets by AF_XDP.
+    /// Returns all problems that prevent `threads` threads from sending the packets through AF_XDP.
     fn obstacles(&self, interface: &Interface, threads: u32) -> Result<Vec<String>, NetError> {
         let mut problems = Vec::new();
         if self.uses_queue {
@@ -94,7 +94,7 @@ impl PathOptions {
     }
 }
 
-/// An open path into an interface.
+/// Open path into an interface.
 pub(crate) enum SendPath {
     Ring { ring: FrameRing, uses_queue: bool },
     Plain { sender: Box<FrameSender>, uses_queue: bool },
@@ -103,7 +103,7 @@ pub(crate) enum SendPath {
 }
 
 impl SendPath {
-    /// Opens a path for each of `threads` threads, all of one kind.
+    /// Opens a path into the interface for each of `threads` threads, all of one kind.
     pub(crate) fn open_all(
         interface: &Interface,
         options: PathOptions,
@@ -154,8 +154,8 @@ impl SendPath {
     }
 
     /// Opens a path for each thread that sends frames of one flow as segments; `flows` has the
-    /// flows of each thread. The datagrams go through the queueing discipline: past it the kernel
-    /// drops those that the interface cannot cut up.
+    /// flows of each thread. The datagrams pass the queueing discipline: past it the kernel drops
+    /// those that the interface cannot cut up.
     pub(crate) fn open_trains(
         interface: &Interface,
         flows: Vec<Flows>,
@@ -167,14 +167,14 @@ impl SendPath {
         flows.into_iter().map(open).collect()
     }
 
-    /// Opens an AF_XDP path by the transmit queue that has the number of the thread.
+    /// Opens an AF_XDP path through the interface's transmit queue whose number is `thread`.
     fn xdp(interface: &Interface, options: PathOptions, thread: u32) -> Result<Self, NetError> {
         let slot_bytes = options.longest_bytes.next_power_of_two().max(SLOT_BYTES);
         let size = RingSize { bytes: options.ring_bytes, slot_bytes };
         XdpSender::open(interface, thread, size).map(|sender| Self::Xdp(Box::new(sender)))
     }
 
-    /// Returns the size in bytes of the greatest IP packet that the interface takes.
+    /// Returns the size in bytes of the greatest IP packet that the interface accepts (MTU).
     pub(crate) const fn mtu_bytes(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.mtu_bytes(),
@@ -184,12 +184,12 @@ impl SendPath {
         }
     }
 
-    /// Returns true if frames leave as the segments of larger datagrams.
+    /// Returns true if frames leave as the segments of larger UDP datagrams.
     pub(crate) const fn is_of_trains(&self) -> bool {
         matches!(self, Self::Trains(_))
     }
 
-    /// Returns the number of frames that can wait at a time.
+    /// Returns the number of frames that can wait in the path at a time.
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Ring { ring, .. } => ring.slots(),
@@ -199,7 +199,7 @@ impl SendPath {
         }
     }
 
-    /// Returns the number of frames of a batch when frames do not wait for their time.
+    /// Returns the number of frames of a batch if frames do not wait for their time.
     pub(crate) const fn batch(&self) -> usize {
         match self {
             Self::Trains(_) => BATCH * 16,
@@ -207,7 +207,7 @@ impl SendPath {
         }
     }
 
-    /// Returns true if the path can take a frame of the thread's packet `index` now.
+    /// Returns true if the path has room for a frame of the thread's packet `index` now.
     pub(crate) fn has_room(&mut self, index: usize) -> bool {
         match self {
             Self::Ring { ring, .. } => ring.slot().is_some(),
@@ -217,7 +217,8 @@ impl SendPath {
         }
     }
 
-    /// Takes a frame of the thread's packet `index`; the caller has checked that there is room.
+    /// Queues a frame of the thread's packet `index` in the path; the caller has checked that there
+    /// is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let slot = match self {
             Self::Ring { ring, .. } => ring.slot(),
@@ -234,7 +235,7 @@ impl SendPath {
         }
     }
 
-    /// Returns the number of datagrams that have left with frames as their segments.
+    /// Returns the number of UDP datagrams that have left with frames as their segments.
     pub(crate) const fn datagrams(&self) -> u64 {
         match self {
             Self::Trains(trains) => trains.datagrams(),
@@ -251,7 +252,7 @@ impl SendPath {
         }
     }
 
-    /// Waits until the path may take a frame of the thread's packet `index` again, for a
+    /// Waits until the path may have room for a frame of the thread's packet `index` again, for a
     /// millisecond at most.
     pub(crate) fn wait(&mut self, index: usize) -> io::Result<()> {
         let ready = match self {

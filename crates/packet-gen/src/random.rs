@@ -1,26 +1,26 @@
-//! The random numbers that packet files are filled with: those of `rand()` in the GNU C library, so
+//! Random numbers that packet files are filled with: those of `rand()` in the GNU C library, so
 //! that a seed gives the same bytes as in trafgen. The generator is the additive feedback one of
 //! degree 31 (x^31 + x^3 + 1), seeded by the "minimal standard" multiplicative generator.
 //!
 //! Budget: one addition and two loads per number, no allocation.
 
-/// The degree of the recurrence.
+/// Degree of the random generator's recurrence.
 const DEGREE: usize = 31;
-/// The second tap of the recurrence.
+/// Second tap of the random generator's recurrence.
 const TAP: usize = 3;
-/// The number of values that are thrown away after seeding, ten for each place.
+/// Number of values that are thrown away after seeding, ten for each place of the state.
 const WARM_UP: usize = 10 * DEGREE;
 
-/// A seeded stream of numbers of 31 bits.
+/// Seeded stream of random numbers of 31 bits, as `rand()` of the GNU C library returns them.
 #[derive(Clone, Debug)]
 pub struct LibcRandom {
     state: [u32; DEGREE],
-    /// The oldest place, which the next number replaces.
+    /// Index of the oldest place of the state, which the next number replaces.
     at: usize,
 }
 
 impl LibcRandom {
-    /// Creates the stream that `srand(seed)` begins.
+    /// Creates the random stream that `srand(seed)` begins.
     #[must_use]
     pub fn from_seed(seed: u32) -> Self {
         let mut word = i64::from(seed.max(1).cast_signed());
@@ -41,7 +41,7 @@ impl LibcRandom {
         random
     }
 
-    /// Returns the next number, below 2^31.
+    /// Returns the next random number, below 2^31.
     #[expect(clippy::should_implement_trait, reason = "there is no end to it")]
     pub fn next(&mut self) -> u32 {
         // The number DEGREE before this one is the oldest; the one TAP before it lies TAP places
@@ -53,7 +53,7 @@ impl LibcRandom {
         sum >> 1
     }
 
-    /// Returns the next byte: the lowest bits of a number.
+    /// Returns the next random byte: the lowest bits of a random number.
     pub fn octet(&mut self) -> u8 {
         self.next() as u8
     }

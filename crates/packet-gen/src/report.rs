@@ -1,95 +1,96 @@
-//! The report on the frames sent, as text in the form of trafgen and as a document with a version.
+//! Report on the frames sent, as text in the form of trafgen and as a JSON document with a version.
 
 use std::fmt;
 
 use base::Figure;
 use serde::{Deserialize, Serialize};
 
-/// The name and version of the JSON documents.
+/// Name and version of the JSON documents of `godwit trafgen`.
 pub const SCHEMA: &str = "godwit.trafgen.v1";
 
-/// A report on the frames sent so far, or in total.
+/// Report on the frames sent so far, or in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafgenReport {
-    /// The name and version of the document, [`SCHEMA`].
+    /// Name and version of the JSON document, [`SCHEMA`].
     pub schema: String,
-    /// The kind of the report: `interval` during the run, `total` at the end.
+    /// Kind of the report: `interval` during the run, `total` at the end.
     pub kind: String,
-    /// The interface or file.
+    /// Name of the interface or file that the frames are written to.
     pub output: String,
-    /// The path by which frames reach the output.
+    /// Name of the path by which frames reach the output.
     pub path: String,
-    /// The seed of the random numbers.
+    /// Seed of the random numbers in frames.
     pub seed: u32,
-    /// The seconds since the start.
+    /// Time since the start in seconds.
     pub elapsed_s: f64,
-    /// The number of frames that have left since the start.
+    /// Number of frames that have left since the start.
     pub sent: u64,
-    /// The number of bytes in the frames sent.
+    /// Number of bytes in the frames sent.
     pub sent_bytes: u64,
-    /// The frames per second since the last report; in the total, since the start.
+    /// Frames per second since the last report; in the total, since the start.
     pub rate_pps: f64,
-    /// The bits of frames per second, over the same time.
+    /// Bits of frames per second since the last report; in the total, since the start.
     pub rate_bps: f64,
-    /// The number of frames that the interface refused for good.
+    /// Number of frames that the interface refused for good.
     pub refused: u64,
-    /// The number of waits for a full queue.
+    /// Number of times that a sender waited for a full queue.
     pub stalled: u64,
-    /// The number of frames that were passed to the kernel and not known to have left at the end.
+    /// Number of frames that were passed to the kernel and not known to have left at the end.
     pub unsent: u64,
-    /// The lateness of frames that had a time; in the total only.
+    /// Lateness of frames that had a due time; in the total only.
     pub late: Option<LatenessSummary>,
-    /// The gaps between frames that had a time; in the total only.
+    /// Gaps between frames that had a due time; in the total only.
     pub gaps: Option<Gaps>,
-    /// The datagrams that carried the frames as segments, if any. The other figures are then not
+    /// Datagrams that carried the frames as segments, if any. The other figures are then not
     /// comparable with those of plain frames.
     pub segmentation: Option<SegmentationFigures>,
-    /// The result for the host that was pinged after each frame, if one was; in the total only.
+    /// Result for the host that was pinged after each frame, if one was; in the total only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smoke_test: Option<SmokeTest>,
-    /// The figures of each processor.
+    /// Figures of each sending processor.
     pub processors: Vec<ProcessorFigures>,
 }
 
-/// The times in microseconds from the due time of frames until they were passed to the kernel.
+/// Lateness of frames: times in microseconds from the due time of a frame until it was passed to
+/// the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessSummary {
-    /// The lateness that half of the frames do not exceed.
+    /// Lateness that half of the frames do not exceed, in microseconds.
     pub median_us: f64,
-    /// The lateness that 99 of 100 frames do not exceed.
+    /// Lateness that 99 of 100 frames do not exceed, in microseconds.
     pub p99_us: f64,
-    /// The lateness of the latest frame.
+    /// Lateness of the latest frame, in microseconds.
     pub max_us: f64,
 }
 
-/// The times in microseconds between the moments at which the frames of a thread left. The frames
-/// of one system call leave in even steps from its begin to its end; segments of one datagram leave
-/// at once.
+/// Gaps between frames: times in microseconds between the moments at which the frames of a thread
+/// left. The frames of one system call leave in even steps from its begin to its end; segments of
+/// one datagram leave at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gaps {
-    /// The gap that half of the gaps do not exceed.
+    /// Gap that half of the gaps do not exceed, in microseconds.
     pub median_us: f64,
-    /// The gap that 90 of 100 gaps do not exceed.
+    /// Gap that 90 of 100 gaps do not exceed, in microseconds.
     pub p90_us: f64,
-    /// The gap that 99 of 100 gaps do not exceed.
+    /// Gap that 99 of 100 gaps do not exceed, in microseconds.
     pub p99_us: f64,
-    /// The longest gap.
+    /// Longest gap in microseconds.
     pub max_us: f64,
-    /// The share of the gaps that lie inside of bursts of more than four frames. A frame is in a
-    /// burst with the one before when less than half of the scheduled time lay between them.
+    /// Share of the gaps that are inside bursts of more than four frames, 0 to 1. A frame is in a
+    /// burst with the one before when less than half of the scheduled time was between them.
     pub burst_share: f64,
-    /// The number of frames of the longest burst.
+    /// Number of frames of the longest burst.
     pub longest_burst: u64,
 }
 
-/// The datagrams that carried frames as segments, single frames included.
+/// Datagrams that carried frames as segments, single frames included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SegmentationFigures {
-    /// The number of datagrams that have left since the start. Counters of the interface show these
-    /// datagrams where it cuts them up itself or passes them on whole, and frames where the kernel
-    /// cuts them up before.
+    /// Number of datagrams that have left since the start. Counters of the interface show these
+    /// datagrams if it cuts them up itself or passes them on whole, and frames if the kernel cuts
+    /// them up before.
     pub datagrams: u64,
-    /// The number of frames per datagram.
+    /// Mean number of frames per datagram.
     pub frames_per_datagram: f64,
 }
 
@@ -100,43 +101,43 @@ impl fmt::Display for SegmentationFigures {
     }
 }
 
-/// The result for a host that was pinged after each frame.
+/// Result for a host that was pinged after each frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmokeTest {
-    /// The address of the host.
+    /// Address of the pinged host.
     pub host: String,
-    /// The number of pings to the host, those before the first frame included.
+    /// Number of pings to the host, those before the first frame included.
     pub pings: u64,
-    /// The number of pings that the host answered.
+    /// Number of pings that the host answered.
     pub answers: u64,
-    /// The frame after which no answer came any more; `None` while the host answers.
+    /// Last frame before the host stopped answering pings; `None` while the host answers.
     pub silent_after: Option<LastFrame>,
 }
 
-/// The last frame before a host stopped answering.
+/// Last frame before a host stopped answering pings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFrame {
-    /// The number of the frame in the run, from 1 on.
+    /// Number of the frame in the run, from 1 on.
     pub number: u64,
-    /// The bytes of the frame as a packet of the language.
+    /// Bytes of the frame as a packet of the packet language.
     pub text: String,
 }
 
-/// The figures of one thread.
+/// Figures of one sending thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessorFigures {
-    /// The processor that the thread is bound to.
+    /// Number of the processor that the thread is bound to.
     pub cpu: u32,
-    /// The number of frames sent.
+    /// Number of frames that the thread sent.
     pub sent: u64,
-    /// The number of bytes in the frames sent.
+    /// Number of bytes in the frames that the thread sent.
     pub sent_bytes: u64,
-    /// The seconds that the thread took.
+    /// Time in seconds that the thread took.
     pub elapsed_s: f64,
 }
 
 impl TrafgenReport {
-    /// Returns the line of an interval.
+    /// Returns the text line of an interval's report.
     #[must_use]
     pub fn line(&self) -> String {
         let segmented = self.segmentation.map(|carried| format!(", segmented: {carried}"));

@@ -1,4 +1,4 @@
-//! The run of the command: reads the input, opens the output, then shows, writes or sends the
+//! Run of `godwit trafgen`: reads the input, opens the output, then shows, writes or sends the
 //! frames.
 
 use std::fmt::Write as _;
@@ -24,9 +24,9 @@ use crate::schedule::{FrameRate, FrameSchedule, Segment};
 use crate::send::{self, SendJob};
 use crate::stream::FrameStream;
 
-/// The version of netsniff-ng whose command lines and packet files are accepted.
+/// Version of netsniff-ng whose trafgen command lines and packet files are accepted.
 const REFERENCE: &str = "0.6.8";
-/// A packet file to begin with: the query of a well-known talk on DNS benchmarks, EDNS included.
+/// Example of a packet file: the query of a well-known talk on DNS benchmarks, EDNS included.
 const EXAMPLE: &str = "\
 {
   eth(da=02:00:00:00:00:01),
@@ -38,7 +38,7 @@ const EXAMPLE: &str = "\
 }
 ";
 
-/// The output that frames are written to.
+/// Output that frames are written to.
 enum TrafgenOutput {
     Nowhere,
     Capture(String),
@@ -47,8 +47,8 @@ enum TrafgenOutput {
 }
 
 impl TrafgenOutput {
-    /// Returns the output that `name` stands for. Like trafgen, it distinguishes outputs by parts
-    /// of their name.
+    /// Returns the output that `name` names. Like trafgen, it distinguishes outputs by parts of
+    /// their name.
     fn from_name(name: Option<&str>) -> Result<Self, GeneratorError> {
         let Some(name) = name else { return Ok(Self::Nowhere) };
         if name.contains(".pcap") {
@@ -89,7 +89,7 @@ impl TrafgenOutput {
     }
 }
 
-/// Returns the text that the flags ask for in place of a run.
+/// Returns the text that the flags ask for instead of a run, such as an example packet file.
 fn text_instead(args: &TrafgenArgs) -> Option<String> {
     if args.example {
         return Some(EXAMPLE.to_owned());
@@ -99,7 +99,7 @@ fn text_instead(args: &TrafgenArgs) -> Option<String> {
         .then(|| format!("trafgen of godwit {version}, compatible with trafgen {REFERENCE}\n"))
 }
 
-/// Performs the action that the flags select.
+/// Shows, writes or sends the frames of the input, as the flags select.
 pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     if let Some(text) = text_instead(args) {
         return say(&text);
@@ -170,7 +170,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     print_file_report(args, written)
 }
 
-/// Prints what was written to a file.
+/// Prints the report on frames that were written to a file.
 fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), GeneratorError> {
     let TrafgenReport { sent, sent_bytes, .. } = written;
     if !args.json {
@@ -180,7 +180,8 @@ fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), G
     say(&format!("{}\n", json(&TrafgenReport { schema, kind, path, ..written })?))
 }
 
-/// Prints what may not be meant, and what of a capture is not sent.
+/// Prints warnings about constructs of the packet file that may not be intended, and notices about
+/// packets of a capture that are not sent.
 fn warn(source: &PacketSource, input: &GeneratorInput) {
     let warnings = &input.program.warnings;
     if !warnings.is_empty() {
@@ -191,7 +192,7 @@ fn warn(source: &PacketSource, input: &GeneratorInput) {
     }
 }
 
-/// Returns where packets come from.
+/// Returns the source of packets that the flags name.
 fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
     if let Some(input) = &args.input {
         return Ok(PacketSource::File(input.clone()));
@@ -205,8 +206,8 @@ fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
     Ok(PacketSource::Text(text))
 }
 
-/// Prints what `-V` asks for: with `--json` to the standard error, so that the standard output has
-/// documents alone.
+/// Prints the text that `-V` asks for: with `--json` to the standard error, so that the standard
+/// output has only documents.
 fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
     if args.json {
         netio::stderr::print(text);
@@ -215,7 +216,7 @@ fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
     say(text)
 }
 
-/// Returns an error for refused switches that names a replacement.
+/// Returns an error that names a replacement if a refused flag is set.
 fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     let message = if args.user.is_some() || args.group.is_some() {
         "-u and -g are not supported: start trafgen as that user, with the capability to send: \
@@ -230,7 +231,7 @@ fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     Err(GeneratorError::Usage(message.to_owned()))
 }
 
-/// Names the switches that were taken and change nothing, a line each.
+/// Names the flags that were accepted and change nothing, a line each.
 fn describe_switches(args: &TrafgenArgs) -> String {
     let mut text = String::new();
     for (is_set, switch, why) in [
@@ -339,7 +340,7 @@ fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(
     Ok(())
 }
 
-/// Prints the lines that trafgen begins with.
+/// Prints the lines that trafgen prints at the begin of a run.
 fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), GeneratorError> {
     if args.json {
         return Ok(());
@@ -352,7 +353,7 @@ fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), GeneratorE
     ))
 }
 
-/// Describes each packet of the input.
+/// Describes each packet of the input in text.
 fn describe(input: &GeneratorInput) -> String {
     let mut text = String::new();
     for (number, packet) in input.program.packets.iter().enumerate() {
@@ -373,7 +374,7 @@ fn describe(input: &GeneratorInput) -> String {
     text
 }
 
-/// Returns true for a frame that carries an IP packet whose time to live or hop limit is 0.
+/// Returns true for a frame with an IP packet whose time to live or hop limit is 0.
 fn is_expired(frame: &[u8]) -> bool {
     let Ok(packet) = link::ip_packet(LINK_ETHERNET, frame) else { return false };
     let left_at = if packet.first().is_some_and(|first| first >> 4 == 6) { 7 } else { 8 };
@@ -442,7 +443,7 @@ fn send(
     }
 }
 
-/// Returns the processors to send from: all that there are, unless frames have a time, or AF_XDP
+/// Returns the processors to send from: all that exist, unless frames have a due time, or AF_XDP
 /// has too few queues.
 fn cpus(
     args: &TrafgenArgs,

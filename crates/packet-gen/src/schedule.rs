@@ -5,17 +5,18 @@
 
 use base::time::NS_PER_S;
 
-/// Frames per second, or a rate that becomes frames per second once their size is known.
+/// Rate of frames: frames per second, or bytes per second, which become frames per second once
+/// their size is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FrameRate {
-    /// Frames per second.
+    /// Rate in frames per second.
     Frames(f64),
-    /// Bytes of frames per second.
+    /// Rate in bytes of frames per second.
     Bytes(f64),
 }
 
 impl FrameRate {
-    /// Returns the frames per second for frames of `mean_bytes`.
+    /// Returns the rate in frames per second for frames of `mean_bytes` bytes on average.
     #[must_use]
     pub fn per_second(self, mean_bytes: f64) -> f64 {
         match self {
@@ -25,18 +26,18 @@ impl FrameRate {
     }
 }
 
-/// A segment of a schedule: from one rate to another, linearly, in a time.
+/// Segment of a rate schedule: from one rate to another, linearly, in a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// Rate at the start.
+    /// Rate at the start of the segment.
     pub from: FrameRate,
-    /// Rate at the end.
+    /// Rate at the end of the segment.
     pub to: FrameRate,
-    /// Duration; only the last segment may be endless (`None`).
+    /// Duration of the segment in nanoseconds; only the last segment may be endless (`None`).
     pub duration_ns: Option<u64>,
 }
 
-/// Units of rates with their factors, and true for frames, false for bytes.
+/// Units of rates with their factors, and true for units of frames, false for units of bytes.
 const UNITS: [(&str, f64, bool); 12] = [
     ("pps", 1.0, true),
     ("kpps", 1e3, true),
@@ -131,24 +132,24 @@ pub fn parse_duration_ns(text: &str, default_ns: u64) -> Result<u64, String> {
     }
 }
 
-/// Due times of all frames, counted from the start.
+/// Schedule of frames: the due times of all frames, counted from the start.
 #[derive(Clone, Debug)]
 pub enum FrameSchedule {
-    /// As fast as possible.
+    /// Sending as fast as possible, without due times.
     Unpaced,
-    /// Rates in frames per second: from, to, and the duration in nanoseconds.
+    /// Rates of the segments in frames per second: from, to, and the duration in nanoseconds.
     Rates(Vec<(f64, f64, u64)>),
-    /// Times of a capture.
+    /// Times of the packets of a capture.
     Times {
-        /// Nanoseconds from the first frame.
+        /// Time of each packet in nanoseconds from the first one.
         offsets_ns: Vec<u64>,
-        /// Nanoseconds from one repetition to the next.
+        /// Time in nanoseconds from one repetition of the capture to the next.
         round_ns: u64,
     },
 }
 
 impl FrameSchedule {
-    /// Creates the schedule of `segments` for frames of `mean_bytes`.
+    /// Creates the schedule of `segments` for frames of `mean_bytes` bytes on average.
     #[must_use]
     pub fn from_segments(segments: &[Segment], mean_bytes: f64) -> Self {
         let rates = |segment: &Segment| {
@@ -185,7 +186,7 @@ impl FrameSchedule {
         }
     }
 
-    /// Returns the number of frames, if the schedule ends.
+    /// Returns the number of frames of the schedule; `None` if it does not end.
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         let Self::Rates(rates) = self else { return None };
@@ -196,7 +197,7 @@ impl FrameSchedule {
         })
     }
 
-    /// Returns true if frames wait for their due time.
+    /// Returns true if the schedule's frames wait for their due time.
     #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::Unpaced)

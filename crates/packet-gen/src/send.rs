@@ -1,5 +1,5 @@
-//! Sending from several processors: threads, their shares, and reports during the run and at the
-//! end.
+//! Sending of frames from several processors: threads, their shares, and reports during the run and
+//! at the end.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,18 +22,19 @@ use crate::smoke::Smoke;
 use crate::stream::FrameStream;
 use crate::worker::{SendThreadCounters, SendThreadResult, Worker};
 
-/// The bytes of an Ethernet header, which the MTU does not include; `TAG_BYTES` are those of a tag.
+/// Bytes of an Ethernet header, which the MTU does not include; the next constant has those of a
+/// VLAN tag.
 const HEADER_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 
-/// The frames to be sent, and the options of sending.
+/// Frames to be sent, and the options of sending.
 pub(crate) struct SendJob<'a> {
     pub(crate) interface: &'a Interface,
     pub(crate) program: &'a PacketProgram,
-    /// The processors; a thread sends from each of them.
+    /// Numbers of the processors; a thread sends from each of them.
     pub(crate) cpus: Vec<u32>,
     pub(crate) schedule: FrameSchedule,
-    /// The number of frames in all; `None` for no end.
+    /// Number of frames of all threads together; `None` for no end.
     pub(crate) count: Option<u64>,
     pub(crate) seed: u32,
     /// True if all threads begin with the same random numbers.
@@ -42,12 +43,13 @@ pub(crate) struct SendJob<'a> {
     pub(crate) path: PathOptions,
     /// True if successive frames of one flow leave as segments of larger datagrams.
     pub(crate) segments: bool,
-    /// The host to be pinged after each frame; there is one thread then.
+    /// Host to be pinged after each frame; only one thread sends then.
     pub(crate) smoke_test: Option<IpAddr>,
     pub(crate) interval_s: Option<f64>,
 }
 
-/// Sends the frames, calls `tell` at every interval and returns the total.
+/// Sends the frames of `sending`, calls `tell` with a report at every interval and returns the
+/// total.
 ///
 /// # Errors
 ///
@@ -111,7 +113,7 @@ pub(crate) fn run(
     Ok(reporter.total(&done))
 }
 
-/// Opens the path of each thread.
+/// Opens the path of each thread into the interface.
 fn paths(
     sending: &SendJob<'_>,
     threads: &[(u32, FrameStream)],
@@ -126,8 +128,8 @@ fn paths(
     Ok(SendPath::open_trains(interface, flows)?)
 }
 
-/// Opens the connection to the host that is pinged after each frame. A host that does not answer
-/// before the first frame is an error: its silence would otherwise be blamed on that frame.
+/// Opens the socket for pings to the host of the smoke test. A host that does not answer before the
+/// first frame is an error: its silence would otherwise be blamed on that frame.
 fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
     let Some(host) = sending.smoke_test else { return Ok(None) };
     let mut smoke = Smoke::open(host, sending.interface.index)?;
@@ -140,12 +142,13 @@ fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, Gene
     Ok(Some(smoke))
 }
 
-/// Returns the number of frames that thread `index` of `count` threads sends of `frames` in all.
+/// Returns the number of frames that thread `index` of `count` threads sends if all threads send
+/// `frames`.
 const fn share(frames: u64, index: u64, count: u64) -> u64 {
     frames / count + (index < frames % count) as u64
 }
 
-/// Returns the processors that have packets, with their frames.
+/// Returns the processors that have packets to send, with their frames.
 fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorError> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
@@ -181,7 +184,7 @@ fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorEr
     Ok(threads)
 }
 
-/// Checks that the interface can take all packets.
+/// Checks that the interface accepts the lengths of all packets.
 fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), GeneratorError> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
@@ -199,7 +202,8 @@ fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), Generator
     if problems.is_empty() { Ok(()) } else { Err(GeneratorError::Usage(problems.join("\n"))) }
 }
 
-/// Waits for the threads or a signal; `tick` returns the time at which `wait` calls it again.
+/// Waits until the threads have ended or a signal comes; `tick` returns the time at which it is to
+/// be called again.
 fn wait(
     signals: &Signals,
     ended: &Waker,
@@ -207,8 +211,8 @@ fn wait(
     is_over: impl Fn() -> bool,
     mut tick: impl FnMut(u64) -> Result<Option<u64>, GeneratorError>,
 ) -> Result<(), GeneratorError> {
-    /// The time in nanoseconds between two checks after a thread has reported its end: it ends a
-    /// moment later.
+    /// Time in nanoseconds between two checks after a thread has reported its end: it ends a moment
+    /// later.
     const MOMENT_NS: u64 = 1_000_000;
     let mut has_ended = false;
     loop {
@@ -230,7 +234,7 @@ fn wait(
     }
 }
 
-/// The last report, and the counters that reports are made of.
+/// Maker of reports: the last report, and the counters of the threads.
 struct Reporter<'a> {
     last: TrafgenReport,
     progress: &'a [SendThreadCounters],
@@ -260,7 +264,7 @@ impl<'a> Reporter<'a> {
         Self { last, progress, cpus, segments, start_ns, next_ns: None }
     }
 
-    /// Reports if it is time, and returns the time of the next report.
+    /// Reports to `tell` if it is time, and returns the time of the next report in nanoseconds.
     fn interval(
         &mut self,
         now_ns: u64,
@@ -279,7 +283,7 @@ impl<'a> Reporter<'a> {
         Ok(self.next_ns)
     }
 
-    /// Returns a report of the counters now, with rates since the last report.
+    /// Returns a report of the threads' counters now, with rates since the last report.
     fn now(&self, now_ns: u64) -> TrafgenReport {
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let elapsed_s = (now_ns - self.start_ns) as f64 / NS_PER_S as f64;

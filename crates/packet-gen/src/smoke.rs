@@ -1,5 +1,6 @@
-//! The smoke test, which checks that the host that frames go to still answers. The generator pings
-//! the host after every frame, and reports the frame after which the host does not answer any more.
+//! Smoke test, which checks that the host that frames go to still answers pings. The generator
+//! pings the host after every frame, and reports the frame after which the host does not answer any
+//! more.
 //!
 //! Not a hot path: the next frame waits for an answer. References: RFC 792, RFC 4443 §4; raw(7).
 
@@ -15,19 +16,18 @@ use packet_wire::{ipv4, protocol};
 use crate::output::packet_text;
 use crate::report::{LastFrame, SmokeTest};
 
-/// The number of pings in turn that may stay without an answer, as in trafgen.
+/// Number of consecutive pings that may remain without an answer, as in trafgen.
 const PINGS_MAX: u32 = 100;
-/// The time in nanoseconds that each ping waits for its answer, as in trafgen.
+/// Time in nanoseconds that each ping waits for its answer, as in trafgen.
 const PATIENCE_NS: u64 = 50_000_000;
-/// The bytes of a ping beside its header: as many as ping(8) sends.
+/// Data of a ping after its header: as many bytes as ping(8) sends.
 const DATA: [u8; 56] = [0x67; 56];
-/// The number of packets of the protocol that wait at a time; a host under test may get more than
-/// answers.
+/// Number of ICMP packets that wait at a time; a host under test may get more than answers.
 const SLOTS: usize = 32;
 const SLOT_BYTES: usize = 2_048;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The host, the socket to it, and the last frame sent to it.
+/// Smoke test of a host: the socket to the host, and the last frame sent to it.
 pub(crate) struct Smoke {
     host: SocketAddr,
     types: EchoTypes,
@@ -36,14 +36,14 @@ pub(crate) struct Smoke {
     receive: RecvBatch,
     next: IcmpEcho,
     frame: Vec<u8>,
-    /// The number of frames after which the host has answered.
+    /// Number of frames after which the host has answered.
     survived: u64,
     report: SmokeTest,
 }
 
 impl Smoke {
-    /// Opens a socket for pings to `host`; `scope` is the index of the interface that a link-local
-    /// address is at.
+    /// Opens a socket for pings to `host`; `scope` is the index of the interface of a link-local
+    /// address.
     ///
     /// # Errors
     ///
@@ -78,14 +78,14 @@ impl Smoke {
         })
     }
 
-    /// Keeps the frame that will leave now.
+    /// Keeps a copy of the frame that will leave now, for the report.
     pub(crate) fn keep(&mut self, frame: &[u8]) {
         self.frame.clear();
         self.frame.extend_from_slice(frame);
     }
 
-    /// Returns true if the host still answers after `frames` frames, of which the last one was
-    /// kept; also when `stop` was set before an answer came.
+    /// Returns true if the host still answers pings after `frames` frames, of which the last one
+    /// was kept; also if `stop` was set before an answer came.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl Smoke {
         Ok(true)
     }
 
-    /// Returns true if the host answers one of the pings that are sent from now on; also when
-    /// `stop` is set.
+    /// Returns true if the host answers one of the pings that are sent from now on; also if `stop`
+    /// is set.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Smoke {
         self.report.pings += 1;
     }
 
-    /// Returns true if an answer to one of the `pings` pings from number `first` on waits.
+    /// Returns true if the socket has an answer to one of the `pings` pings from number `first` on.
     fn hears(&mut self, first: u16, pings: u32) -> io::Result<bool> {
         let mut is_heard = false;
         while self.receive.receive(&self.socket)? > 0 {
@@ -163,7 +163,7 @@ impl Smoke {
         Ok(is_heard)
     }
 
-    /// Returns the result of the test.
+    /// Returns the result of the smoke test for the report.
     pub(crate) fn into_report(self) -> SmokeTest {
         self.report
     }

@@ -1,4 +1,4 @@
-//! The frames that a program describes, one after another.
+//! Stream of the frames that a packet program describes, one after another.
 //!
 //! Budget: a packet without changes costs nothing; otherwise one random number per random byte, and
 //! 0.3 ns per byte that a checksum covers. Nothing is allocated after construction.
@@ -8,12 +8,12 @@ use crate::language::PacketProgram;
 use crate::packet::{FieldChange, FieldChangeRule, PacketTemplate};
 use crate::random::LibcRandom;
 
-/// The frames of one sender.
+/// Stream of the frames that one thread sends.
 #[derive(Clone, Debug)]
 pub struct FrameStream {
     packets: Vec<PacketTemplate>,
     random: LibcRandom,
-    /// The index of the next packet.
+    /// Index of the next frame's packet.
     next: usize,
     /// True if packets are drawn at random instead of being taken in turn.
     is_shuffled: bool,
@@ -38,7 +38,7 @@ impl FrameStream {
         Self { packets, random, next: 0, is_shuffled }
     }
 
-    /// Returns the number of packets that take part.
+    /// Returns the number of packets that the stream's frames are made of.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.packets.len()
@@ -49,7 +49,8 @@ impl FrameStream {
         self.next
     }
 
-    /// Returns the flows: the frames that can be segments of one datagram.
+    /// Returns the UDP/IP flows of the stream's packets, whose frames can be segments of one
+    /// datagram.
     ///
     /// # Errors
     ///
@@ -58,18 +59,18 @@ impl FrameStream {
         Flows::from_packets(&self.packets, self.is_shuffled)
     }
 
-    /// Returns the length of the longest frame in bytes.
+    /// Returns the length of the stream's longest frame in bytes.
     #[must_use]
     pub fn longest_bytes(&self) -> usize {
         self.packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0)
     }
 
-    /// Returns the next frame; `None` only when no packet takes part.
+    /// Returns the next frame; `None` only if the stream has no packet.
     pub fn frame(&mut self) -> Option<&[u8]> {
         self.numbered_frame().map(|(_, frame)| frame)
     }
 
-    /// Returns the next frame with the index of its packet among those that take part.
+    /// Returns the next frame with the index of its packet among those of the stream.
     pub(crate) fn numbered_frame(&mut self) -> Option<(usize, &[u8])> {
         let count = self.packets.len();
         let index = self.next;
@@ -88,8 +89,8 @@ impl FrameStream {
     }
 }
 
-/// Makes the next frame of `packet`: counters, random bytes, checksums among the elements, then
-/// fields of headers and their checksums.
+/// Applies all changes for the next frame to `packet`: counters, random bytes, checksums among the
+/// elements, then fields of headers and their checksums.
 pub(crate) fn change(packet: &mut PacketTemplate, random: &mut LibcRandom) {
     let PacketTemplate { octets, counters, randoms, sums, fields, header_sums, .. } = packet;
     for counter in counters {

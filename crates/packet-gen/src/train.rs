@@ -1,6 +1,6 @@
-//! Successive frames of one flow as trains: one large datagram that crosses the kernel's stack once
-//! and is cut up by the interface, by the kernel in front of it, or behind the other end of a veth
-//! pair.
+//! Trains of successive frames of one flow: one large datagram that passes through the kernel's
+//! stack once and is cut up by the interface, by the kernel in front of it, or after the other end
+//! of a veth pair.
 //!
 //! Budget: one copy of a frame's payload, and of the headers once in 64 frames; nothing is
 //! allocated after construction.
@@ -15,27 +15,28 @@ use packet_wire::{ipv6, protocol, udp};
 
 use crate::flows::{Flow, Flows, NETWORK_AT, UDP_SUM_AT};
 
-/// The greatest number of frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
+/// Greatest number of frames of a train: `UDP_MAX_SEGMENTS` of older kernels.
 pub(crate) const TRAIN_FRAMES_MAX: usize = 64;
-/// The length in bytes of the longest IP packet.
+/// Length in bytes of the longest IP packet.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// The frames that wait, as trains.
+/// Frames that wait to be sent, as trains.
 pub(crate) struct Trains {
     sender: Box<FrameSender>,
     flows: Flows,
-    /// The train that frames may still join; its bytes are in the sender's next slot.
+    /// Train that frames may still join; its bytes are in the sender's next slot.
     open: Option<OpenTrain>,
-    /// The number of frames of each datagram that was queued and has not left.
+    /// Number of frames of each datagram that was queued and has not left.
     waiting: VecDeque<u32>,
-    /// The number of datagrams that have left.
+    /// Number of datagrams that have left.
     datagrams: u64,
 }
 
 #[derive(Clone, Copy)]
 struct OpenTrain {
     flow: Flow,
-    /// The bytes of the train so far; `payload_bytes` are those of the payload of each frame.
+    /// Number of bytes of the train so far; the field `payload_bytes` counts those of the payload
+    /// of each frame.
     len: usize,
     payload_bytes: usize,
     frames: usize,
@@ -59,23 +60,24 @@ impl Trains {
         &self.sender
     }
 
-    /// Returns the number of frames that can wait at a time.
+    /// Returns the number of frames that can wait in trains at a time.
     pub(crate) fn capacity(&self) -> usize {
         (self.sender.free() + self.waiting.len()) * TRAIN_FRAMES_MAX
     }
 
-    /// Returns the number of datagrams that have left.
+    /// Returns the number of datagrams (trains or single frames) that have left.
     pub(crate) const fn datagrams(&self) -> u64 {
         self.datagrams
     }
 
-    /// Returns true if a frame of packet `index` can be taken now.
+    /// Returns true if the trains have room for a frame of packet `index` now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
         let joins = |open: OpenTrain| open.takes(self.flows.flow(index));
         self.sender.free() > usize::from(self.open.is_some_and(|open| !joins(open)))
     }
 
-    /// Takes a frame of packet `index`; the caller has checked that there is room.
+    /// Adds a frame of packet `index` to the open train or begins a new one; the caller has checked
+    /// that there is room.
     pub(crate) fn push(&mut self, index: usize, frame: &[u8]) {
         let flow = self.flows.flow(index);
         if let Some(open) = self.open.as_mut().filter(|open| open.takes(flow)) {
@@ -93,7 +95,7 @@ impl Trains {
         self.open = Some(OpenTrain { flow, len: frame.len(), payload_bytes, frames: 1 });
     }
 
-    /// Queues the train that is open; a train of one frame is sent as a plain frame.
+    /// Queues the open train to be sent; a train of one frame is sent as a plain frame.
     fn close(&mut self) {
         let Some(OpenTrain { flow, len, payload_bytes, frames }) = self.open.take() else { return };
         self.waiting.push_back(frames as u32);
@@ -106,7 +108,7 @@ impl Trains {
     }
 
     /// Passes the waiting trains to the kernel, without waiting itself, and returns the numbers of
-    /// frames.
+    /// frames sent, refused and left.
     ///
     /// # Errors
     ///
@@ -127,7 +129,7 @@ impl Trains {
 }
 
 /// Changes the headers of a frame to those of the whole train: lengths, checksum of the IP header,
-/// and the sum of the pseudo header in the place of the UDP checksum.
+/// and the sum of the pseudo-header instead of the UDP checksum.
 fn seal(train: &mut [u8], flow: Flow) {
     let datagram_bytes = train.len() - flow.transport_at;
     let packet_bytes = train.len() - NETWORK_AT;

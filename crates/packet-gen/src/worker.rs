@@ -1,4 +1,4 @@
-//! One thread that sends: it moves frames from its stream into its path when they are due.
+//! Thread that sends: it moves frames from its stream into its path when they are due.
 //!
 //! Budget: per frame one copy of its bytes; per batch one system call, one reading of the clock and
 //! four stores of counters. Nothing is allocated after construction, nothing is shared but counters
@@ -16,62 +16,62 @@ use crate::report::SmokeTest;
 use crate::smoke::Smoke;
 use crate::stream::FrameStream;
 
-/// The number of frames of a batch when frames wait for their time.
+/// Number of frames of a batch if frames wait for their due time.
 const PACED_BATCH: usize = 16;
-/// The time in nanoseconds before the next frame below which a thread spins instead of sleeping.
+/// Time in nanoseconds before the next frame below which a thread spins instead of sleeping.
 const SPIN_NS: u64 = 100_000;
-/// The longest sleep in nanoseconds, so that signals are seen.
+/// Longest sleep of a thread in nanoseconds, so that it notices signals.
 const SLEEP_NS: u64 = 50_000_000;
-/// The time in nanoseconds that frames in the kernel may take to leave after a signal.
+/// Time in nanoseconds that frames in the kernel may take to leave after a signal.
 const DRAIN_NS: u64 = 200_000_000;
 
-/// The counters of a thread so far; only the thread writes them.
+/// Counters of a sending thread so far; only the thread writes them.
 #[derive(Debug, Default)]
 pub(crate) struct SendThreadCounters {
     pub(crate) sent: AtomicU64,
     pub(crate) sent_bytes: AtomicU64,
-    /// The number of frames that the interface refused for good.
+    /// Number of frames that the interface refused for good.
     pub(crate) refused: AtomicU64,
-    /// The number of waits for a full queue.
+    /// Number of times that the thread waited for a full queue.
     pub(crate) stalled: AtomicU64,
-    /// The number of datagrams that have left with frames as their segments.
+    /// Number of datagrams that have left with frames as their segments.
     pub(crate) datagrams: AtomicU64,
 }
 
-/// The result of a thread at its end.
+/// Result of a sending thread at its end.
 #[derive(Debug)]
 pub(crate) struct SendThreadResult {
-    /// The number of frames that were passed to the kernel and not known to have left.
+    /// Number of frames that were passed to the kernel and not known to have left.
     pub(crate) unsent: u64,
-    /// The record of how well frames kept their times.
+    /// Record of how well the thread's frames kept their times.
     pub(crate) timings: FrameTimingRecord,
     pub(crate) elapsed_ns: u64,
-    /// The result for the host that was pinged.
+    /// Result for the host that was pinged after each frame, if one was.
     pub(crate) smoke_test: Option<SmokeTest>,
 }
 
-/// One sending thread: the packets that it generates, its pace and its interface.
+/// Sending thread: the packets that it generates, its pacer and its path into the interface.
 pub(crate) struct Worker<'a> {
     pub(crate) path: SendPath,
     pub(crate) stream: FrameStream,
     pub(crate) pacer: Pacer<'a>,
-    /// The number of frames of this thread; `None` for no end.
+    /// Number of frames of this thread; `None` for no end.
     pub(crate) quota: Option<u64>,
-    /// The smoke test of the host after each frame, if there is one.
+    /// Smoke test of the host after each frame, if one was requested.
     pub(crate) smoke: Option<Smoke>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a SendThreadCounters,
 }
 
-/// The result of one attempt to fill a batch.
+/// Result of one attempt to fill a batch of frames.
 struct BatchFillResult {
     count: usize,
-    /// The time at which the next frame may leave, when it may not leave yet.
+    /// Time in nanoseconds at which the next frame may leave, if it may not leave yet.
     waits_until_ns: Option<u64>,
 }
 
 impl Worker<'_> {
-    /// Sends until the quota or the schedule is exhausted, or `stop` is set.
+    /// Sends frames until the quota or the schedule is exhausted, or `stop` is set.
     pub(crate) fn run(mut self) -> io::Result<SendThreadResult> {
         let mut lens: VecDeque<u32> = VecDeque::with_capacity(self.path.capacity());
         let mut frame_count = 0_u64;
@@ -110,7 +110,7 @@ impl Worker<'_> {
         Ok(SendThreadResult { unsent, timings: self.pacer.finish(), elapsed_ns, smoke_test })
     }
 
-    /// Writes frames that are due into free slots.
+    /// Writes frames that are due into free slots of the path.
     fn fill(
         &mut self,
         now_ns: u64,
@@ -154,7 +154,8 @@ impl Worker<'_> {
         filled
     }
 
-    /// Passes the frames to the kernel and counts them; returns the number of frames left.
+    /// Passes the frames in the path to the kernel and counts them; returns the number of frames
+    /// left in the path.
     fn flush(&mut self, lens: &mut VecDeque<u32>) -> io::Result<usize> {
         let sent = self.path.flush()?;
         let bytes: u64 = lens.drain(..sent.sent).map(u64::from).sum();
@@ -169,8 +170,8 @@ impl Worker<'_> {
         Ok(sent.left)
     }
 
-    /// Waits while frames wait in the path and none could be added: the queue is full, or the batch
-    /// has ended.
+    /// Waits while the path has frames and accepts no further one, because its queue is full or the
+    /// batch has ended.
     fn hold(&mut self, left: usize, filled: &BatchFillResult) -> io::Result<()> {
         let next = self.stream.next_index();
         if !self.path.has_room(next) {
@@ -186,7 +187,8 @@ impl Worker<'_> {
     }
 }
 
-/// Sleeps until shortly before `until_ns`, unless that is too close.
+/// Sleeps until shortly before `until_ns` (nanoseconds of the monotonic clock), unless that is too
+/// close.
 fn sleep_towards(until_ns: u64) -> io::Result<()> {
     let ahead_ns = until_ns.saturating_sub(Clock::mono_ns());
     if ahead_ns > SPIN_NS {

@@ -1,4 +1,5 @@
-//! ARP for IPv4 over Ethernet (RFC 826; probes and announcements, RFC 5227).
+//! Parser and writer of ARP messages for IPv4 over Ethernet (RFC 826; probes and announcements, RFC
+//! 5227).
 
 use core::net::Ipv4Addr;
 
@@ -7,36 +8,38 @@ use base::{ByteReader, ByteWriter};
 use crate::PacketDefect;
 use crate::ethernet::{MacAddress, TYPE_IPV4};
 
-/// The length of a message in bytes.
+/// Length of an ARP message for IPv4 over Ethernet, in bytes.
 pub const LEN: usize = 28;
-/// The operation of a request.
+/// ARP operation of a request.
 pub const REQUEST: u16 = 1;
-/// The operation of a reply.
+/// ARP operation of a reply.
 pub const REPLY: u16 = 2;
 
-/// The hardware type of Ethernet.
+/// ARP hardware type of Ethernet.
 const ETHERNET: u16 = 1;
-/// The lengths in bytes of a hardware address and of an IPv4 address, one byte each.
+/// Lengths field of an ARP message: length in bytes of a hardware address and of an IPv4 address,
+/// one byte each.
 const LENGTHS: u16 = 0x0604;
 
-/// An ARP message.
+/// ARP message for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpMessage {
-    /// The operation: [`REQUEST`] or [`REPLY`].
+    /// ARP operation: [`REQUEST`] or [`REPLY`].
     pub operation: u16,
-    /// The hardware address of the sender.
+    /// Hardware address of the station that sends the ARP message.
     pub sender_mac: MacAddress,
-    /// The address of the sender; 0.0.0.0 in a probe, whose sender only checks whether another
-    /// station has the target address.
+    /// IPv4 address of the sender; 0.0.0.0 in a probe (RFC 5227), whose sender only checks whether
+    /// another station has the target address.
     pub sender: Ipv4Addr,
-    /// The hardware address that a request asks for, or of the station that a reply is for.
+    /// Hardware address of the station that a reply is for; a request asks for it.
     pub target_mac: MacAddress,
-    /// The address that a request asks for, or of the station that a reply is for.
+    /// IPv4 address that a request asks for, or of the station that a reply is for.
     pub target: Ipv4Addr,
 }
 
 impl ArpMessage {
-    /// Reads the payload of a frame. Bytes behind the message are padding.
+    /// Parses an ARP message from the payload of an Ethernet frame. Bytes after the message are
+    /// padding.
     ///
     /// # Errors
     ///
@@ -61,14 +64,14 @@ impl ArpMessage {
         })
     }
 
-    /// Writes the message; the writer records whether the message fitted.
+    /// Writes the ARP message to `writer`, which records whether the message fitted.
     pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.u16(ETHERNET).u16(TYPE_IPV4).u16(LENGTHS).u16(self.operation);
         writer.put(&self.sender_mac.0).put(&self.sender.octets());
         writer.put(&self.target_mac.0).put(&self.target.octets());
     }
 
-    /// Returns the reply to this request from the station `mac`, which has the address.
+    /// Returns the ARP reply to this request from the station `mac`, which has the target address.
     #[must_use]
     pub const fn answered_by(&self, mac: MacAddress) -> Self {
         Self {

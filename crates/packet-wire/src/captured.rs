@@ -1,4 +1,4 @@
-//! The UDP datagram in a captured packet, or the reason why there is none.
+//! Parser of captured packets down to their UDP datagrams, or to the reason why a packet has none.
 //!
 //! Checksums are not checked: in packets that a machine captures of its own, the interface fills
 //! them in later.
@@ -10,49 +10,49 @@ use crate::link::{self, LinkError};
 use crate::pcap::CapturedPacket;
 use crate::protocol;
 
-/// Extension headers of IPv6 (RFC 8200 §4).
+/// Next-header numbers of IPv6 extension headers that the parser skips (RFC 8200 §4).
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
-/// Authentication header of IPv4 and IPv6 (RFC 4302).
+/// Protocol number of the authentication header of IPv4 and IPv6 (RFC 4302).
 const AUTHENTICATION: u8 = 51;
 
-/// A captured UDP datagram.
+/// UDP datagram in a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedDatagram<'a> {
-    /// The address and port of the sender.
+    /// Address and port of the datagram's sender.
     pub source: SocketAddr,
-    /// The address and port of the receiver.
+    /// Address and port of the datagram's receiver.
     pub destination: SocketAddr,
-    /// The payload.
+    /// Payload of the datagram, without the UDP header.
     pub payload: &'a [u8],
 }
 
-/// The reason why a captured packet gives no datagram.
+/// Reason why a captured packet has no UDP datagram that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// The capture kept only the beginning of the packet, as `tcpdump -s` does.
+    /// Packet of which the capture kept only the beginning, as `tcpdump -s` does.
     Cut,
-    /// The packet is a fragment of a datagram.
+    /// Fragment of an IP datagram.
     Fragment,
-    /// The packet was captured on a link whose type cannot be read.
+    /// Packet from a link of a type that cannot be read.
     LinkType,
-    /// A header contradicts itself, or the packet is encrypted.
+    /// Packet with a header that contradicts itself, or encrypted packet.
     Header,
-    /// The packet is of another protocol than IP.
+    /// Packet of a protocol other than IP.
     NotIp,
-    /// The packet is of another protocol than UDP.
+    /// IP packet of a protocol other than UDP.
     NotUdp,
 }
 
 impl SkipReason {
-    /// All reasons, in the order of [`SkipReason::index`].
+    /// All reasons why a packet is skipped, in the order of [`SkipReason::index`].
     pub const ALL: [Self; 6] =
         [Self::Cut, Self::Fragment, Self::LinkType, Self::Header, Self::NotIp, Self::NotUdp];
 
-    /// Returns the position in [`SkipReason::ALL`].
+    /// Returns the position of the reason in [`SkipReason::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -72,7 +72,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Returns the datagram in `record`.
+/// Returns the UDP datagram in the captured packet `record`, or the reason why there is none.
 ///
 /// # Errors
 ///
@@ -93,8 +93,8 @@ pub fn datagram<'a>(record: &CapturedPacket<'a>) -> Result<CapturedDatagram<'a>,
     datagram.map_err(|reason| reason.unwrap_or(too_short))
 }
 
-/// The result of reading: a datagram, the reason why there is none, or `None` for a packet that
-/// ends too early.
+/// Result of parsing: a datagram, the reason why there is none, or an error without a reason
+/// (`None`) for a packet that ends too early.
 type DatagramResult<'a> = Result<CapturedDatagram<'a>, Option<SkipReason>>;
 
 fn ipv4(packet: &[u8]) -> DatagramResult<'_> {

@@ -1,23 +1,24 @@
-//! The internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit words.
-//! Also CRC-32C, of SCTP and DCCP.
+//! Internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit words. Also
+//! CRC-32C, of SCTP and DCCP.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A sum in progress. Pieces are added in order; every piece but the last has an even length.
+/// Internet checksum (RFC 1071) in progress. Pieces of the data are added in order; every piece but
+/// the last has an even length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChecksumAccumulator {
     total: u64,
 }
 
 impl ChecksumAccumulator {
-    /// Creates an empty sum.
+    /// Creates a checksum of no bytes.
     #[must_use]
     pub const fn new() -> Self {
         Self { total: 0 }
     }
 
-    /// Returns the sum over the pseudo-header of an IPv4 datagram with `len` bytes after the IP
-    /// header (RFC 768).
+    /// Returns the checksum in progress over the pseudo-header of an IPv4 datagram with `len` bytes
+    /// after the IP header (RFC 768).
     #[must_use]
     pub fn pseudo_v4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Self {
         Self::new()
@@ -26,8 +27,8 @@ impl ChecksumAccumulator {
             .word(u64::from(protocol) + u64::from(len))
     }
 
-    /// Returns the sum over the pseudo-header of an IPv6 packet whose upper-layer packet has `len`
-    /// bytes (RFC 8200 §8.1).
+    /// Returns the checksum in progress over the pseudo-header of an IPv6 packet whose upper-layer
+    /// packet has `len` bytes (RFC 8200 §8.1).
     #[must_use]
     pub fn pseudo_v6(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, len: u32) -> Self {
         Self::new()
@@ -37,7 +38,7 @@ impl ChecksumAccumulator {
             .word(u64::from(next_header))
     }
 
-    /// Adds `octets`; an odd last byte counts as the high half of a word.
+    /// Adds the bytes `octets` to the checksum; an odd last byte counts as the high half of a word.
     #[must_use]
     pub fn with(self, octets: &[u8]) -> Self {
         let (words, rest) = octets.as_chunks::<4>();
@@ -51,7 +52,7 @@ impl ChecksumAccumulator {
         Self { total: total + u64::from(u32::from_be_bytes(last)) }
     }
 
-    /// Returns the checksum: the complement of the folded sum.
+    /// Returns the internet checksum (RFC 1071): the complement of the folded sum.
     #[must_use]
     pub const fn finish(self) -> u16 {
         let mut folded = self.total;
@@ -66,14 +67,15 @@ impl ChecksumAccumulator {
     }
 }
 
-/// Returns the checksum of `octets`. Over bytes that carry their own correct checksum it is 0.
+/// Returns the internet checksum (RFC 1071) of the bytes `octets`. Over bytes that include their
+/// own correct checksum it is 0.
 #[must_use]
 pub fn checksum(octets: &[u8]) -> u16 {
     ChecksumAccumulator::new().with(octets).finish()
 }
 
-/// Returns the CRC-32C (Castagnoli), by which SCTP (RFC 9260 Appendix A) and DCCP's Data Checksum
-/// option (RFC 4340 §9.3) protect data; both send its least significant byte first.
+/// Returns the CRC-32C (Castagnoli) of `octets`, by which SCTP (RFC 9260 Appendix A) and DCCP's
+/// Data Checksum option (RFC 4340 §9.3) protect data; both send its least significant byte first.
 #[must_use]
 pub fn crc32c(octets: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc32c_table();

@@ -1,4 +1,4 @@
-//! Ethernet II frames with up to two VLAN tags (IEEE 802.3, 802.1Q, 802.1ad).
+//! Headers of Ethernet II frames with up to two VLAN tags (IEEE 802.3, 802.1Q, 802.1ad).
 
 use core::fmt;
 
@@ -6,33 +6,33 @@ use base::{ByteReader, ByteWriter};
 
 use crate::PacketDefect;
 
-/// The length in bytes of a header without tags.
+/// Length of an Ethernet header without VLAN tags, in bytes.
 pub const HEADER_LEN: usize = 14;
-/// The length in bytes of one VLAN tag.
+/// Length of one VLAN tag, in bytes.
 pub const TAG_LEN: usize = 4;
-/// The greatest number of VLAN tags that a parser reads through.
+/// Greatest number of VLAN tags that the parser of Ethernet headers accepts.
 pub const TAGS_MAX: usize = 2;
 
-/// The EtherType of IPv4.
+/// EtherType of IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
-/// The EtherType of ARP.
+/// EtherType of ARP.
 pub const TYPE_ARP: u16 = 0x0806;
-/// The EtherType of a customer VLAN tag (802.1Q).
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
 pub const TYPE_VLAN: u16 = 0x8100;
-/// The EtherType of IPv6.
+/// EtherType of IPv6.
 pub const TYPE_IPV6: u16 = 0x86dd;
-/// The EtherType of a service VLAN tag (802.1ad).
+/// EtherType of a service VLAN tag (IEEE 802.1ad).
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 
-/// A 48-bit hardware address.
+/// Ethernet hardware address of 48 bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// The address of every station: all ones.
+    /// Hardware address of all stations: all bits are one.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Returns true for group addresses, broadcast included.
+    /// Returns true for the hardware address of a group of stations, broadcast included.
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
@@ -52,62 +52,63 @@ impl fmt::Debug for MacAddress {
     }
 }
 
-/// One VLAN tag.
+/// VLAN tag of an Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The type of the tag: [`TYPE_VLAN`] or [`TYPE_SERVICE_VLAN`].
+    /// EtherType of the VLAN tag: [`TYPE_VLAN`] or [`TYPE_SERVICE_VLAN`].
     pub tag_type: u16,
-    /// The priority (3 bits), drop eligible (1 bit) and VLAN (12 bits).
+    /// Tag control information: priority (3 bits), drop eligible bit, VLAN identifier (12 bits).
     pub control: u16,
 }
 
 impl Tag {
-    /// Returns the VLAN, 0 to 4095.
+    /// Returns the VLAN identifier of the tag, 0 to 4095.
     #[must_use]
     pub const fn vlan(self) -> u16 {
         self.control & 0x0fff
     }
 
-    /// Returns the priority, 0 to 7.
+    /// Returns the priority of the tag's frame, 0 to 7.
     #[must_use]
     pub const fn priority(self) -> u8 {
         (self.control >> 13) as u8
     }
 
-    /// Returns true if the frame may be dropped first.
+    /// Returns true if switches may drop the tag's frame before others.
     #[must_use]
     pub const fn is_drop_eligible(self) -> bool {
         self.control & 0x1000 != 0
     }
 }
 
-/// An Ethernet header.
+/// Ethernet header with up to two VLAN tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EthernetHeader {
-    /// The address of the receiver.
+    /// Hardware address of the frame's receiver.
     pub destination: MacAddress,
-    /// The address of the sender.
+    /// Hardware address of the frame's sender.
     pub source: MacAddress,
-    /// The VLAN tags, the outer one first; a `Some` never follows a `None`.
+    /// VLAN tags of the frame, the outer one first; a `Some` never follows a `None`.
     pub tags: [Option<Tag>; TAGS_MAX],
-    /// The type of the payload. Values below 1536 are an 802.3 length.
+    /// EtherType of the payload. A value below 1536 is an IEEE 802.3 length.
     pub ether_type: u16,
 }
 
 impl EthernetHeader {
-    /// Returns the length of the header in bytes.
+    /// Returns the length of the Ethernet header with its VLAN tags, in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         HEADER_LEN + TAG_LEN * self.tags.iter().flatten().count()
     }
 
-    /// Returns false: a header always has bytes.
+    /// Returns false: an Ethernet header always has bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Reads a frame. The payload still has the padding of short frames.
+    /// Parses an Ethernet frame; returns its header and its payload, which still has the padding of
+    /// short frames.
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ impl EthernetHeader {
         Ok((Self { destination, source, tags, ether_type }, reader.rest()))
     }
 
-    /// Writes the header; the writer records whether the header fitted.
+    /// Writes the Ethernet header to `writer`, which records whether the header fitted.
     pub fn emit(&self, writer: &mut ByteWriter<'_>) {
         writer.put(&self.destination.0).put(&self.source.0);
         for tag in self.tags.iter().flatten() {

@@ -1,5 +1,5 @@
-//! A UDP datagram over IPv4, as a packet and in its Ethernet frame. A server that answers clients
-//! without an address must read and write these headers itself.
+//! UDP datagrams over IPv4, as packets and in Ethernet frames. A server that sends replies to
+//! clients without an address must read and write these headers itself.
 
 use core::net::{SocketAddr, SocketAddrV4};
 
@@ -8,26 +8,29 @@ use base::ByteWriter;
 use crate::ethernet::{self, MacAddress};
 use crate::{PacketDefect, ipv4, protocol, udp};
 
-/// The bytes in front of the payload of a packet that [`seal_packet`] writes: no IP options.
+/// Bytes of the headers before the payload of a packet that [`seal_packet`] writes: IPv4 without
+/// options, and UDP.
 pub const PACKET_HEADROOM: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-/// The bytes in front of the payload of a frame that [`seal`] writes: no tags, no IP options.
+/// Bytes of the headers before the payload of a frame that [`seal`] writes: Ethernet without VLAN
+/// tags, IPv4 without options, and UDP.
 pub const HEADROOM: usize = ethernet::HEADER_LEN + PACKET_HEADROOM;
 
-/// A UDP datagram over IPv4.
+/// UDP datagram over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The address and port of the sender.
+    /// IPv4 address and UDP port of the datagram's sender.
     pub source: SocketAddrV4,
-    /// The address and port of the receiver.
+    /// IPv4 address and UDP port of the datagram's receiver.
     pub destination: SocketAddrV4,
-    /// The payload of the datagram.
+    /// Payload of the datagram, without the UDP header.
     pub payload: &'a [u8],
-    /// The UDP header and payload, perhaps with bytes behind them that belong to neither.
+    /// UDP header and payload, perhaps with bytes after them that belong to neither.
     segment: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Returns true if the UDP checksum is right or was omitted ([`udp::is_checksum_right`]).
+    /// Returns true if the UDP checksum of the datagram is right or was omitted
+    /// ([`udp::is_checksum_right`]).
     #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         let (source, destination) = (*self.source.ip(), *self.destination.ip());
@@ -35,21 +38,21 @@ impl Datagram<'_> {
     }
 }
 
-/// The sender and the receiver of a frame with a UDP datagram over IPv4.
+/// Sender and receiver of an Ethernet frame with a UDP datagram over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {
-    /// The hardware address of the sender.
+    /// Hardware address of the frame's sender.
     pub source_mac: MacAddress,
-    /// The hardware address of the receiver.
+    /// Hardware address of the frame's receiver.
     pub destination_mac: MacAddress,
-    /// The address and port of the sender.
+    /// IPv4 address and UDP port of the datagram's sender.
     pub source: SocketAddrV4,
-    /// The address and port of the receiver.
+    /// IPv4 address and UDP port of the datagram's receiver.
     pub destination: SocketAddrV4,
 }
 
-/// Reads a frame, through VLAN tags and IP options, down to the UDP payload. The UDP checksum is
-/// not checked ([`udp::is_checksum_right`]).
+/// Parses an Ethernet frame, through VLAN tags and IP options, down to the UDP payload. The UDP
+/// checksum is not checked ([`udp::is_checksum_right`]).
 ///
 /// # Errors
 ///
@@ -70,8 +73,8 @@ pub fn open(frame: &[u8]) -> Result<(Endpoints, &[u8]), PacketDefect> {
     Ok((endpoints, datagram.payload))
 }
 
-/// Reads a packet from its IPv4 header on, through IP options. The UDP checksum is left to
-/// [`Datagram::is_checksum_right`].
+/// Parses an IPv4 packet, through IP options, down to the UDP payload. The UDP checksum is not
+/// checked ([`Datagram::is_checksum_right`]).
 ///
 /// # Errors
 ///
@@ -93,8 +96,8 @@ pub fn open_packet(packet: &[u8]) -> Result<Datagram<'_>, PacketDefect> {
     })
 }
 
-/// Writes the headers in front of a payload of `payload_len` bytes that is already in `buffer`
-/// behind [`HEADROOM`] bytes; returns the length of the frame.
+/// Writes Ethernet, IPv4 and UDP headers before a payload of `payload_len` bytes that is already in
+/// `buffer` after [`HEADROOM`] bytes; returns the length of the frame.
 ///
 /// # Panics
 ///
@@ -112,8 +115,8 @@ pub fn seal(buffer: &mut [u8], payload_len: usize, endpoints: &Endpoints) -> usi
     ethernet::HEADER_LEN + seal_packet(packet, payload_len, source, destination)
 }
 
-/// Writes the headers in front of a payload of `payload_len` bytes that is already in `buffer`
-/// behind [`PACKET_HEADROOM`] bytes; returns the length of the packet.
+/// Writes IPv4 and UDP headers before a payload of `payload_len` bytes that is already in `buffer`
+/// after [`PACKET_HEADROOM`] bytes; returns the length of the packet.
 ///
 /// # Panics
 ///

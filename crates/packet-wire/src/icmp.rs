@@ -1,38 +1,38 @@
-//! The echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their
-//! types and in the data that the checksum covers.
+//! Echo messages of ICMP (RFC 792) and of ICMPv6 (RFC 4443 §4.1, §4.2), which differ in their types
+//! and in the data that the checksum covers.
 
 use base::{ByteReader, ByteWriter};
 
 use crate::PacketDefect;
 use crate::checksum::{ChecksumAccumulator, checksum};
 
-/// The bytes in front of the data of an echo message.
+/// Bytes of the header before the data of an ICMP or ICMPv6 echo message.
 pub const ECHO_LEN: usize = 8;
 
-/// The types of an echo message.
+/// Message types of echo request and echo reply, of ICMP or of ICMPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoTypes {
     request: u8,
     reply: u8,
 }
 
-/// The types of the echo messages of ICMP.
+/// Message types of echo request and echo reply of ICMP (RFC 792).
 pub const ECHO_V4: EchoTypes = EchoTypes { request: 8, reply: 0 };
-/// The types of the echo messages of ICMPv6.
+/// Message types of echo request and echo reply of ICMPv6 (RFC 4443 §4.1, §4.2).
 pub const ECHO_V6: EchoTypes = EchoTypes { request: 128, reply: 129 };
 
-/// A ping, or the reply to one, without its data.
+/// Identifier and number of an ICMP or ICMPv6 echo request (a ping) or echo reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpEcho {
-    /// The identifier of the sender of the pings.
+    /// Identifier that the sender of the echo requests chose for all of them.
     pub identifier: u16,
-    /// The number of the ping among those of its sender.
+    /// Number of the echo request among those of its sender.
     pub sequence: u16,
 }
 
 impl IcmpEcho {
-    /// Writes a request with `data`; the writer records whether the request fitted. Its checksum is
-    /// that of ICMP: the kernel adds the pseudo-header of ICMPv6 (RFC 3542 §3.1).
+    /// Writes an echo request with `data` to `writer`, which records whether the request fitted.
+    /// The checksum is that of ICMP: the kernel adds the pseudo-header of ICMPv6 (RFC 3542 §3.1).
     pub fn emit_request(self, types: EchoTypes, data: &[u8], writer: &mut ByteWriter<'_>) {
         let mut header = [0; ECHO_LEN];
         ByteWriter::new(&mut header)
@@ -46,8 +46,8 @@ impl IcmpEcho {
         writer.put(&header).put(data);
     }
 
-    /// Reads a reply: the payload of an IPv4 packet, whose checksum has to be right, or of an IPv6
-    /// packet, whose checksum is left to the kernel.
+    /// Parses an echo reply from the payload of an IPv4 packet, whose checksum has to be right, or
+    /// of an IPv6 packet, whose checksum the kernel has checked.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The IPv4 header (RFC 791).
+//! Parser and writer of IPv4 headers (RFC 791).
 
 use core::net::Ipv4Addr;
 
@@ -7,41 +7,43 @@ use base::{ByteReader, ByteWriter};
 use crate::PacketDefect;
 use crate::checksum::checksum;
 
-/// The length in bytes of a header without options.
+/// Length of an IPv4 header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
-/// The greatest length of options in bytes.
+/// Greatest length of the options of an IPv4 header, in bytes.
 pub const OPTIONS_MAX: usize = 40;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 
-/// An IPv4 header. Total length and checksum are not kept: reading checks them, writing makes them.
+/// IPv4 header. Total length and checksum are no fields: [`Header::parse`] checks them,
+/// [`Header::emit`] computes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// The differentiated services and congestion bits (RFC 2474, 3168).
+    /// Differentiated services field and ECN field, one byte together (RFC 2474, RFC 3168).
     pub traffic_class: u8,
-    /// The identification, equal in all fragments of a datagram.
+    /// Identification of the packet, equal in all fragments of a datagram.
     pub identification: u16,
     /// True if routers may not fragment the packet.
     pub dont_fragment: bool,
-    /// True if fragments follow this one.
+    /// True if further fragments of the datagram follow this one.
     pub more_fragments: bool,
-    /// The offset of the payload in the datagram, in bytes, a multiple of 8.
+    /// Offset of the packet's payload in the datagram, in bytes, a multiple of 8.
     pub fragment_offset: u16,
-    /// The number of hops left.
+    /// Time to live: number of routers that may still forward the packet.
     pub ttl: u8,
-    /// The protocol of the payload ([`crate::protocol`]).
+    /// Protocol number of the payload ([`crate::protocol`]).
     pub protocol: u8,
-    /// The address of the sender.
+    /// IPv4 address of the packet's sender.
     pub source: Ipv4Addr,
-    /// The address of the receiver.
+    /// IPv4 address of the packet's receiver.
     pub destination: Ipv4Addr,
-    /// The options, a multiple of 4 bytes.
+    /// IPv4 options as bytes, a multiple of 4.
     pub options: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// Creates a header for a whole datagram that may be fragmented, with 64 hops and no options.
+    /// Creates an IPv4 header for a whole datagram that may be fragmented, with a time to live of
+    /// 64 and no options.
     #[must_use]
     pub const fn new(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
         Self {
@@ -58,26 +60,27 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Returns the length of the header in bytes.
+    /// Returns the length of the IPv4 header with its options, in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         HEADER_LEN + self.options.len()
     }
 
-    /// Returns false: a header always has bytes.
+    /// Returns false: an IPv4 header always has bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Returns true for one fragment of a datagram.
+    /// Returns true if the packet is one of several fragments of a datagram.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }
 
-    /// Reads a packet and checks its checksum (RFC 1122 §3.2.1.2). The payload ends at the length
-    /// in the header, without the padding of short frames.
+    /// Parses an IPv4 packet and checks the checksum of its header (RFC 1122 §3.2.1.2); returns
+    /// header and payload. The payload ends at the length in the header, without the padding of
+    /// short frames.
     ///
     /// # Errors
     ///
@@ -125,8 +128,8 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// Writes the header in front of `payload_len` bytes; the writer records whether the header
-    /// fitted.
+    /// Writes the IPv4 header of a packet with `payload_len` bytes of payload to `writer`, which
+    /// records whether the header fitted.
     ///
     /// # Panics
     ///

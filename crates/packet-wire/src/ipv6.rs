@@ -1,4 +1,4 @@
-//! The fixed IPv6 header (RFC 8200 §3). Extension headers are payload here.
+//! Parser and writer of the fixed IPv6 header (RFC 8200 §3). Extension headers count as payload.
 
 use core::net::Ipv6Addr;
 
@@ -6,35 +6,36 @@ use base::{ByteReader, ByteWriter};
 
 use crate::PacketDefect;
 
-/// The length of the header in bytes.
+/// Length of the fixed IPv6 header in bytes.
 pub const HEADER_LEN: usize = 40;
 
-/// An IPv6 header. The payload length is not kept: reading checks it, writing makes it.
+/// Fixed IPv6 header. The payload length is no field: [`Header::parse`] checks it, [`Header::emit`]
+/// writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The differentiated services and congestion bits (RFC 2474, 3168).
+    /// Differentiated services field and ECN field, one byte together (RFC 2474, RFC 3168).
     pub traffic_class: u8,
-    /// The flow label, 20 bits.
+    /// Flow label of the packet, 20 bits.
     pub flow_label: u32,
-    /// The protocol of the payload ([`crate::protocol`]).
+    /// Protocol number of the payload ([`crate::protocol`]).
     pub next_header: u8,
-    /// The number of hops left.
+    /// Number of routers that may still forward the packet.
     pub hop_limit: u8,
-    /// The address of the sender.
+    /// IPv6 address of the packet's sender.
     pub source: Ipv6Addr,
-    /// The address of the receiver.
+    /// IPv6 address of the packet's receiver.
     pub destination: Ipv6Addr,
 }
 
 impl Header {
-    /// Creates a header with 64 hops, no traffic class and no flow label.
+    /// Creates an IPv6 header with a hop limit of 64, no traffic class and no flow label.
     #[must_use]
     pub const fn new(next_header: u8, source: Ipv6Addr, destination: Ipv6Addr) -> Self {
         Self { traffic_class: 0, flow_label: 0, next_header, hop_limit: 64, source, destination }
     }
 
-    /// Reads a packet. The payload ends at the length in the header. (Jumbograms, RFC 2675, have
-    /// length 0 and so no payload.)
+    /// Parses an IPv6 packet; returns header and payload. The payload ends at the length in the
+    /// header. (Jumbograms, RFC 2675, have length 0 and so no payload.)
     ///
     /// # Errors
     ///
@@ -63,8 +64,8 @@ impl Header {
         Some((header, payload_len))
     }
 
-    /// Writes the header in front of `payload_len` bytes; the writer records whether the header
-    /// fitted.
+    /// Writes the IPv6 header of a packet with `payload_len` bytes of payload to `writer`, which
+    /// records whether the header fitted.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! The headers under a datagram — Ethernet with VLAN tags, IPv4, IPv6, UDP — with ARP, echo
-//! messages of ICMP, the internet checksum, capture files and the datagrams in their packets on any
+//! Headers below a UDP datagram (Ethernet with VLAN tags, IPv4, IPv6, UDP), ARP, echo messages of
+//! ICMP, the internet checksum, capture files, and the UDP datagrams in captured packets of any
 //! link.
 //!
 //! A header is a small value: `parse` checks it and returns it with the payload behind it, `emit`
@@ -26,14 +26,14 @@ pub mod udp;
 
 pub use malformed::PacketDefect;
 
-/// The protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
+/// Protocol numbers (IPv4 `protocol`, IPv6 `next header`) that this crate knows.
 pub mod protocol {
-    /// The number of ICMP (RFC 792).
+    /// Protocol number of ICMP (RFC 792).
     pub const ICMP: u8 = 1;
-    /// The number of UDP (RFC 768).
+    /// Protocol number of UDP (RFC 768).
     pub const UDP: u8 = 17;
-    /// The number of DCCP (RFC 4340).
+    /// Protocol number of DCCP (RFC 4340).
     pub const DCCP: u8 = 33;
-    /// The number of ICMPv6 (RFC 4443).
+    /// Protocol number of ICMPv6 (RFC 4443).
     pub const ICMPV6: u8 = 58;
 }

@@ -1,12 +1,12 @@
-//! The IP packet in a captured frame, for the link types that tcpdump writes on Linux and on BSD
-//! (<https://www.tcpdump.org/linktypes.html>).
+//! Parsers of the link headers of captured frames down to the IP packet, for the link types that
+//! tcpdump writes on Linux and on BSD (<https://www.tcpdump.org/linktypes.html>).
 
 mod juniper;
 mod rare;
 
 use crate::pcap::LINK_ETHERNET;
 
-/// The link types by their numbers in capture files.
+/// Link types by their numbers in capture files.
 const NULL: u32 = 0;
 const TOKEN_RING: u32 = 6;
 const ARCNET: u32 = 7;
@@ -36,7 +36,7 @@ const SUN_ATM: u32 = 123;
 const RADIOTAP: u32 = 127;
 const ARCNET_OF_LINUX: u32 = 129;
 const FIREWIRE: u32 = 138;
-/// Packet tap in captures of the time before its own number.
+/// Link type of a packet tap in captures of the time before the tap had its own number.
 const PACKET_TAP_OLD: u32 = 149;
 const AVS: u32 = 163;
 const MULTILINK_FRAME_RELAY: u32 = 182;
@@ -55,36 +55,37 @@ const SWITCH_BROADCOM_FIRST: u32 = 282;
 const SWITCH_MARVELL: u32 = 283;
 const SWITCH_MARVELL_TYPED: u32 = 284;
 
-/// The EtherTypes of packets behind a link header.
+/// EtherTypes of packets after a link header.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-/// The EtherTypes of VLAN tags of any kind: 802.1Q, 802.1ad and those in use before them.
+/// EtherTypes of VLAN tags of any kind: 802.1Q, 802.1ad and those in use before them.
 const TYPES_VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 const TYPE_PPPOE: u16 = 0x8864;
-/// The smallest EtherType; numbers below are lengths (IEEE 802.3).
+/// Smallest EtherType; smaller values of the field are lengths (IEEE 802.3).
 const TYPE_MIN: u16 = 0x0600;
-/// The protocol numbers of PPP.
+/// PPP protocol numbers of IP packets.
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
-/// The greatest number of link headers inside one another, and of tags in a row.
+/// Greatest number of link headers inside one another, and of VLAN tags in a row, that the parser
+/// reads.
 const DEPTH_MAX: usize = 8;
 
-/// The reason why a frame gives no IP packet.
+/// Reason why a captured frame has no IP packet that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkError {
-    /// The frame ends inside of the headers of its link.
+    /// Frame that ends inside the headers of its link.
     Truncated,
-    /// The packets of this link type cannot be read.
+    /// Frame of a link type, given by its number, that cannot be read.
     LinkType(u32),
-    /// The packet is of another protocol than IP, ARP for instance.
+    /// Frame with a packet of a protocol other than IP, for instance ARP.
     NotIp,
-    /// The header of the link contradicts itself or is encrypted.
+    /// Frame with a link header that contradicts itself or is encrypted.
     Header,
 }
 
 /// Returns the IP packet in `frame`, which was captured on a link of the type `link_type`; bytes
-/// behind the packet may follow it.
+/// that do not belong to the packet may follow it.
 ///
 /// # Errors
 ///
@@ -93,8 +94,8 @@ pub fn ip_packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
     inside(link_type, frame, DEPTH_MAX)
 }
 
-/// Returns the IP packet in `frame`, as [`ip_packet`] does, with at most `depth` link types inside
-/// one another.
+/// Returns the IP packet in `frame`, as [`ip_packet`] does, with at most `depth` link headers
+/// inside one another.
 fn inside(link_type: u32, frame: &[u8], depth: usize) -> Result<&[u8], LinkError> {
     let depth = depth.checked_sub(1).ok_or(LinkError::Header)?;
     match link_type {
@@ -174,7 +175,7 @@ fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
     Ok(u32::from_le_bytes(*octets))
 }
 
-/// Returns a packet whose first four bits name IPv4 or IPv6.
+/// Returns `packet` if its first four bits name IPv4 or IPv6, else an error.
 fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
     match packet.first().ok_or(LinkError::Truncated)? >> 4 {
         4 | 6 => Ok(packet),
@@ -182,13 +183,14 @@ fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in an Ethernet frame whose type or length is at `type_at`.
+/// Returns the IP packet in an Ethernet frame whose type or length field is at `type_at`.
 fn ethernet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
     let (ether_type, payload) = (half(frame, type_at)?, bytes_from(frame, type_at + 2)?);
     if ether_type < TYPE_MIN { llc(payload) } else { typed(ether_type, payload) }
 }
 
-/// Returns the packet that an EtherType names, through VLAN tags, MPLS labels and PPPoE.
+/// Returns the IP packet in `payload`, whose kind `ether_type` names, through VLAN tags, MPLS
+/// labels and PPPoE.
 fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
     let (mut ether_type, mut payload) = (ether_type, payload);
     for _ in 0..DEPTH_MAX {
@@ -211,8 +213,8 @@ fn typed(ether_type: u16, payload: &[u8]) -> Result<&[u8], LinkError> {
     Err(LinkError::Header)
 }
 
-/// Returns the packet behind the header of a sub-network access protocol (IEEE 802.2), which holds
-/// an EtherType.
+/// Returns the IP packet after a header of IEEE 802.2 (LLC) with a SNAP header, which has an
+/// EtherType.
 fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
     let head = frame.first_chunk::<3>().ok_or(LinkError::Truncated)?;
     if *head != [0xaa, 0xaa, 0x03] {
@@ -221,8 +223,8 @@ fn llc(frame: &[u8]) -> Result<&[u8], LinkError> {
     typed(half(frame, 6)?, bytes_from(frame, 8)?)
 }
 
-/// Returns the packet in a PPP frame with or without its address and control field, or with Cisco's
-/// HDLC in its place (RFC 1661, 1662).
+/// Returns the IP packet in a PPP frame with or without its address and control field, or with
+/// Cisco's HDLC header instead (RFC 1661, RFC 1662).
 fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
     let frame = match frame {
         [0x0f | 0x8f, 0, ..] => return typed(half(frame, 2)?, bytes_from(frame, 4)?),
@@ -243,13 +245,13 @@ fn ppp(frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in a data frame of a wireless network (IEEE 802.11).
+/// Returns the IP packet in a data frame of a wireless network (IEEE 802.11).
 fn wireless(frame: &[u8]) -> Result<&[u8], LinkError> {
     wireless_filled(frame, false)
 }
 
-/// Returns the packet in a data frame of a wireless network whose header is filled up to a multiple
-/// of four bytes if `is_padded`.
+/// Returns the IP packet in a data frame of a wireless network (IEEE 802.11) whose header is padded
+/// to a multiple of four bytes if `is_padded`.
 fn wireless_filled(frame: &[u8], is_padded: bool) -> Result<&[u8], LinkError> {
     let control = half_little(frame, 0)?;
     let is_data = control >> 2 & 3 == 2;
@@ -277,12 +279,12 @@ fn wireless_filled(frame: &[u8], is_padded: bool) -> Result<&[u8], LinkError> {
     llc(bytes_from(frame, if is_padded { len.next_multiple_of(4) } else { len })?)
 }
 
-/// Returns the frame behind the header of a packet tap.
+/// Returns the captured frame after the header of a packet tap.
 fn tapped(frame: &[u8]) -> Result<&[u8], LinkError> {
     bytes_from(frame, usize::try_from(word_little(frame, 0)?).map_err(|_| LinkError::Header)?)
 }
 
-/// Returns the packet among the attributes of a message of netfilter, in the byte order of the
+/// Returns the IP packet among the attributes of a netfilter log message, in the byte order of the
 /// machine that wrote them.
 fn netfilter_log(attributes: &[u8]) -> Result<&[u8], LinkError> {
     const HEAD_BYTES: usize = 4;

@@ -1,29 +1,28 @@
-//! The reasons why a header was refused. The peer causes them, so a reason is a small value to
-//! count.
+//! Reasons why a packet was refused. The peer causes them, so a reason is a small value to count.
 
 use core::fmt;
 
-/// A defect of a packet.
+/// Defect of a packet for which a parser refuses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketDefect {
-    /// The packet ends before the header does, or before the length that the header states.
+    /// Packet that ends before its header does, or before the length that its header states.
     Truncated,
-    /// The version field names another protocol.
+    /// Version field that names a protocol other than the expected one.
     Version,
-    /// The stated header length or total length is impossible.
+    /// Header length or total length that is impossible.
     Length,
-    /// The checksum does not match.
+    /// Checksum that does not match the packet.
     Checksum,
-    /// The frame has more VLAN tags than the parser reads through ([`crate::ethernet::TAGS_MAX`]).
+    /// Frame with more VLAN tags than the parser accepts ([`crate::ethernet::TAGS_MAX`]).
     TooManyTags,
-    /// The packet is a fragment, where a whole datagram is expected.
+    /// Fragment where a whole datagram is expected.
     Fragment,
-    /// The packet is of another protocol than the expected one.
+    /// Packet of a protocol other than the expected one.
     Protocol,
 }
 
 impl PacketDefect {
-    /// All reasons, in the order of [`PacketDefect::index`].
+    /// All defects of packets, in the order of [`PacketDefect::index`].
     pub const ALL: [Self; 7] = [
         Self::Truncated,
         Self::Version,
@@ -34,13 +33,13 @@ impl PacketDefect {
         Self::Protocol,
     ];
 
-    /// Returns the position in [`PacketDefect::ALL`], for counters kept as an array.
+    /// Returns the position of the defect in [`PacketDefect::ALL`], for counters kept as an array.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Returns a short name for counters: lower case, words joined by hyphens.
+    /// Returns the short name of the defect for counters: lower case, words joined by hyphens.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

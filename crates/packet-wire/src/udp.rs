@@ -1,4 +1,4 @@
-//! The UDP header (RFC 768; over IPv6, RFC 8200 §8.1).
+//! Parser and writer of UDP headers (RFC 768; over IPv6, RFC 8200 §8.1).
 
 use core::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -7,24 +7,25 @@ use base::{ByteReader, ByteWriter};
 use crate::checksum::ChecksumAccumulator;
 use crate::{PacketDefect, protocol};
 
-/// The length of the header in bytes.
+/// Length of the UDP header in bytes.
 pub const HEADER_LEN: usize = 8;
 
-/// A UDP header. The length is not kept: reading checks it, writing makes it.
+/// UDP header. The length is no field: [`UdpHeader::parse`] checks it, the functions that write
+/// compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpHeader {
-    /// The port of the sender.
+    /// UDP port of the datagram's sender.
     pub source_port: u16,
-    /// The port of the receiver.
+    /// UDP port of the datagram's receiver.
     pub destination_port: u16,
-    /// The checksum as it was received; 0 = the sender made none.
+    /// UDP checksum as it was received; 0 means that the sender computed none.
     pub checksum: u16,
 }
 
 impl UdpHeader {
-    /// Reads a datagram: the payload of an IP packet. The checksum is left to
-    /// [`is_checksum_right`], since packets that never left the machine may carry an unfinished
-    /// one.
+    /// Parses a UDP datagram, the payload of an IP packet; returns header and payload. The checksum
+    /// is not checked ([`is_checksum_right`]), since packets that never left the machine may have
+    /// an unfinished one.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl UdpHeader {
     }
 }
 
-/// Returns true if a datagram (header and payload, ending at the length in the header) has the
+/// Returns true if a UDP datagram (header and payload, ending at the length in the header) has the
 /// right checksum. An omitted checksum is right over IPv4 only.
 #[must_use]
 pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -> bool {
@@ -66,7 +67,8 @@ pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -
     pseudo.with(datagram).finish() == 0
 }
 
-/// Writes header, checksum and `payload`; the writer records whether they fitted.
+/// Writes UDP header, checksum and `payload` of a datagram over IPv4 to `writer`, which records
+/// whether they fitted.
 ///
 /// # Panics
 ///
@@ -81,7 +83,8 @@ pub fn emit_v4(
     writer.put(&header).put(payload);
 }
 
-/// Writes header, checksum and `payload`; the writer records whether they fitted.
+/// Writes UDP header, checksum and `payload` of a datagram over IPv6 to `writer`, which records
+/// whether they fitted.
 ///
 /// # Panics
 ///
@@ -96,7 +99,7 @@ pub fn emit_v6(
     writer.put(&header).put(payload);
 }
 
-/// Returns the header, checksum included, that belongs in front of `payload`.
+/// Returns the UDP header, checksum included, of a datagram with `payload`.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Cost and number of flushes: a storage that counts flushes and can delay them, and a connection
-//! to a database that does the same with transactions.
+//! Counting and timing of flushes: a storage that counts flushes and can delay them, and a
+//! connection to a database that does this for transactions.
 
 use std::fmt;
 use std::io;
@@ -19,13 +19,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UbenchError;
 
-/// Most flushes of one measurement, and its longest duration in nanoseconds.
+/// Most flushes that one measurement of their duration makes, and its longest duration in
+/// nanoseconds.
 const PROBES: usize = 20;
 const PROBE_NS: u64 = 200_000_000;
-/// Number of bytes appended before each flush.
+/// Number of bytes that the measurement of flushes appends before each flush.
 const PROBE_OCTETS: usize = 4096;
 
-/// Counts of flushes, transactions and rows since a store was opened.
+/// Counters of flushes, transactions and rows since a store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct StoreWriteCounters {
     flushes: AtomicU64,
@@ -51,7 +52,7 @@ impl StoreWriteCounters {
         Self::add(&self.transactions, count);
     }
 
-    /// Counts a flush, after a pause of `delay`.
+    /// Counts one flush, after a pause of `delay`.
     fn flushed(&self, delay: Duration) {
         if !delay.is_zero() {
             std::thread::sleep(delay);
@@ -64,7 +65,7 @@ impl StoreWriteCounters {
     }
 }
 
-/// Files of the operating system whose flushes are counted and delayed by `delay`.
+/// Storage on files of the operating system whose flushes are counted, and delayed by `delay`.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedStorage {
     counts: Arc<StoreWriteCounters>,
@@ -173,8 +174,8 @@ impl LogFile for CountedFile {
     }
 }
 
-/// Connection whose transactions, rows and flushes are counted, and whose flushes are delayed by
-/// `delay`: its commits if those flush.
+/// Connection to a database whose transactions, rows and flushes are counted. Its flushes, or its
+/// commits if those flush, are delayed by `delay`.
 #[derive(Debug)]
 pub(crate) struct CountedDatabase<D> {
     database: D,
@@ -190,7 +191,7 @@ impl<D> CountedDatabase<D> {
 }
 
 impl<D: LeaseDatabaseConnection<V4>> CountedDatabase<D> {
-    /// Counts a commit, if it has changed something, after a pause if it flushes.
+    /// Counts a commit that has changed something, after a pause if the commit flushes.
     fn count_commit(&self) {
         if !self.has_changed {
             return;
@@ -202,7 +203,7 @@ impl<D: LeaseDatabaseConnection<V4>> CountedDatabase<D> {
     }
 }
 
-/// Flush that runs next to the transactions; it is counted and delayed.
+/// Flush of a database's log that runs next to its transactions, counted and delayed.
 #[derive(Debug)]
 struct CountedFlush {
     flush: Arc<dyn Flush>,
@@ -318,21 +319,21 @@ impl<D: LeaseDatabaseConnection<V4>> LeaseDatabaseConnection<V4> for CountedData
     }
 }
 
-/// Duration of one flush.
+/// Durations of the flushes of one measurement, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlushDurationSummary {
-    /// Number of flushes measured.
+    /// Number of flushes that were measured.
     pub count: u32,
-    /// Median duration, microseconds.
+    /// Median duration of a flush, in microseconds.
     pub median_us: f64,
-    /// Shortest duration, microseconds.
+    /// Shortest duration of a flush, in microseconds.
     pub least_us: f64,
-    /// Longest duration, microseconds.
+    /// Longest duration of a flush, in microseconds.
     pub most_us: f64,
 }
 
 impl FlushDurationSummary {
-    /// Computes the cost from the durations of flushes, in microseconds.
+    /// Computes the summary from the durations of flushes, in microseconds.
     #[must_use]
     pub fn from_durations(times_us: &[f64]) -> Self {
         Self {
@@ -344,8 +345,8 @@ impl FlushDurationSummary {
     }
 }
 
-/// Appends to a file in `folder` and flushes it, several times; returns the duration of each flush,
-/// in microseconds, `delay` included.
+/// Appends to a file in `folder` and flushes the file, several times; returns the duration of each
+/// flush, in microseconds, `delay` included.
 pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchError> {
     let path = folder.join("flush-probe");
     let failed = |error: io::Error| UbenchError::failed(format!("flush {}", path.display()), error);

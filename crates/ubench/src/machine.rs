@@ -1,11 +1,12 @@
-//! Machine of a measurement.
+//! Description of the machine that a measurement ran on.
 
 use std::fs;
 use std::path::Path;
 
 use crate::result::UbenchMachine;
 
-/// Describes the machine, as the kernel reports it.
+/// Returns the description of this machine by its kernel; `folder` has the files of the
+/// measurement.
 pub(crate) fn describe(folder: &Path) -> UbenchMachine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));

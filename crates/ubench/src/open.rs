@@ -1,4 +1,5 @@
-//! Opens and closes a subject: the store in its folder, or the connections to its server.
+//! Opening and closing of the store of a benchmark subject: in its folder, or by connections to its
+//! server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,21 +24,21 @@ use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, Tra
 use crate::tally::StepRunResult;
 use crate::workload::WorkloadStep;
 
-/// Environment of a subject: folder, server and parameters of a run.
+/// Environment of a benchmark subject: folder, server and parameters of a run.
 pub(crate) struct SubjectEnvironment<'p> {
-    /// Folder of this run alone.
+    /// Folder that belongs to this run alone.
     pub(crate) folder: &'p Path,
-    /// Path of the lease file or SQLite's file, if it is outside the folder.
+    /// Path of the lease file or of SQLite's file, if it is outside the folder.
     pub(crate) file: Option<&'p Path>,
-    /// Server of the database, if it has one.
+    /// Server of the database; `None` for a store without one.
     pub(crate) server: Option<&'p DatabaseServer>,
-    /// Delay added to every flush.
+    /// Delay that the measurement adds to every flush.
     pub(crate) delay: Duration,
     pub(crate) records: u32,
     pub(crate) seed: u64,
 }
 
-/// Open store that steps can run on.
+/// Open store on which the steps of a benchmark can run.
 pub(crate) enum Opened {
     Memory(SharedPath<MemoryStore<V4>>),
     Memfile(SharedPath<MemfileStore<V4>>, LogThread),
@@ -45,7 +46,8 @@ pub(crate) enum Opened {
     Plain(PlainStore),
 }
 
-/// Opens `subject`, empty. Counts its flushes and transactions in `counts`.
+/// Opens the store of `subject`, which is empty at first. Counts its flushes and transactions in
+/// `counts`.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
@@ -68,7 +70,7 @@ pub(crate) fn open(
     }
 }
 
-/// Creates shards that wake the calling thread.
+/// Creates the state that a store shares with its shards, whose waker wakes the calling thread.
 fn shards() -> Arc<SharedLogState> {
     let caller = std::thread::current();
     SharedLogState::new(1, move |_| caller.unpark())
@@ -144,7 +146,7 @@ fn database(
     Ok(Opened::Database(path, thread))
 }
 
-/// Creates a file with Kea's tables, and returns its settings.
+/// Creates an SQLite file with Kea's tables, and returns the settings to open it.
 fn sqlite(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
@@ -163,7 +165,7 @@ fn sqlite(
 }
 
 impl Opened {
-    /// Runs `step` for the records of these numbers.
+    /// Runs the operations of `step` on the records with these numbers.
     pub(crate) fn step(
         &mut self,
         step: WorkloadStep,
@@ -191,7 +193,7 @@ impl Opened {
         }
     }
 
-    /// Writes the remaining rows, and closes the store.
+    /// Writes the rows that are still waiting, and closes the store.
     pub(crate) fn close(self) -> Result<(), UbenchError> {
         match self {
             Self::Memory(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Result of a measurement: raw figures of every run, and figures derived from them.
+//! Result of a benchmark of stores: raw figures of every run, and figures derived from them.
 
 use measure::statistics::{MeanInterval, RatioInterval, paired_ratio, trimmed_interval};
 use serde::{Deserialize, Serialize};
@@ -7,145 +7,148 @@ use crate::flush::FlushDurationSummary;
 use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing};
 use crate::workload::WorkloadStep;
 
-/// Version of this document.
+/// Version of the JSON document of a [`UbenchReport`].
 pub const SCHEMA: &str = "godwit-ubench-1";
-/// Number of operations in flight in measurements of group commit.
+/// Number of operations in flight in the measurements of group commit.
 pub const GROUP: u32 = 64;
 
-/// Whole measurement.
+/// Report of a whole measurement of lease stores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UbenchReport {
-    /// Version of the document, [`SCHEMA`].
+    /// Version of the JSON document, [`SCHEMA`].
     pub schema: String,
-    /// Version of Godwit.
+    /// Version of Godwit that made the measurement.
     pub godwit: String,
-    /// Begin of the measurement, wall-clock seconds since 1970.
+    /// Time at which the measurement began, in seconds since 1970.
     pub started_s: u64,
-    /// Duration of the measurement, seconds.
+    /// Duration of the measurement in seconds.
     pub duration_s: f64,
-    /// Machine of the measurement.
+    /// Machine that the measurement ran on.
     pub machine: UbenchMachine,
-    /// Seed of the order of operations.
+    /// Seed from which the order of operations follows.
     pub seed: u64,
-    /// Number of runs of every row that count.
+    /// Number of runs of every row that count, without the warm-up.
     pub runs: u32,
-    /// Delay that was added to every flush, milliseconds.
+    /// Delay that the measurement added to every flush, in milliseconds.
     pub injected_flush_ms: f64,
-    /// Results, one row for each subject.
+    /// Results of the stores, one row for each benchmark subject.
     pub rows: Vec<SubjectResult>,
-    /// Gain by group commit, if the necessary rows exist.
+    /// Gain by group commit for each store and step, if the necessary rows exist.
     pub group_commit: Vec<GroupCommit>,
-    /// Notes for the reader.
+    /// Notes about the measurement for its reader.
     pub notes: Vec<String>,
 }
 
-/// Machine of a measurement.
+/// Machine that a measurement ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UbenchMachine {
-    /// Name of the processor in `/proc/cpuinfo`.
+    /// Name of the machine's processor in `/proc/cpuinfo`.
     pub cpu_model: String,
-    /// Number of processors.
+    /// Number of the machine's processors.
     pub cpus: u32,
-    /// Release of the kernel.
+    /// Release of the machine's kernel.
     pub kernel: String,
-    /// Folder of the files.
+    /// Folder of the measured stores' files.
     pub folder: String,
-    /// Versions of the databases, `name version`.
+    /// Versions of the measured databases, each as `name version`.
     pub databases: Vec<String>,
 }
 
-/// Results of one subject.
+/// Results of one benchmark subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubjectResult {
-    /// Subject of the row.
+    /// Benchmark subject that the results belong to.
     #[serde(flatten)]
     pub subject: BenchmarkSubject,
-    /// Store's own name for its safety.
+    /// Store's own name for the safety setting, such as `synchronous=FULL`.
     pub setting: String,
-    /// Number of records in every run.
+    /// Number of lease records in every run.
     pub records: u32,
-    /// Results of the steps, in their order.
+    /// Results of the subject's steps, in the order in which they ran.
     pub steps: Vec<StepResult>,
-    /// Rate of the four steps of 2012: all operations divided by all time, per second.
+    /// Operations of the four steps of 2012 divided by their time, per second.
     pub operations_per_s: f64,
-    /// Mean of the four steps' rates, per second, which the program of 2012 printed as average. It
-    /// misleads: a step that takes no time decides it.
+    /// Mean of the rates of the four steps of 2012, per second, which the program of 2012 printed
+    /// as average. This mean misleads: a step that takes no time decides it.
     pub mean_of_rates: f64,
-    /// Cost of a flush just before each run; `None` where it cannot be measured.
+    /// Durations of a flush just before each run; `None` where they cannot be measured.
     pub flush: Option<FlushDurationSummary>,
-    /// Counts of all runs that count, together.
+    /// Counts of changes, transactions, rows and flushes in all runs that count.
     pub counts: StoreWriteCounts,
 }
 
-/// Counts of changes, transactions, rows and flushes.
+/// Counts of a store's changes, transactions, rows and flushes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreWriteCounts {
-    /// Number of operations that change something.
+    /// Number of operations that change a lease.
     pub changes: u64,
-    /// Number of transactions that changed something; `None` without transactions.
+    /// Number of transactions that changed something; `None` for a store without transactions.
     pub transactions: Option<u64>,
-    /// Number of rows that they wrote; `None` if they were not counted.
+    /// Number of rows that the transactions wrote; `None` if they were not counted.
     pub rows: Option<u64>,
-    /// Number of flushes of the file or of the database's log; `None` if they were not counted.
+    /// Number of flushes of the store's file or of the database's log; `None` if they were not
+    /// counted.
     pub flushes: Option<u64>,
 }
 
-/// Result of one step of a row.
+/// Result of one step of a benchmark subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// Step of the result.
+    /// Step that the result belongs to.
     pub step: WorkloadStep,
-    /// Number of operations in each run.
+    /// Number of operations of the step in each run.
     pub operations: u64,
-    /// Number of operations that found nothing, in all runs.
+    /// Number of operations of the step that found no lease, in all runs.
     pub misses: u64,
-    /// Duration of the step in each run, seconds.
+    /// Duration of the step in each run, in seconds.
     pub seconds: Vec<f64>,
-    /// All operations divided by all time, per second.
+    /// Operations of the step in all runs divided by their time, per second.
     pub per_s: f64,
-    /// Mean of the runs' rates with its 95 % interval.
+    /// Mean of the step's rates in the runs, per second, with its 95 % interval.
     pub interval: MeanInterval,
-    /// Time from the begin of an operation to its end, all runs together.
+    /// Latency of the step's operations from begin to end, all runs together.
     pub latency: OperationLatency,
 }
 
-/// Percentiles of latency, microseconds.
+/// Percentiles of the latency of operations, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationLatency {
-    /// Latency that half of the operations do not exceed.
+    /// Latency that half of the operations do not exceed, in microseconds.
     pub p50_us: f64,
-    /// Latency that 90 in 100 do not exceed.
+    /// Latency that 90 % of the operations do not exceed, in microseconds.
     pub p90_us: f64,
-    /// Latency that 99 in 100 do not exceed.
+    /// Latency that 99 % of the operations do not exceed, in microseconds.
     pub p99_us: f64,
-    /// Latency that 999 in 1000 do not exceed.
+    /// Latency that 99.9 % of the operations do not exceed, in microseconds.
     pub p999_us: f64,
-    /// Longest latency.
+    /// Longest latency of an operation, in microseconds.
     pub max_us: f64,
 }
 
-/// Gain by group commit for one store; each ratio is of rates within one run.
+/// Gain by group commit for one store and step, with each ratio between rates of the same run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupCommit {
-    /// Store of the ratios.
+    /// Kind of the store that the ratios belong to.
     pub backend: SubjectBackend,
-    /// Step of the ratios; `None` for all steps that change something.
+    /// Step that the ratios belong to; `None` for all steps that change leases.
     pub step: Option<WorkloadStep>,
-    /// Ratio of sync to async, both with [`GROUP`] operations in flight.
+    /// Ratio of the rate with safety `sync` to the rate with safety `async`, both with [`GROUP`]
+    /// operations in flight.
     pub of_async: Option<RatioInterval>,
-    /// Ratio of [`GROUP`] operations in flight to one at a time, both sync.
+    /// Ratio of the rate with [`GROUP`] operations in flight to the rate with one at a time, both
+    /// with safety `sync`.
     pub of_single: Option<RatioInterval>,
-    /// Ratio of the rate to the highest possible one, when at most [`GROUP`] operations wait for
-    /// each flush: [`GROUP`] operations per flush of the median cost.
+    /// Ratio of the rate to the highest possible one if [`GROUP`] operations share each flush, and
+    /// each flush takes its median duration.
     pub of_bound: Option<f64>,
-    /// Median cost of a flush, microseconds.
+    /// Median duration of a flush, in microseconds.
     pub flush_us: f64,
-    /// Number of changes per flush, or per transaction if flushes are not counted.
+    /// Number of changes of leases per flush, or per transaction if flushes are not counted.
     pub changes_per_flush: Option<f64>,
 }
 
 impl StepResult {
-    /// Computes the result from the raw figures.
+    /// Computes the result of a step from its raw figures.
     #[must_use]
     pub fn new(
         step: WorkloadStep,
@@ -162,25 +165,26 @@ impl StepResult {
         Self { step, operations, misses, seconds, per_s, interval, latency }
     }
 
-    /// Returns the time of all runs, seconds.
+    /// Returns the time of the step in all runs, in seconds.
     #[must_use]
     pub fn total_s(&self) -> f64 {
         self.seconds.iter().sum()
     }
 
-    /// Returns the mean time of a run, seconds.
+    /// Returns the mean time of the step in a run, in seconds.
     #[must_use]
     pub fn mean_s(&self) -> f64 {
         self.total_s() / self.seconds.len().max(1) as f64
     }
 }
 
-/// Returns `count` per second; times below a nanosecond count as a nanosecond.
+/// Returns `count` divided by `seconds`, per second; times below a nanosecond count as a
+/// nanosecond.
 fn rate(count: f64, seconds: f64) -> f64 {
     count / seconds.max(1e-9)
 }
 
-/// Returns all operations of `steps` divided by all their time, per second.
+/// Returns the operations of all `steps` divided by their time, per second.
 #[must_use]
 pub fn honest_average(steps: &[&StepResult]) -> f64 {
     let operations: f64 =
@@ -188,26 +192,26 @@ pub fn honest_average(steps: &[&StepResult]) -> f64 {
     rate(operations, steps.iter().map(|step| step.total_s()).sum())
 }
 
-/// Returns the arithmetic mean of the steps' rates.
+/// Returns the arithmetic mean of the rates of `steps`, per second.
 #[must_use]
 pub fn mean_of_rates(steps: &[&StepResult]) -> f64 {
     steps.iter().map(|step| step.per_s).sum::<f64>() / steps.len().max(1) as f64
 }
 
 impl SubjectResult {
-    /// Returns the result of one step.
+    /// Returns the result of `step`; `None` if the subject did not run it.
     #[must_use]
     pub fn step(&self, step: WorkloadStep) -> Option<&StepResult> {
         self.steps.iter().find(|result| result.step == step)
     }
 
-    /// Returns the results of those of `steps` that were done.
+    /// Returns the results of those of `steps` that the subject ran.
     #[must_use]
     pub fn steps_of(&self, steps: &[WorkloadStep]) -> Vec<&StepResult> {
         steps.iter().filter_map(|&step| self.step(step)).collect()
     }
 
-    /// Returns the rates of each run: of one step, or of all changes together.
+    /// Returns the rate in each run, per second: of `step`, or of all changes together for `None`.
     fn run_rates(&self, step: Option<WorkloadStep>) -> Vec<f64> {
         let steps = match step {
             Some(step) => self.steps_of(&[step]),
@@ -223,7 +227,8 @@ impl SubjectResult {
     }
 }
 
-/// Returns the gain by group commit in `rows`: with Kea's tables, for each store whose rows exist.
+/// Returns the gain by group commit for each store with Kea's tables whose necessary rows are in
+/// `rows`.
 #[must_use]
 pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
     let find = |backend, mode, concurrency| {

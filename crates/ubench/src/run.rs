@@ -1,4 +1,5 @@
-//! Runs a measurement: rows in turn, run after run, each run in a folder of its own.
+//! Run of a benchmark of lease stores: rows in turn, run after run, each run in a folder of its
+//! own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,55 +21,56 @@ use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, Tra
 use crate::tally::StepRunResult;
 use crate::workload::{UbenchWorkload, WorkloadStep};
 
-/// Default number of records of a row: as many as the changes of one run do in this time, in
-/// seconds, with a flush for each change or none; the next constants are its bounds.
+/// Time in seconds for which the default number of records of a row is chosen: as many as the
+/// changes of one run take with a flush for each change, or with none. The next constants are the
+/// bounds of that number.
 const FLUSHED_S: f64 = 0.3;
 const FLUSHED_RECORDS: (f64, f64) = (50.0, 500.0);
 const GROUPED_RECORDS: f64 = 10_000.0;
 const UNFLUSHED_RECORDS: u32 = 10_000;
-/// Divisor of the number of records for a warm-up.
+/// Divisor of the number of records for the warm-up run.
 const WARM_UP_PART: u32 = 10;
 
-/// Parameters of a measurement.
+/// Parameters of a measurement of lease stores.
 #[derive(Clone, Debug)]
 pub struct UbenchParameters {
-    /// Subjects to measure.
+    /// Benchmark subjects to measure, a row of the result each.
     pub subjects: Vec<BenchmarkSubject>,
-    /// Number of records in each run; `None`: as many as suit the row.
+    /// Number of lease records in each run; `None` for a number that suits each row.
     pub records: Option<u32>,
-    /// Steps, in their order.
+    /// Steps of each run, in the order in which they run.
     pub steps: Vec<WorkloadStep>,
-    /// Number of runs that count.
+    /// Number of runs of each subject that count.
     pub runs: u32,
-    /// True if a shorter run that does not count comes first.
+    /// True if a shorter run that does not count comes first for each subject.
     pub warms_up: bool,
-    /// Seed of the order of operations.
+    /// Seed from which the order of operations follows.
     pub seed: u64,
-    /// Delay added to every flush, where that is possible.
+    /// Delay added to every flush of a store, where that is possible.
     pub flush_delay: Duration,
-    /// Folder for files: the measurement creates a folder of its own in it.
+    /// Folder for files, in which the measurement creates a folder of its own.
     pub folder: PathBuf,
-    /// Path of the lease file or SQLite's file, if a certain one is wanted. The file must not
-    /// exist.
+    /// Path of the lease file or of SQLite's file, if the user requests a certain one. The file
+    /// must not exist.
     pub file: Option<PathBuf>,
-    /// Servers that run already; the measurement starts the others.
+    /// Database servers that run already; the measurement starts the others.
     pub servers: Vec<(SubjectBackend, UserServer)>,
-    /// True if the result of every operation is kept, for [`UbenchEvent::Marks`].
+    /// True if the result of every operation is kept for [`UbenchEvent::Marks`].
     pub keeps_marks: bool,
 }
 
-/// Report during a measurement.
+/// Event during a measurement, reported to the caller.
 #[derive(Clone, Copy, Debug)]
 pub enum UbenchEvent<'t> {
-    /// Run of this subject that begins, with its number; 0 for the warm-up.
+    /// Run of a benchmark subject that begins, with its number; 0 for the warm-up.
     Run(&'t BenchmarkSubject, u32),
-    /// Note for the user.
+    /// Note about the measurement for the user.
     Note(&'t str),
-    /// Results of the operations of a step in the first run.
+    /// Result of each operation of a step in the first run: true for a hit.
     Marks(WorkloadStep, &'t [bool]),
 }
 
-/// Folder that is removed with the value.
+/// Folder of a measurement, removed when the value is dropped.
 #[derive(Debug)]
 struct MeasurementFolder(PathBuf);
 
@@ -88,7 +90,7 @@ impl Drop for MeasurementFolder {
     }
 }
 
-/// Subject during its measurement.
+/// Benchmark subject during its measurement, with the results so far.
 struct SubjectMeasurement {
     subject: BenchmarkSubject,
     records: u32,
@@ -104,7 +106,7 @@ struct StepRuns {
     whole: StepRunResult,
 }
 
-/// Measures the subjects of `request`.
+/// Measures the benchmark subjects of `request`, and reports events to `tell`.
 ///
 /// # Errors
 ///
@@ -159,8 +161,8 @@ pub fn measure(
     })
 }
 
-/// Returns the servers that the subjects need. Leaves out a server that is not installed, with a
-/// note.
+/// Starts the database servers that the subjects need. Leaves out a server that is not installed,
+/// with a note.
 fn servers(
     request: &UbenchParameters,
     tell: &mut dyn FnMut(UbenchEvent<'_>),
@@ -379,7 +381,7 @@ impl SubjectMeasurement {
 }
 
 impl OperationLatency {
-    /// Computes the percentiles of a histogram of nanoseconds.
+    /// Computes the percentiles in microseconds from a histogram of nanoseconds.
     fn from_histogram(histogram: &Histogram) -> Self {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0) as f64 / 1e3;
         Self {
@@ -392,8 +394,8 @@ impl OperationLatency {
     }
 }
 
-/// Returns the number of records for a run that is long enough to be reliable and short enough to
-/// wait for.
+/// Returns the number of records for a run of `subject` that is long enough to be reliable and
+/// short enough to wait for.
 fn suitable_records(subject: &BenchmarkSubject, flushes_us: &[f64]) -> u32 {
     if subject.backend == SubjectBackend::Memory || subject.mode != ChangeSafety::Sync {
         return UNFLUSHED_RECORDS;
@@ -410,7 +412,7 @@ fn suitable_records(subject: &BenchmarkSubject, flushes_us: &[f64]) -> u32 {
     (single.round() * f64::from(shared)).min(GROUPED_RECORDS) as u32
 }
 
-/// File of a store, removed with the files that were made next to it.
+/// File of a store, removed together with the files that the store made next to it.
 struct StoreFile<'f>(&'f Path);
 
 impl Drop for StoreFile<'_> {

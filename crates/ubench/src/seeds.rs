@@ -1,6 +1,6 @@
-//! Figures of 2012: tables 3.1 to 3.6 of the document that the project began with, measured with
-//! `dhcp-ubench` on an Intel i7-2600K with a disk of 7,200 turns a minute, ext4, MySQL 5.5.24 and
-//! SQLite 3.7.9.
+//! Figures of 2012 for comparison: tables 3.1 to 3.6 of the document that the project began with,
+//! measured with `dhcp-ubench` on an Intel i7-2600K with a disk of 7,200 turns a minute, ext4,
+//! MySQL 5.5.24 and SQLite 3.7.9.
 //!
 //! The module has the times that the tables were made from: one run of the plain statements, three
 //! of the compiled ones. Tables 3.1, 3.2, 3.4 and 3.5 are times; 3.3 and 3.6 are rates, each the
@@ -12,20 +12,21 @@ use crate::workload::WorkloadStep;
 use ChangeSafety::{Async, Sync};
 use SubjectBackend::{Memfile, Mysql, Sqlite};
 
-/// Table of times, or of rates from two tables of times.
+/// Table of 2012 with times, or with rates from two tables of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoricalTable {
-    /// Number of the table, such as `3.1`.
+    /// Number of the table in the document of 2012, such as `3.1`.
     pub number: &'static str,
-    /// True if statements were prepared, and the program compiled with more optimization.
+    /// True if the table's statements were prepared, and the program was compiled with more
+    /// optimization.
     pub is_compiled: bool,
-    /// Modes of the table: one for times, two for rates.
+    /// Safety modes in the table: one for times, two for rates.
     pub modes: &'static [ChangeSafety],
     /// True if the table has rates instead of times.
     pub has_rates: bool,
 }
 
-/// All six tables.
+/// Tables 3.1 to 3.6 of the document of 2012.
 pub const TABLES: [HistoricalTable; 6] = [
     HistoricalTable { number: "3.1", is_compiled: false, modes: &[Sync], has_rates: false },
     HistoricalTable { number: "3.2", is_compiled: false, modes: &[Async], has_rates: false },
@@ -35,13 +36,13 @@ pub const TABLES: [HistoricalTable; 6] = [
     HistoricalTable { number: "3.6", is_compiled: true, modes: &[Async, Sync], has_rates: true },
 ];
 
-/// Stores of the tables, in their order.
+/// Stores in the tables of 2012, in their order.
 pub const BACKENDS: [SubjectBackend; 3] = [Mysql, Sqlite, Memfile];
 
-/// Times of the four steps ([`WorkloadStep::FOUR`]) of one run, seconds.
+/// Times in seconds of the four steps ([`WorkloadStep::FOUR`]) of one run in 2012.
 type Times = [f64; 4];
 
-/// Times of one store in one mode.
+/// Times in 2012 of one store in one safety mode.
 struct HistoricalTimes {
     is_compiled: bool,
     mode: ChangeSafety,
@@ -128,13 +129,14 @@ const MEASURED: [HistoricalTimes; 12] = [
     ),
 ];
 
-/// Returns the number of operations of every step in this mode.
+/// Returns the number of operations of every step in 2012 in the safety mode `mode`.
 #[must_use]
 pub const fn operations(mode: ChangeSafety) -> u32 {
     if matches!(mode, Sync) { 1_000 } else { 100_000 }
 }
 
-/// Returns the mean time of a step, seconds; `None` for steps and stores that were not measured.
+/// Returns the mean time of a step in 2012, in seconds; `None` for steps and stores that were not
+/// measured.
 #[must_use]
 pub fn seconds(
     is_compiled: bool,
@@ -149,7 +151,7 @@ pub fn seconds(
     Some(entry.runs.iter().map(|run| run[at]).sum::<f64>() / entry.runs.len() as f64)
 }
 
-/// Returns the rate of a step, per second.
+/// Returns the rate of a step in 2012, in operations per second.
 #[must_use]
 pub fn per_s(
     is_compiled: bool,
@@ -160,7 +162,7 @@ pub fn per_s(
     seconds(is_compiled, mode, backend, step).map(|time| f64::from(operations(mode)) / time)
 }
 
-/// Returns the average that the document prints: the mean of the times, or of the rates.
+/// Returns the average that the document of 2012 prints: the mean of the times, or of the rates.
 #[must_use]
 pub fn printed_average(
     table: &HistoricalTable,
@@ -178,7 +180,7 @@ pub fn printed_average(
     values.map(|values| values.iter().sum::<f64>() / 4.0)
 }
 
-/// Returns all operations divided by all time, per second.
+/// Returns the operations of all steps in 2012 divided by their time, per second.
 #[must_use]
 pub fn honest_average(
     is_compiled: bool,

@@ -1,6 +1,6 @@
-//! Servers of databases: private ones that the measurement starts, and those that the user names.
-//! On both, the measurement creates two databases and drops them again; it changes nothing else
-//! except the safety of the server's transactions, which it restores.
+//! Database servers for a measurement: private ones that the measurement starts, and those that the
+//! user names. On both, the measurement creates two databases and drops them again; it changes
+//! nothing else except the safety of the server's transactions, which it restores.
 
 use std::time::{Duration, Instant};
 
@@ -13,30 +13,30 @@ use crate::error::UbenchError;
 use crate::plain::{Pgsql, mysql_options};
 use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables};
 
-/// Time that a server may take to count the last statements of a closed connection.
+/// Time that a database server may take to count the last statements of a closed connection.
 const COUNT_LIMIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Server that the user names.
+/// Database server that the user names.
 #[derive(Clone, Debug)]
 pub struct UserServer {
     /// Address and credentials of the server; `name` is the prefix of the names of the databases.
     pub settings: sql::SqlSettings,
 }
 
-/// Server with two empty databases.
+/// Database server with two empty databases for the measurement.
 #[derive(Debug)]
 pub(crate) struct DatabaseServer {
     backend: SubjectBackend,
     settings: sql::SqlSettings,
-    /// Private server, which ends when it is dropped.
+    /// Private server that the measurement started, which ends when it is dropped.
     private: Option<private::PrivateDatabase>,
-    /// MySQL's flush setting before the measurement.
+    /// Flush setting of MySQL before the measurement, to be restored.
     initial_flush_setting: Option<String>,
 }
 
 impl DatabaseServer {
-    /// Starts a private server.
+    /// Starts a private database server of the kind `backend`.
     pub(crate) fn start(backend: SubjectBackend) -> Result<Self, UbenchError> {
         let engine = engine(backend);
         let server =
@@ -59,12 +59,14 @@ impl DatabaseServer {
         Ok(server)
     }
 
-    /// Returns the reason why no private server can be started; `None` if one can.
+    /// Returns the reason why no private server of the kind `backend` can be started; `None` if one
+    /// can.
     pub(crate) fn missing(backend: SubjectBackend) -> Option<String> {
         engine(backend).missing()
     }
 
-    /// Uses a server that runs already.
+    /// Connects to the database server `user_server`, which runs already, and creates the
+    /// databases.
     pub(crate) fn use_existing(
         backend: SubjectBackend,
         user_server: &UserServer,
@@ -79,7 +81,7 @@ impl DatabaseServer {
         Ok(server)
     }
 
-    /// Returns the version that the server reports.
+    /// Returns the version that the database server reports.
     pub(crate) fn version(&self) -> Result<String, UbenchError> {
         let query = match self.backend {
             SubjectBackend::Mysql => "SELECT VERSION()",
@@ -104,8 +106,8 @@ impl DatabaseServer {
         database.install(Schema::Current).map_err(UbenchError::from_message)
     }
 
-    /// Returns the settings to reach Kea's tables, after making the server as safe as `subject`
-    /// requires.
+    /// Returns the settings to reach Kea's tables, after making the database server as safe as
+    /// `subject` requires.
     pub(crate) fn settings(
         &self,
         subject: &BenchmarkSubject,
@@ -114,7 +116,8 @@ impl DatabaseServer {
         Ok(sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
 
-    /// Returns the settings to reach the table of 2012.
+    /// Returns the settings to reach the table of 2012, after making the database server as safe as
+    /// `subject` requires.
     pub(crate) fn plain_settings(
         &self,
         subject: &BenchmarkSubject,
@@ -143,8 +146,8 @@ impl DatabaseServer {
             .try_for_each(|table| self.run(&name, &format!("ALTER TABLE {table} SET {logged}")))
     }
 
-    /// Returns the number of flushes of the transaction log so far; `None` if the server does not
-    /// report it.
+    /// Returns the number of flushes of the server's transaction log so far; `None` if the server
+    /// does not report it.
     pub(crate) fn flushes(&self) -> Option<u64> {
         match self.backend {
             SubjectBackend::Mysql => {
@@ -164,8 +167,8 @@ impl DatabaseServer {
         }
     }
 
-    /// Waits until other connections have ended: PostgreSQL counts the work of a connection at its
-    /// end.
+    /// Waits until other connections to the server have ended: PostgreSQL counts the work of a
+    /// connection at its end.
     fn wait_until_alone(&self) {
         let query = format!(
             "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE '{}%'",
@@ -184,7 +187,7 @@ impl DatabaseServer {
         sql::SqlSettings { name: name.to_owned(), ..self.settings.clone() }
     }
 
-    /// Executes a statement on the database `name`; on none if `name` is empty.
+    /// Executes `statement` on the database `name`; on no database if `name` is empty.
     fn run(&self, name: &str, statement: &str) -> Result<(), UbenchError> {
         let settings = match name {
             "" => self.maintenance(),

@@ -1,5 +1,5 @@
-//! Operations on a store as the DHCP server does them: looked up in the lease table in memory,
-//! changed there by compare-and-set, and done when the epoch of the change is settled.
+//! Lease operations on a store as the DHCP server does them: looked up in the lease table in
+//! memory, changed there by compare-and-set, and done when the epoch of the change is settled.
 //!
 //! One thread acts as a shard. It keeps a window of operations in flight, hands over the operations
 //! that it has begun, sleeps until some are settled, and fills the window again: a closed loop of
@@ -26,7 +26,7 @@ use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, UPDATED_LIFETIME_S, Wo
 /// Time after which a thread without a wake-up checks if the store has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Returns a table with the addresses of `records` records, and its pools. The table forgets
+/// Returns a lease table with the addresses of `records` records, and its pools. The table forgets
 /// released leases.
 pub(crate) fn table(records: u32, seed: u64) -> (Arc<LeaseTable<V4>>, Arc<PoolSet>) {
     let table = Arc::new(LeaseTable::new(seed));
@@ -43,7 +43,7 @@ pub(crate) fn table(records: u32, seed: u64) -> (Arc<LeaseTable<V4>>, Arc<PoolSe
     (table, pools)
 }
 
-/// Store with operations in flight.
+/// Lease store with operations in flight.
 pub(crate) struct SharedPath<S> {
     store: S,
     pools: Arc<PoolSet>,
@@ -58,7 +58,7 @@ struct InFlightOperation {
     begin_ns: u64,
 }
 
-/// Client of a record, with the identities that it uses.
+/// DHCP client of a record, with the identities that it uses.
 struct Asker {
     hardware: HardwareAddress,
     client_id: Option<[u8; 7]>,
@@ -105,9 +105,9 @@ fn action(step: WorkloadStep) -> Action<LeaseTerms<'static>> {
 }
 
 impl<S: LeaseStore<V4>> SharedPath<S> {
-    /// Creates a path with `window` operations at a time; with `is_emptied_first` it waits for all
-    /// of them before it begins further ones. The waker of the store's shard must wake the calling
-    /// thread.
+    /// Creates a path with up to `window` operations in flight; with `is_emptied_first` it waits
+    /// for all of them before it begins further ones. The waker of the store's shard must wake the
+    /// calling thread.
     pub(crate) fn new(store: S, pools: Arc<PoolSet>, window: u32, is_emptied_first: bool) -> Self {
         Self {
             store,
@@ -119,7 +119,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         }
     }
 
-    /// Runs `step` for the records of these numbers.
+    /// Runs the operations of `step` on the records with these numbers.
     pub(crate) fn step(
         &mut self,
         step: WorkloadStep,
@@ -147,7 +147,8 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    /// Waits until the oldest operation is done, and records all that are done.
+    /// Waits until the oldest operation in flight is done, and records all operations that are
+    /// done.
     fn finish(&mut self, tally: &mut StepRunResult) -> Result<(), UbenchError> {
         let Some(oldest) = self.in_flight.front() else { return Ok(()) };
         let awaited = oldest.epoch;
@@ -170,7 +171,8 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    /// Begins one operation; it is done when the epoch is settled.
+    /// Begins the operation of `step` on record `number`, and returns its epoch; the operation is
+    /// done when the epoch is settled.
     fn begin(
         &mut self,
         now: Now,

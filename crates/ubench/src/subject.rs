@@ -1,5 +1,4 @@
-//! Subjects of measurements: the store, its tables, its safety, and the number of operations at a
-//! time.
+//! Benchmark subjects: a store, its tables, its safety, and the number of operations at a time.
 
 use std::fmt;
 
@@ -7,28 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UbenchError;
 
-/// Kind of a store.
+/// Kind of a lease store in the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SubjectBackend {
-    /// Memory only.
+    /// Lease table in memory, without a file or database.
     Memory,
-    /// Kea's lease file; with [`Tables::Ubench2012`] the text file of the program of 2012.
+    /// Lease file in Kea's format; with [`Tables::Ubench2012`] the text file of the program of
+    /// 2012.
     Memfile,
-    /// SQLite file.
+    /// SQLite database in a file.
     Sqlite,
-    /// MariaDB or MySQL.
+    /// MariaDB or MySQL server.
     Mysql,
-    /// PostgreSQL.
+    /// PostgreSQL server.
     Pgsql,
 }
 
 impl SubjectBackend {
-    /// All kinds; those that need no server come first.
+    /// Kinds of stores in the benchmark; those that need no server come first.
     pub const ALL: [Self; 5] =
         [Self::Memory, Self::Memfile, Self::Sqlite, Self::Mysql, Self::Pgsql];
 
-    /// Returns the name on the command line and in results.
+    /// Returns the name of the store's kind on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,24 +40,24 @@ impl SubjectBackend {
         }
     }
 
-    /// Returns true if the store runs in this process.
+    /// Returns true if the store runs in this process, without a server.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
         matches!(self, Self::Memory | Self::Memfile | Self::Sqlite)
     }
 
-    /// Returns true if the store uses SQL.
+    /// Returns true if the store is a database with SQL.
     #[must_use]
     pub const fn speaks_sql(self) -> bool {
         matches!(self, Self::Sqlite | Self::Mysql | Self::Pgsql)
     }
 }
 
-/// Kind of tables, and with them the path of leases to the store.
+/// Kind of a store's tables, and with them the path of leases to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tables {
-    /// Kea's tables, through the code that the DHCP server uses: the lease table in memory, and the
-    /// thread that writes the rows of all shards at once.
+    /// Tables of Kea, through the code that the DHCP server uses: the lease table in memory, and
+    /// the thread that writes the rows of all shards at once.
     #[serde(rename = "kea")]
     Kea,
     /// Tables of the program of 2012, with one statement per operation.
@@ -66,7 +66,7 @@ pub enum Tables {
 }
 
 impl Tables {
-    /// Returns the name on the command line and in results.
+    /// Returns the name of the kind of tables on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,21 +76,21 @@ impl Tables {
     }
 }
 
-/// Safety of a change when it counts as done. [`BenchmarkSubject::setting`] is its meaning for each
-/// store.
+/// Safety of a change at the time when it counts as done. [`BenchmarkSubject::setting`] is its
+/// meaning for each store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeSafety {
-    /// The change survives a power cut.
+    /// Change that survives a power cut.
     Sync,
-    /// The change may not survive a power cut; most servers run with this.
+    /// Change that may not survive a power cut; most servers run with this.
     Async,
-    /// A third setting that the store has.
+    /// Third setting that the store has; [`BenchmarkSubject::setting`] names it.
     Other,
 }
 
 impl ChangeSafety {
-    /// Returns the name in results.
+    /// Returns the name of the safety mode in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,14 +101,14 @@ impl ChangeSafety {
     }
 }
 
-/// Number of operations that share a transaction and with it a flush.
+/// Number of operations that share a transaction, and with it a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransactionSharing {
-    /// All operations that wait when the writer is free: group commit. With the tables of 2012
-    /// every operation is on its own, and the database's server may combine them.
+    /// All operations that wait when the writer is free: group commit. With the tables of 2012 each
+    /// operation has its own transaction, and the database's server may combine transactions.
     Adaptive,
-    /// This many operations; the next ones wait for all of them.
+    /// This many operations; the next ones wait until all of them are done.
     Fixed(u32),
 }
 
@@ -121,30 +121,30 @@ impl fmt::Display for TransactionSharing {
     }
 }
 
-/// SQLite's method to undo a transaction.
+/// Journal mode of SQLite: its method to undo a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SqliteJournalMode {
-    /// Log that is written ahead.
+    /// Log that is written ahead of the database (`WAL`).
     Wal,
-    /// File that is deleted.
+    /// Journal file that is deleted at the end of a transaction.
     Delete,
-    /// File that is truncated to length zero.
+    /// Journal file that is truncated to length zero at the end of a transaction.
     Truncate,
-    /// File whose header is overwritten.
+    /// Journal file whose header is overwritten at the end of a transaction.
     Persist,
-    /// Memory: a crash may corrupt the database.
+    /// Journal in memory: a crash may corrupt the database.
     Memory,
     /// No journal, as in 2012: a crash may corrupt the database.
     Off,
 }
 
 impl SqliteJournalMode {
-    /// All methods.
+    /// Journal modes of SQLite, all of them.
     pub const ALL: [Self; 6] =
         [Self::Wal, Self::Delete, Self::Truncate, Self::Persist, Self::Memory, Self::Off];
 
-    /// Returns SQLite's name.
+    /// Returns SQLite's name of the journal mode.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -158,29 +158,30 @@ impl SqliteJournalMode {
     }
 }
 
-/// Row of a result: a store with its settings and its use.
+/// Benchmark subject, a row of the result: a store with its settings and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchmarkSubject {
-    /// Kind of the store.
+    /// Kind of the measured store.
     pub backend: SubjectBackend,
-    /// Tables in the store.
+    /// Tables in the measured store.
     pub tables: Tables,
-    /// Safety of its changes.
+    /// Safety of the store's changes.
     pub mode: ChangeSafety,
-    /// True if statements are prepared once; `None` where there is no choice.
+    /// True if statements are prepared once; `None` where the store has no choice.
     pub is_compiled: Option<bool>,
-    /// Storage engine of MySQL.
+    /// Storage engine of MySQL's table.
     pub engine: Option<String>,
-    /// Journal of SQLite.
+    /// Journal mode of SQLite.
     pub journal: Option<SqliteJournalMode>,
-    /// Most operations in flight.
+    /// Greatest number of operations in flight.
     pub concurrency: u32,
-    /// Operations that share a transaction.
+    /// Number of operations that share a transaction.
     pub sharing: TransactionSharing,
 }
 
 impl BenchmarkSubject {
-    /// Returns `backend` as the server uses it: Kea's tables, one operation at a time.
+    /// Returns the subject for `backend` as the DHCP server uses it: Kea's tables, one operation at
+    /// a time.
     #[must_use]
     pub fn kea(backend: SubjectBackend, mode: ChangeSafety) -> Self {
         Self {
@@ -195,7 +196,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Returns `backend` as the program of 2012 used it.
+    /// Returns the subject for `backend` as the program of 2012 used it.
     #[must_use]
     pub fn for_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
         Self {
@@ -205,7 +206,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Returns the store's own name for the safety of this subject.
+    /// Returns the store's own name for the safety of this subject, such as `synchronous=FULL`.
     #[must_use]
     pub fn setting(&self) -> &'static str {
         let is_transactional = self.engine.as_deref().is_none_or(is_transactional);
@@ -235,7 +236,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Returns the most operations in flight, those of one transaction included.
+    /// Returns the greatest number of operations in flight, those of one transaction included.
     #[must_use]
     pub fn window(&self) -> u32 {
         match self.sharing {
@@ -244,7 +245,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Refuses a subject that cannot be measured.
+    /// Returns an error if the subject cannot be measured.
     ///
     /// # Errors
     ///
@@ -288,7 +289,7 @@ fn is_transactional(engine: &str) -> bool {
     !["myisam", "aria", "memory", "csv"].iter().any(|name| engine.eq_ignore_ascii_case(name))
 }
 
-/// Prints the subject, for example `sqlite kea sync, 64 at a time, WAL`.
+/// Formats the subject, for example `sqlite kea sync, 64 at a time, WAL`.
 impl fmt::Display for BenchmarkSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.backend.name(), self.tables.name(), self.mode.name())?;

@@ -1,25 +1,27 @@
-//! Results of one step of one run, as the operations record them.
+//! Results of one step in one run, as the operations record them.
 
 use base::Histogram;
 
-/// Largest latency in the histogram; longer ones count as this, nanoseconds.
+/// Largest latency in the histogram, in nanoseconds; longer latencies count as this.
 const LATENCY_LIMIT_NS: u64 = 100_000_000_000;
 
-/// Results of one step of one run.
+/// Results of one step in one run, as the operations record them.
 #[derive(Clone, Debug)]
 pub(crate) struct StepRunResult {
-    /// Duration of each operation from its begin to its end, nanoseconds.
+    /// Duration of each operation from its begin to its end, in nanoseconds.
     pub(crate) latency_ns: Histogram,
-    /// Number of operations that found nothing.
+    /// Number of operations that found no lease.
     pub(crate) misses: u64,
-    /// Time from the begin of the first operation to the end of the last one, nanoseconds.
+    /// Time from the begin of the step's first operation to the end of its last one, in
+    /// nanoseconds.
     pub(crate) time_ns: u64,
-    /// Result of each operation, in order, true for a hit; `None` if the output does not need them.
+    /// Result of each operation, in order, true for a hit; `None` if the output does not need the
+    /// results.
     pub(crate) marks: Option<Vec<bool>>,
 }
 
 impl StepRunResult {
-    /// Creates an empty tally; `keeps_marks`: it keeps the result of every operation.
+    /// Creates empty results of a step; with `keeps_marks` they keep the result of every operation.
     pub(crate) fn new(keeps_marks: bool) -> Self {
         Self {
             latency_ns: Histogram::up_to(LATENCY_LIMIT_NS),
@@ -29,7 +31,7 @@ impl StepRunResult {
         }
     }
 
-    /// Records an operation that hit, or not.
+    /// Records the result of one operation: a hit, or a miss.
     pub(crate) fn record_result(&mut self, is_hit: bool) {
         self.misses += u64::from(!is_hit);
         if let Some(marks) = &mut self.marks {
@@ -37,7 +39,7 @@ impl StepRunResult {
         }
     }
 
-    /// Adds the counts of another tally over the same time.
+    /// Adds the results of `other`, which cover the same time.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.latency_ns.merge(&other.latency_ns);
         self.misses += other.misses;

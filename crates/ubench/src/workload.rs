@@ -1,43 +1,46 @@
-//! Workload: the records, and the operations of each step in their order, all from one seed.
+//! Workload of the benchmark: the lease records, and the operations of each step in their order,
+//! all from one seed.
 
 use std::net::Ipv4Addr;
 
 use base::Random;
 use serde::{Deserialize, Serialize};
 
-/// Address of the first record.
+/// IPv4 address of the first record, as a number.
 const FIRST: u32 = 0x0100_0000;
-/// Lifetime of a lease when it is created, seconds; the next constant is that after an update
-/// (those of 2012).
+/// Lifetime of a lease when it is created, in seconds; the next constant is the lifetime after an
+/// update (both as in 2012).
 pub(crate) const CREATED_LIFETIME_S: u32 = 1000;
 pub(crate) const UPDATED_LIFETIME_S: u32 = 1002;
-/// Host name of every lease.
+/// Host name of every lease in the benchmark.
 pub(crate) const HOSTNAME: &str = "foo";
 /// Number of bytes of a client identifier in 2012, as many as its column holds.
 pub(crate) const LONG_CLIENT_ID: usize = 128;
-/// Most rows that all searches without an index may read in one step.
+/// Greatest number of rows that all searches without an index may read in one step.
 const SCANNED_ROWS: u64 = 2_000_000;
 
-/// Step of a run. The first, the second, the fifth and the sixth are those of 2012.
+/// Step of a run: one kind of operation on many leases. `Create`, `Search`, `Update` and `Delete`
+/// are the steps of 2012.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadStep {
-    /// Creates a lease for every record.
+    /// Creation of a lease for every record.
     Create,
-    /// Searches leases by address; about one of ten does not exist.
+    /// Search of leases by address; about one of ten searches finds none.
     Search,
-    /// Searches leases by hardware address, as servers mostly do; about one of ten does not exist.
+    /// Search of leases by hardware address, as servers mostly do; about one of ten searches finds
+    /// none.
     SearchHardware,
-    /// Searches leases by client identifier; about one of ten does not exist.
+    /// Search of leases by client identifier; about one of ten searches finds none.
     SearchClientId,
-    /// Sets new times for every lease, in random order.
+    /// Update of every lease with new times, in random order.
     Update,
-    /// Deletes every lease.
+    /// Deletion of every lease.
     Delete,
 }
 
 impl WorkloadStep {
-    /// All steps, in the order in which they run.
+    /// Steps of a run, all of them, in the order in which they run.
     pub const ALL: [Self; 6] = [
         Self::Create,
         Self::Search,
@@ -46,12 +49,12 @@ impl WorkloadStep {
         Self::Update,
         Self::Delete,
     ];
-    /// Steps of 2012, which the averages are made of.
+    /// Steps of 2012, from which the averages are computed.
     pub const FOUR: [Self; 4] = [Self::Create, Self::Search, Self::Update, Self::Delete];
-    /// Steps that change something.
+    /// Steps that change leases.
     pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
-    /// Returns the name in results.
+    /// Returns the name of the step in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,14 +67,14 @@ impl WorkloadStep {
         }
     }
 
-    /// Returns true if the step only searches.
+    /// Returns true if the step only searches leases.
     #[must_use]
     pub const fn is_search(self) -> bool {
         matches!(self, Self::Search | Self::SearchHardware | Self::SearchClientId)
     }
 }
 
-/// Operations of one run.
+/// Operations of one run, whose order follows from a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct UbenchWorkload {
     records: u32,
@@ -79,13 +82,13 @@ pub(crate) struct UbenchWorkload {
 }
 
 impl UbenchWorkload {
-    /// Creates operations on `records` records in an order that follows from `seed`.
+    /// Creates the operations on `records` records in an order that follows from `seed`.
     pub(crate) const fn new(records: u32, seed: u64) -> Self {
         Self { records, random: Random::from_seed(seed) }
     }
 
-    /// Returns the numbers of the records of the next `step`. With `scans` every search reads all
-    /// rows, and there are fewer searches.
+    /// Returns the numbers of the records for the operations of `step`, in order. With `scans`
+    /// every search other than by address reads all rows, and there are fewer searches.
     pub(crate) fn step(&mut self, step: WorkloadStep, scans: bool) -> Vec<u32> {
         match step {
             WorkloadStep::Create | WorkloadStep::Delete => (0..self.records).collect(),
@@ -107,7 +110,7 @@ impl UbenchWorkload {
     }
 }
 
-/// Returns the address of record `number`.
+/// Returns the IPv4 address of record `number`.
 pub(crate) const fn address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST + number)
 }
@@ -124,14 +127,14 @@ pub(crate) fn client_id(number: u32) -> [u8; 7] {
     [1, 2, 0, a, b, c, d]
 }
 
-/// Returns the client identifier of record `number`, as long as in 2012.
+/// Returns the client identifier of record `number`, as long as in 2012 ([`LONG_CLIENT_ID`] bytes).
 pub(crate) fn long_client_id(number: u32) -> [u8; LONG_CLIENT_ID] {
     let mut octets = [b'x'; LONG_CLIENT_ID];
     octets[LONG_CLIENT_ID - 4..].copy_from_slice(&number.to_be_bytes());
     octets
 }
 
-/// Returns the hardware address of record `number`, as long as in 2012.
+/// Returns the hardware address of record `number`, as long as in 2012 (20 bytes).
 pub(crate) fn long_hardware(number: u32) -> [u8; 20] {
     let mut octets = [b'h'; 20];
     octets[16..].copy_from_slice(&number.to_be_bytes());

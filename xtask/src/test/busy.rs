@@ -1,5 +1,5 @@
-//! `cargo xtask test --busy`: processes that keep the machine busy during the tests, two that
-//! compute for each processor and one that writes and flushes a file.
+//! Busy processes of `cargo xtask test --busy`, which keep the machine busy during the tests: two
+//! that compute for each processor, and one that writes and flushes a file.
 //!
 //! They run this program itself, with a first argument of its own. Each ends when its standard
 //! input is closed, so none outlives the run, in whatever way that ends.
@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// First argument of a process that makes the machine busy.
+/// First argument of an xtask process that makes the machine busy.
 pub(crate) const WORD: &str = "make-busy";
-/// Number of processes that compute, for each processor.
+/// Number of busy processes that compute, for each processor.
 const PER_PROCESSOR: usize = 2;
-/// Bytes written between two flushes.
+/// Number of bytes that the busy process writes between two flushes.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Blocks after which the file begins anew.
+/// Number of blocks after which the busy process's file begins anew.
 const BLOCKS: u64 = 64;
 
-/// Busy processes. Dropping the value ends them.
+/// Processes that keep the machine busy. Dropping the value ends them.
 #[derive(Debug)]
 pub(crate) struct BusyMachine {
     processes: Vec<Child>,
 }
 
 impl BusyMachine {
-    /// Starts the processes. The one that writes has its file in `folder`.
+    /// Starts the busy processes. The one that writes has its file in `folder`.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot make the machine busy: {error}");
         let count = PER_PROCESSOR * thread::available_parallelism().map_or(2, usize::from);
@@ -56,7 +56,7 @@ impl Drop for BusyMachine {
     }
 }
 
-/// Computes, or writes and flushes the file `path`, until standard input is closed.
+/// Computes, or writes and flushes the file `path`, until the standard input is closed.
 pub(crate) fn keep_busy(path: Option<&Path>) -> Result<(), String> {
     let is_over = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_over);

@@ -1,4 +1,5 @@
-//! `cargo xtask test --changed [REV]`: the suites that a change can turn red.
+//! Selection of tests by changes: `cargo xtask test --changed [REV]` runs the suites that a change
+//! can break.
 //!
 //! These are the crates with a changed file, and all that depend on them, also only for their
 //! tests. A file outside of crates concerns the crates whose sources name its folder (`docs/`,
@@ -10,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::tidy::{CargoWorkspace, Package};
 
-/// Returns the names of the crates that a change since `revision` concerns.
+/// Returns the names of the crates whose tests a change since `revision` can break.
 pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, String> {
     let differing = git(root, &["diff", "--name-only", revision])?;
     let untracked = git(root, &["ls-files", "--others", "--exclude-standard"])?;
@@ -18,7 +19,7 @@ pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, St
     Ok(concerned(&CargoWorkspace::load(root)?, &files))
 }
 
-/// Returns the crates that a change of `files` concerns.
+/// Returns the crates whose tests a change of `files` can break.
 fn concerned(workspace: &CargoWorkspace, files: &[&str]) -> BTreeSet<String> {
     let packages = &workspace.packages;
     let mut names: BTreeSet<String> = BTreeSet::new();

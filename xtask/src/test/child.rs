@@ -1,4 +1,5 @@
-//! Programs that run with their output in a log, without input, for a limited time.
+//! Child processes of a test run: programs with their output in a log, without input, for a limited
+//! time.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -9,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use super::privilege::Privilege;
 
-/// Name of the environment variable that identifies all processes started here.
+/// Name of the environment variable that identifies all processes that a test run starts.
 pub(crate) const MARKER: &str = "GODWIT_TEST_RUN";
 
-/// Process that carries the marker.
+/// Process that has the marker of a test run in its environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Marked {
-    /// Process id.
+    /// Number of the process.
     pub(crate) pid: u32,
     /// Command line of the process.
     pub(crate) words: String,
 }
 
-/// End of a program.
+/// End of a child program: by itself or by the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgramEnd {
     /// Exit status of a program that ended by itself.
     Status(ExitStatus),
-    /// Timeout after which the program was ended.
+    /// Timeout after which the test run ended the program.
     TimeOut,
 }
 
@@ -36,7 +37,7 @@ impl ProgramEnd {
         matches!(self, Self::Status(status) if status.success())
     }
 
-    /// Returns the end as text.
+    /// Returns the program's end as text for the user.
     pub(crate) fn describe(self) -> String {
         match self {
             Self::Status(status) => status.to_string(),
@@ -45,8 +46,8 @@ impl ProgramEnd {
     }
 }
 
-/// Runs `command` with both outputs in the file `log`. Ends it and every process marked with
-/// `marker` when it takes longer than `limit`.
+/// Runs `command` with both outputs in the file `log`. Ends the program and every process marked
+/// with `marker` if it takes longer than `limit`.
 pub(crate) fn run(
     command: &mut Command,
     marker: &str,
@@ -80,15 +81,16 @@ pub(crate) fn run_watched(
     Ok(end)
 }
 
-/// Lines of a growing file.
+/// Reader of the lines of a growing log file.
 struct GrowingFileLines {
     file: File,
-    /// Bytes of the last, incomplete line.
+    /// Bytes of the log's last, incomplete line.
     begun: Vec<u8>,
 }
 
 impl GrowingFileLines {
-    /// Passes on the lines that are complete. The next call reads data that cannot be read now.
+    /// Passes the complete lines of the log to `each_line`. The next call reads data that cannot be
+    /// read now.
     fn pass_on(&mut self, each_line: &mut impl FnMut(&str)) {
         drop(self.file.read_to_end(&mut self.begun));
         let Some(last) = self.begun.iter().rposition(|octet| *octet == b'\n') else { return };
@@ -98,7 +100,7 @@ impl GrowingFileLines {
     }
 }
 
-/// Runs `command` as [`run`] does, with its outputs unchanged.
+/// Runs `command` as [`run`] does, but leaves its outputs unchanged.
 pub(crate) fn wait(
     command: &mut Command,
     marker: &str,
@@ -135,7 +137,8 @@ fn wait_watched(
     }
 }
 
-/// Returns all processes that carry the marker of a run, as far as this user may see them.
+/// Returns all processes that have the marker of a test run in their environment, as far as this
+/// user may see them.
 pub(crate) fn marked(marker: &str) -> Vec<Marked> {
     marked_by(MARKER, marker)
 }
@@ -145,8 +148,8 @@ pub(crate) fn marked_by(name: &str, marker: &str) -> Vec<Marked> {
     look_for(name, marker).0
 }
 
-/// Returns all processes with `marker` in the environment variable `name`, and whether there is a
-/// process of which that cannot be seen yet.
+/// Returns all processes with `marker` in the environment variable `name`, and true if the
+/// environment of some process cannot be seen yet.
 fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
     let entry = format!("{name}={marker}");
     let (mut processes, mut is_one_hidden) = (Vec::new(), false);
@@ -166,11 +169,11 @@ fn look_for(name: &str, marker: &str) -> (Vec<Marked>, bool) {
     (processes, is_one_hidden)
 }
 
-/// Returns true if the process in this folder of `/proc` is executing another program whose
+/// Returns true if the process in the folder `folder` of `/proc` is executing another program whose
 /// arguments and environment are not visible yet. Kernel threads and processes that have ended
 /// never have them (proc_pid_stat(5)).
 fn is_between_programs(folder: &Path) -> bool {
-    /// `PF_KTHREAD` of the kernel.
+    /// Flag `PF_KTHREAD` of the kernel, for a kernel thread.
     const KERNEL_THREAD: u32 = 0x0020_0000;
     let has_words = fs::read(folder.join("cmdline")).map_or(true, |words| !words.is_empty());
     let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
@@ -181,14 +184,16 @@ fn is_between_programs(folder: &Path) -> bool {
     !has_words && !has_ended && flags & KERNEL_THREAD == 0
 }
 
-/// Number of looks, and the pause between them, before a process counts as one that lasts: one that
-/// was killed is visible until it has had the processor and its new parent has waited for it.
+/// Number of looks before a process counts as one that lasts: a process that was killed is visible
+/// until it has had the processor and its new parent has waited for it. The next constant is the
+/// pause between two looks.
 const LASTING_LOOKS: u32 = 480;
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
-/// Most looks for processes that are to be ended.
+/// Greatest number of looks for processes that are to be ended.
 const LOOKS: u32 = 40;
 
-/// Returns the processes with `marker` in the environment variable `name` that do not end.
+/// Returns the processes with `marker` in the environment variable `name` that do not end within
+/// [`LASTING_LOOKS`] looks.
 pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
     let mut processes = marked_by(name, marker);
     for _ in 0..LASTING_LOOKS {
@@ -202,8 +207,8 @@ pub(crate) fn lasting(name: &str, marker: &str) -> Vec<Marked> {
     processes
 }
 
-/// Ends all processes with `marker` in the environment variable `name`, including those that one of
-/// them started before its end.
+/// Ends all processes with `marker` in the environment variable `name`, including those that such a
+/// process started before its end.
 pub(crate) fn end_family(name: &str, marker: &str) {
     // One look may pass the place of a process before that begins.
     let mut quiet_looks = 0;
@@ -220,7 +225,7 @@ pub(crate) fn end_family(name: &str, marker: &str) {
     }
 }
 
-/// Ends processes, each by its own id.
+/// Ends `processes`, each by its number.
 pub(crate) fn end_all(processes: &[Marked]) {
     for process in processes {
         let script = format!("kill -KILL {} 2>/dev/null", process.pid);
@@ -228,8 +233,8 @@ pub(crate) fn end_all(processes: &[Marked]) {
     }
 }
 
-/// Returns the last lines of a log, indented, and for a test program also those from its first
-/// failure on.
+/// Returns the last `count` lines of a log, indented, and for a test program also the lines from
+/// its first failure on.
 pub(crate) fn last_lines(log: &Path, count: usize) -> String {
     let octets = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&octets);

@@ -1,5 +1,5 @@
-//! Process that cleans up after a run, whether the run ends by itself or by a signal that it cannot
-//! handle.
+//! Process that cleans up after a test run, whether the run ends by itself or by a signal that it
+//! cannot handle.
 //!
 //! It runs this program itself, with a first argument of its own. Its standard input is a pipe
 //! whose other end only the run has, so it reads the end of the file when the run is gone. It has
@@ -17,21 +17,23 @@ use super::child;
 use super::privilege::Privilege;
 use super::receive_queue;
 
-/// First argument of a process that cleans up.
+/// First argument of an xtask process that cleans up.
 pub(crate) const WORD: &str = "clean-up-after";
-/// Number of looks for processes of the run: a process may start another while it is ended.
+/// Number of looks for processes of the test run: a process may start another while it is ended.
 const LOOKS: u32 = 40;
-/// Pause between two looks.
+/// Pause between two looks for processes of the test run.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Process that waits for the end of a run. Dropping the value makes it clean up and waits for it.
+/// Process that waits for the end of a test run. Dropping the value makes the process clean up and
+/// waits for its end.
 #[derive(Debug)]
 pub(crate) struct CleanUp {
     process: Child,
 }
 
 impl CleanUp {
-    /// Starts the process for the run with this marker and this folder of temporary files.
+    /// Starts the clean-up process for the run with the marker `marker` and the folder `temporary`
+    /// of temporary files.
     pub(crate) fn start(marker: &str, temporary: &Path) -> Result<Self, String> {
         // The build may have replaced the file itself.
         let mut command = Command::new("/proc/self/exe");

@@ -1,4 +1,4 @@
-//! Suites of `cargo xtask crash`: kill -9 and power cuts at random times.
+//! Test suites of `cargo xtask crash`: kill -9 and power cuts at random times.
 
 use std::time::Duration;
 

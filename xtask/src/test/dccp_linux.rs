@@ -1,4 +1,4 @@
-//! Suites of `cargo xtask dccp-linux`: DCCP between Godwit's stack and that of Linux.
+//! Test suites of `cargo xtask dccp-linux`: DCCP between Godwit's stack and that of Linux.
 
 use std::time::Duration;
 

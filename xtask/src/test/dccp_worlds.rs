@@ -1,5 +1,5 @@
-//! Suites of `cargo xtask dccp-worlds`: connections over emulated links on a virtual clock, each
-//! world from one seed.
+//! Test suites of `cargo xtask dccp-worlds`: DCCP connections over emulated links in deterministic
+//! simulations (worlds) with a virtual clock, each from one seed.
 
 use std::time::Duration;
 

@@ -12,24 +12,26 @@ use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
 use crate::output;
 
-/// Name of the root folder in the build folder.
+/// Name of the folder in the build folder that is Debian 13's root folder.
 pub(crate) const FOLDER: &str = "debian-13";
-/// Name of the environment variable by which tests find the folder.
+/// Name of the environment variable by which tests find Debian 13's root folder.
 pub(crate) const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// Packages in the root folder: Kea from the backports, which have 3.0, and the programs that it
-/// calls.
+/// Names of the packages in Debian 13's root folder: Kea from the backports, which have 3.0, and
+/// the programs that it calls.
 const PACKAGES: &str = "kea-dhcp4-server,kea-dhcp6-server,kea-dhcp-ddns-server,kea-admin,\
                         kea-ctrl-agent,iproute2,procps";
-/// Folders of Kea, made before its servers run as another user than root.
+/// Folders of Kea in Debian 13's root folder, made before its servers run as another user than
+/// root.
 const FOLDERS: &str = "var/lib/kea run/kea var/log/kea";
-/// Debian's mirror, if the machine's own sources name none.
+/// Address of Debian's mirror, if the machine's own sources name none.
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// Maximum time of the installation: it takes 40 s on an idle machine close to its mirror.
+/// Maximum time for making Debian 13's root folder: it takes 40 s on an idle machine close to its
+/// mirror.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Script that makes the root folder `$1` from the mirror `$2` with the packages `$3`, and the
-/// folders `$4`.
+/// Shell script that makes the root folder `$1` from the mirror `$2` with the packages `$3`, and
+/// the folders `$4`.
 const SCRIPT: &str = r#"
 set -e
 root=$1 mirror=$2 packages=$3 folders=$4
@@ -45,27 +47,27 @@ printf '%s\n' "$packages" >packages
 mv "$root.new" "$root"
 "#;
 
-/// Installation of a folder in the build folder, in progress.
+/// Making of a folder in the build folder, in progress on a thread.
 #[derive(Debug)]
 pub(crate) struct FolderMaking {
     made: JoinHandle<Result<CheckTally, String>>,
 }
 
 impl FolderMaking {
-    /// Runs `make` on a thread.
+    /// Runs `make`, which makes a folder, on a new thread.
     pub(super) fn start(
         make: impl FnOnce() -> Result<CheckTally, String> + Send + 'static,
     ) -> Self {
         Self { made: std::thread::spawn(make) }
     }
 
-    /// Waits until the installation has ended.
+    /// Waits until the folder is made, and returns the result as checks.
     pub(crate) fn finish(self) -> Result<CheckTally, String> {
         self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
     }
 }
 
-/// Starts to make the root folder, unless there is one with the same packages.
+/// Starts to make Debian 13's root folder, unless it exists with the same packages.
 pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let root = path(&session.root);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
@@ -118,13 +120,13 @@ fn mirror() -> String {
     first_mirror(&listed.unwrap_or_default()).unwrap_or_else(|| MIRROR.to_owned())
 }
 
-/// Returns the first network address in apt's list.
+/// Returns the first network address in apt's list of sources `listed`.
 fn first_mirror(listed: &str) -> Option<String> {
     let mut lines = listed.lines().map(|line| line.trim_end_matches('/'));
     lines.find(|line| line.starts_with("http")).map(str::to_owned)
 }
 
-/// Returns the path of the root folder in the build folder of `root`.
+/// Returns the path of Debian 13's root folder in the build folder of `root`.
 pub(crate) fn path(root: &Path) -> PathBuf {
     build_folder(root).join(FOLDER)
 }

@@ -1,5 +1,5 @@
-//! Suites of `cargo xtask differ`: identical messages to Godwit and to a version of Kea, and the
-//! differences between the two.
+//! Test suites of `cargo xtask differ`: identical DHCP messages to Godwit and to a version of Kea,
+//! and the differences between their replies.
 
 use std::time::Duration;
 

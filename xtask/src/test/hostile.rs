@@ -1,5 +1,5 @@
-//! Suites of `cargo xtask hostile`: hostile datagrams at servers over each store, and leases that
-//! the engine makes of hostile messages, written to each store and read again.
+//! Test suites of `cargo xtask hostile`: hostile datagrams at servers over each store, and leases
+//! that the engine makes of hostile messages, written to each store and read again.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Job: a test program or some of its tests, run in parallel with others and judged by its output.
+//! Job of a test run: a test program or some of its tests, run in parallel with others and judged
+//! by its output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,37 +21,37 @@ const THREADS: &str = "2";
 /// Name of the environment variable that identifies the processes of one job.
 pub(crate) const JOB_MARKER: &str = "GODWIT_TEST_JOB";
 
-/// Tests of a program that a job runs.
+/// Tests of a test program that a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TestSelection {
-    /// All tests.
+    /// All tests of the program.
     All,
-    /// Tests of one module, by their full names.
+    /// Tests of one module of the program, by their full names.
     Module {
-        /// Name of the module.
+        /// Name of the tests' module.
         name: String,
-        /// Full names of its tests.
+        /// Full names of the module's tests.
         tests: Vec<String>,
     },
-    /// Single test, by its full name.
+    /// Single test of the program, by its full name.
     Test(String),
 }
 
-/// Job that waits for its turn.
+/// Job of a test run that waits for its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     /// Name of the crate, which is the suite that the job counts for.
     pub(crate) suite: String,
-    /// Test program.
+    /// Test program that the job runs.
     pub(crate) program: TestProgram,
-    /// Tests that the job runs.
+    /// Tests of the program that the job runs.
     pub(crate) tests: TestSelection,
     /// Path of the `godwit` binary, which tests of the product start.
     pub(crate) godwit: Option<PathBuf>,
 }
 
 impl Job {
-    /// Returns the name of the job in lists and files.
+    /// Returns the name of the job for lists and file names.
     pub(crate) fn name(&self) -> String {
         match &self.tests {
             TestSelection::Test(test) => format!("{} {test}", self.suite),
@@ -62,7 +63,7 @@ impl Job {
         }
     }
 
-    /// Returns the command that repeats the job.
+    /// Returns the command by which a user repeats the job.
     fn repetition(&self) -> String {
         let target = if self.program.is_integration { "--test main" } else { "--lib" };
         let command = format!("cargo test -p {} {target}", self.suite);
@@ -73,7 +74,7 @@ impl Job {
         }
     }
 
-    /// Starts the job as the one with `number` in this run.
+    /// Starts the job as number `number` of this test run.
     pub(crate) fn start(self, session: &TestSession, number: usize) -> Result<RunningJob, String> {
         let words: Vec<String> =
             self.name().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
@@ -110,7 +111,7 @@ impl Job {
     }
 }
 
-/// Running job.
+/// Job of a test run that is running.
 #[derive(Debug)]
 pub(crate) struct RunningJob {
     job: Job,
@@ -121,12 +122,12 @@ pub(crate) struct RunningJob {
     started: Instant,
 }
 
-/// Ended job.
+/// Result of a job that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobResult {
-    /// Name of the job.
+    /// Name of the job for lists and file names.
     pub(crate) name: String,
-    /// Suite that the job counts for.
+    /// Name of the suite that the job counts for.
     pub(crate) suite: String,
     /// Time from the job's start to its end.
     pub(crate) duration: Duration,
@@ -143,7 +144,8 @@ pub(crate) struct JobResult {
 }
 
 impl RunningJob {
-    /// Returns the result once the program has ended or was ended after its time.
+    /// Returns the job's result once the program has ended or was ended after its time; `None`
+    /// before.
     pub(crate) fn poll(&mut self) -> Result<Option<JobResult>, String> {
         let failed = |error: std::io::Error| format!("cannot wait for a job: {error}");
         let end = match self.child.try_wait().map_err(failed)? {
@@ -186,7 +188,8 @@ impl RunningJob {
         }))
     }
 
-    /// Returns the leftovers of the job, and ends the processes among them.
+    /// Returns the leftovers of the job (processes, namespaces, files), and ends the processes
+    /// among them.
     fn leftovers(&self) -> Vec<String> {
         let mut leftovers = self.sandbox.leftovers();
         let processes = child::lasting(JOB_MARKER, &self.marker);
@@ -197,7 +200,7 @@ impl RunningJob {
     }
 }
 
-/// Returns the jobs of a suite.
+/// Returns the jobs of the suite of one crate.
 pub(crate) fn jobs_of(suite: &CrateSuite, built: &BuildOutputs) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for program in built.programs.iter().filter(|program| program.folder == suite.folder) {
@@ -217,7 +220,7 @@ pub(crate) fn jobs_of(suite: &CrateSuite, built: &BuildOutputs) -> Result<Vec<Jo
     Ok(jobs)
 }
 
-/// Groups tests by the first part of their names.
+/// Groups tests by the first part of their names, their module.
 fn modules(tests: Vec<String>) -> Vec<TestSelection> {
     let mut by_module: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for test in tests {

@@ -1,5 +1,5 @@
-//! Check that no job left anything behind: namespaces, interfaces, files, registered runs,
-//! processes.
+//! Check that no job of a test run left anything behind: namespaces, interfaces, files, registered
+//! runs, processes.
 //!
 //! Each job reports its own leftovers. Its sandbox or its marker tells them from those of other
 //! jobs and other programs.
@@ -7,10 +7,10 @@
 use super::job::JobResult;
 use super::tally::CheckTally;
 
-/// Kinds of leftovers, as the reports of sandboxes name them.
+/// Kinds of leftovers of a job, as the reports of sandboxes name them.
 const KINDS: [&str; 5] = ["namespace", "interface", "temporary file", "registered run", "process"];
 
-/// Counts one check for each kind.
+/// Counts one check for each kind of leftovers: passed if no job left any of it.
 pub(crate) fn check(results: &[JobResult]) -> CheckTally {
     let mut tally = CheckTally::default();
     for kind in KINDS {

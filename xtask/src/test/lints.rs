@@ -1,5 +1,5 @@
-//! Clippy in parallel with the jobs: it starts before them at the lowest priority, so that it
-//! computes while they wait, and the run reads its result once they have ended.
+//! Clippy in parallel with the jobs of a test run: it starts before them at the lowest priority, so
+//! that it computes while they wait, and the run reads its result once they have ended.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::tally::CheckTally;
 use crate::output;
 use crate::tidy;
 
-/// Running clippy, with its output in a log.
+/// Clippy that is running, with its output in a log.
 #[derive(Debug)]
 pub(crate) struct RunningLints {
     child: Child,
@@ -35,7 +35,7 @@ impl RunningLints {
         Ok(Self { child, log })
     }
 
-    /// Waits for the end, and prints clippy's findings.
+    /// Waits for the end of clippy, prints its findings and returns them as one check.
     pub(crate) fn finish(mut self) -> Result<CheckTally, String> {
         let failed = |error: std::io::Error| format!("cannot wait for clippy: {error}");
         let is_clean = self.child.wait().map_err(failed)?.success();

@@ -1,5 +1,5 @@
 //! Virtual machine with the last Linux of Debian 12, which still has DCCP: its kernel and root file
-//! system, made once in the build folder from Debian's packages. Tests start it with QEMU.
+//! system, made once in the build folder from Debian's packages. Tests start the machine with QEMU.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,25 @@ use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
 use crate::output;
 
-/// Name of the folder in the build folder.
+/// Name of the virtual machine's folder in the build folder.
 pub(crate) const FOLDER: &str = "linux-dccp";
-/// Name of the environment variable by which tests find the folder.
+/// Name of the environment variable by which tests find the virtual machine's folder.
 pub(crate) const VARIABLE: &str = "GODWIT_LINUX_DCCP";
 
-/// Modules of the kernel that the machine loads.
+/// Names of the kernel modules that the virtual machine loads.
 const MODULES: &str =
     "virtio_pci virtio_net dccp_ipv4 dccp_ipv6 sch_netem sch_ingress ifb act_mirred cls_u32";
-/// Programs of this machine that are copied into it.
+/// Names of the host's programs that are copied into the virtual machine.
 const PROGRAMS: &str = "ip tc";
-/// Script that makes the folder, and script of the machine's first process.
+/// Shell script that makes the virtual machine's folder; the next constant is the script of the
+/// virtual machine's first process.
 const SCRIPT: &str = include_str!("linux/make.sh");
 const INIT: &str = include_str!("linux/init.sh");
-/// Maximum time of the making: it takes 10 s on an idle machine close to its mirror.
+/// Maximum time for making the virtual machine's folder: it takes 10 s on an idle machine close to
+/// its mirror.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Starts to make the folder, unless there is one with the same contents.
+/// Starts to make the virtual machine's folder, unless it exists with the same contents.
 pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let (folder, privilege) = (path(&session.root), session.privilege);
     let (marker, log) = (session.marker.clone(), session.log(FOLDER));
@@ -75,7 +77,8 @@ fn make(
     Ok(CheckTally::left_out(1))
 }
 
-/// Returns true if `folder` was made of this init, these modules and programs.
+/// Returns true if `folder` was made from the first process's script `init` and the present modules
+/// and programs.
 fn is_current(folder: &Path, init: &Path) -> bool {
     let sources = fs::read_to_string(folder.join("made-of")).unwrap_or_default();
     let sum = Command::new("cksum").arg(init).output().map(|output| output.stdout);
@@ -84,7 +87,7 @@ fn is_current(folder: &Path, init: &Path) -> bool {
     sources == format!("{}\n{MODULES} {PROGRAMS}\n", sum.join(" "))
 }
 
-/// Returns the path of the folder in the build folder of `root`.
+/// Returns the path of the virtual machine's folder in the build folder of `root`.
 pub(crate) fn path(root: &Path) -> PathBuf {
     build_folder(root).join(FOLDER)
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`:
-//! long suites with any number of cases, of which the test command runs a sample.
+//! Long test suites with any number of cases, of which the test command runs a sample:
+//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`.
 //!
 //! A suite is some tests of one integration program. They read the number of cases and the seed
 //! from their environment, and print their results on lines that begin with the name of the
@@ -17,47 +17,47 @@ use super::progress::{self, SuiteProgress};
 use super::tally::{CheckTally, read_output};
 use crate::output;
 
-/// Maximum time of a suite for its start and end.
+/// Maximum time of a long suite for its start and end, without its cases.
 const SUITE_LIMIT: Duration = Duration::from_secs(300);
 
-/// Group of tests of a crate's integration program.
+/// Long suite: a group of tests of a crate's integration program.
 pub(super) struct LongSuite {
     pub(super) name: &'static str,
     pub(super) package: &'static str,
     pub(super) tests: &'static [&'static str],
 }
 
-/// Command with its suites.
+/// Command of long suites, such as `crash`, with its suites.
 pub(crate) struct LongSuites {
-    /// Name of the command. The tests print their results on lines that begin with it.
+    /// Name of the xtask command. The tests print their results on lines that begin with this name.
     pub(crate) command: &'static str,
     pub(super) suites: &'static [LongSuite],
-    /// Flag for the number of cases.
+    /// Flag of the command for the number of cases.
     pub(crate) count_flag: &'static str,
     /// Default number of cases of each suite.
     pub(crate) count_default: u64,
-    /// Environment variables that the tests read: numbers of cases, and the seed.
+    /// Names of the environment variables that the tests read: numbers of cases, and the seed.
     pub(super) count_variables: &'static [&'static str],
     pub(super) seed_variables: &'static [&'static str],
-    /// Environment variable with the parts to play, if suites consist of parts: `--only` may then
-    /// name parts, which the tests know.
+    /// Name of the environment variable with the parts to run, if suites consist of parts: `--only`
+    /// may then name parts, which the tests know.
     pub(super) part_variable: Option<&'static str>,
-    /// Maximum time of a suite for a case.
+    /// Maximum time of a suite for each case.
     pub(super) case_limit: Duration,
 }
 
-/// Cases, seed and suite that the user requested.
+/// Request of the user: number of cases, seed and suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SuiteRequest {
     /// Number of cases for each suite.
     pub(crate) count: u64,
-    /// Seed of the cases.
+    /// Seed from which the random cases follow.
     pub(crate) seed: u64,
-    /// Name of the only suite to run, or of the parts to play.
+    /// Name of the only suite to run, or of the parts to run.
     pub(crate) only: Option<String>,
 }
 
-/// Runs the suites, and returns true if nothing failed.
+/// Runs the long suites that `request` chooses, and returns true if none failed.
 pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Result<bool, String> {
     let (suites, parts) = choose(long, request)?;
     let mut session = TestSession::begin(root)?;
@@ -72,7 +72,7 @@ pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Res
     Ok(total.failed == 0)
 }
 
-/// Returns the suites to run, and the parts of them to play if not all.
+/// Returns the suites to run, and the parts of them to run if not all.
 fn choose<'a>(
     long: &LongSuites,
     request: &'a SuiteRequest,

@@ -1,4 +1,4 @@
-//! Main job, shortened: once as root in namespaces, once as `nobody` on loopback.
+//! Test of the lab's main job, shortened: once as root in namespaces, once as `nobody` on loopback.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,25 +15,25 @@ use super::sandbox::Sandbox;
 use super::tally::CheckTally;
 use crate::output;
 
-/// Name of a plan that is short enough.
+/// Name of a measurement plan that is short enough for a test.
 const PLAN: &str = "dhcp4-smoke";
 const LIMIT: Duration = Duration::from_secs(1800);
-/// Number of checks of one job, which count as failed if the job cannot run.
+/// Number of checks of the main job for one user, which count as failed if the job cannot run.
 const CHECK_COUNT: usize = 4;
-/// User that owns nothing (Debian's `nobody` and `nogroup`).
+/// Number of a user that owns nothing (Debian's `nobody` and `nogroup`).
 const NOBODY: &str = "65534";
 
-/// User of the job, which decides the topology.
+/// User that runs the main job, which decides its network topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobUser {
-    /// Root, in network namespaces.
+    /// Root, who runs the job in network namespaces.
     Root,
-    /// Any user, on loopback.
+    /// User without privileges, who runs the job on loopback.
     Unprivileged,
 }
 
 impl JobUser {
-    /// Returns the value of `topology` in the summary.
+    /// Returns the value of `topology` in the summary of the user's job.
     const fn topology(self) -> &'static str {
         match self {
             Self::Root => "veth",
@@ -42,7 +42,7 @@ impl JobUser {
     }
 }
 
-/// Runs the job and checks the files that it wrote.
+/// Runs the main job as `user` and checks the files that it wrote.
 pub(crate) fn run(
     session: &TestSession,
     godwit: Option<&Path>,
@@ -130,7 +130,7 @@ fn judge(end: child::ProgramEnd, folder: &Path, user: JobUser) -> CheckTally {
     tally
 }
 
-/// Returns the newest file of that name below `folder`.
+/// Returns the newest file called `name` below `folder`.
 fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut paths = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -147,8 +147,8 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     paths.into_iter().max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
 }
 
-/// Returns true if the summary has results and each has a confirmed rate. The rate of the limit
-/// responder is elsewhere and does not count.
+/// Returns true if the lab's summary has results and each has a confirmed rate. The rate of the
+/// limit responder is elsewhere and does not count.
 fn every_server_gave_leases(summary: &Value) -> bool {
     let results = summary["results"].as_array().map_or(&[][..], Vec::as_slice);
     let gave = |result: &Value| result["leases_per_s"].as_f64().is_some_and(|rate| rate > 0.0);

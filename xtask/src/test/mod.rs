@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check that must pass, suite by suite.
+//! Command `cargo xtask test`: every check that must pass, suite by suite.
 //!
 //! The run builds the test programs once; their jobs then run side by side ([`schedule`]), each in
 //! a sandbox of its own ([`sandbox`]). After a failed job it shows the end of its log and the
@@ -52,16 +52,16 @@ use programs::BuildOutputs;
 use sandbox::Sandbox;
 use tally::CheckTally;
 
-/// Options of the command.
+/// Options of the command `cargo xtask test`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestOptions {
     /// True if the run must not install packages on the machine.
     pub(crate) is_install_skipped: bool,
     /// Names of the suites to run; all when empty.
     pub(crate) suites: Vec<String>,
-    /// Revision since which a crate must have changed to be tested.
+    /// Git revision since which a crate must have changed to be tested.
     pub(crate) changed_since: Option<String>,
-    /// Number of times that the tests run.
+    /// Number of times that the run executes the tests.
     pub(crate) repetitions: u32,
     /// True if other processes keep the machine busy during the tests.
     pub(crate) is_busy: bool,
@@ -79,15 +79,15 @@ impl Default for TestOptions {
     }
 }
 
-/// Run of the suites.
+/// Test run: folders, marker and options that its suites share.
 pub(crate) struct TestSession {
     /// Folder of the workspace.
     root: PathBuf,
-    /// Folder of the logs.
+    /// Folder of the run's logs.
     logs: PathBuf,
-    /// Folder of temporary files, removed at the end.
+    /// Folder of the run's temporary files, removed at the end.
     temporary: PathBuf,
-    /// Value of the marker that all child processes carry.
+    /// Marker that the environment of all child processes of the run has.
     marker: String,
     privilege: Privilege,
     /// True if a test whose tool or privilege is missing must fail.
@@ -122,12 +122,12 @@ impl TestSession {
         })
     }
 
-    /// Returns the path of a suite's log.
+    /// Returns the path of the log of the suite `name`.
     fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
 
-    /// Returns the cargo that runs this program, in the workspace.
+    /// Returns a command for the cargo that runs xtask, in the folder of the workspace.
     fn cargo(&self) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -135,7 +135,7 @@ impl TestSession {
         command
     }
 
-    /// Returns the environment of the test programs.
+    /// Returns the environment variables of the test programs.
     fn environment(&self) -> Vec<(String, String)> {
         let mut pairs = vec![
             (child::MARKER, self.marker.clone()),
@@ -152,7 +152,7 @@ impl TestSession {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Makes the folder of the job `name` and returns its sandbox.
+    /// Makes the folder of the job `name` and returns the job's sandbox.
     fn sandbox(&self, name: &str) -> Result<Sandbox, String> {
         let temporary = self.temporary.join(name);
         let report = self.temporary.join(format!("{name}.left"));
@@ -165,18 +165,19 @@ impl TestSession {
     }
 }
 
-/// Lets programs that have dropped their privileges write to `folder`, too.
+/// Changes the permissions of `folder` so that programs that have dropped their privileges can
+/// write to it.
 fn open_to_all(folder: &Path) -> Result<(), String> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
         .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Returns the folder that cargo builds in.
+/// Returns the path of the folder in which cargo builds the workspace `root`.
 fn build_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Suite with its checks.
+/// Test suite with the checks that it stands for.
 enum TestSuite {
     Setup,
     Tidy,
@@ -208,7 +209,7 @@ impl TestSuite {
     }
 }
 
-/// Returns all suites in their order.
+/// Returns all test suites in the order in which they run.
 fn all_suites(root: &Path) -> Result<Vec<TestSuite>, String> {
     let mut suites = vec![TestSuite::Setup, TestSuite::Tidy, TestSuite::Build, TestSuite::Lints];
     suites.extend(tidy::crates_from_below(root)?.into_iter().map(TestSuite::Crate));
@@ -223,7 +224,7 @@ pub(crate) fn suite_names(root: &Path) -> Result<Vec<String>, String> {
     Ok(all_suites(root)?.iter().map(|suite| suite.name().to_owned()).collect())
 }
 
-/// Returns the suites that `options` choose.
+/// Returns the test suites that `options` choose.
 fn chosen_suites(root: &Path, options: &TestOptions) -> Result<Vec<TestSuite>, String> {
     let mut suites = all_suites(root)?;
     let is_known = |name: &&String| suites.iter().any(|suite| suite.name() == *name);
@@ -251,7 +252,7 @@ fn chosen_suites(root: &Path, options: &TestOptions) -> Result<Vec<TestSuite>, S
     Ok(suites)
 }
 
-/// Runs the suites, and returns true if nothing failed.
+/// Runs the test suites that `options` choose, and returns true if none failed.
 pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     let suites = chosen_suites(root, options)?;
     let mut session = TestSession::begin(root)?;
@@ -305,7 +306,7 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     Ok(total.failed == 0)
 }
 
-/// Returns true if a suite runs once, before the tests that may be repeated.
+/// Returns true if the suite runs once, before the tests that may be repeated.
 fn is_once(suite: &TestSuite) -> bool {
     matches!(
         suite,
@@ -326,7 +327,7 @@ fn print_privilege(session: &TestSession) {
     }
 }
 
-/// State of a run.
+/// State of a test run while its suites run.
 struct TestRunState {
     session: TestSession,
     built: BuildOutputs,
@@ -334,7 +335,8 @@ struct TestRunState {
 }
 
 impl TestRunState {
-    /// Prints the line of a suite around `work`. A suite that cannot run counts as one failure.
+    /// Runs `work` and prints the line of the suite `name`. A suite that cannot run counts as one
+    /// failure.
     fn timed(
         &mut self,
         name: &str,
@@ -375,7 +377,7 @@ impl TestRunState {
         }
     }
 
-    /// Runs the jobs of all crates among `suites`, side by side.
+    /// Runs the jobs of all crates among `suites` in parallel.
     fn run_crates(&mut self, suites: &[TestSuite]) -> CheckTally {
         let mut jobs = Vec::new();
         let mut tally = CheckTally::default();

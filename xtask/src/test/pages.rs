@@ -1,5 +1,5 @@
-//! `cargo xtask pages`: checks every page of a folder in headless Chromium, as the test command
-//! checks those of simulated results.
+//! Command `cargo xtask pages`: checks every HTML page of a folder in headless Chromium, as the
+//! test command checks pages of simulated results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::output;
 
 const CRATE: &str = "report";
 const TEST: &str = "pages::charts_of_every_page_are_whole";
-/// Beginning of the lines that are for the user.
+/// Beginning of the output lines of the page test that are for the user.
 const USER_LINE_PREFIX: &str = "page: ";
-/// Maximum time for any folder.
+/// Maximum time for checking the pages of any folder.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Checks the pages below `folder`, and returns true if it finds nothing wrong.
+/// Checks the HTML pages below `folder`, and returns true if it finds nothing wrong.
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<bool, String> {
     let folder: PathBuf =
         folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,22 +1,22 @@
-//! Rights of the user: everything, everything through `sudo`, or only those of any user.
+//! Privileges of the user of a test run: root, root through `sudo`, or those of any user.
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Rights of the user of a run.
+/// Privilege of the user of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privilege {
-    /// User root.
+    /// User root itself.
     Root,
-    /// Passwordless `sudo`.
+    /// User who may use `sudo` without a password.
     Sudo,
-    /// Neither root nor `sudo`.
+    /// User without root privilege, neither root nor with `sudo`.
     None,
 }
 
 impl Privilege {
-    /// Finds the user's rights, once.
+    /// Determines the user's privilege, once.
     pub(crate) fn detect() -> Self {
         static PRIVILEGE: OnceLock<Privilege> = OnceLock::new();
         *PRIVILEGE.get_or_init(|| {
@@ -45,7 +45,8 @@ impl Privilege {
         self != Self::None
     }
 
-    /// Returns `program` with `environment`, as root if possible.
+    /// Returns a command for `program` with the environment variables `environment`, as root if
+    /// possible.
     pub(crate) fn command(self, program: &str, environment: &[(String, String)]) -> Command {
         match self {
             Self::Sudo => {
@@ -63,7 +64,7 @@ impl Privilege {
         }
     }
 
-    /// Returns a shell script, as root if possible.
+    /// Returns a command for the shell script `script`, as root if possible.
     pub(crate) fn shell(self, script: &str) -> Command {
         let mut command = self.command("sh", &[]);
         command.args(["-c", script]);

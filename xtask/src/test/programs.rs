@@ -1,5 +1,5 @@
-//! Test programs: the run builds them once, with the features that the whole workspace selects, and
-//! reads the names of their tests.
+//! Test programs of the workspace: the run builds them once, with the features that the whole
+//! workspace selects, and reads the names of their tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use super::child;
 use super::tally::{CheckTally, read_output};
 use crate::output;
 
-/// Test program.
+/// Test program that cargo has built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
-    /// Folder of the program's crate, in which it runs.
+    /// Folder of the program's crate, in which the program runs.
     pub(crate) folder: PathBuf,
-    /// Name of the program's target.
+    /// Name of the program's cargo target.
     pub(crate) target: String,
     /// True for an integration program (below `tests/`), false for the tests inside a library or
     /// binary.
     pub(crate) is_integration: bool,
-    /// Path of the file to run.
+    /// Path of the program's executable file.
     pub(crate) executable: PathBuf,
 }
 
@@ -42,12 +42,12 @@ impl TestProgram {
     }
 }
 
-/// Files that the build made.
+/// Files that cargo has built for a test run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BuildOutputs {
     /// Test programs, in no particular order.
     pub(crate) programs: Vec<TestProgram>,
-    /// Path of the `godwit` binary.
+    /// Path of the `godwit` binary; `None` if it was not built.
     pub(crate) godwit: Option<PathBuf>,
 }
 
@@ -62,14 +62,14 @@ impl BuildOutputs {
     }
 }
 
-/// Maximum time for a build from nothing.
+/// Maximum time for a build of the workspace without earlier results.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Name of the example whose instructions a test counts.
+/// Name of the example program whose instructions a test counts.
 const COUNTED_EXAMPLE: &str = "features";
 
-/// Builds all test programs and the binary. Only clippy compiles the other examples: no test runs
-/// them.
+/// Builds all test programs and the `godwit` binary. Only clippy compiles the other examples: no
+/// test runs them.
 pub(crate) fn build(session: &TestSession) -> Result<(BuildOutputs, CheckTally), String> {
     let tests = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"];
     let programs = ["build", "--workspace", "--bin", "godwit", "--example", COUNTED_EXAMPLE];
@@ -83,7 +83,7 @@ pub(crate) fn build(session: &TestSession) -> Result<(BuildOutputs, CheckTally),
     Ok((built, tally))
 }
 
-/// Builds only the integration programs.
+/// Builds only the integration programs of the workspace.
 pub(crate) fn build_integration_programs(
     session: &TestSession,
     step: &str,
@@ -99,7 +99,7 @@ pub(crate) fn build_integration_programs(
     Ok(built)
 }
 
-/// Runs cargo with `arguments` and returns its messages.
+/// Runs cargo with `arguments` as the build step `name` and returns cargo's messages.
 fn build_step(
     session: &TestSession,
     name: &str,
@@ -129,7 +129,7 @@ fn build_step(
     fs::read_to_string(&messages).map_err(|error| format!("{}: {error}", messages.display()))
 }
 
-/// Collects the programs from cargo's messages, one JSON object per line.
+/// Collects the built programs from cargo's messages, one JSON object per line, in `built`.
 fn collect(messages: &str, built: &mut BuildOutputs) {
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
@@ -151,7 +151,7 @@ fn collect(messages: &str, built: &mut BuildOutputs) {
     }
 }
 
-/// Runs the examples in the documentation of the crates that have any.
+/// Runs the examples in the documentation of those crates in `names` that have any.
 pub(crate) fn run_documentation(
     session: &TestSession,
     names: &[String],

@@ -1,37 +1,39 @@
-//! Progress of a long suite: its tests write the number of finished cases into a file, one test
-//! after the other.
+//! Progress of a long test suite: its tests write the number of finished cases into a file, one
+//! test after the other.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Name of the environment variable that the tests read: `testbed::progress::PROGRESS_FILE`.
+/// Name of the environment variable with the path of the progress file, which the tests read:
+/// `testbed::progress::PROGRESS_FILE`.
 pub(super) const FILE: &str = "GODWIT_PROGRESS_FILE";
 
-/// Time between two lines.
+/// Time between two progress lines of a suite.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Progress of one suite.
+/// Progress of one long suite.
 #[derive(Debug)]
 pub(super) struct SuiteProgress {
     suite: &'static str,
     tests: usize,
     file: PathBuf,
-    /// Number of finished tests, and of finished cases of the present one.
+    /// Number of finished tests of the suite; the next field is the number of finished cases of the
+    /// present test.
     finished: usize,
     done: u64,
     next: Duration,
 }
 
 impl SuiteProgress {
-    /// Starts to watch `suite`, which has this number of tests, in `file`.
+    /// Starts to watch the progress of `suite`, which has `tests` tests, in `file`.
     pub(super) fn new(suite: &'static str, tests: usize, file: PathBuf) -> Self {
         // The file of an earlier run does not count.
         fs::remove_file(&file).ok();
         Self { suite, tests, file, finished: 0, done: 0, next: PERIOD }
     }
 
-    /// Returns a line for the user if one is due after `elapsed`.
+    /// Returns a progress line for the user if one is due after `elapsed`.
     pub(super) fn look(&mut self, elapsed: Duration) -> Option<String> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         self.take(&text, elapsed)

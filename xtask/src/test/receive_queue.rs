@@ -1,5 +1,5 @@
 //! Length of the kernel's queue of received packets, of which each processor has one
-//! (`net.core.netdev_max_backlog`), during a run.
+//! (`net.core.netdev_max_backlog`), during a test run.
 //!
 //! All network namespaces share these queues, so a flood of one test fills the queue in which
 //! another test's datagrams wait, and the kernel drops what does not fit. Tests that expect every
@@ -13,13 +13,15 @@ use std::process::Stdio;
 use super::privilege::Privilege;
 
 const LENGTH_FILE: &str = "/proc/sys/net/core/netdev_max_backlog";
-/// Length during a run, in packets: of each of a hundred sockets, more than its buffer holds.
+/// Length of the queue during a test run, in packets: more than the buffers of a hundred sockets
+/// hold together.
 const LENGTH: u64 = 100_000;
-/// Name of the file, in the folder of temporary files, with the length to restore.
+/// Name of the file with the length to restore, in the folder of temporary files.
 const LENGTH_COPY_NAME: &str = "receive-queue-length";
 
-/// Lengthens the queues and keeps the former length in `temporary`. Does nothing without the
-/// privilege, in a container that does not show the length, or if they are long enough.
+/// Lengthens the kernel's queues of received packets and keeps the former length in `temporary`.
+/// Does nothing without the privilege, in a container that does not show the length, or if the
+/// queues are long enough.
 pub(crate) fn lengthen(privilege: Privilege, temporary: &Path) {
     let Some(length) = read(Path::new(LENGTH_FILE)).filter(|length| *length < LENGTH) else {
         return;
@@ -30,7 +32,7 @@ pub(crate) fn lengthen(privilege: Privilege, temporary: &Path) {
     }
 }
 
-/// Restores the length that is kept in `temporary`, if there is one.
+/// Restores the length of the kernel's queues from the copy in `temporary`, if there is one.
 pub(crate) fn restore(privilege: Privilege, temporary: &Path) {
     if let Some(length) = read(&temporary.join(LENGTH_COPY_NAME)) {
         set(privilege, length);

@@ -1,6 +1,6 @@
-//! Sandbox for each job of a run, if the user is root: a network namespace with its own loopback,
-//! and a mount namespace in which `/run/netns` and `/run/godwit` are empty, temporary files of
-//! tests are in memory and the checkout is read-only.
+//! Sandbox for each job of a test run, if the user is root: a network namespace with its own
+//! loopback, and a mount namespace in which `/run/netns` and `/run/godwit` are empty, temporary
+//! files of tests are in memory and the checkout is read-only.
 //!
 //! Jobs that run side by side, and other programs on the machine, therefore share no port, no
 //! interface and no namespace with a job, and all leftovers in the sandbox belong to the job.
@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use super::privilege::Privilege;
 
-/// The shell script that sets the sandbox up, runs a program in it and reports what the program
-/// left. Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` for what
-/// keeps these, number of looks, file for the report, folder to run in, program and its arguments.
+/// Shell script that sets a sandbox up, runs a program in it and reports what the program left.
+/// Arguments: checkout, build folder, folder for temporary files, `memory` or `disk` (the place of
+/// temporary files), number of looks, file for the report, folder to run in, program and its
+/// arguments.
 const SCRIPT: &str = r#"
 set -e
 checkout=$1 build=$2 temporary=$3 storage=$4 looks=$5 report=$6 folder=$7
@@ -65,10 +66,10 @@ done
 exit $status
 "#;
 
-/// Number of looks for what a job left: two minutes on an idle machine.
+/// Number of looks for leftovers of a job: two minutes on an idle machine.
 pub(crate) const LOOKS: u32 = 80;
 
-/// The folders and files of a sandbox.
+/// Folders and files of a job's sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     /// Checkout, which the job cannot write.
@@ -77,11 +78,11 @@ pub(crate) struct Sandbox {
     pub(crate) build: PathBuf,
     /// Folder for temporary files of the tests, empty at first.
     pub(crate) temporary: PathBuf,
-    /// True if temporary files are in memory and gone with the sandbox.
+    /// True if the sandbox's temporary files are in memory and disappear with the sandbox.
     pub(crate) is_in_memory: bool,
-    /// Number of looks before something counts as left behind: the kernel may still be at it.
+    /// Number of looks before something counts as left behind: the kernel may still be removing it.
     pub(crate) looks: u32,
-    /// The file with a line for each thing that it left.
+    /// Path of the file with a line for each thing that the job left.
     pub(crate) report: PathBuf,
 }
 
@@ -109,8 +110,8 @@ impl Sandbox {
         command
     }
 
-    /// Returns the processor time of the program and of the processes that it waited for; zero if
-    /// it is unknown.
+    /// Returns the processor time of the sandbox's program and of the processes that it waited for;
+    /// zero if it is unknown.
     pub(crate) fn processor_time(&self) -> Duration {
         let mut path = self.report.clone().into_os_string();
         path.push(".times");
@@ -124,8 +125,8 @@ impl Sandbox {
     }
 }
 
-/// Reads the output of `times` (POSIX, special built-in utilities): user and system time of the
-/// shell in the first line, of its children in the second.
+/// Returns the processor time in the output of the shell's `times` (POSIX, special built-in
+/// utilities): user and system time of the shell in the first line, of its children in the second.
 fn processor_time(text: &str) -> Duration {
     let seconds = |word: &str| {
         let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;

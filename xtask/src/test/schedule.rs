@@ -1,5 +1,5 @@
-//! Schedule of a run: as many jobs side by side as leave the processors a little idle, the slowest
-//! first.
+//! Schedule of a test run: as many jobs in parallel as leave the processors a little idle, the
+//! slowest first.
 //!
 //! A job that waits (for a server, a database, a clock) leaves the processors idle, and the
 //! schedule starts another; while the processors are busy, it starts few. The build folder has the
@@ -18,7 +18,7 @@ use super::job::{Job, JobResult, RunningJob};
 use super::tally::CheckTally;
 use crate::output;
 
-/// Time between two looks at the running jobs.
+/// Time between two looks at the running jobs of a test run.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Time over which the processor load is averaged.
 const LOAD_WINDOW: Duration = Duration::from_millis(250);
@@ -28,12 +28,13 @@ const IDLE_SHARE: f64 = 0.08;
 const LEAST_PER_PROCESSOR: usize = 2;
 /// Maximum of jobs that run at a time for each processor.
 const MOST_PER_PROCESSOR: usize = 8;
-/// Assumed duration of a job that has not run here before, in seconds.
+/// Assumed duration in seconds of a job that has not run on this machine before.
 const UNKNOWN_S: f64 = 5.0;
-/// Assumed duration of a job that is known to take long and has not run here before, in seconds.
+/// Assumed duration in seconds of a job that is known to take long and has not run on this machine
+/// before.
 const LONG_S: f64 = 60.0;
-/// Jobs that took more than 45 seconds when all were measured. In a clean checkout, without stored
-/// durations, they start first, or the last of them would run alone.
+/// Names of the jobs that took more than 45 seconds when all were measured. In a clean checkout,
+/// without stored durations, they start first, or the last of them would run alone.
 const LONG_JOBS: [&str; 21] = [
     "dhcp-config (integration)",
     "dhcp-engine (integration)",
@@ -58,7 +59,7 @@ const LONG_JOBS: [&str; 21] = [
     "sim lives::*",
 ];
 
-/// Runs all jobs, and prints each suite when its last job has ended.
+/// Runs all jobs in parallel, and prints the line of each suite when its last job has ended.
 pub(crate) fn run(session: &TestSession, mut jobs: Vec<Job>) -> Result<Vec<JobResult>, String> {
     let durations = Durations::load(session);
     jobs.sort_by(|a, b| {
@@ -136,7 +137,7 @@ fn report(result: &JobResult, open: &mut BTreeMap<String, usize>, earlier: &[Job
     ));
 }
 
-/// Prints the ten longest jobs, with the processor time of each.
+/// Prints the ten jobs that took longest, with the processor time of each.
 pub(crate) fn print_slowest(results: &[JobResult]) {
     let mut sorted: Vec<&JobResult> = results.iter().collect();
     sorted.sort_by_key(|result| std::cmp::Reverse(result.duration));
@@ -151,12 +152,12 @@ pub(crate) fn print_slowest(results: &[JobResult]) {
     }
 }
 
-/// Durations of jobs in the last run, by name.
+/// Durations of jobs in the last run, by the name of the job.
 struct Durations {
     jobs: HashMap<String, JobDuration>,
 }
 
-/// Duration of a job, in seconds.
+/// Durations of a job: elapsed time and processor time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobDuration {
     /// Time from the job's start to its end, in seconds.
@@ -188,7 +189,7 @@ impl Durations {
         self.jobs.get(name).map_or(unknown_s, |of| of.elapsed_s)
     }
 
-    /// Stores the durations of this run, and the earlier ones of other jobs.
+    /// Stores the durations of this run's jobs, and the earlier durations of other jobs.
     fn save(mut self, session: &TestSession, results: &[JobResult]) {
         for result in results {
             let duration = JobDuration {
@@ -210,7 +211,7 @@ struct ProcessorLoad {
     ticks: Ticks,
 }
 
-/// Time that the processors have spent since the machine started, in ticks.
+/// Processor time since the machine started, in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
     idle: u64,
@@ -222,7 +223,7 @@ impl ProcessorLoad {
         Self { read_at: Instant::now(), ticks: read_ticks() }
     }
 
-    /// Returns true once in a window in which the processors had idle time.
+    /// Returns true once in a time window if the processors had idle time in it.
     fn poll(&mut self) -> bool {
         if self.read_at.elapsed() < LOAD_WINDOW {
             return false;
@@ -245,9 +246,9 @@ fn read_ticks() -> Ticks {
     parse_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// Reads the line `cpu  user nice system idle iowait …`. Time that waits for a disk is not idle,
-/// because a further job would wait for the same disk; nor is clippy's time at low priority,
-/// because more jobs than processors then wait for each other.
+/// Parses the line `cpu  user nice system idle iowait …` of `/proc/stat`. Time that waits for a
+/// disk is not idle, because a further job would wait for the same disk; nor is clippy's time at
+/// low priority, because more jobs than processors then wait for each other.
 fn parse_ticks(text: &str) -> Ticks {
     let line = text.lines().next().unwrap_or_default();
     let values: Vec<u64> =

@@ -12,7 +12,7 @@ use super::privilege::Privilege;
 use super::tally::CheckTally;
 use crate::output;
 
-/// Debian packages by name, each with the part that needs it.
+/// Debian packages that the tests need, by name, each with the part that needs it.
 pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
@@ -58,17 +58,17 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("cpio", "its root file system"),
 ];
 
-/// Script that packages call before they start a service; exit code 101 forbids it (Debian policy,
-/// invoke-rc.d).
+/// Path of the script that packages call before they start a service; exit code 101 forbids it
+/// (Debian policy, invoke-rc.d).
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
-/// Line that marks the file as written by this program.
+/// Line that marks the policy script as written by xtask.
 const POLICY_MARK: &str = "# Written by cargo xtask test while it installs packages.";
 
 const UPDATE: &str = "apt-get -q update";
 const INSTALL: &str =
     "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install --no-install-recommends";
 
-/// Installs missing packages, and counts one check per package and component.
+/// Installs missing packages and components, and counts one check for each of them.
 pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally, String> {
     let mut tally = components(session)?;
     let missing = missing_packages();
@@ -101,7 +101,7 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
     Ok(tally)
 }
 
-/// Returns the packages that are not installed.
+/// Returns the needed Debian packages that are not installed, each with the part that needs it.
 fn missing_packages() -> Vec<(&'static str, &'static str)> {
     let is_installed = |name: &str| {
         let query = Command::new("dpkg-query")
@@ -139,7 +139,7 @@ struct ServicePolicy {
 }
 
 impl ServicePolicy {
-    /// Writes the policy to `path`, unless the machine has one of its own.
+    /// Writes the policy script to `path`, unless the machine has one of its own.
     fn forbid(privilege: Privilege, path: &Path) -> Result<Self, String> {
         let path_text = path.display();
         // A leftover of a killed run is taken over, so that this run removes it.
@@ -170,7 +170,7 @@ impl Drop for ServicePolicy {
     }
 }
 
-/// Installs `cargo fmt` and `cargo clippy`, which a minimal toolchain lacks.
+/// Installs `cargo fmt` and `cargo clippy`, which a minimal Rust toolchain lacks.
 fn components(session: &TestSession) -> Result<CheckTally, String> {
     let has = |name: &str| {
         let mut command = session.cargo();

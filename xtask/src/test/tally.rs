@@ -1,23 +1,23 @@
-//! Counts of passed, failed and skipped checks, suite by suite.
+//! Counts of passed, failed and skipped checks of a test run, suite by suite.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use crate::output;
 
-/// Checks counted by result.
+/// Checks of a suite, counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckTally {
-    /// Number of passed checks.
+    /// Number of checks that passed.
     pub(crate) passed: usize,
-    /// Number of failed checks.
+    /// Number of checks that failed.
     pub(crate) failed: usize,
-    /// Number of checks that could not run here.
+    /// Number of checks that could not run on this machine.
     pub(crate) skipped: usize,
 }
 
 impl CheckTally {
-    /// Returns the tally of one check.
+    /// Returns the tally of one check, passed if `holds`.
     pub(crate) fn one(holds: bool) -> Self {
         Self { passed: usize::from(holds), failed: usize::from(!holds), skipped: 0 }
     }
@@ -27,7 +27,7 @@ impl CheckTally {
         Self { skipped: count, ..Self::default() }
     }
 
-    /// Counts one check, and prints `what` if it failed.
+    /// Counts one check, and prints `what` if `holds` is false.
     pub(crate) fn check(&mut self, holds: bool, what: &str) {
         if !holds {
             output::print_line(format_args!("    does not hold: {what}"));
@@ -50,7 +50,7 @@ impl fmt::Display for CheckTally {
     }
 }
 
-/// Reads the output of a test program with `--show-output`: its result lines, and the tests that
+/// Parses the output of a test program with `--show-output`: its result lines, and the tests that
 /// printed `skipped: ` and returned. Returns the counts and the reasons, each once.
 pub(crate) fn read_output(text: &str) -> (CheckTally, Vec<String>) {
     let mut tally = CheckTally::default();
@@ -77,7 +77,7 @@ pub(crate) fn read_output(text: &str) -> (CheckTally, Vec<String>) {
     (tally, reasons)
 }
 
-/// Reads `ok. 3 passed; 0 failed; 1 ignored; ...`
+/// Parses the counts in a result line such as `ok. 3 passed; 0 failed; 1 ignored; ...`
 fn read_counts(text: &str) -> CheckTally {
     let count = |name: &str| {
         text.split(['.', ';'])

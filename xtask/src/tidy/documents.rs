@@ -1,4 +1,4 @@
-//! Rules on everything except Rust code: the documents agree with the workspace, links have
+//! Rules of tidy on everything except Rust code: the documents agree with the workspace, links have
 //! targets, and no tracked file depends on one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use super::finding::RuleViolation;
 use super::style::has_word;
 use super::workspace::{CargoWorkspace, Layer};
 
-/// Names of the checks of this module, as findings carry them.
+/// Names of the rules of this module, as findings have them.
 pub(crate) const RULES: [&str; 7] =
     ["architecture", "dependencies", "link", "machine-path", "merge-mark", "size", "text-marker"];
 
@@ -16,20 +16,23 @@ pub(crate) const RULES: [&str; 7] =
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// Document whose table lists the third-party dependencies.
 const DEPENDENCIES: &str = "docs/design/dependencies.md";
-/// Crates that no other may depend on: the build of the first four needs more than a C compiler,
-/// and the last one brings twenty others ([dependencies](../../../docs/design/dependencies.md)).
+/// Names of crates that no other crate may depend on: the build of the first four needs more than a
+/// C compiler, and the last one brings twenty others
+/// ([dependencies](../../../docs/design/dependencies.md)).
 const NEVER_LOCKED: [&str; 5] =
     ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "icu_properties"];
-/// Crates that a crate of the workspace replaces: from a registry, they would bring parts that ours
-/// leaves out.
+/// Names of third-party crates that a crate of the workspace replaces: from a registry, they would
+/// bring parts that ours leaves out.
 const REPLACED: [&str; 1] = ["webpki-roots"];
 /// Maximum size of a tracked file in bytes.
 const SIZE_MAX_BYTES: u64 = 2 * 1024 * 1024;
-/// Folders of the machine that a file was written on. Concatenated here, so that this file passes.
+/// Paths of the machine that a file was written on, which no tracked file may contain.
+/// Concatenated, so that this file passes.
 const MACHINE_PATHS: [&str; 3] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash_jobs")];
 
-/// Checks documents and tracked files.
+/// Checks the documents and the tracked files by the rules of this module, and adds violations to
+/// `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     check_crate_list(workspace, findings);
     check_dependency_list(workspace, findings);
@@ -78,7 +81,7 @@ fn check_line(
     }
 }
 
-/// Returns true for git's marks around two versions that it cannot merge.
+/// Returns true if `line` is a mark that git puts around two versions that it cannot merge.
 fn is_merge_mark(line: &str) -> bool {
     ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
 }
@@ -98,7 +101,8 @@ fn exists(workspace: &CargoWorkspace, path: &str, target: &str) -> bool {
     folder.parent().is_some_and(|folder| folder.join(target).exists())
 }
 
-/// Returns the table rows whose cell `column` is one name in backticks: name to (line, cells).
+/// Returns the rows of Markdown tables whose cell `column` is one name in backticks: name to (line,
+/// cells).
 fn table(text: &str, column: usize) -> BTreeMap<String, (usize, Vec<String>)> {
     let mut rows = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
@@ -170,7 +174,7 @@ fn check_dependency_list(workspace: &CargoWorkspace, findings: &mut Vec<RuleViol
     }
 }
 
-/// Checks that `Cargo.lock` has none of the forbidden crates.
+/// Checks that `Cargo.lock` has none of the crates that are forbidden or replaced.
 fn check_lock_file(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let text = workspace.read("Cargo.lock").unwrap_or_default();
     for (index, line) in text.lines().enumerate() {

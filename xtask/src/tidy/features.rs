@@ -1,5 +1,5 @@
-//! Rule of one set of features: a test of one crate is built from the same third-party crates as
-//! the tests of the whole workspace, so that `cargo test -p CRATE` builds nothing again.
+//! Rule of tidy on one set of features: a test of one crate is built from the same third-party
+//! crates as the tests of the whole workspace, so that `cargo test -p CRATE` builds nothing again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,12 +9,13 @@ use std::thread;
 use super::finding::RuleViolation;
 use super::workspace::{CargoWorkspace, Package};
 
-/// Name of the check of this module, as findings contain it.
+/// Name of the rule of this module, as findings contain it.
 pub(crate) const RULE: &str = "features";
-/// Manifest that has to name a missing feature.
+/// Path of the manifest that has to name a missing feature.
 const MANIFEST: &str = "crates/test-features/Cargo.toml";
 
-/// Reports crates whose features differ from those in the workspace.
+/// Returns a violation for each crate whose third-party features differ from those in the
+/// workspace.
 pub(crate) fn check(workspace: &CargoWorkspace) -> Result<Vec<RuleViolation>, String> {
     let root = &workspace.root;
     let all = chosen(root, &["--workspace"])?;
@@ -59,7 +60,8 @@ fn chosen(root: &Path, selection: &[&str]) -> Result<BTreeSet<String>, String> {
     Ok(third_party(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Reads lines like `memchr v2.8.3 [alloc,std] (*)`; crates of the workspace have a path.
+/// Parses lines of `cargo tree` like `memchr v2.8.3 [alloc,std] (*)`; crates of the workspace have
+/// a path.
 fn third_party(text: &str) -> BTreeSet<String> {
     text.lines()
         .filter(|line| !line.contains(" (/"))

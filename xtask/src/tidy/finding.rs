@@ -1,22 +1,22 @@
-//! Finding of a rule, with its position.
+//! Findings of tidy's rules, with their positions.
 
 use std::fmt;
 
-/// Violation of one rule.
+/// Violation of one rule of tidy, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RuleViolation {
-    /// Path of the file from the root of the workspace.
+    /// Path of the file with the violation, from the root of the workspace.
     pub(crate) path: String,
-    /// Line number, from 1.
+    /// Number of the line with the violation, from 1.
     pub(crate) line: usize,
-    /// Short name of the rule.
+    /// Short name of the violated rule.
     pub(crate) rule: &'static str,
-    /// Description of the fault and its correction.
+    /// Description of the violation and its correction.
     pub(crate) message: String,
 }
 
 impl RuleViolation {
-    /// Returns a finding of `rule` at `path:line`.
+    /// Returns a violation of `rule` at the line `line` of the file `path`.
     pub(crate) fn new(
         rule: &'static str,
         path: impl Into<String>,

@@ -1,6 +1,6 @@
-//! Rule on values that wrap another value of the same trait, which are those that forward most of
-//! their methods to it: they forward every method. A method that is left to the trait's default
-//! does not reach the wrapped value, and nothing says so.
+//! Rule of tidy on values that wrap another value of the same trait, which are those that forward
+//! most of their methods to it: they forward every method. A method that is left to the trait's
+//! default does not reach the wrapped value, and no compiler warning reports that.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,19 @@ use super::finding::RuleViolation;
 use super::source::{CodeToken, RustSource, closing};
 use super::workspace::CargoWorkspace;
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["forwarding"];
 
-/// Method of a trait or an implementation.
+/// Source of a method of a trait or an implementation.
 #[derive(Debug)]
 struct MethodSource<'a> {
     name: &'a str,
-    /// Tokens of its body; `None` if it has none.
+    /// Tokens of the method's body; `None` if it has none.
     body: Option<&'a [CodeToken<'a>]>,
 }
 
-/// Checks the implementations of all traits of the workspace.
+/// Checks that implementations of the workspace's traits forward every method, and adds violations
+/// to `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     findings.extend(violations(workspace.sources.values()));
 }

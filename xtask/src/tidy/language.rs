@@ -1,5 +1,5 @@
-//! Rules of plain language that a program can check, with the number of places that break each:
-//! `cargo xtask language`.
+//! Rules of tidy on plain language that a program can check, with the number of places that break
+//! each: `cargo xtask language`.
 //!
 //! Texts that are older than these rules break some of them. A rule therefore has a limit in
 //! [`LIMITS`], the number of places that were left when it was last lowered, and `cargo xtask tidy`
@@ -16,13 +16,13 @@ use crate::output;
 pub(crate) const RULES: [&str; 5] =
     ["doc-subject", "line-width", "tuple-parameter", "type-name", "type-word"];
 
-/// File with the number of places that may break a rule, in lines `rule = number`.
+/// Path of the file with the number of places that may break a rule, in lines `rule = number`.
 const LIMITS: &str = "xtask/language-limits.toml";
 
-/// Maximum of columns of a Markdown line, or of a line with a comment.
+/// Maximum number of columns of a Markdown line, or of a line with a comment.
 const COLUMNS_MAX: usize = 100;
 
-/// Beginnings of a first sentence that has no subject of its own.
+/// Beginnings of a doc comment's first sentence that has no subject of its own.
 const HEADLESS: [&str; 9] =
     ["What", "Who", "Whoever", "Whatever", "Whether", "Of", "The same", "In", "As of"];
 
@@ -62,10 +62,11 @@ const VAGUE_NAMES: [&str; 32] = [
     "Wish",
 ];
 
-/// Names of types that a crate has once for each address family, with the reason.
+/// Path of the file with names of types that a crate has once for each address family, with the
+/// reason.
 const SHARED_NAMES: &str = "xtask/shared-names.toml";
 
-/// Files that others wrote or that a command makes.
+/// Paths of files that others wrote or that a command makes, to which the rules do not apply.
 const NOT_WRITTEN_BY_HAND: [&str; 1] = ["conformance/COVERAGE.md"];
 
 /// Files whose tables name tests or repeat texts of the code, which a test compares: their rows may
@@ -76,7 +77,7 @@ const COMPARED_TABLES: [&str; 3] = [
     "docs/book/security.md",
 ];
 
-/// Checks the limits.
+/// Checks that no rule is broken in more places than its limit, and adds violations to `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let all = all_findings(workspace);
     let limits = workspace.read(LIMITS).unwrap_or_default();
@@ -129,7 +130,7 @@ fn limit(text: &str, rule: &str) -> usize {
     value.and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns every place that breaks a rule.
+/// Returns every place that breaks a rule of plain language.
 fn all_findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     let mut findings = Vec::new();
     let mut types = TypeNames::default();
@@ -194,7 +195,7 @@ fn check_source(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     }
 }
 
-/// Returns the first word of a doc comment if it is not a subject.
+/// Returns the first words of a doc comment if they are no subject.
 fn headless(comment: &Comment) -> Option<&'static str> {
     let text = comment.text.trim_start_matches(['/', '!', '*']).trim_start();
     HEADLESS.into_iter().find(|begin| {
@@ -242,7 +243,7 @@ fn parameters_at(tokens: &[CodeToken<'_>], begin: usize) -> Option<usize> {
     None
 }
 
-/// Position of a type's definition.
+/// Position of a type's definition in the workspace.
 #[derive(Clone, Debug)]
 struct DefinitionPosition {
     path: String,

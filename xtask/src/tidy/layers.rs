@@ -1,11 +1,12 @@
-//! Dependencies between crates: every crate declares its layer, and a dependency points down.
+//! Rules of tidy on dependencies between crates: every crate declares its layer, and a dependency
+//! points down.
 
 use super::finding::RuleViolation;
 use super::workspace::{CargoWorkspace, Dependency, DependencyUse, Layer, Package};
 
-/// Dependencies inside layer 2: the engine needs the crates that it decides about, control commands
-/// those that they show and change, records those that generators count, and pages the measurements
-/// that they show.
+/// Permitted dependencies inside layer 2: the engine needs the crates that it decides about,
+/// control commands those that they show and change, records those that generators count, and pages
+/// the measurements that they show.
 const CORE_ARROWS: [(&str, &str); 6] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
@@ -15,17 +16,17 @@ const CORE_ARROWS: [(&str, &str); 6] = [
     ("report", "measure"),
 ];
 
-/// Dependencies inside layer 3: DCCP for applications needs sockets, and no other crate may open
-/// them.
+/// Permitted dependencies inside layer 3: DCCP for applications needs sockets, and no other crate
+/// may open them.
 const EDGE_ARROWS: [(&str, &str); 1] = [("dccp-link", "netio")];
 
 /// Name of the one product that may depend on products: it only maps flags to calls.
 pub(super) const BINARY: &str = "godwit";
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 3] = ["layer", "arrow", "manifest"];
 
-/// Checks declarations and dependencies, and that each crate inherits the workspace's lints.
+/// Checks the crates' layers and dependencies, and that each crate inherits the workspace's lints.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     for package in &workspace.packages {
         let manifest = workspace.read(&package.manifest).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the project rules that the compiler does not know.
+//! Command `cargo xtask tidy`: the project rules that the compiler does not know.
 //!
 //! Each rule module names its rules, so that a run can print how many passed. A finding is one line
 //! `file:line: rule: message`. The text rules take a fraction of a second; the features that cargo
@@ -27,12 +27,12 @@ use finding::RuleViolation;
 use workspace::Layer;
 pub(crate) use workspace::{CargoWorkspace, Package};
 
-/// Numbers of passed and failed rules.
+/// Numbers of tidy's passed and failed rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleCounts {
-    /// Number of rules without a finding.
+    /// Number of rules without a violation.
     pub(crate) passed: usize,
-    /// Number of rules with at least one finding.
+    /// Number of rules with at least one violation.
     pub(crate) failed: usize,
 }
 
@@ -43,14 +43,14 @@ impl RuleCounts {
     }
 }
 
-/// Extent of the checks.
+/// Extent of tidy's checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckExtent {
-    /// Rules that need only the texts.
+    /// Rules that need only the texts of the files.
     Texts,
-    /// Texts, and cargo's checks of features and format, without compiling.
+    /// Rules on texts, and cargo's checks of features and format, without compiling.
     Cargo,
-    /// Texts, cargo's checks, and clippy.
+    /// Rules on texts, cargo's checks, and clippy.
     All,
 }
 
@@ -102,29 +102,29 @@ pub(crate) fn language(root: &Path, rule: Option<&str>) -> Result<bool, String> 
     language::report(&CargoWorkspace::load(root)?, rule)
 }
 
-/// Crate as a suite of tests.
+/// Suite of one crate's tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrateSuite {
     /// Name of the crate.
     pub(crate) name: String,
     /// Folder of the crate.
     pub(crate) folder: PathBuf,
-    /// Division of its integration program into jobs.
+    /// Division of the crate's integration program into jobs.
     pub(crate) split: JobDivision,
 }
 
-/// Division of an integration program into jobs.
+/// Division of a crate's integration program into jobs of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobDivision {
-    /// One job for all tests: crates below layer 3, which only compute.
+    /// One job for all tests: for crates below layer 3, which only compute.
     Whole,
-    /// One job per module: crates with real sockets, files and databases.
+    /// One job per module: for crates with real sockets, files and databases.
     ByModule,
-    /// One job per test: the binary, whose tests start servers and wait for them.
+    /// One job per test: for the `godwit` binary, whose tests start servers and wait for them.
     ByTest,
 }
 
-/// Returns all crates, from the lowest layer up.
+/// Returns the suites of all crates, from the lowest layer up.
 pub(crate) fn crates_from_below(root: &Path) -> Result<Vec<CrateSuite>, String> {
     let mut packages = CargoWorkspace::packages_of(root)?;
     packages.sort_by_key(|package| package.layer.clone().ok());
@@ -153,7 +153,7 @@ pub(crate) fn crates_with_examples(root: &Path) -> Result<Vec<String>, String> {
     Ok(names.into_iter().collect())
 }
 
-/// Returns true if the documentation in `text` has a fence that rustdoc takes for Rust.
+/// Returns true if the documentation in `text` has a code fence that rustdoc takes for Rust.
 fn has_example(text: &str) -> bool {
     let mut is_open = false;
     for line in text.lines() {
@@ -171,7 +171,7 @@ fn has_example(text: &str) -> bool {
     false
 }
 
-/// Returns the findings of all text rules, sorted by position.
+/// Returns the violations of all text rules, sorted by position.
 fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     let mut findings = Vec::new();
     layers::check(workspace, &mut findings);
@@ -189,21 +189,21 @@ fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     findings
 }
 
-/// Returns the command that runs clippy for all targets.
+/// Returns the command that runs clippy for all targets of the workspace `root`.
 pub(crate) fn clippy(root: &Path) -> Command {
     let mut command = cargo(root);
     command.args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]);
     command
 }
 
-/// Returns the cargo that runs this program, in the workspace.
+/// Returns a command for the cargo that runs xtask, in the folder of the workspace.
 fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).stdin(Stdio::null());
     command
 }
 
-/// Returns true if a command of cargo found nothing.
+/// Runs a command of cargo and returns true if it found nothing.
 fn agrees(command: &mut Command) -> Result<bool, String> {
     let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if !status.success() {

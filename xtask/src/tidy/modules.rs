@@ -1,5 +1,5 @@
-//! Rule on files that the compiler reads: every Rust file must be reached from the root of a
-//! target.
+//! Rule of tidy on files that the compiler reads: every Rust file must be reached from the root of
+//! a cargo target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,11 @@ use super::finding::RuleViolation;
 use super::source::{CodeToken, RustSource, attribute_at};
 use super::workspace::CargoWorkspace;
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["reached"];
 
-/// Reports files that no `mod` reaches, and returns those that only tests compile.
+/// Adds a violation for each Rust file that no `mod` reaches, and returns the files that only tests
+/// compile.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) -> Vec<String> {
     let reached = reached_files(workspace);
     for path in workspace.sources.keys() {
@@ -22,7 +23,7 @@ pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation
     reached.into_iter().filter(|(_, is_test)| *is_test).map(|(path, _)| path).collect()
 }
 
-/// Returns the compiled files; true for those that only tests compile.
+/// Returns the files that the compiler reads; the value is true for those that only tests compile.
 fn reached_files(workspace: &CargoWorkspace) -> BTreeMap<String, bool> {
     let mut reached: BTreeMap<String, bool> = BTreeMap::new();
     let mut open: Vec<(String, bool, bool)> = Vec::new();
@@ -48,7 +49,7 @@ fn reached_files(workspace: &CargoWorkspace) -> BTreeMap<String, bool> {
     reached
 }
 
-/// File named by a `mod`, an `include!` or a `#[path]`.
+/// File that a `mod`, an `include!` or a `#[path]` names in a Rust file.
 struct Child {
     candidates: Vec<String>,
     is_test: bool,
@@ -108,7 +109,7 @@ fn children(source: &RustSource, is_root: bool) -> Vec<Child> {
     children
 }
 
-/// Returns the file of `#[path = "..."]` at token `index`.
+/// Returns the file that `#[path = "..."]` at token `index` names.
 fn path_value(source: &RustSource, tokens: &[CodeToken<'_>], index: usize) -> Option<String> {
     let attribute = attribute_at(tokens, index)?;
     if tokens.get(index + 2)?.text != "path" || attribute.len() <= 3 {

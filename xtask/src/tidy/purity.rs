@@ -1,7 +1,7 @@
-//! Rules on purity: layers 0 to 2 take bytes and times and return values: no clock, file, socket,
-//! thread, environment or terminal, and no hash map whose order differs from run to run. Outside
-//! `netio` no code is unsafe, and no program prints by the macros of the standard library, which
-//! panic on a closed pipe.
+//! Rules of tidy on purity: layers 0 to 2 take bytes and times and return values: no clock, file,
+//! socket, thread, environment or terminal, and no hash map whose order differs from run to run.
+//! Outside `netio` no code is unsafe, and no program prints by the macros of the standard library,
+//! which panic on a closed pipe.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::finding::RuleViolation;
 use super::source::{CodeToken, RustSource, is_word};
 use super::workspace::{CargoWorkspace, Layer};
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 3] = ["print", "pure", "unsafe"];
 
-/// Name of the crate with all unsafe code.
+/// Name of the crate that has all unsafe code.
 const UNSAFE_CRATE: &str = "netio";
 
-/// Segments that must not follow one another in any path of a pure crate, each with the reason. `*`
-/// at the end means an import of everything.
+/// Segments of paths that must not follow one another in the code of a pure crate, each with the
+/// reason. `*` at the end means an import of everything.
 const FORBIDDEN: [(&[&str], &str); 27] = [
     (&["std", "time", "Instant"], "a clock: take `base::Now` as an argument"),
     (&["std", "time", "SystemTime"], "a clock: take `base::Now` as an argument"),
@@ -50,7 +50,7 @@ const FORBIDDEN: [(&[&str], &str); 27] = [
 /// Macros that panic when the output is a closed pipe or a full disk.
 const PRINTS: [&str; 4] = ["print!", "println!", "eprint!", "eprintln!"];
 
-/// Checks every source; `test_files` are those that only tests compile.
+/// Checks every Rust file by the rules on purity; `test_files` are those that only tests compile.
 pub(crate) fn check(
     workspace: &CargoWorkspace,
     test_files: &[String],
@@ -110,7 +110,7 @@ fn check_source(source: &RustSource, findings: &mut Vec<RuleViolation>) {
     }
 }
 
-/// Path in the code, with imports unfolded.
+/// Path in Rust code such as `a::b::c`, with imports unfolded.
 #[derive(Debug, PartialEq, Eq)]
 struct CodePath<'a> {
     segments: Vec<&'a str>,

@@ -1,17 +1,18 @@
-//! Rule on `docs/book/security.md`: every vulnerability of its table names tests, and they exist.
+//! Rule of tidy on `docs/book/security.md`: every vulnerability of its table names tests, and these
+//! exist.
 
 use super::finding::RuleViolation;
 use super::workspace::CargoWorkspace;
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["named-test"];
 
-/// Document with the table of vulnerabilities.
+/// Path of the document with the table of vulnerabilities.
 const DOCUMENT: &str = "docs/book/security.md";
-/// Beginning of a row of that table.
+/// Beginning of a row of the table of vulnerabilities.
 const ROW: &str = "| CVE-";
 
-/// Checks the table.
+/// Checks that the tests in the table of vulnerabilities exist, and adds violations to `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let text = workspace.read(DOCUMENT).unwrap_or_default();
     let sources: Vec<(&str, &str)> =
@@ -34,8 +35,8 @@ pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation
     }
 }
 
-/// Returns the problems of the last cell of `row`, which reads "`crate`: `test`, `test`; `crate`:
-/// `test`".
+/// Returns the problems of the last cell of the table row `row`, which reads "`crate`: `test`,
+/// `test`; `crate`: `test`".
 fn problems(
     row: &str,
     folder: impl Fn(&str) -> Option<String>,
@@ -64,7 +65,7 @@ fn problems(
     problems
 }
 
-/// Returns true if a crate in `folder` has the test, or the module of tests, of this path.
+/// Returns true if a crate in `folder` has the test, or the module of tests, with the path `test`.
 fn exists(test: &str, folder: &str, sources: &[(&str, &str)]) -> bool {
     let segments: Vec<&str> = test.split("::").collect();
     let Some((last, modules)) = segments.split_last() else { return false };

@@ -1,12 +1,12 @@
-//! Rust file, split just as far as the rules need: code without comments and literals, the
-//! comments, and a flat list of tokens.
+//! Rust source file, split just as far as tidy's rules need: code without comments and literals,
+//! the comments, and a flat list of tokens.
 //!
 //! This is a lexer, not a parser. It knows nested block comments, raw strings, byte and C strings,
 //! character literals against lifetimes, and nothing else of the language.
 
 use std::ops::Range;
 
-/// Kind of a [`Comment`].
+/// Kind of a [`Comment`] in Rust code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommentKind {
     /// Comment `//` that is not documentation.
@@ -17,10 +17,10 @@ pub(crate) enum CommentKind {
     Block,
 }
 
-/// Comment with its position.
+/// Comment in a Rust file, with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Comment {
-    /// Line of its first character, from 1.
+    /// Number of the line with the comment's first character, from 1.
     pub(crate) line: usize,
     /// Kind of the comment.
     pub(crate) kind: CommentKind,
@@ -28,38 +28,38 @@ pub(crate) struct Comment {
     pub(crate) text: String,
 }
 
-/// Token of the code: an identifier, a lifetime, a number, `::` or one character.
+/// Token of Rust code: an identifier, a lifetime, a number, `::` or one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeToken<'a> {
     /// Characters of the token.
     pub(crate) text: &'a str,
-    /// Offset of the token's first character in the file.
+    /// Offset of the token's first character in the file, in bytes.
     pub(crate) offset: usize,
-    /// Line of the token, from 1.
+    /// Number of the token's line, from 1.
     pub(crate) line: usize,
 }
 
-/// Rust file.
+/// Rust source file, split into code, comments and tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct RustSource {
-    /// Path from the root of the workspace.
+    /// Path of the file from the root of the workspace.
     pub(crate) path: String,
     /// Text of the file, unchanged.
     pub(crate) text: String,
     /// Text of the file with comments and the contents of literals blanked; offsets and lines
     /// agree.
     pub(crate) code: String,
-    /// Comments in order.
+    /// Comments of the file in order.
     pub(crate) comments: Vec<Comment>,
     /// Positions of the code's tokens, in order.
     token_spans: Vec<TokenSpan>,
 }
 
-/// Position of a token.
+/// Position of a token in the code of a Rust file.
 #[derive(Clone, Debug)]
 struct TokenSpan {
     range: Range<usize>,
-    /// Line of the token, from 1.
+    /// Number of the token's line, from 1.
     line: usize,
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn closing(tokens: &[CodeToken<'_>], open: usize) -> usize {
     tokens.len().saturating_sub(1)
 }
 
-/// Range to blank: a comment, or the contents of a literal.
+/// Range of a Rust file to blank: a comment, or the contents of a literal.
 struct BlankRange {
     range: Range<usize>,
     comment: Option<CommentKind>,
@@ -301,7 +301,7 @@ impl RustLexer<'_> {
         self.at += 1;
     }
 
-    /// Reads a character literal, or a lifetime, which stays as it is.
+    /// Reads a character literal, or a lifetime, which is not blanked.
     fn quote(&mut self) {
         let start = self.at + 1;
         if self.peek(1) == Some(b'\\') {

@@ -1,11 +1,11 @@
-//! Rules on the text of single Rust files: nothing unfinished, nothing silenced without a reason,
-//! nothing commented out, no file or function too long to understand.
+//! Rules of tidy on the text of single Rust files: nothing unfinished, nothing silenced without a
+//! reason, nothing commented out, no file or function too long to understand.
 
 use super::finding::RuleViolation;
 use super::source::{CodeToken, Comment, CommentKind, RustSource, attribute_at, closing, is_word};
 use super::workspace::CargoWorkspace;
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 7] = [
     "unfinished",
     "reason",
@@ -16,18 +16,19 @@ pub(crate) const RULES: [&str; 7] = [
     "marker",
 ];
 
-/// Maximum of lines of a file.
+/// Maximum number of lines of a Rust file.
 const FILE_LINES_MAX: usize = 700;
-/// Maximum of lines of a function, from `fn` to the closing brace.
+/// Maximum number of lines of a function, from `fn` to the closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Comment before a table, which is read by searching and may be long.
+/// Comment before a table in the code, which is read by searching and may be long.
 const TABLE_MARK: &str = "tidy: table";
 /// Words that mark unfinished work.
 const MARKERS: [&str; 3] = ["TODO", "FIXME", "XXX"];
-/// Macros that finished code must not have.
+/// Names of macros that finished code must not have.
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-/// Checks every Rust file of the workspace.
+/// Checks every Rust file of the workspace by the rules of this module, and adds violations to
+/// `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     for source in workspace.sources.values() {
         check_source(source, findings);
@@ -83,7 +84,7 @@ fn is_table_mark(comment: &Comment) -> bool {
     comment.kind == CommentKind::Line && comment.text.contains(TABLE_MARK)
 }
 
-/// Returns name, first line and length in lines of every function with a body.
+/// Returns name, first line and length in lines of every function in `tokens` that has a body.
 fn functions<'a>(tokens: &[CodeToken<'a>]) -> Vec<(&'a str, usize, usize)> {
     let mut functions = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
@@ -107,7 +108,7 @@ fn functions<'a>(tokens: &[CodeToken<'a>]) -> Vec<(&'a str, usize, usize)> {
     functions
 }
 
-/// Returns lints and tests that are switched off without a reason.
+/// Returns the lints and tests that a file switches off without a reason, each with its line.
 fn silenced(source: &RustSource, tokens: &[CodeToken<'_>]) -> Vec<(usize, String)> {
     let mut silenced = Vec::new();
     for index in 0..tokens.len() {
@@ -154,7 +155,8 @@ fn is_code(comment: &str) -> bool {
     is_statement || opens_block
 }
 
-/// Returns true for `path.to::call(...);` without a space before the parenthesis.
+/// Returns true if `text` looks like a call `path.to::call(...);` without a space before the
+/// parenthesis.
 fn is_call(text: &str) -> bool {
     let Some((name, rest)) = text.split_once('(') else { return false };
     let is_path = |character| is_word(character) || matches!(character, ':' | '.' | '!' | '?');

@@ -1,5 +1,6 @@
-//! Rule on the walks of `ARCHITECTURE.md`: each step names a Rust file and items that the file
-//! defines, steps are numbered in order, and no walk names a file twice.
+//! Rule of tidy on the walks of `ARCHITECTURE.md` (tours of the code in steps): each step names a
+//! Rust file and items that the file defines, steps are numbered in order, and no walk names a file
+//! twice.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +8,37 @@ use super::finding::RuleViolation;
 use super::source::{CodeToken, RustSource, closing};
 use super::workspace::CargoWorkspace;
 
-/// Names of the checks of this module, as findings contain them.
+/// Names of the rules of this module, as findings contain them.
 pub(crate) const RULES: [&str; 1] = ["walks"];
 
-/// Document with the walks.
+/// Path of the document with the walks.
 const DOCUMENT: &str = "ARCHITECTURE.md";
-/// Heading of the section with the walks.
+/// Heading of the document's section with the walks.
 const SECTION: &str = "## Walks";
-/// Keywords that are followed by the name that they define.
+/// Keywords of Rust that are followed by the name that they define.
 const KEYWORDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "const", "static"];
 
-/// Walk of the document.
+/// Walk of `ARCHITECTURE.md`: a numbered list of steps below a heading.
 #[derive(Debug)]
 struct DocumentWalk {
-    /// Line of the heading, from 1.
+    /// Number of the line with the walk's heading, from 1.
     line: usize,
     steps: Vec<WalkStep>,
-    /// Rust files that the walk names in steps or elsewhere, each with its line.
+    /// Rust files that the walk names in steps or elsewhere, each with its line number.
     named_files: Vec<(usize, String)>,
 }
 
-/// Numbered item of a walk.
+/// Step of a walk, a numbered item.
 #[derive(Debug)]
 struct WalkStep {
-    /// Line of the number, from 1.
+    /// Number of the line on which the step begins, from 1.
     line: usize,
     number: usize,
-    /// Text after the number, on one line.
+    /// Text of the step after its number, on one line.
     text: String,
 }
 
-/// Checks the walks.
+/// Checks the walks of `ARCHITECTURE.md`, and adds violations to `findings`.
 pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>) {
     let text = workspace.read(DOCUMENT).unwrap_or_default();
     let walks = walks(&text);
@@ -88,7 +89,7 @@ fn check_walk(
     }
 }
 
-/// Returns the walks of the document `text`: the parts below a heading of level 3 of the section.
+/// Returns the walks of the document `text`: the parts below headings of level 3 of the section.
 fn walks(text: &str) -> Vec<DocumentWalk> {
     let mut walks: Vec<DocumentWalk> = Vec::new();
     let mut is_in_section = false;
@@ -126,7 +127,7 @@ fn numbered(line: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, text))
 }
 
-/// Returns the names between backticks.
+/// Returns the names between backticks in `text`.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! Workspace as the rules see it: packages with their layers and dependencies from
+//! Workspace as tidy's rules see it: packages with their layers and dependencies from
 //! `cargo metadata`, and the files under version control.
 
 use std::collections::BTreeMap;
@@ -10,32 +10,33 @@ use serde_json::Value;
 
 use super::source::RustSource;
 
-/// Layer of a crate. A dependency between crates must point to a lower layer.
+/// Layer of a crate in the architecture. A dependency between crates must point to a lower layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// Number of a layer: 0 base, 1 wire, 2 core, 3 edges, 4 products.
     Number(u8),
-    /// Checks and automation: they may depend on everything, nothing may depend on them.
+    /// Layer of checks and automation, which may depend on every crate, and on which no crate may
+    /// depend.
     Check,
 }
 
-/// Use of a dependency.
+/// Use of a dependency of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependencyUse {
-    /// `[dependencies]` or `[build-dependencies]`.
+    /// Dependency of the code, in `[dependencies]` or `[build-dependencies]`.
     Normal,
-    /// `[dev-dependencies]`.
+    /// Dependency of tests, in `[dev-dependencies]`.
     Dev,
 }
 
-/// Line of a crate's manifest that names another crate.
+/// Dependency of a crate: a line of its manifest that names another crate.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
-    /// Name of the crate.
+    /// Name of the crate that is depended on.
     pub(crate) name: String,
-    /// Use of the dependency.
+    /// Use of the dependency: by code or by tests.
     pub(crate) usage: DependencyUse,
-    /// True if it is a crate of this workspace.
+    /// True if the dependency is a crate of this workspace.
     pub(crate) is_internal: bool,
 }
 
@@ -44,33 +45,34 @@ pub(crate) struct Dependency {
 pub(crate) struct Package {
     /// Name of the crate.
     pub(crate) name: String,
-    /// Path of its manifest, from the root.
+    /// Path of the crate's manifest, from the root of the workspace.
     pub(crate) manifest: String,
-    /// Folder of the crate, from the root; empty for the root itself.
+    /// Path of the crate's folder, from the root of the workspace; empty for the root itself.
     pub(crate) folder: String,
-    /// Declared layer, or the fault of the declaration.
+    /// Layer that the crate declares, or the fault of the declaration.
     pub(crate) layer: Result<Layer, String>,
     /// Dependencies of the crate.
     pub(crate) dependencies: Vec<Dependency>,
-    /// Root files of its targets (library, binaries, tests, benches, build script), from the root.
+    /// Root files of the crate's targets (library, binaries, tests, benches, build script), from
+    /// the root of the workspace.
     pub(crate) target_roots: Vec<String>,
 }
 
-/// Whole workspace.
+/// Workspace with its crates and files.
 #[derive(Debug)]
 pub(crate) struct CargoWorkspace {
     /// Folder of the workspace.
     pub(crate) root: PathBuf,
-    /// Crates, by name.
+    /// Crates of the workspace, by name.
     pub(crate) packages: Vec<Package>,
-    /// Files that are or could be tracked, from the root, sorted.
+    /// Paths of files that are or could be tracked by git, from the root of the workspace, sorted.
     pub(crate) files: Vec<String>,
-    /// Rust files among them, split by the lexer.
+    /// Rust files of the workspace, split by the lexer, by their paths.
     pub(crate) sources: BTreeMap<String, RustSource>,
 }
 
 impl CargoWorkspace {
-    /// Reads the workspace at `root`.
+    /// Reads the crates and files of the workspace at `root`.
     pub(crate) fn load(root: &Path) -> Result<Self, String> {
         let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
         let packages = packages(&root)?;
@@ -89,7 +91,7 @@ impl CargoWorkspace {
         packages(root)
     }
 
-    /// Returns the crate of a file.
+    /// Returns the crate that the file `path` belongs to.
     pub(crate) fn package_of(&self, path: &str) -> Option<&Package> {
         self.packages
             .iter()
@@ -100,12 +102,13 @@ impl CargoWorkspace {
             .max_by_key(|package| package.folder.len())
     }
 
-    /// Returns a crate by name.
+    /// Returns the crate called `name`.
     pub(crate) fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
     }
 
-    /// Returns a text file from the root; `None` if it is missing or not text.
+    /// Returns the content of the text file `path`, from the root of the workspace; `None` if it is
+    /// missing or not text.
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }

@@ -1,4 +1,4 @@
-//! The command `godwit cpustat`: the time use of processors, and the part of it that processes use.
+//! Command `godwit cpustat`: the time use of processors, and the part of it that processes use.
 
 mod process;
 mod table;
@@ -20,7 +20,7 @@ use crate::print;
 use crate::reading_timer::ReadingTimer;
 use crate::sysstat::SysstatCommand;
 
-/// The name and version of the documents.
+/// Name and version of the JSON documents of `godwit cpustat`.
 const SCHEMA: &str = "godwit.cpustat.v1";
 
 /// Show processor and process times, like mpstat and pidstat.
@@ -40,7 +40,7 @@ pub struct CpustatArgs {
     /// Seconds between two readings
     #[arg(value_name = "INTERVAL", value_parser = seconds)]
     interval: Option<Duration>,
-    /// Number of intervals
+    /// Number of intervals to show
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Processors: numbers and ranges like 0,2-3, `all` for their sum, ALL for each and their sum
@@ -55,14 +55,14 @@ pub struct CpustatArgs {
     json: bool,
 }
 
-/// The selection of lines that are shown.
+/// Processors whose lines are shown: their sum, each, or some by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessorSelection {
-    /// True to show the sum of all processors.
+    /// True to show a line with the sum of all processors.
     pub(crate) has_sum: bool,
-    /// True to show each processor.
+    /// True to show a line for each processor.
     pub(crate) is_each: bool,
-    /// The processors to show by number.
+    /// Numbers of the processors to show, if not each is shown.
     pub(crate) cpus: Vec<u32>,
 }
 
@@ -102,12 +102,12 @@ fn selection(text: &str) -> Result<ProcessorSelection, String> {
     Ok(selection)
 }
 
-/// The line of a processor: its label and shares.
+/// Line of a processor: its label (number or `all`) and its shares of time.
 pub(crate) type CpuRow = (String, CpuShares);
 
 impl ProcessorSelection {
-    /// Returns the lines for the time between two readings. A processor that is not in use has
-    /// none.
+    /// Returns the lines of the selected processors for the time between two readings. A processor
+    /// that is not in use has no line.
     pub(crate) fn rows(&self, before: &[CpuTimes], now: &[CpuTimes]) -> Vec<CpuRow> {
         let steps: Vec<CpuTimes> = now
             .iter()
@@ -127,7 +127,7 @@ impl ProcessorSelection {
         rows
     }
 
-    /// Returns true if processor `cpu` is shown by itself.
+    /// Returns true if the selection has a line for processor `cpu` itself.
     pub(crate) fn contains(&self, cpu: u32) -> bool {
         self.is_each || self.cpus.contains(&cpu)
     }
@@ -136,10 +136,10 @@ impl ProcessorSelection {
 #[derive(Debug, Serialize)]
 struct CpustatDocument {
     schema: &'static str,
-    /// The kind of the document: `interval`, `average`, or `boot` for the time since boot or a
-    /// process's start.
+    /// Kind of the JSON document: `interval`, `average`, or `boot` for the time since boot or since
+    /// a process's start.
     kind: &'static str,
-    /// The milliseconds since 1970 at the end.
+    /// Time at the end of the interval, in milliseconds since 1970.
     unixtime_ms: u64,
     cpus: Vec<CpuDocument>,
     processes: Vec<ProcessLoad>,
@@ -147,13 +147,13 @@ struct CpustatDocument {
 
 #[derive(Debug, Serialize)]
 struct CpuDocument {
-    /// The number of the processor, or `all`.
+    /// Number of the processor, or `all`.
     cpu: String,
     #[serde(flatten)]
     load: Load,
 }
 
-/// Shows the lines that the flags ask for until the last interval.
+/// Prints the processors and processes that the flags select, until the last interval.
 pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
     if let Some(tool) = &args.tool {
         return tool.run();
@@ -194,7 +194,8 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
     show(args, &CpustatLines { kind: "average", is_first: false, rows, loads })
 }
 
-/// Returns the processors that are shown. Processors that the flags name must exist.
+/// Returns the processors to show. Processors that the flags name must exist, else an error lists
+/// the problem.
 fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, CounterError> {
     let default =
         ProcessorSelection { has_sum: args.processes.is_empty(), ..ProcessorSelection::default() };
@@ -219,17 +220,18 @@ fn processors() -> Vec<CpuTimes> {
     parse_stat(&proc::read("/proc/stat")).cpus
 }
 
-/// Returns the reading that boot would have given.
+/// Returns the time use of each present processor as it was at boot: zero.
 fn boot() -> Vec<CpuTimes> {
     processors().into_iter().map(none).collect()
 }
 
-/// Returns the same processor without any time.
+/// Returns the time use of the processor of `times` with all times 0.
 pub(crate) fn none(times: CpuTimes) -> CpuTimes {
     CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
 }
 
-/// Returns the first line of the output, with the machine, the date and the number of processors.
+/// Returns the first line of the output, with the kernel, the machine, the date and the number of
+/// processors.
 pub(crate) fn title(date: &str, processor_count: usize) -> String {
     format!(
         "Linux {} ({}) \t{date} \t_{}_\t({processor_count} CPU)\n",
@@ -239,12 +241,12 @@ pub(crate) fn title(date: &str, processor_count: usize) -> String {
     )
 }
 
-/// Returns the kernel's setting `name`.
+/// Returns the text of the kernel's setting `/proc/sys/kernel/NAME`.
 pub(crate) fn kernel_value(name: &str) -> String {
     proc::read(format!("/proc/sys/kernel/{name}")).trim().to_owned()
 }
 
-/// The lines that are shown at a time.
+/// Lines of processors and processes that are printed for one interval.
 struct CpustatLines {
     kind: &'static str,
     is_first: bool,

@@ -1,28 +1,28 @@
-//! The load of single processes.
+//! Processor load of single processes.
 
 use std::time::Instant;
 
 use counters::{ProcessStat, TICKS_PER_S, parse_task_status, parse_uptime_ticks};
 use testbed::proc;
 
-/// A reading of the counters of a process.
+/// Reading of the counters of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessLook {
     pub(crate) at: Instant,
     pub(crate) stat: ProcessStat,
-    /// The time that each thread has waited for processors: the number of the thread, and
-    /// nanoseconds.
+    /// Time that each thread of the process has waited for processors: the number of the thread,
+    /// and nanoseconds.
     pub(crate) waits_ns: Vec<(u32, u64)>,
 }
 
 impl ProcessLook {
-    /// Reads the counters of process `pid` now; `None` if there is no such process.
+    /// Reads the counters of process `pid` now; returns `None` if no such process exists.
     pub(crate) fn take(pid: u32) -> Option<Self> {
         let stat = proc::process_stat(pid)?;
         Some(Self { at: Instant::now(), stat, waits_ns: proc::thread_waits_ns(pid) })
     }
 
-    /// Returns the reading that the start of the process would have given.
+    /// Returns the reading as it would have been at the start of the process: zero.
     fn at_start(&self) -> Self {
         let uptime = parse_uptime_ticks(&proc::read("/proc/uptime")).unwrap_or(0);
         let age_ticks = uptime.saturating_sub(self.stat.started_ticks);
@@ -31,8 +31,8 @@ impl ProcessLook {
         Self { at: self.at.checked_sub(age).unwrap_or(self.at), stat, waits_ns: Vec::new() }
     }
 
-    /// Returns the nanoseconds that threads have waited since `before`; those of threads that have
-    /// ended meanwhile are not known.
+    /// Returns the nanoseconds that the threads of the process have waited for processors since the
+    /// reading `before`; those of threads that have ended meanwhile are not known.
     fn waited_ns(&self, before: &Self) -> u64 {
         let waited = |(thread, now_ns): &(u32, u64)| {
             let was = before.waits_ns.iter().find(|(other, _)| other == thread);
@@ -42,29 +42,29 @@ impl ProcessLook {
     }
 }
 
-/// The load of a process in an interval, in hundredths of one processor's time.
+/// Load of a process in an interval, in per cent of one processor's time.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct ProcessLoad {
-    /// The user that the process belongs to.
+    /// Number of the user that the process runs as.
     pub(crate) uid: u32,
     pub(crate) pid: u32,
-    /// The share of the program, without guests.
+    /// Share of the process in user mode, without guests, in per cent of one processor.
     pub(crate) usr: f64,
-    /// The share of the kernel on behalf of the process.
+    /// Share of the kernel on behalf of the process, in per cent of one processor.
     pub(crate) system: f64,
     pub(crate) guest: f64,
-    /// The share of waiting for a processor while ready; for several threads together it can be
-    /// more than 100.
+    /// Share of waiting for a processor while ready, in per cent; for several threads together it
+    /// can be more than 100.
     pub(crate) wait: f64,
-    /// The share of all time that the process used.
+    /// Share of all time that the process used, in per cent of one processor.
     #[serde(rename = "cpu_percent")]
     pub(crate) cpu_share: f64,
-    /// The processor that the process ran on last; none in an average.
+    /// Number of the processor that the process ran on last; `None` in an average.
     pub(crate) cpu: Option<u32>,
     pub(crate) command: String,
 }
 
-/// A process whose load is measured.
+/// Process whose load is measured, with its first and its last reading.
 #[derive(Debug)]
 pub(crate) struct WatchedProcess {
     pub(crate) pid: u32,
@@ -75,20 +75,20 @@ pub(crate) struct WatchedProcess {
 }
 
 impl WatchedProcess {
-    /// Begins to measure process `pid`; `None` if there is no such process.
+    /// Begins to measure process `pid`; returns `None` if no such process exists.
     pub(crate) fn begin(pid: u32) -> Option<Self> {
         let look = ProcessLook::take(pid)?;
         let uid = parse_task_status(&proc::read(format!("/proc/{pid}/status"))).uid;
         Some(Self { pid, uid, first: look.clone(), last: look, has_ended: false })
     }
 
-    /// Returns the load since the process began.
+    /// Returns the load of the process since it began.
     pub(crate) fn since_start(&self) -> ProcessLoad {
         self.load(&self.last.at_start(), &self.last)
     }
 
-    /// Returns the load since the last call; `None` once the process has ended, also when another
-    /// process has its number since then.
+    /// Returns the load of the process since the last call; `None` once the process has ended, also
+    /// if another process has its number since then.
     pub(crate) fn next(&mut self) -> Option<ProcessLoad> {
         let now = if self.has_ended { None } else { ProcessLook::take(self.pid) };
         let now = now.filter(|now| now.stat.started_ticks == self.first.stat.started_ticks);
@@ -101,7 +101,7 @@ impl WatchedProcess {
         Some(load)
     }
 
-    /// Returns the load from the first reading to the last.
+    /// Returns the mean load of the process from the first reading to the last.
     pub(crate) fn average(&self) -> Option<ProcessLoad> {
         let load = self.load(&self.first, &self.last);
         (self.last.at > self.first.at).then_some(ProcessLoad { cpu: None, ..load })

@@ -1,4 +1,4 @@
-//! The tables with the columns of mpstat and pidstat.
+//! Tables of processors and processes with the columns of mpstat and pidstat.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use counters::CpuShares;
 
 use super::process::ProcessLoad;
 
-/// The beginning of lines of averages.
+/// Word that a line of averages has instead of a time of day.
 pub(crate) const AVERAGE: &str = "Average:";
-/// The label of the line of all processors.
+/// Label of the line with the sum of all processors.
 pub(crate) const ALL: &str = "all";
 
-/// Returns the line with the names of the columns of processors or nodes; `noun` is `CPU` or
+/// Returns the head line with the names of the columns of processors or nodes; `noun` is `CPU` or
 /// `NODE`.
 pub(crate) fn share_head(time: &str, noun: &str) -> String {
     let names = [
@@ -24,7 +24,7 @@ pub(crate) fn share_head(time: &str, noun: &str) -> String {
     line + "\n"
 }
 
-/// Returns the line of one processor or node, or of all, with this number of decimal places.
+/// Returns the line of one processor or node, or of their sum, with `decimals` decimal places.
 pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares, decimals: usize) -> String {
     let mut line = format!("{time:<11}{label:>5}");
     for share in shares.columns() {
@@ -33,12 +33,12 @@ pub(crate) fn cpu_line(time: &str, label: &str, shares: &CpuShares, decimals: us
     line + "\n"
 }
 
-/// Returns the line with the names of the columns of processes.
+/// Returns the head line with the names of the columns of processes.
 pub(crate) fn process_head(time: &str) -> String {
     format!("{time:<11}   UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command\n")
 }
 
-/// Returns the line of one process. An average has no processor.
+/// Returns the line of one process. A line of averages names no processor.
 pub(crate) fn process_line(time: &str, load: &ProcessLoad) -> String {
     let ProcessLoad { uid, pid, usr, system, guest, wait, cpu_share, cpu, command } = load;
     let cpu = cpu.map_or_else(|| "-".to_owned(), |cpu| cpu.to_string());

@@ -1,10 +1,12 @@
-//! The columns of ifpps for gnuplot, at their places, and behind them the columns that ifpps lacks.
+//! Columns of `ifpps --csv` for gnuplot in the order of netsniff-ng's ifpps, and after them columns
+//! that netsniff-ng's ifpps lacks.
 
 use std::fmt::Write as _;
 
 use super::look::{CounterDifference, CounterReading, CpuLook};
 
-/// Returns the beginning of a file.
+/// Returns the head of the gnuplot file: comments with the interface, the interval and the names of
+/// the columns.
 pub(crate) fn head(device: &str, interval_ms: u64, cpus: &[u32]) -> String {
     let mut text = format!(
         "# gnuplot dump (#col:description)\n# networking interface: {device}\n\
@@ -71,8 +73,8 @@ fn names(cpus: &[u32]) -> Vec<String> {
     names
 }
 
-/// Returns one row. Amounts are converted to `interval_ms`, the interval that the flags ask for,
-/// from the one that really passed.
+/// Returns the row of one interval. Amounts are scaled from the interval that really passed to
+/// `interval_ms`, the interval that the flags ask for.
 pub(crate) fn row(
     now: &CounterReading,
     step: &CounterDifference,

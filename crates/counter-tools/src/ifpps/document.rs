@@ -1,23 +1,24 @@
-//! The JSON documents, one for each step, on a line each.
+//! JSON documents of `ifpps --json`: one for each interval, on a line each.
 
 use counters::{CpuShares, Traffic};
 use serde::Serialize;
 
 use super::look::{CounterDifference, CounterReading, CpuLook};
 
-/// The name and version of the documents.
+/// Name and version of the JSON documents of `godwit ifpps`.
 pub(crate) const SCHEMA: &str = "godwit.ifpps.v1";
 
-/// The document of one step.
+/// JSON document of one interval.
 #[derive(Debug, Serialize)]
 pub(crate) struct IfppsDocument<'a> {
     schema: &'static str,
     interface: &'a str,
-    /// The milliseconds since 1970 at the end of the interval.
+    /// Time at the end of the interval, in milliseconds since 1970.
     unixtime_ms: u64,
-    /// The real length of the interval in seconds.
+    /// Real length of the interval in seconds.
     interval_s: f64,
-    /// True if the interface's counters began again: its traffic is not known and shown as 0.
+    /// True if the interface's counters began again: its traffic in the interval is not known and
+    /// shown as 0.
     went_back: bool,
     received: DirectionTraffic,
     sent: DirectionTraffic,
@@ -26,13 +27,13 @@ pub(crate) struct IfppsDocument<'a> {
     running: u64,
     blocked: u64,
     memory_kb: MemoryKb,
-    /// The load of all processors, in hundredths of their time.
+    /// Load of all processors together, in per cent of their time.
     all: Load,
     cpus: Vec<ProcessorDocument>,
 }
 
-/// The traffic in one direction: amounts of the interval, rates, and totals since the interface was
-/// made.
+/// Traffic of the interface in one direction: amounts of the interval, rates, and totals since the
+/// interface was made.
 #[derive(Debug, Serialize)]
 struct DirectionTraffic {
     bytes: u64,
@@ -62,7 +63,7 @@ struct MemoryKb {
     swap_free: u64,
 }
 
-/// The load in hundredths of an interval, under the names of mpstat.
+/// Load in per cent of an interval's time, under the names of mpstat's columns.
 #[derive(Debug, Serialize)]
 pub(crate) struct Load {
     usr: f64,

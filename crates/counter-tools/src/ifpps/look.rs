@@ -1,4 +1,5 @@
-//! A reading of an interface and the machine around it, and the difference of two readings.
+//! Readings of the counters of an interface and of the machine's processors, and the difference of
+//! two readings.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,21 +11,21 @@ use counters::{
 use netio::Clock;
 use testbed::proc;
 
-/// The interface as the machine describes it.
+/// Description of an interface by the machine (`/sys/class/net`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InterfaceDescription {
-    /// The name of the interface.
+    /// Name of the interface.
     pub(crate) name: String,
-    /// The driver, if `/sys` names one.
+    /// Name of the interface's driver, if `/sys` names one.
     pub(crate) driver: Option<String>,
-    /// The name of the device behind the interface on the kernel's buses: `virtio2`.
+    /// Name of the device of the interface on the kernel's buses, such as `virtio2`.
     pub(crate) bus_name: Option<String>,
-    /// The speed in Mbit/s, if `/sys` has one.
+    /// Speed of the interface in Mbit/s, if `/sys` has one.
     pub(crate) speed_mbps: Option<u64>,
 }
 
 impl InterfaceDescription {
-    /// Reads the description of the interface in `/sys`.
+    /// Reads the description of the interface `name` in `/sys`.
     pub(crate) fn named(name: &str) -> Self {
         let folder = Path::new("/sys/class/net").join(name);
         let leads_to = |link: &str| {
@@ -47,7 +48,7 @@ impl InterfaceDescription {
     }
 }
 
-/// The texts that a reading is made of.
+/// Texts of `/proc` that a reading of the counters is made of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CounterTexts {
     pub(crate) devices: String,
@@ -71,10 +72,10 @@ impl CounterTexts {
     }
 }
 
-/// The counters at one moment, since boot or since the interface was made.
+/// Reading of all counters at one moment, since boot or since the interface was made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CounterReading {
-    /// The milliseconds since 1970.
+    /// Time of the reading in milliseconds since 1970.
     pub(crate) wall_ms: u64,
     pub(crate) interface: InterfaceCounters,
     pub(crate) cpus: Vec<CpuLook>,
@@ -85,30 +86,31 @@ pub(crate) struct CounterReading {
     pub(crate) memory: SystemMemory,
 }
 
-/// The counters of one processor.
+/// Counters of one processor in a reading, or their increase between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuLook {
     pub(crate) times: CpuTimes,
     pub(crate) net: NetCounts,
 }
 
-/// The counters of one processor's work for the network.
+/// Counters of one processor's work for the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NetCounts {
-    /// The interrupts of the device.
+    /// Number of interrupts of the interface's device on the processor.
     pub(crate) interrupts: u64,
-    /// The software interrupts for receiving, of all devices.
+    /// Number of software interrupts for receiving on the processor, of all devices.
     pub(crate) receive_softirqs: u64,
-    /// The software interrupts for sending, of all devices.
+    /// Number of software interrupts for sending on the processor, of all devices.
     pub(crate) transmit_softirqs: u64,
-    /// The packets dropped at a full backlog.
+    /// Number of packets dropped because the processor's receive backlog was full.
     pub(crate) backlog_drops: u64,
-    /// The number of times that packets were left for later.
+    /// Number of times that the processor left received packets for a later turn.
     pub(crate) squeezes: u64,
 }
 
 impl NetCounts {
-    /// Returns the increase since `before`; a count that began again counts as 0.
+    /// Returns the increase of the counters since `before`; the increase of a counter that began
+    /// again is 0.
     fn since(&self, before: &Self) -> Self {
         let step = |now, before| advance(before, now).unwrap_or(0);
         Self {
@@ -122,8 +124,8 @@ impl NetCounts {
 }
 
 impl CounterReading {
-    /// Reads the counters now, and returns the time of the reading with them; `None` if there is no
-    /// such interface.
+    /// Reads the counters of `device` and the processors now, and returns the time of the reading
+    /// with them; `None` if no such interface exists.
     pub(crate) fn take(device: &InterfaceDescription) -> Option<(Instant, Self)> {
         let texts = CounterTexts::read();
         let (at, wall_ms) = (Instant::now(), Clock::now().wall_us / 1_000);
@@ -131,7 +133,8 @@ impl CounterReading {
         Some((at, Self { wall_ms, processes: proc::process_count(), ..look }))
     }
 
-    /// Parses the texts for `device`.
+    /// Parses the counters of `device` and the processors in `texts`; returns `None` if no such
+    /// interface exists.
     pub(crate) fn of(texts: &CounterTexts, device: &InterfaceDescription) -> Option<Self> {
         let interface = parse_interface(&texts.devices, &device.name)?;
         let stat = parse_stat(&texts.stat);
@@ -164,8 +167,8 @@ impl CounterReading {
     }
 }
 
-/// Returns the interrupts that name the interface; if none does, those that name the device behind
-/// it, or else its driver.
+/// Returns the number of interrupts of processor `cpu` in rows that name the interface; if no row
+/// does, in rows that name the device of the interface, or else its driver.
 fn device_interrupts(table: &CountTable, cpu: u32, device: &InterfaceDescription) -> u64 {
     let names = [Some(&device.name), device.bus_name.as_ref(), device.driver.as_ref()];
     let mut names = names.into_iter().flatten();
@@ -173,17 +176,18 @@ fn device_interrupts(table: &CountTable, cpu: u32, device: &InterfaceDescription
     known.map_or(0, |name| table.count(cpu, |row| row.mentions(name)))
 }
 
-/// The difference of two readings.
+/// Difference of two readings.
 #[derive(Clone, Debug)]
 pub(crate) struct CounterDifference {
-    /// The real time between the readings in seconds.
+    /// Real time between the readings in seconds.
     pub(crate) interval_s: f64,
-    /// The traffic of the interface.
+    /// Traffic of the interface between the readings.
     pub(crate) carried: InterfaceCounters,
-    /// True if the interface's counters went back, so that its traffic is not known.
+    /// True if the interface's counters went back, so that its traffic between the readings is not
+    /// known.
     pub(crate) went_back: bool,
     pub(crate) context_switches: u64,
-    /// The processors that were there at both readings.
+    /// Counters of the processors that exist in both readings.
     pub(crate) cpus: Vec<CpuLook>,
 }
 
@@ -204,12 +208,12 @@ impl CounterDifference {
         }
     }
 
-    /// Returns an amount per second of the real interval.
+    /// Returns `amount` per second of the real time between the readings.
     pub(crate) fn per_s(&self, amount: u64) -> f64 {
         amount as f64 / self.interval_s
     }
 
-    /// Returns the shares of all processors together.
+    /// Returns the shares of time of all processors together, in per cent.
     pub(crate) fn all_cpus(&self) -> CpuShares {
         let sum = self.cpus.iter().fold(CpuTimes::default(), |sum, cpu| sum.plus(&cpu.times));
         CpuShares::of(&sum)
@@ -222,8 +226,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Returns readings of texts in the form of Linux 6.18, of a machine with two processors, and
-    /// of texts of a second later.
+    /// Returns two readings of a machine with two processors, a second apart, from texts in the
+    /// form of Linux 6.18.
     pub(crate) fn recorded() -> [CounterReading; 2] {
         let before = CounterTexts {
             devices: devices(1_000, 10, 2, 3, 500, 5),

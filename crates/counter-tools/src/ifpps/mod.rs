@@ -1,5 +1,5 @@
-//! The command `godwit ifpps`: the packets of an interface per interval, and the processors that
-//! serve it.
+//! Command `godwit ifpps`: packet rates of an interface per interval, and the load of the
+//! processors that serve it.
 
 mod csv;
 mod document;
@@ -35,7 +35,7 @@ pub struct IfppsArgs {
     /// Interface to show, for instance eth0 or lo
     #[arg(short = 'd', long = "dev", value_name = "INTERFACE", conflicts_with = "name")]
     device: Option<String>,
-    /// Interface, as with -d
+    /// Interface to show, as with -d
     #[arg(value_name = "INTERFACE", required_unless_present_any = ["device", "version"])]
     name: Option<String>,
     /// Show at most this many processors, the busiest first
@@ -77,17 +77,17 @@ pub struct IfppsArgs {
     version: bool,
 }
 
-/// The version of netsniff-ng whose command lines are accepted.
+/// Version of netsniff-ng whose ifpps command lines are accepted.
 const REFERENCE: &str = "0.6.8";
 
-/// The form in which steps are shown.
+/// Form of the output of an interval: view, columns for gnuplot, or JSON.
 enum IfppsOutput {
     Csv { cpus: Vec<u32> },
     Json,
     Text(Option<Screen>),
 }
 
-/// Shows the steps that the flags ask for until the last one.
+/// Shows the traffic of the interface for each interval until the last one that the flags ask for.
 pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
@@ -201,7 +201,8 @@ fn show(
     }
 }
 
-/// Returns the value in the middle, or the mean of the two in the middle; 0 without values.
+/// Returns the median of `values`: the value in the middle, or the mean of the two in the middle; 0
+/// without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,4 +1,4 @@
-//! The view that fills the terminal, with the lines of ifpps.
+//! View of `godwit ifpps` that fills the terminal, with the lines of netsniff-ng's ifpps.
 
 use std::fmt::Write as _;
 
@@ -8,54 +8,54 @@ use netio::ScreenSize;
 use super::look::{CounterDifference, CounterReading, CpuLook, InterfaceDescription};
 use super::median;
 
-/// The bytes of a MiB.
+/// Number of bytes in a MiB.
 const MIB: f64 = 1_048_576.0;
-/// The bytes that a frame costs on an Ethernet besides those that are counted: preamble, check
-/// sequence and gap (IEEE 802.3).
+/// Bytes that each frame costs on an Ethernet in addition to those that the kernel counts:
+/// preamble, check sequence and gap (IEEE 802.3).
 const FRAMING_BYTES: u64 = 8 + 4 + 12;
 
-/// The parts of the view that do not change from frame to frame.
+/// Parts of the view that do not change from one picture to the next.
 #[derive(Debug)]
 pub(crate) struct IfppsViewContext {
     pub(crate) device: InterfaceDescription,
-    /// The release of the kernel.
+    /// Release of the kernel, such as `6.1.0`.
     pub(crate) release: String,
-    /// The name of the machine.
+    /// Name of the machine.
     pub(crate) host: String,
-    /// The interval that the flags ask for, in milliseconds.
+    /// Interval that the flags ask for, in milliseconds.
     pub(crate) interval_ms: u64,
-    /// The greatest number of processors that are shown, the busiest ones.
+    /// Greatest number of processors that the view shows, the busiest ones.
     pub(crate) cpus_max: usize,
     pub(crate) is_median: bool,
     pub(crate) is_percentage: bool,
-    /// True if warnings are not shown.
+    /// True if the view shows no warnings.
     pub(crate) is_unwarned: bool,
 }
 
-/// The parts of a frame that are shown.
+/// Form of one picture of the view, chosen to fit the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameForm {
-    /// True to show all columns, which need [`WIDE`] of the terminal.
+    /// True to show all columns, which need [`WIDE`] columns of the terminal.
     is_wide: bool,
-    /// True to show the interrupts since boot, too.
+    /// True to show the interrupts since boot as well.
     has_totals: bool,
-    /// The number of processors shown, the busiest ones.
+    /// Number of processors shown, the busiest ones.
     cpus: usize,
 }
 
 impl FrameForm {
-    /// The form that shows all parts.
+    /// Form of a picture that shows all parts.
     pub(crate) const WHOLE: Self = Self { is_wide: true, has_totals: true, cpus: usize::MAX };
 }
 
-/// The columns of the widest line.
+/// Number of terminal columns of the widest line.
 const WIDE: usize = 104;
-/// The rows of a frame without the lines of processors: with the sum, the blank lines and a row
-/// left for the cursor.
+/// Number of terminal rows of a picture without the lines of processors: with the sum, the blank
+/// lines and a row left for the cursor.
 const ROWS: usize = 19;
 
 impl IfppsViewContext {
-    /// Returns the form of a frame that fits a terminal of `size`, on a machine with `cpus`
+    /// Returns the form of a picture that fits a terminal of `size`, on a machine with `cpus`
     /// processors.
     pub(crate) fn form_for(size: Option<ScreenSize>, cpus: usize) -> FrameForm {
         let Some(ScreenSize { columns, rows }) = size else { return FrameForm::WHOLE };
@@ -65,7 +65,8 @@ impl IfppsViewContext {
         FrameForm { is_wide: columns >= WIDE, has_totals, cpus: cpus.max(1) }
     }
 
-    /// Returns the lines of one frame.
+    /// Returns the lines of one picture of the view for the counters `now` and their increase
+    /// `step`.
     pub(crate) fn frame(
         &self,
         now: &CounterReading,
@@ -145,8 +146,8 @@ impl IfppsViewContext {
         text.push('\n');
     }
 
-    /// Returns the traffic in hundredths of what the line could carry, with the cost of frames
-    /// besides their bytes; `None` if the speed of the line is not known.
+    /// Returns the traffic in per cent of the line rate, with the cost of each frame in addition to
+    /// its bytes; `None` if the speed of the interface is not known.
     fn line_share(&self, carried: &Traffic, step: &CounterDifference) -> Option<f64> {
         let bytes = carried.bytes + FRAMING_BYTES * carried.packets;
         let speed_bps = self.device.speed_mbps? as f64 * 1e6;
@@ -205,8 +206,8 @@ impl IfppsViewContext {
     }
 }
 
-/// Returns the share that was not used, which is the rest when all load is counted; stolen time is
-/// load.
+/// Returns the share of time that was not used, in per cent: the rest after all load. Stolen time
+/// counts as load.
 fn unused(shares: &CpuShares) -> f64 {
     shares.idle + shares.iowait
 }

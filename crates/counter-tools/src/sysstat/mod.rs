@@ -1,5 +1,5 @@
-//! Command lines and output of mpstat and pidstat (sysstat), for links to this program with these
-//! names.
+//! Command lines and output of mpstat and pidstat (sysstat), for links to Godwit's binary with
+//! these names.
 
 mod mpstat;
 mod number_list;
@@ -16,10 +16,10 @@ use crate::cpustat::title;
 use crate::error::CounterError;
 use crate::print;
 
-/// Version of sysstat that has this output.
+/// Version of sysstat whose output mpstat and pidstat imitate.
 const VERSION: &str = "12.6.1";
 
-/// Tools of sysstat that this program replaces.
+/// Tools of sysstat that Godwit replaces.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SysstatCommand {
     /// Show processor times and interrupts, with mpstat's command line and output.
@@ -43,7 +43,7 @@ pub(crate) enum SysstatCommand {
 }
 
 impl SysstatCommand {
-    /// Runs the tool.
+    /// Runs the sysstat tool.
     pub(crate) fn run(&self) -> Result<(), CounterError> {
         match self {
             Self::Mpstat(args) => args.run(),
@@ -52,13 +52,13 @@ impl SysstatCommand {
     }
 }
 
-/// Number and times of the reports.
+/// Number of the reports, and time between two reports.
 #[derive(Debug, clap::Args)]
 struct ReportTimes {
     /// Seconds between two reports, also a fraction; 0 for the figures since boot
     #[arg(value_name = "INTERVAL", value_parser = parse_interval, default_value = "0", hide_default_value = true)]
     interval: Duration,
-    /// Number of reports
+    /// Number of reports to print
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -85,14 +85,15 @@ fn print_version(tool: &str) -> Result<(), CounterError> {
     print(&format!("godwit {tool} {version}; takes command lines of sysstat version {VERSION}\n"))
 }
 
-/// Returns the date as in the C locale, or as in ISO 8601 if the environment says so.
+/// Returns the date at `wall_s` seconds since 1970 as in the C locale, or in ISO 8601 if the
+/// environment requests it.
 fn date(wall_s: u64) -> String {
     let (_, date) = clock::local(wall_s);
     let is_iso = std::env::var_os("S_TIME_FORMAT").is_some_and(|value| value == "ISO");
     if is_iso { date } else { month_first(&date) }
 }
 
-/// Returns `11/28/26` for `2026-11-28`.
+/// Converts an ISO 8601 date to the form of the C locale: `2026-11-28` to `11/28/26`.
 fn month_first(iso: &str) -> String {
     let mut parts = iso.rsplitn(3, '-');
     let mut part = || parts.next().unwrap_or_default();
@@ -100,7 +101,7 @@ fn month_first(iso: &str) -> String {
     format!("{month}/{day}/{}", year.get(year.len().saturating_sub(2)..).unwrap_or_default())
 }
 
-/// Returns the first line of the text output.
+/// Returns the first line of the text output of mpstat and pidstat.
 fn head_line() -> String {
     title(&date(Clock::now().wall_us / 1_000_000), processor_count())
 }
@@ -113,7 +114,7 @@ fn processor_count() -> usize {
 #[derive(Clone, Copy, Debug)]
 struct UptimeClock {
     began: Instant,
-    /// The uptime at `began`, in seconds.
+    /// Uptime of the machine at `began`, in seconds.
     uptime_s: f64,
 }
 
@@ -128,7 +129,7 @@ impl UptimeClock {
     }
 }
 
-/// Returns the growth of a counter per second; 0 if it went back.
+/// Returns the growth per second of a counter from `before` to `now`; 0 if the counter went back.
 fn per_second(before: u64, now: u64, elapsed_s: f64) -> f64 {
     now.saturating_sub(before) as f64 / elapsed_s.max(1e-6)
 }

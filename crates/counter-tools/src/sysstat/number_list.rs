@@ -3,17 +3,17 @@
 use crate::cpustat::{ALL, ProcessorSelection};
 use crate::error::CounterError;
 
-/// Numbers and ranges of processors or nodes.
+/// List of processor or node numbers, ranges of them, and their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NumberList {
-    /// True if the list has the sum of all.
+    /// True if the list has the sum of all processors or nodes (`all`).
     has_sum: bool,
-    /// True if the list has each.
+    /// True if the list has each processor or node (`ALL`).
     is_each: bool,
     ranges: Vec<NumberRange>,
 }
 
-/// Numbers from the first to the last; without a last one, to the end.
+/// Range of numbers from a first to a last one; without a last one, to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NumberRange {
     first: u32,
@@ -21,17 +21,17 @@ struct NumberRange {
 }
 
 impl NumberList {
-    /// Returns the list that is shown without a list on the command line: the sum alone.
+    /// Returns the list of the sum alone, the default without a list on the command line.
     pub(super) fn sum() -> Self {
         Self { has_sum: true, ..Self::default() }
     }
 
-    /// Returns the list of the sum and each.
+    /// Returns the list of the sum and each processor or node (`ALL`).
     pub(super) fn each() -> Self {
         Self { has_sum: true, is_each: true, ranges: Vec::new() }
     }
 
-    /// Reads a list.
+    /// Parses a list such as `0,2-3,8-`, `all` or `ALL`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut list = Self::default();
         for word in text.split(',') {
@@ -47,7 +47,7 @@ impl NumberList {
         Ok(list)
     }
 
-    /// Returns true if the list has `number`.
+    /// Returns true if the list has the processor or node `number`.
     pub(super) fn contains(&self, number: u32) -> bool {
         let is_in = |range: &NumberRange| {
             range.first <= number && range.last.is_none_or(|last| number <= last)
@@ -55,7 +55,7 @@ impl NumberList {
         self.is_each || self.ranges.iter().any(is_in)
     }
 
-    /// Returns the selection among the numbers `known`.
+    /// Returns the processors or nodes of the list among the numbers `known`.
     ///
     /// # Errors
     ///

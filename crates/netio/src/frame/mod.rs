@@ -1,5 +1,5 @@
-//! Frame sockets (`packet(7)`, `SOCK_RAW`): every Ethernet frame of one interface, whole, in and
-//! out, for programs between two links.
+//! Frame sockets (`packet(7)`, `SOCK_RAW`) that receive and send every Ethernet frame of one
+//! interface, whole, for programs between two links.
 //!
 //! Work that the kernel leaves to devices is reported, not done: a frame from a veth pair or
 //! through a coalescing device may lack its checksum, and may be a train of segments under one
@@ -28,21 +28,23 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use crate::interface::Interface;
 use crate::{NetError, check, filter};
 
-/// Length of the longest frame: an IP packet of 65,535 bytes, an Ethernet header and two VLAN tags.
+/// Length of the longest frame in bytes: an IP packet of 65,535 bytes, an Ethernet header and two
+/// VLAN tags.
 pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
-/// Frames per batch.
+/// Greatest number of frames per batch of a frame socket.
 const SLOTS: usize = 64;
-/// Kernel memory in bytes for frames that wait in a socket.
+/// Size of a frame socket's buffer in bytes of kernel memory, for frames that wait in the socket.
 const BUFFER_BYTES: usize = 32 << 20;
 
-/// An open packet socket of whole frames.
+/// Open packet socket of whole Ethernet frames.
 #[derive(Debug)]
 struct FrameSocket {
     fd: OwnedFd,
 }
 
 impl FrameSocket {
-    /// Opens a socket that is bound to no interface and gets nothing.
+    /// Opens a frame socket that is bound to no interface and receives nothing; errors name
+    /// `subject`.
     fn open(subject: &str) -> Result<Self, NetError> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers; the result is checked.
@@ -52,7 +54,7 @@ impl FrameSocket {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    /// Binds to an interface; with protocol 0 the socket only sends.
+    /// Binds the frame socket to an interface; with protocol 0 the socket only sends.
     fn bind(&self, interface: u32, protocol: libc::c_int) -> io::Result<()> {
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -72,7 +74,7 @@ impl FrameSocket {
         check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
     }
 
-    /// Sets the largest buffer that the kernel permits, up to [`BUFFER_BYTES`].
+    /// Sets the largest buffer of the frame socket that the kernel permits, up to [`BUFFER_BYTES`].
     fn set_buffer(&self, forced: libc::c_int, capped: libc::c_int) -> io::Result<()> {
         // The kernel doubles the value, to pay for its own bookkeeping.
         let value = (BUFFER_BYTES / 2) as libc::c_int;
@@ -80,7 +82,8 @@ impl FrameSocket {
             .or_else(|_| self.set(libc::SOL_SOCKET, capped, &value))
     }
 
-    /// Makes the interface receive frames for all stations, as long as the socket is open.
+    /// Makes the interface receive frames for all stations (promiscuous mode), as long as the
+    /// socket is open.
     fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
         let wanted = libc::packet_mreq {
             mr_ifindex: interface.cast_signed(),
@@ -95,8 +98,8 @@ impl FrameSocket {
         filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
     }
 
-    /// Returns the number of frames that the kernel dropped because the socket was full, since the
-    /// last call.
+    /// Returns the number of frames that the kernel dropped since the last call because the socket
+    /// was full.
     fn take_drops(&self) -> io::Result<u64> {
         // `struct tpacket_stats`: packets, drops.
         let mut counts = [0_u32; 2];
@@ -109,7 +112,7 @@ impl FrameSocket {
         Ok(counts[1].into())
     }
 
-    /// Returns true if the interface was removed: the kernel has then unbound the socket.
+    /// Returns true if the socket's interface was removed: the kernel has then unbound the socket.
     fn is_unbound(&self) -> io::Result<bool> {
         // SAFETY: an all-zero sockaddr_ll is a valid one.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -120,7 +123,7 @@ impl FrameSocket {
         Ok(address.sll_ifindex <= 0)
     }
 
-    /// Returns the largest IP packet of the interface called `name`, in bytes.
+    /// Returns the length in bytes of the largest IP packet of the interface called `name` (MTU).
     fn mtu_bytes(&self, name: &str) -> io::Result<usize> {
         let mut request = request(name);
         // SAFETY: `request` is an ifreq whose name ends in a zero; it outlives the call.
@@ -146,7 +149,8 @@ pub struct Promiscuity {
 }
 
 impl Promiscuity {
-    /// Makes `interface` promiscuous.
+    /// Makes `interface` promiscuous, so that it receives frames for all stations, until the guard
+    /// is dropped.
     ///
     /// # Errors
     ///
@@ -161,7 +165,7 @@ impl Promiscuity {
     }
 }
 
-/// Returns a request for `ioctl` about the interface called `name`.
+/// Returns a request for `ioctl(2)` about the interface called `name`.
 fn request(name: &str) -> libc::ifreq {
     // SAFETY: an all-zero ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! Receiving many frames with one system call into pooled slots.
+//! Receiving of many Ethernet frames with one system call into a pool of slots.
 //!
 //! Budget: one `recvmmsg` per up to 64 frames, about 10 ns per frame of our own; putting a VLAN tag
 //! back moves the frame once. Nothing is allocated after construction. A pool takes 4 MiB, of which
@@ -13,23 +13,23 @@ use crate::interface::Interface;
 use crate::slots::MessageSlots;
 use crate::{NetError, control, filter};
 
-/// Length of destination and source, after which VLAN tags are, in bytes.
+/// Length in bytes of an Ethernet header's destination and source, after which VLAN tags are.
 const ADDRESSES_BYTES: usize = 12;
 const ETHERNET_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 
-/// One received frame.
+/// Ethernet frame that a [`FrameReceiver`] received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedFrame<'a> {
-    /// The frame from the Ethernet header on, with its VLAN tags.
+    /// Bytes of the frame from the Ethernet header on, with its VLAN tags.
     pub octets: &'a [u8],
-    /// Checksum that the sender's kernel left to a device.
+    /// Checksum of the frame that the sender's kernel left to a device, if it has one.
     pub checksum: Option<PendingChecksum>,
     /// Segments that the frame stands for, if it is not a frame of the wire.
     pub train: Option<Train>,
 }
 
-/// An open socket that receives all frames of an interface, with the pool of their slots.
+/// Open socket that receives all frames of an interface, with the pool of their slots.
 pub struct FrameReceiver {
     socket: FrameSocket,
     slots: MessageSlots<()>,
@@ -39,8 +39,8 @@ pub struct FrameReceiver {
 }
 
 impl FrameReceiver {
-    /// Listens on `interface`, also to frames for other stations, but not to those that this
-    /// machine sends.
+    /// Opens a receiver of the frames on `interface`, also of those for other stations, but not of
+    /// those that this machine sends.
     ///
     /// # Errors
     ///
@@ -49,9 +49,9 @@ impl FrameReceiver {
         Self::open_with(interface, &filter::received())
     }
 
-    /// Listens on `interface` to frames without a VLAN tag that carry complete UDP datagrams over
-    /// IPv4 for `port`, and with `takes_arp` to frames with ARP. Other frames cost only the filter
-    /// that drops them.
+    /// Opens a receiver of the frames on `interface` without a VLAN tag that carry complete UDP
+    /// datagrams over IPv4 for `port`, and with `takes_arp` of frames with ARP. Other frames cost
+    /// only the filter that drops them.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl FrameReceiver {
     }
 
     /// Receives the waiting frames, as many as there are slots, without waiting itself. Returns the
-    /// number of places of [`FrameReceiver::frame`], 0 if nothing waits; the frames of the last
+    /// number of indexes for [`FrameReceiver::frame`], 0 if nothing waits; the frames of the last
     /// call are gone.
     ///
     /// # Errors
@@ -114,7 +114,8 @@ impl FrameReceiver {
         Ok(count)
     }
 
-    /// Reads the data before and next to the frame in slot `slot`.
+    /// Returns the properties of the frame in slot `slot` from the data before and next to the
+    /// frame; `None` for a frame that is dropped.
     fn read_properties(&mut self, slot: usize) -> Option<FrameProperties> {
         let tag = control::vlan_tag(self.slots.control(slot));
         let tag_bytes = tag.map_or(0, |tag| tag.len());
@@ -143,7 +144,7 @@ impl FrameReceiver {
         properties
     }
 
-    /// Returns frame `index` of the last call; `None` for one that was dropped and counted.
+    /// Returns frame `index` of the last call; `None` for a frame that was dropped and counted.
     ///
     /// # Panics
     ///
@@ -161,16 +162,16 @@ impl FrameReceiver {
         self.truncated
     }
 
-    /// Returns the number of frames dropped because their header from the kernel is unusable here,
-    /// since the socket was opened: trains of protocols other than TCP and UDP, frames without an
+    /// Returns the number of frames dropped since the socket was opened because their header from
+    /// the kernel is not supported: trains of protocols other than TCP and UDP, frames without an
     /// Ethernet header.
     #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Returns the number of frames that the kernel dropped because the socket was full, since the
-    /// last call.
+    /// Returns the number of frames that the kernel dropped since the last call because the socket
+    /// was full.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl FrameReceiver {
         self.socket.take_drops()
     }
 
-    /// Returns true if the interface was removed: no frame will arrive any more.
+    /// Returns true if the receiver's interface was removed, so that no further frame will arrive.
     #[must_use]
     pub fn is_interface_gone(&self) -> bool {
         self.socket.is_unbound().unwrap_or(false)

@@ -14,37 +14,40 @@ use super::{FrameSocket, subject};
 use crate::interface::Interface;
 use crate::{FlushResult, NetError, check};
 
-/// Offset of the frame in a slot in bytes: `struct tpacket2_hdr` and padding.
+/// Offset in bytes of the frame in a slot of a ring: `struct tpacket2_hdr` and padding.
 const HEAD_BYTES: usize = 32;
-/// Offset of `tp_len` in `struct tpacket2_hdr`.
+/// Offset of `tp_len` (the frame's length) in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
-/// States of a slot (`TP_STATUS_...`).
+/// States of a slot in a transmit ring (`TP_STATUS_...`).
 const AVAILABLE: u32 = 0;
 const SEND_REQUEST: u32 = 1;
 const WRONG_FORMAT: u32 = 4;
 
-/// Size of a ring.
+/// Size of a ring of frames and of its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Bytes of the ring, rounded down to whole slots; at least one.
+    /// Size of the whole ring in bytes, rounded down to whole slots; at least one slot.
     pub bytes: usize,
-    /// Bytes of a slot, a power of two from 2,048 to 131,072; 32 of them are the kernel's.
+    /// Size of a slot in bytes, a power of two from 2,048 to 131,072; 32 of the bytes are the
+    /// kernel's.
     pub slot_bytes: usize,
 }
 
-/// An open socket that sends frames out of a ring.
+/// Open socket that sends frames from a ring that it shares with the kernel.
 pub struct FrameRing {
     socket: FrameSocket,
     memory: RingMapping,
     slot_bytes: usize,
     slots: usize,
-    /// Frames committed, and those of them that have left.
+    /// Number of frames committed to the ring; the next field is the number of those that were
+    /// sent.
     committed: u64,
     done: u64,
     mtu_bytes: usize,
 }
 
-/// Mapping of a ring. The kernel keeps its pages until the mapping and the socket are gone.
+/// Mapping of a ring's memory. The kernel keeps its pages until the mapping and the socket are
+/// gone.
 pub(super) struct RingMapping {
     first: NonNull<u8>,
     len: usize,
@@ -67,7 +70,7 @@ impl RingMapping {
         Ok(Self { first, len })
     }
 
-    /// Returns the status word of the slot that begins at `at`.
+    /// Returns the status word of the ring's slot that begins at `at`.
     pub(super) fn status(&self, at: usize) -> &AtomicU32 {
         assert!(at + HEAD_BYTES <= self.len && at.is_multiple_of(16), "slot at {at}");
         // SAFETY: inside of the mapping and aligned; the kernel and this process both access it as
@@ -75,7 +78,7 @@ impl RingMapping {
         unsafe { AtomicU32::from_ptr(self.first.as_ptr().add(at).cast()) }
     }
 
-    /// Returns `len` bytes from `at` on, of a slot that now belongs to the process.
+    /// Returns `len` bytes from `at` on, of a slot of the ring that now belongs to the process.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.len, "{at}+{len} of {}", self.len);
         // SAFETY: inside of the mapping; the kernel does not touch a slot that is the process's,
@@ -128,7 +131,7 @@ impl Drop for RingMapping {
 }
 
 impl FrameRing {
-    /// Opens a socket that only sends, out of a ring; `bypass` sends past the queueing discipline
+    /// Opens a socket that only sends, from a ring; `bypass` sends past the queueing discipline
     /// (`PACKET_QDISC_BYPASS`).
     ///
     /// # Errors
@@ -159,20 +162,20 @@ impl FrameRing {
         Ok(Self { socket, memory, slot_bytes, slots, committed: 0, done: 0, mtu_bytes })
     }
 
-    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
-    /// bytes.
+    /// Returns the length in bytes of the largest IP packet that the interface accepted when the
+    /// socket was opened (MTU).
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Returns the longest frame that a slot holds, in bytes.
+    /// Returns the length of the longest frame that a slot of the ring holds, in bytes.
     #[must_use]
     pub const fn frame_bytes_max(&self) -> usize {
         self.slot_bytes - HEAD_BYTES
     }
 
-    /// Returns the number of slots.
+    /// Returns the number of slots of the ring.
     #[must_use]
     pub const fn slots(&self) -> usize {
         self.slots
@@ -182,8 +185,8 @@ impl FrameRing {
         (number % self.slots as u64) as usize * self.slot_bytes
     }
 
-    /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
-    /// Nothing is queued until [`FrameRing::commit`].
+    /// Returns the next free slot of the ring to write a frame into; `None` while all wait for the
+    /// kernel. Nothing is queued until [`FrameRing::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let at = self.slot_offset(self.committed);
         let is_free = self.committed - self.done < self.slots as u64
@@ -205,9 +208,9 @@ impl FrameRing {
         self.committed += 1;
     }
 
-    /// Makes the kernel send the queued frames without waiting, and counts the frames that have
-    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames
-    /// may be under way, or held back because a queue is full.
+    /// Makes the kernel send the queued frames without waiting, and counts the frames sent since
+    /// the last call. Call it again later while [`FlushResult::left`] is not 0: frames may be under
+    /// way, or held back because a queue is full.
     ///
     /// # Errors
     ///
@@ -240,7 +243,7 @@ impl FrameRing {
 }
 
 impl AsFd for FrameRing {
-    /// Returns the descriptor, which is writable when a slot may be free.
+    /// Returns the socket's descriptor, which is writable when a slot of the ring may be free.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

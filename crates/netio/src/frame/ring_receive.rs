@@ -17,30 +17,31 @@ use crate::NetError;
 use crate::filter;
 use crate::interface::Interface;
 
-/// Offsets in `struct tpacket2_hdr`.
+/// Offsets of fields in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
 const CAPTURED_LEN_AT: usize = 8;
 const FRAME_AT: usize = 12;
-/// States of a slot (`TP_STATUS_...`).
+/// States of a slot in a receive ring (`TP_STATUS_...`).
 const KERNEL: u32 = 0;
 const USER: u32 = 1;
 const VLAN_VALID: u32 = 1 << 4;
 
-/// An open socket that receives the UDP datagrams from one port through an interface, into a ring.
+/// Open socket that receives the UDP datagrams from one port through an interface, into a ring that
+/// it shares with the kernel.
 pub struct FrameRingReceiver {
     socket: FrameSocket,
     memory: RingMapping,
     slot_bytes: usize,
     slots: usize,
-    /// Slot that the kernel fills next.
+    /// Number of the slot that the kernel fills next.
     next: usize,
     truncated: u64,
     unreadable: u64,
 }
 
 impl FrameRingReceiver {
-    /// Listens on `interface` to complete UDP datagrams from `source_port` in frames without a VLAN
-    /// tag, but not to those that this machine sends.
+    /// Opens a receiver of complete UDP datagrams from `source_port` on `interface` in frames
+    /// without a VLAN tag, but not of those that this machine sends.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl FrameRingReceiver {
         Ok(Self { socket, memory, slot_bytes, slots, next: 0, truncated: 0, unreadable: 0 })
     }
 
-    /// Returns the number of waiting frames, counted up to `most`.
+    /// Returns the number of frames waiting in the ring, counted up to `most`.
     #[must_use]
     pub fn waiting(&self, most: usize) -> usize {
         let slots = (self.next..self.slots).chain(0..self.next).take(most);
@@ -78,8 +79,8 @@ impl FrameRingReceiver {
         slots.take_while(is_there).count()
     }
 
-    /// Passes the waiting frames, `most` at most, to `take`, and returns their slots to the kernel.
-    /// Returns the number of frames; never waits.
+    /// Passes the frames waiting in the ring, `most` at most, to `take`, and returns their slots to
+    /// the kernel. Returns the number of frames; never waits.
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(ReceivedFrame<'_>)) -> usize {
         for count in 0..most {
             let at = self.next * self.slot_bytes;
@@ -94,7 +95,8 @@ impl FrameRingReceiver {
         most
     }
 
-    /// Reads the data before the frame in the slot at `at`, which now belongs to the process.
+    /// Passes the frame in the slot at `at`, which now belongs to the process, to `take` with its
+    /// properties, or counts it as dropped.
     fn hand_over(&mut self, at: usize, status: u32, take: &mut impl FnMut(ReceivedFrame<'_>)) {
         let slot = self.memory.octets(at, self.slot_bytes);
         let word = |offset: usize| {
@@ -117,22 +119,22 @@ impl FrameRingReceiver {
         }
     }
 
-    /// Returns the number of frames dropped because they were longer than a slot, since the socket
-    /// was opened.
+    /// Returns the number of frames dropped since the socket was opened because they were longer
+    /// than a slot.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }
 
-    /// Returns the number of frames dropped because they had a VLAN tag, or an unusable header from
-    /// the kernel, since the socket was opened.
+    /// Returns the number of frames dropped since the socket was opened because they had a VLAN
+    /// tag, or an unusable header from the kernel.
     #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Returns the number of frames that the kernel dropped because the ring was full, since the
-    /// last call.
+    /// Returns the number of frames that the kernel dropped since the last call because the ring
+    /// was full.
     ///
     /// # Errors
     ///
@@ -143,7 +145,7 @@ impl FrameRingReceiver {
 }
 
 impl AsFd for FrameRingReceiver {
-    /// Returns the descriptor, which is readable when a frame waits.
+    /// Returns the socket's descriptor, which is readable when a frame waits in the ring.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,5 +1,5 @@
-//! Sending of many frames through one interface with one system call, and of trains of datagrams as
-//! one frame.
+//! Sending of many Ethernet frames through one interface with one system call, and of trains of
+//! datagrams as one frame.
 //!
 //! Budget: one `sendmmsg` per up to 64 frames, nothing allocated after construction. No frame is
 //! lost silently: frames that the kernel did not accept are still in the batch or counted as
@@ -13,21 +13,22 @@ use crate::interface::Interface;
 use crate::slots::MessageSlots;
 use crate::{FlushResult, NetError};
 
-/// An open socket that sends frames through an interface, with the frames that wait for it.
+/// Open socket that sends frames through an interface, with the frames that wait to be sent.
 pub struct FrameSender {
     socket: FrameSocket,
     slots: MessageSlots<()>,
-    /// Number of the first frame that has not left.
+    /// Number of the first frame in the batch that was not sent.
     next: usize,
     len: usize,
     refused: Vec<usize>,
     mtu_bytes: usize,
-    /// Bytes before each frame that describe the work left to a device: `HEAD_BYTES`, or 0.
+    /// Number of bytes before each frame that describe the work left to a device: `HEAD_BYTES`, or
+    /// 0.
     head_bytes: usize,
 }
 
 impl FrameSender {
-    /// Opens a socket that only sends.
+    /// Opens a sender of plain frames through `interface`.
     ///
     /// # Errors
     ///
@@ -36,7 +37,7 @@ impl FrameSender {
         Self::open_with(interface, 0)
     }
 
-    /// Opens a socket that only sends, including trains of datagrams
+    /// Opens a sender of frames through `interface`, including trains of datagrams
     /// ([`FrameSender::commit_train`]; `PACKET_VNET_HDR`).
     ///
     /// # Errors
@@ -66,7 +67,8 @@ impl FrameSender {
         Ok(Self { socket, slots, next: 0, len: 0, refused, mtu_bytes, head_bytes })
     }
 
-    /// Sends past the queueing discipline of the interface from now on (`PACKET_QDISC_BYPASS`).
+    /// Makes the sender send past the queueing discipline of the interface from now on
+    /// (`PACKET_QDISC_BYPASS`).
     ///
     /// # Errors
     ///
@@ -75,21 +77,21 @@ impl FrameSender {
         self.socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
     }
 
-    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
-    /// bytes.
+    /// Returns the length in bytes of the largest IP packet that the interface accepted when the
+    /// socket was opened (MTU).
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Returns the next free slot to write a frame into; `None` if the batch is full. Nothing is
-    /// queued until [`FrameSender::commit`].
+    /// Returns the next free slot of the batch to write a frame into; `None` if the batch is full.
+    /// Nothing is queued until [`FrameSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let head_bytes = self.head_bytes;
         (self.len < self.slots.len()).then(|| &mut self.slots.buffer(self.len)[head_bytes..])
     }
 
-    /// Returns the number of free slots.
+    /// Returns the number of free slots of the batch.
     #[must_use]
     pub const fn free(&self) -> usize {
         self.slots.len() - self.len
@@ -129,7 +131,7 @@ impl FrameSender {
         self.len += 1;
     }
 
-    /// Returns true if nothing waits to be flushed.
+    /// Returns true if no frame waits to be flushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -147,14 +149,14 @@ impl FrameSender {
         result
     }
 
-    /// Returns the numbers of the frames that the last flush found refused for good, counted from
-    /// the first that was committed since the batch was empty.
+    /// Returns the numbers of the frames that the kernel refused for good in the last flush,
+    /// counted from the first that was committed since the batch was empty.
     #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
-    /// Drops the waiting frames and returns their number.
+    /// Drops the frames waiting in the batch and returns their number.
     pub const fn discard(&mut self) -> usize {
         let count = self.len - self.next;
         self.len = 0;
@@ -164,7 +166,7 @@ impl FrameSender {
 }
 
 impl AsFd for FrameSender {
-    /// Returns the descriptor, which is writable when the kernel accepts frames again.
+    /// Returns the socket's descriptor, which is writable when the kernel accepts frames again.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -3,47 +3,48 @@
 
 /// Size of `struct virtio_net_hdr` before each frame, in bytes.
 pub(super) const HEAD_BYTES: usize = 10;
-/// Flag `VIRTIO_NET_HDR_F_NEEDS_CSUM` of the header.
+/// Flag `VIRTIO_NET_HDR_F_NEEDS_CSUM` of `struct virtio_net_hdr`: a checksum has to be computed.
 const NEEDS_CHECKSUM: u8 = 1;
-/// Kinds of trains in the header (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
+/// Kinds of trains in `struct virtio_net_hdr` (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
 const KIND_NONE: u8 = 0;
 const KIND_TCP_V4: u8 = 1;
 const KIND_TCP_V6: u8 = 4;
 const KIND_UDP: u8 = 5;
 const KIND_ECN: u8 = 0x80;
-/// Bytes of a UDP header, and offset of its checksum.
+/// Bytes of a UDP header; the next constant is the offset of its checksum.
 const UDP_BYTES: usize = 8;
 const UDP_CHECKSUM_AT: usize = 6;
 
-/// A checksum that has to be computed: the field holds the sum of the pseudo-header.
+/// Checksum of a frame that has to be computed: the checksum field holds the sum of the
+/// pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingChecksum {
     /// Offset of the transport header in the frame; the checksum covers all bytes from there to the
     /// end of the frame.
     pub start: usize,
-    /// Offset of the field in the transport header.
+    /// Offset of the checksum field in the transport header.
     pub offset: usize,
 }
 
-/// Segments under one header.
+/// Train of segments that share the headers of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// Protocol of the transport header.
+    /// Transport protocol of the segments.
     pub kind: TrainKind,
-    /// Payload bytes of each segment; the last one may have fewer.
+    /// Payload bytes of each segment; the last segment may have fewer.
     pub payload_bytes: usize,
 }
 
-/// Protocols whose segments kernels put together.
+/// Transport protocols whose segments kernels join to trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainKind {
-    /// TCP.
+    /// Segments of a TCP connection.
     Tcp,
-    /// UDP: equal datagrams (`UDP_SEGMENT`).
+    /// UDP datagrams of equal size (`UDP_SEGMENT`).
     Udp,
 }
 
-/// Properties of a frame in addition to its bytes.
+/// Properties of a frame in addition to its bytes: a checksum to compute, and a train.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameProperties {
     pub(super) len: usize,
@@ -51,8 +52,8 @@ pub(super) struct FrameProperties {
     pub(super) train: Option<Train>,
 }
 
-/// Returns the properties in the header of a frame of `len` bytes, to which a tag of `tag_bytes` is
-/// added.
+/// Returns the properties in the header `head` of a frame of `len` bytes, to which a VLAN tag of
+/// `tag_bytes` is added; `None` if the header is not supported.
 pub(super) fn read_head(
     head: &[u8; HEAD_BYTES],
     len: usize,
@@ -72,8 +73,8 @@ pub(super) fn read_head(
     Some(FrameProperties { len: len + tag_bytes, checksum, train })
 }
 
-/// Returns the header of a train of UDP datagrams of `payload_bytes` each, whose UDP header begins
-/// at byte `transport_at` of the frame.
+/// Returns the header (`struct virtio_net_hdr`) of a train of UDP datagrams of `payload_bytes`
+/// each, whose UDP header begins at byte `transport_at` of the frame.
 pub(super) fn udp_head(transport_at: usize, payload_bytes: usize) -> [u8; HEAD_BYTES] {
     let mut head = [NEEDS_CHECKSUM, KIND_UDP, 0, 0, 0, 0, 0, 0, 0, 0];
     let halves = [transport_at + UDP_BYTES, payload_bytes, transport_at, UDP_CHECKSUM_AT];

@@ -21,25 +21,25 @@ use crate::{NetError, check, filter, memory};
 
 /// EtherType of IPv4 in the byte order of `sockaddr_ll`.
 const IPV4: u16 = (libc::ETH_P_IP as u16).to_be();
-/// `PACKET_FANOUT_CBPF` with `PACKET_FANOUT_FLAG_UNIQUEID`: a program chooses the socket, the
-/// kernel numbers the group.
+/// Fanout mode `PACKET_FANOUT_CBPF` with `PACKET_FANOUT_FLAG_UNIQUEID`: a program chooses the
+/// socket of a packet, the kernel numbers the group.
 const FANOUT_BY_PROGRAM: u32 = (6 | 0x2000) << 16;
-/// Option `PACKET_FANOUT_DATA`.
+/// Socket option `PACKET_FANOUT_DATA`: program of a fanout group.
 const FANOUT_DATA: libc::c_int = 22;
 
-/// Options of packet sockets.
+/// Options of a packet socket: interface, UDP port and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOptions {
-    /// Index of the interface; `None` for all of them, including later ones.
+    /// Index of the packet socket's interface; `None` for all interfaces, including later ones.
     pub interface: Option<u32>,
-    /// UDP port whose datagrams the socket receives.
+    /// UDP port whose datagrams the packet socket receives.
     pub port: u16,
-    /// Offset in the payload of the four bytes that spread datagrams over several sockets, as for
-    /// [`crate::steer::SteeringKey::Payload`].
+    /// Offset in the UDP payload of the four bytes that spread datagrams over several sockets, as
+    /// for [`crate::steer::SteeringKey::Payload`].
     pub payload_offset: u32,
-    /// Size of the receive buffer, in bytes of kernel memory.
+    /// Size of the packet socket's receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: usize,
-    /// Size of the send buffer, in bytes of kernel memory.
+    /// Size of the packet socket's send buffer, in bytes of kernel memory.
     pub send_buffer_bytes: usize,
 }
 
@@ -52,14 +52,15 @@ impl PacketOptions {
     }
 }
 
-/// A non-blocking packet socket for IPv4.
+/// Non-blocking packet socket for IPv4.
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
 }
 
 impl PacketSocket {
-    /// Opens `count` sockets that share the broadcasts of one port: each packet reaches one.
+    /// Opens `count` packet sockets that share the broadcasts to one UDP port: each packet reaches
+    /// one of the sockets.
     ///
     /// # Errors
     ///
@@ -74,8 +75,9 @@ impl PacketSocket {
         Ok(sockets)
     }
 
-    /// Opens `count` sockets that receive nothing until [`set_unicast`](crate::filter::set_unicast)
-    /// sets the unicast datagrams that they share: each packet reaches one.
+    /// Opens `count` packet sockets that receive nothing until
+    /// [`set_unicast`](crate::filter::set_unicast) sets the unicast datagrams that they share: each
+    /// packet reaches one of the sockets.
     ///
     /// # Errors
     ///
@@ -91,7 +93,7 @@ impl PacketSocket {
         Ok(sockets)
     }
 
-    /// Opens a bound socket that gets nothing yet.
+    /// Opens a bound packet socket that receives nothing yet; errors name `subject`.
     fn open(options: &PacketOptions, subject: &str) -> Result<Self, NetError> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Of no protocol, so that nothing comes in before there is a filter.
@@ -148,13 +150,13 @@ impl PacketSocket {
         Ok(value)
     }
 
-    /// Returns number and kind of the socket's fanout group.
+    /// Returns number and kind of the packet socket's fanout group, as the kernel encodes them.
     fn group(&self) -> io::Result<libc::c_int> {
         Ok(self.get::<1>(libc::SOL_PACKET, libc::PACKET_FANOUT)?[0].cast_signed())
     }
 
-    /// Sets the size of the receive buffer in bytes of kernel memory. Waiting packets stay, even if
-    /// they are more.
+    /// Sets the size of the packet socket's receive buffer in bytes of kernel memory. Waiting
+    /// packets stay, even if they are more.
     ///
     /// # Errors
     ///
@@ -163,8 +165,8 @@ impl PacketSocket {
         self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, bytes)
     }
 
-    /// Returns the number of packets that the kernel dropped because the receive buffer was full,
-    /// since the socket was opened, modulo 2^32.
+    /// Returns the number of packets that the kernel dropped because the packet socket's receive
+    /// buffer was full, since the socket was opened, modulo 2^32.
     ///
     /// # Errors
     ///
@@ -173,7 +175,7 @@ impl PacketSocket {
         memory::drops(self)
     }
 
-    /// Returns the bytes of kernel memory that the receive buffer uses now.
+    /// Returns the bytes of kernel memory that the packets waiting in the socket use now.
     ///
     /// # Errors
     ///
@@ -183,7 +185,7 @@ impl PacketSocket {
     }
 }
 
-/// Puts `sockets`, two or more, into one group (`PACKET_FANOUT`), in their order.
+/// Joins `sockets`, two or more, to one fanout group (`PACKET_FANOUT`), in their order.
 fn join(sockets: &[PacketSocket], payload_offset: u32) -> io::Result<()> {
     let (first, others) = sockets.split_first().expect("a group has members");
     first.set(libc::SOL_PACKET, libc::PACKET_FANOUT, FANOUT_BY_PROGRAM.cast_signed())?;
@@ -201,7 +203,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Returns the hardware address `mac` on interface `interface` in the kernel's layout.
+/// Converts the hardware address `mac` on the interface with index `interface` to the kernel's
+/// layout.
 fn link_address(interface: u32, mac: [u8; 6]) -> libc::sockaddr_ll {
     let mut octets = [0; 8];
     octets[..6].copy_from_slice(&mac);

@@ -1,4 +1,4 @@
-//! Receiving of many packets with one system call into pooled slots.
+//! Receiving of many IPv4 packets with one system call into a pool of slots.
 //!
 //! Budget: one `recvmmsg` per up to 64 packets, nothing allocated after construction.
 
@@ -9,18 +9,20 @@ use crate::control;
 use crate::slots::MessageSlots;
 
 const SLOTS: usize = 64;
-/// Bytes of a slot: the largest packet of a 1,500-byte link fits; no DHCP client sends longer
-/// messages.
+/// Bytes of a receive slot: the largest packet of a 1,500-byte link fits; no DHCP client sends
+/// longer messages.
 const SLOT_BYTES: usize = 2_048;
-/// `TP_STATUS_CSUMNOTREADY`: the sender's kernel left the checksum to a device that does not exist.
+/// Status `TP_STATUS_CSUMNOTREADY` of a packet: the sender's kernel left the checksum to a device
+/// that does not exist.
 const CHECKSUM_PENDING: u32 = 1 << 3;
-/// `TP_STATUS_CSUM_VALID`: the receiving device or kernel has checked it.
+/// Status `TP_STATUS_CSUM_VALID` of a packet: the receiving device or kernel has checked its
+/// checksum.
 const CHECKSUM_SEEN: u32 = 1 << 7;
 
-/// One received packet.
+/// IPv4 packet that a [`PacketRecvBatch`] received.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedPacket<'a> {
-    /// The packet from the IPv4 header on.
+    /// Bytes of the packet from the IPv4 header on.
     pub octets: &'a [u8],
     /// Index of the interface that the packet came through.
     pub interface: u32,
@@ -29,18 +31,19 @@ pub struct ReceivedPacket<'a> {
     pub source_mac: Option<[u8; 6]>,
     /// Time when the kernel received the packet, in nanoseconds since 1970.
     pub kernel_wall_ns: Option<u64>,
-    /// True if the kernel vouches for the transport checksum: it was checked, or never computed
-    /// because the packet has not left the machine. Otherwise the reader must check it.
+    /// True if the kernel vouches for the packet's UDP checksum: it was checked, or never computed
+    /// because the packet has not left the machine. Otherwise the reader must check the checksum.
     pub is_checksum_settled: bool,
 }
 
-/// Returns the station at the hardware address `address`.
+/// Returns the hardware address of the sending station from the kernel's `address`; `None` if it is
+/// not that of a station.
 fn station_of(address: &libc::sockaddr_ll) -> Option<[u8; 6]> {
     let mac = *address.sll_addr.first_chunk()?;
     (address.sll_halen == 6 && mac[0] & 1 == 0 && mac != [0; 6]).then_some(mac)
 }
 
-/// Pool of receive slots, with the packets of the last call.
+/// Pool of receive slots, with the packets of the last call of [`PacketRecvBatch::receive`].
 pub struct PacketRecvBatch {
     slots: MessageSlots<libc::sockaddr_ll>,
     len: usize,
@@ -60,8 +63,8 @@ impl Default for PacketRecvBatch {
 }
 
 impl PacketRecvBatch {
-    /// Receives the waiting packets, as many as there are slots, without waiting itself. Returns
-    /// the number of packets, 0 if nothing waits; those of the last call are gone.
+    /// Receives the waiting packets of `socket`, as many as there are slots, without waiting
+    /// itself. Returns the number of packets, 0 if nothing waits; those of the last call are gone.
     ///
     /// # Errors
     ///
@@ -75,7 +78,8 @@ impl PacketRecvBatch {
         Ok(self.len)
     }
 
-    /// Returns the packets of the last call in order of arrival, without those longer than a slot.
+    /// Returns the packets that the last call received, in order of arrival, without those longer
+    /// than a slot.
     pub fn iter(&self) -> impl Iterator<Item = ReceivedPacket<'_>> {
         (0..self.len).filter_map(|slot| {
             let beside = control::parse(self.slots.control(slot));
@@ -91,14 +95,14 @@ impl PacketRecvBatch {
         })
     }
 
-    /// Returns true if the last call filled every slot: more packets may wait.
+    /// Returns true if the last call filled every slot, so that more packets may wait.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.len == SLOTS
     }
 
-    /// Returns the number of packets dropped because they were longer than a slot, since
-    /// construction.
+    /// Returns the number of packets dropped because they were longer than a slot, since the pool
+    /// was created.
     #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated

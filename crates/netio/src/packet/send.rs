@@ -1,5 +1,5 @@
-//! Sending of many packets, each through its interface to its hardware address, with one system
-//! call.
+//! Sending of many IPv4 packets, each through its interface to its hardware address, with one
+//! system call.
 //!
 //! Budget: one `sendmmsg` per batch, nothing allocated after construction. No packet is lost
 //! silently: packets that the kernel did not accept are still in the batch or counted as refused.
@@ -8,16 +8,16 @@ use super::{PacketSocket, link_address};
 use crate::FlushResult;
 use crate::slots::MessageSlots;
 
-/// Pool of transmit slots, with the packets waiting in them.
+/// Pool of transmit slots, with the packets waiting in them to be sent.
 pub struct PacketSendBatch {
     slots: MessageSlots<libc::sockaddr_ll>,
-    /// Number of the first packet that has not left.
+    /// Number of the first packet in the batch that was not sent.
     next: usize,
     len: usize,
 }
 
 impl PacketSendBatch {
-    /// Creates a pool of `slots` slots (at most 1,024) of `slot_bytes` each.
+    /// Creates a pool of `slots` transmit slots (at most 1,024) of `slot_bytes` bytes each.
     #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         Self {
@@ -27,8 +27,8 @@ impl PacketSendBatch {
         }
     }
 
-    /// Returns the next free slot to write a packet into; `None` if the batch is full. Nothing is
-    /// queued until [`PacketSendBatch::commit`].
+    /// Returns the next free slot of the batch to write a packet into; `None` if the batch is full.
+    /// Nothing is queued until [`PacketSendBatch::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         (self.len < self.slots.len()).then(|| self.slots.buffer(self.len))
     }
@@ -45,13 +45,13 @@ impl PacketSendBatch {
         self.len += 1;
     }
 
-    /// Returns true if nothing waits to be flushed.
+    /// Returns true if no packet waits to be flushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns true if there is no free slot.
+    /// Returns true if the batch has no free slot.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.len == self.slots.len()
@@ -67,7 +67,7 @@ impl PacketSendBatch {
         result
     }
 
-    /// Drops the waiting packets and returns their number.
+    /// Drops the packets waiting in the batch and returns their number.
     pub const fn discard(&mut self) -> usize {
         let count = self.len - self.next;
         self.len = 0;

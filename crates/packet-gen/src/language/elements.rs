@@ -1,5 +1,5 @@
-//! Elements that are bytes: numbers, strings, constants, fillings, counters, random bytes,
-//! checksums.
+//! Elements of a packet text that are bytes: numbers, strings, constants, fillings, counters,
+//! random bytes, checksums.
 
 use super::expression;
 use super::headers::PacketBuilder;
@@ -7,13 +7,13 @@ use super::parser::Parser;
 use super::source::{PacketTextFault, fault, is_word};
 use crate::packet::{ChecksumUpdate, Counter, PseudoHeader};
 
-/// Names of the functions, for messages.
+/// Names of all functions of the packet language, for error messages.
 const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 icmp6 icmpv6 udp tcp dns, \
                      c8 const8 c16 const16 c32 const32 c64 const64, fill rnd drnd seqinc seqdec dinc \
                      ddec, csum16 csumip csumip4 csumicmp csumicmp4 csumudp csumtcp csumudp6 csumtcp6 \
                      csumicmp6";
 
-/// Reads a number that is an element: its lowest eight bits.
+/// Parses a number that is an element, and appends its lowest eight bits to the packet.
 pub(crate) fn octet(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
@@ -46,7 +46,7 @@ pub(crate) fn octet(
     builder.append(&[number as u8], at)
 }
 
-/// Reads a string; a string of `\xHH` only stands for the bytes that it names.
+/// Parses a string element; a string that consists of `\xHH` only appends the bytes that it names.
 pub(crate) fn string(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
@@ -82,7 +82,7 @@ fn shellcode(text: &[u8]) -> Option<Vec<u8>> {
     groups.iter().map(octet).collect()
 }
 
-/// Reads the function `name`, which is next.
+/// Parses a call of the function `name`, which is next in the text.
 pub(crate) fn function(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
@@ -133,7 +133,7 @@ pub(crate) fn function(
     }
 }
 
-/// Reads numbers in parentheses.
+/// Parses numbers in parentheses, the arguments of a function.
 pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, PacketTextFault> {
     parser.cursor.expect(b'(')?;
     let mut numbers = Vec::new();
@@ -267,12 +267,12 @@ fn counter(
     Ok(())
 }
 
-/// Range of a checksum.
+/// Kind of a checksum element, which determines the bytes that it covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checksum {
-    /// Bytes from one position to another.
+    /// Checksum over the bytes from one position to another.
     Range,
-    /// A pseudo header of IPv4, or of IPv6, and the rest of the packet.
+    /// Checksum over a pseudo-header of IPv4, or of IPv6, and the rest of the packet.
     Transport { is_v6: bool, protocol: u8 },
 }
 
@@ -317,7 +317,7 @@ fn checksum(
     Ok(())
 }
 
-/// Returns a checksum of a kind, without a position.
+/// Returns a checksum of the kind `kind`, without a position.
 fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
     let pseudo = match kind {
         Checksum::Range => PseudoHeader::None,
@@ -335,13 +335,13 @@ fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
     }
 }
 
-/// Returns true if the reference treats the packet so far as one whose frames are all alike.
+/// Returns true if trafgen 0.6.8 treats the packet so far as one whose frames are all alike.
 fn is_static(builder: &PacketBuilder) -> bool {
     let packet = &builder.packet;
     packet.counters.is_empty() && packet.randoms.is_empty() && builder.late_sums.is_empty()
 }
 
-/// Adapts a checksum to the packet whose end is now known.
+/// Adapts a checksum element to the length `total` of the packet, which is now known.
 pub(crate) fn settle(
     sum: ChecksumUpdate,
     total: usize,

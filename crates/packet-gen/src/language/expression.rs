@@ -1,28 +1,30 @@
-//! Expressions of constants: `+ - * / % & | ^ << >>`, a sign and parentheses. All operators have
-//! the same precedence, from the left, as in the reference: `2+3*4` is 20.
+//! Expressions of constants in a packet text: `+ - * / % & | ^ << >>`, a sign and parentheses. All
+//! operators have the same precedence, from the left, as in trafgen: `2+3*4` is 20.
 
 use super::source::{Cursor, PacketTextFault, fault, number};
 
-/// Largest nesting of expressions.
+/// Largest nesting of parentheses in an expression of a packet text.
 const DEPTH_MAX: usize = 64;
 
-/// A value, with a mark for operators of different usual precedence without parentheses.
+/// Value of an arithmetic expression, with a mark for operators of different usual precedence
+/// without parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArithmeticValue {
-    /// Value in 64 bits; negative numbers as two's complement.
+    /// Value of the expression in 64 bits; negative numbers as two's complement.
     pub(crate) bits: i64,
-    /// True if other languages would have another result.
+    /// True if the expression would have another value in other languages, by their precedence.
     pub(crate) is_surprising: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Operator {
     sign: u8,
-    /// Precedence in C.
+    /// Precedence of the operator in C.
     rank: u8,
 }
 
-/// Reads an expression. With `quirks` shifts by 64 or more bits are taken modulo 64.
+/// Parses an expression and returns its value. With `quirks` shifts by 64 or more bits are taken
+/// modulo 64.
 pub(crate) fn read(
     cursor: &mut Cursor<'_>,
     quirks: bool,
@@ -98,7 +100,7 @@ fn operand(
         .map(|bits| ArithmeticValue { bits: bits.cast_signed(), is_surprising: false })
 }
 
-/// Reads a plain number or a character.
+/// Parses a plain number or a character in single quotes.
 pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, PacketTextFault> {
     let at = cursor.at;
     if cursor.peek() == Some(b'\'') {
@@ -115,7 +117,7 @@ pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Packet
     }
 }
 
-/// Reads `'c'` or `'\xHH'`.
+/// Parses a character in single quotes: `'c'` or `'\xHH'`.
 pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, PacketTextFault> {
     let at = cursor.at;
     cursor.at += 1;
@@ -135,7 +137,7 @@ pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, PacketTextFault> 
     fault(at, "a character is one ASCII character or `\\xHH` between single quotes")
 }
 
-/// Reads `\xHH`.
+/// Parses the escape sequence `\xHH` and returns its byte; `None` if another text is next.
 pub(crate) fn escape(cursor: &mut Cursor<'_>) -> Option<u8> {
     cursor.at += 1;
     let rest = cursor.word();

@@ -1,4 +1,5 @@
-//! Arguments of header functions: fields, their values, and functions that change them.
+//! Arguments of header functions in a packet text: fields, their values, and functions that change
+//! them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +12,8 @@ use super::records::{self, Section};
 use super::source::{Cursor, PacketTextFault, fault, is_word};
 use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
-/// Reads a header function, whose name was already read.
+/// Parses the arguments of the header function for `protocol`, whose name was already read, and
+/// appends the header.
 pub(crate) fn header(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
@@ -38,8 +40,8 @@ pub(crate) fn header(
     Ok(())
 }
 
-/// Reads the `,` after an argument, or the `)` after the last one, before which a `,` may be.
-/// Blanks separate arguments as well. Returns true after the last one.
+/// Reads the `,` after an argument of a header function, or the `)` after the last one, before
+/// which a `,` may be. Blanks separate arguments as well. Returns true after the last one.
 pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, PacketTextFault> {
     parser.cursor.skip_blanks();
     let has_comma = parser.cursor.take(b',');
@@ -91,7 +93,7 @@ fn argument(
     assign(parser, builder, &field, at)
 }
 
-/// Reads `prio(n)` and `time(n)` of `pfc()`.
+/// Parses `prio(n)` and `time(n)` of the header function `pfc()`, and returns their field.
 fn priority_field(
     parser: &mut Parser<'_>,
     name: &str,
@@ -114,7 +116,7 @@ fn priority_field(
     Ok(HeaderField { names: &[], at: at_octet, len: 2, shift, mask, kind: HeaderFieldKind::Number })
 }
 
-/// Reads `[index:len] = value` after the name of a field of the last header.
+/// Parses `[index:len] = value` after the name of a field of the last header, and sets the field.
 fn assign(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
@@ -159,7 +161,7 @@ fn assign(
     Ok(())
 }
 
-/// Reads `[index]` or `[index:len]`.
+/// Parses `[index]` or `[index:len]`, and returns that part of the field `whole`.
 fn part(parser: &mut Parser<'_>, whole: &BitField) -> Result<Option<BitField>, PacketTextFault> {
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
@@ -188,14 +190,14 @@ fn part(parser: &mut Parser<'_>, whole: &BitField) -> Result<Option<BitField>, P
     Ok(Some(BitField { at: whole.at + index as usize, len: len as usize, shift: 0, mask }))
 }
 
-/// A call of `dinc()` or `drnd()` with its numbers.
+/// Call of `dinc()` or `drnd()` with its numbers, as the value of a field.
 #[derive(Debug)]
 pub(crate) struct Function {
     is_random: bool,
     numbers: Vec<u64>,
 }
 
-/// Reads a function, if one is next.
+/// Parses a call of `dinc()` or `drnd()`, if one is next.
 pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, PacketTextFault> {
     let at = parser.cursor.at;
     let is_random = match parser.cursor.word().to_ascii_lowercase().as_str() {
@@ -215,7 +217,7 @@ pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, Pack
 }
 
 impl Function {
-    /// Returns the change of `slot`.
+    /// Returns the rule by which the call changes the field `slot`.
     pub(crate) fn change(
         &self,
         slot: &BitField,
@@ -272,7 +274,7 @@ impl Function {
     }
 }
 
-/// A given value.
+/// Value of a header field in a packet text: a number or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderFieldValue {
     Number(u64),
@@ -282,7 +284,7 @@ pub(crate) enum HeaderFieldValue {
 }
 
 impl HeaderFieldValue {
-    /// Returns the bytes of an address; none for a number.
+    /// Returns the bytes of an address; no bytes for a number.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::Number(_) => &[],
@@ -321,7 +323,7 @@ fn value(
     }
 }
 
-/// Reads an address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
+/// Parses an address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
 pub(crate) fn address(
     cursor: &mut Cursor<'_>,
 ) -> Result<Option<HeaderFieldValue>, PacketTextFault> {

@@ -1,4 +1,5 @@
-//! Stacking of headers: headers below, fields that name the next one, lengths and checksums.
+//! Stacking of headers in a packet: headers below, fields that name the next header, lengths and
+//! checksums.
 
 use super::elements;
 use super::protocol::{
@@ -9,20 +10,20 @@ use super::source::{PacketTextFault, fault};
 use super::{FRAME_BYTES_MAX, InterfaceAddresses};
 use crate::packet::{BitField, ChecksumUpdate, PacketTemplate, PseudoHeader};
 
-/// Destination of pause frames (IEEE 802.3 annex 31B).
+/// Destination hardware address of pause frames (IEEE 802.3 annex 31B).
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
 
-/// A header of the packet under construction.
+/// Header of a packet under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketHeader {
     pub(crate) protocol: HeaderProtocol,
-    /// Offset of the first byte.
+    /// Offset of the header's first byte in the packet.
     pub(crate) at: usize,
-    /// Fields with a given value.
+    /// Positions of the header's fields whose values the packet text gives.
     set: Vec<(isize, u32)>,
-    /// True if a field changes from frame to frame.
+    /// True if a field of the header changes from frame to frame.
     changes: bool,
-    /// True if an address changes from frame to frame, which pseudo headers contain.
+    /// True if an address of the header changes from frame to frame, which pseudo-headers contain.
     addresses_change: bool,
 }
 
@@ -31,7 +32,7 @@ impl PacketHeader {
         self.set.contains(&field.position())
     }
 
-    /// Returns the slot of `field` in the packet.
+    /// Returns the position of the header's field `field` in the packet.
     pub(crate) fn slot(&self, field: &HeaderField) -> BitField {
         BitField {
             at: self.at.wrapping_add_signed(field.at),
@@ -41,7 +42,8 @@ impl PacketHeader {
         }
     }
 
-    /// Records that `field` has a given value, or changes.
+    /// Records that the packet text gives a value for `field`, or changes it from frame to frame if
+    /// `is_dynamic`.
     pub(crate) fn note(&mut self, field: &HeaderField, is_dynamic: bool, quirks: bool) {
         let is_checksum =
             self.protocol.checksum().is_some_and(|sum| sum.position() == field.position());
@@ -59,7 +61,7 @@ impl PacketHeader {
     }
 }
 
-/// A packet under construction.
+/// Packet under construction.
 #[derive(Debug)]
 pub(crate) struct PacketBuilder {
     pub(crate) packet: PacketTemplate,
@@ -67,7 +69,7 @@ pub(crate) struct PacketBuilder {
     /// Checksums among the elements, with their positions in the text; the end of the packet is not
     /// known yet.
     pub(crate) late_sums: Vec<(usize, ChecksumUpdate)>,
-    /// Bytes of headers so far; the reference puts the next one there.
+    /// Number of bytes of headers so far; trafgen 0.6.8 puts the next header there.
     header_bytes: usize,
     device: InterfaceAddresses,
     quirks: bool,
@@ -92,7 +94,7 @@ impl PacketBuilder {
         self.quirks
     }
 
-    /// Appends bytes.
+    /// Appends the bytes `octets` to the packet.
     pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), PacketTextFault> {
         self.check_room(octets.len() as u64, at)?;
         self.packet.octets.extend_from_slice(octets);
@@ -108,7 +110,7 @@ impl PacketBuilder {
         Ok(())
     }
 
-    /// Begins a header, with the headers that it needs below.
+    /// Begins a header of `protocol`, with the headers that it needs below.
     pub(crate) fn open(
         &mut self,
         protocol: HeaderProtocol,
@@ -152,7 +154,8 @@ impl PacketBuilder {
         Ok(())
     }
 
-    /// Appends bytes that belong to the last header (records of `dns()`), and returns their offset.
+    /// Appends bytes that belong to the last header (records of `dns()`), and returns their offset
+    /// in the packet.
     pub(crate) fn append_to_header(
         &mut self,
         octets: &[u8],
@@ -164,7 +167,7 @@ impl PacketBuilder {
         Ok(offset)
     }
 
-    /// Changes the header below a new one.
+    /// Sets the field of the header `lower` that names the new header after it.
     fn link(&mut self, lower: &PacketHeader, header: &PacketHeader) {
         let octets = &mut self.packet.octets;
         if header.protocol == HeaderProtocol::Vlan {
@@ -211,7 +214,7 @@ impl PacketBuilder {
         }
     }
 
-    /// Writes the addresses of the device that headers have by default.
+    /// Writes the addresses of the sending interface that `header` has by default.
     fn put_device(&mut self, header: &PacketHeader) {
         if self.device == InterfaceAddresses::NONE {
             return;
@@ -248,7 +251,7 @@ impl PacketBuilder {
         }
     }
 
-    /// Ends the packet: lengths, then checksums from the inside.
+    /// Completes the packet: writes lengths, then checksums from the inside.
     pub(crate) fn finish(mut self, at: usize) -> Result<PacketTemplate, PacketTextFault> {
         let total = self.packet.octets.len();
         for (at, sum) in std::mem::take(&mut self.late_sums) {
@@ -293,16 +296,16 @@ impl PacketBuilder {
         Ok(self.packet)
     }
 
-    /// Writes the checksums among the elements once; if frames differ they are written again for
-    /// each.
+    /// Writes the checksums among the elements once; if frames differ, they are written again for
+    /// each frame.
     fn write_sums(&mut self) {
         for sum in &self.packet.sums {
             sum.write(&mut self.packet.octets);
         }
     }
 
-    /// Returns true if the reference computes the checksum of a header for every frame: if a field
-    /// of it changes, or an address of the IP header just below; never that of ICMPv6.
+    /// Returns true if trafgen 0.6.8 computes the checksum of header `index` for every frame: if a
+    /// field of it changes, or an address of the IP header just below; never for ICMPv6.
     fn is_touched(&self, index: usize) -> bool {
         let header = &self.headers[index];
         let is_transport = matches!(header.protocol, HeaderProtocol::Udp | HeaderProtocol::Tcp);
@@ -312,7 +315,7 @@ impl PacketBuilder {
             || is_transport && lower.is_some_and(|lower| lower.addresses_change)
     }
 
-    /// Returns true if anything that `sum` covers changes.
+    /// Returns true if any byte that the checksum `sum` covers changes from frame to frame.
     fn changes_under(&self, sum: &ChecksumUpdate) -> bool {
         let PacketTemplate { counters, randoms, sums, fields, header_sums, .. } = &self.packet;
         let addresses = match sum.pseudo {
@@ -330,7 +333,7 @@ impl PacketBuilder {
             || sums.iter().chain(header_sums).any(|other| is_in(other.at, 2))
     }
 
-    /// Returns the checksum of a header, unless it was given.
+    /// Returns the checksum of header `index`, unless the packet text gives it.
     fn header_sum(&self, index: usize) -> Option<ChecksumUpdate> {
         let header = &self.headers[index];
         let field = header.protocol.checksum().filter(|field| !header.is_set(field))?;

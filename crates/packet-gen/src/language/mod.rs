@@ -1,5 +1,5 @@
-//! The packet description language: parses a text into packets, or reports all its problems.
-//! Nothing here reads a file, a clock or the environment.
+//! Packet description language of trafgen: parses a text into packets, or reports all its problems.
+//! No code of this module reads a file, a clock or the environment.
 //!
 //! - `preprocess` replaces names, if enabled; `source` is the cursor, `expression` evaluates.
 //! - `parser` reads packets and elements, `fields` the arguments of header functions,
@@ -35,42 +35,42 @@ use preprocess::Preprocessed;
 use source::{Cursor, MappedText, PacketTextFault};
 use sources::PacketTextFiles;
 
-/// Length of the longest frame that a file may describe, in bytes: an IP packet of 65,535 with an
-/// Ethernet header and two tags.
+/// Length of the longest frame that a packet file may describe, in bytes: an IP packet of 65,535
+/// with an Ethernet header and two tags.
 pub const FRAME_BYTES_MAX: usize = 65_535 + 14 + 2 * 4;
 
-/// Settings of the parser.
+/// Settings of the packet language's parser.
 #[derive(Clone, Debug)]
 pub struct PacketParserSettings {
     /// True to imitate trafgen 0.6.8 instead of its manual.
     pub quirks: bool,
     /// True to treat `#define`, `#include` and similar lines as directives, not as comments.
     pub preprocess: bool,
-    /// Names and their replacements, for the preprocessor.
+    /// Names and their replacements, defined for the preprocessor.
     pub defines: Vec<(String, String)>,
-    /// Name of the packet file, for `__FILE__`.
+    /// Name of the packet file, for the macro `__FILE__`.
     pub file_name: String,
-    /// Seed of the random numbers.
+    /// Seed of the random numbers in packets.
     pub seed: u32,
     /// Addresses that headers have by default; zeros if the output is no interface.
     pub device: InterfaceAddresses,
-    /// True if the output is a file; a quirk depends on it.
+    /// True if the output is a file; a quirk of trafgen 0.6.8 depends on it.
     pub is_to_file: bool,
 }
 
 /// Addresses of the sending interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddresses {
-    /// Hardware address.
+    /// Hardware address of the sending interface.
     pub mac: [u8; 6],
-    /// First IPv4 address.
+    /// First IPv4 address of the sending interface.
     pub ip4: Ipv4Addr,
-    /// First IPv6 address.
+    /// First IPv6 address of the sending interface.
     pub ip6: Ipv6Addr,
 }
 
 impl InterfaceAddresses {
-    /// Value for no device.
+    /// Zero addresses, for an output that is no interface.
     pub const NONE: Self =
         Self { mac: [0; 6], ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
 }
@@ -89,18 +89,18 @@ impl Default for PacketParserSettings {
     }
 }
 
-/// A parsed text.
+/// Packet program: the packets of a parsed packet text.
 #[derive(Clone, Debug)]
 pub struct PacketProgram {
-    /// Packets of the text, at least one.
+    /// Packets that the text describes, at least one.
     pub packets: Vec<PacketTemplate>,
-    /// Random numbers after those that the text itself used.
+    /// Random numbers that follow those which the text itself used.
     pub random: LibcRandom,
-    /// Warnings about constructs that may not be intended.
+    /// Warnings about constructs of the packet text that may not be intended.
     pub warnings: Vec<PacketTextProblem>,
 }
 
-/// Parses a packet file that includes no other file.
+/// Parses a packet file that includes no other file into a packet program.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn compile(
     compile_with(file, settings, &reader)
 }
 
-/// Parses a packet file, whose includes `reader` finds.
+/// Parses a packet file, whose included files `reader` finds and reads, into a packet program.
 ///
 /// # Errors
 ///

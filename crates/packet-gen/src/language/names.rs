@@ -2,7 +2,7 @@
 //! protocols, ICMP types and codes, TCP flags as in the kernel's headers, and shorthands of the
 //! packet language.
 
-/// Names with their replacements.
+/// Names of `<stddef.h>` with their replacements.
 pub(crate) const SHARED: &[(&str, &str)] = &[
     ("ETH_ALEN", "6"),
     ("ETH_HLEN", "14"),

@@ -1,4 +1,5 @@
-//! Packets: braces, `cpu()`, and the elements between them, each passed to its parser.
+//! Parser of packets: braces, `cpu()`, and the elements between them, each passed to its own
+//! parser.
 
 use super::elements;
 use super::fields;
@@ -9,12 +10,12 @@ use super::{PacketParserSettings, expression};
 use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
 
-/// Largest number of faults that are reported.
+/// Largest number of faults of a packet text that are reported.
 const FAULTS_MAX: usize = 50;
-/// Largest number of packets of a file.
+/// Largest number of packets of a packet file.
 const PACKETS_MAX: usize = 1 << 20;
 
-/// Parser of a text into packets.
+/// Parser of a packet text into packets.
 pub(crate) struct Parser<'a> {
     pub(crate) cursor: Cursor<'a>,
     pub(crate) settings: &'a PacketParserSettings,
@@ -22,7 +23,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) random: LibcRandom,
     pub(crate) faults: Vec<PacketTextFault>,
     pub(crate) warnings: Vec<PacketTextFault>,
-    /// Restriction that the reference gives to the next packet.
+    /// Range of processors that trafgen 0.6.8 gives to the next packet.
     late_cpus: Option<(u32, u32)>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Parser<'a> {
         self.warnings.push(PacketTextFault { at, message: message.into() });
     }
 
-    /// Reads all packets.
+    /// Parses all packets of the text.
     pub(crate) fn packets(&mut self) {
         loop {
             self.cursor.skip_blanks();
@@ -92,7 +93,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
+    /// Parses the processors of a packet: `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
     fn cpus(&mut self) -> Result<Option<(u32, u32)>, PacketTextFault> {
         if !self.cursor.word().eq_ignore_ascii_case("cpu") {
             return Ok(None);
@@ -116,7 +117,7 @@ impl<'a> Parser<'a> {
             .map_or_else(|_| fault(at, format!("there is no processor {number}")), Ok)
     }
 
-    /// Reads elements up to and including the closing brace; returns their number.
+    /// Parses the elements of a packet up to and including the closing brace; returns their number.
     fn elements(&mut self, builder: &mut PacketBuilder) -> Result<usize, PacketTextFault> {
         let mut count = 0;
         let mut is_separated = false;

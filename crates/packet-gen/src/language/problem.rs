@@ -1,24 +1,24 @@
-//! Problems of a packet file, with their positions.
+//! Problems of a packet text, with their positions.
 
 use std::fmt;
 
-/// One problem with its position.
+/// Problem of a packet text with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketTextProblem {
-    /// Included file with the problem; `None` for the packet file itself.
+    /// Name of the included file with the problem; `None` for the packet file itself.
     pub file: Option<String>,
-    /// Line, from 1.
+    /// Number of the line with the problem, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column of the problem in characters, from 1.
     pub column: usize,
-    /// Text of that line.
+    /// Text of the line with the problem.
     pub text: String,
-    /// Description of the problem.
+    /// Description of the problem for the user.
     pub message: String,
 }
 
 impl PacketTextProblem {
-    /// Creates a problem at byte `at` of `source`.
+    /// Creates a problem with the description `message` at byte `at` of the text `source`.
     #[must_use]
     pub fn at(source: &[u8], at: usize, message: impl Into<String>) -> Self {
         let at = at.min(source.len());

@@ -1,9 +1,9 @@
-//! Protocols that have header functions: their names, lengths and fields.
+//! Protocols that have header functions in the packet language: their names, lengths and fields.
 //!
 //! References: IEEE 802.3 annex 31B and 802.1Qbb (pause, PFC), 802.1Q; RFC 3032 (MPLS), 826, 791,
 //! 8200, 792, 4443, 768, 9293, 1035.
 
-/// A protocol with a header function.
+/// Protocol that has a header function in the packet language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderProtocol {
     Ethernet,
@@ -21,38 +21,39 @@ pub(crate) enum HeaderProtocol {
     Dns,
 }
 
-/// Kind of a field's value.
+/// Kind of a header field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderFieldKind {
     Number,
     Mac,
     Ip4,
     Ip6,
-    /// A word without a value, which sets the field to this value.
+    /// Word without a value in the packet text, which sets the field to this number.
     Flag(u32),
-    /// A number or a word: `request` or `reply` (ARP), `echorequest` or `echoreply` (ICMPv6).
+    /// Number or word, such as `request` or `reply` (ARP), `echorequest` or `echoreply` (ICMPv6).
     Named(&'static [(&'static str, u32)]),
 }
 
-/// A field of a header.
+/// Field of a header in the packet language.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeaderField {
-    /// Names of the field, the documented one first.
+    /// Names of the field in the packet language, the documented one first.
     pub(crate) names: &'static [&'static str],
-    /// Offset from the start of the header in bytes; the VLAN tag's protocol precedes its header.
+    /// Offset of the field from the start of the header in bytes; the VLAN tag's protocol precedes
+    /// its header.
     pub(crate) at: isize,
-    /// Number of bytes that contain the field.
+    /// Number of bytes of the header that contain the field.
     pub(crate) len: usize,
-    /// Number of bits to the right of the field in these bytes.
+    /// Number of bits to the right of the field in the bytes that contain it.
     pub(crate) shift: u32,
-    /// Mask of the shifted field; 0 for fields longer than four bytes.
+    /// Mask of the field's bits after shifting; 0 for fields longer than four bytes.
     pub(crate) mask: u32,
     pub(crate) kind: HeaderFieldKind,
 }
 
 impl HeaderField {
-    /// Returns the position of the field, by which given values are recorded: flags share that of
-    /// their field.
+    /// Returns the position of the field as offset and shift, by which given values are recorded:
+    /// flags share the position of their field.
     pub(crate) const fn position(&self) -> (isize, u32) {
         (self.at, self.shift)
     }
@@ -105,7 +106,7 @@ pub(crate) const ETH_DESTINATION: HeaderField =
     octets(&["da", "daddr"], 0, 6, HeaderFieldKind::Mac);
 pub(crate) const ETH_SOURCE: HeaderField = octets(&["sa", "saddr"], 6, 6, HeaderFieldKind::Mac);
 pub(crate) const VLAN_TPID: HeaderField = number(&["tpid", "prot", "proto"], -2, 2);
-/// Type after a tag, which no field of the language names.
+/// EtherType after a VLAN tag, which no field of the packet language names.
 pub(crate) const VLAN_TYPE: HeaderField = number(&[], 2, 2);
 pub(crate) const MPLS_LAST: HeaderField = bits(&["last"], 0, 4, 8, 1);
 pub(crate) const IP4_PROTOCOL: HeaderField = number(&["proto", "prot"], 9, 1);
@@ -121,7 +122,7 @@ pub(crate) const UDP_CHECKSUM: HeaderField = number(&["csum"], 6, 2);
 pub(crate) const TCP_CHECKSUM: HeaderField = number(&["csum"], 16, 2);
 pub(crate) const DESTINATION_PORT: HeaderField = number(&["dp", "dport"], 2, 2);
 pub(crate) const DNS_RESPONSE: HeaderField = bits(&["qr"], 2, 2, 15, 1);
-/// Counts of the four sections.
+/// Numbers of records in the four sections, fields of a DNS header (RFC 1035 §4.1.1).
 pub(crate) const DNS_COUNTS: [HeaderField; 4] = [
     number(&["qdcount"], 4, 2),
     number(&["ancount"], 6, 2),
@@ -240,7 +241,7 @@ const DNS: &[HeaderField] = &[
     DNS_COUNTS[3],
 ];
 
-/// Reserved bits of a DNS header as far as the reference's mask covers them.
+/// Mask of the reserved bits of a DNS header as far as trafgen 0.6.8 covers them.
 pub(crate) const DNS_ZERO_QUIRK: u32 = 3;
 
 impl HeaderProtocol {
@@ -264,7 +265,7 @@ impl HeaderProtocol {
         })
     }
 
-    /// Returns the name of the header function, for messages.
+    /// Returns the name of the protocol's header function, for messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ethernet => "eth",
@@ -301,8 +302,8 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the bytes of a header, with the fields that are not 0 by default. (A VLAN tag counts
-    /// from after its protocol, which takes the place of the type before it.)
+    /// Returns the bytes of the protocol's header, with the fields that are not 0 by default. (A
+    /// VLAN tag counts from after its protocol, which takes the place of the type before it.)
     pub(crate) const fn template(self) -> &'static [u8] {
         match self {
             Self::Ethernet => &[0; 14],
@@ -329,8 +330,8 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the checksum field, which is written last: the checksum over the following bytes, or
-    /// over the header (IPv4).
+    /// Returns the protocol's checksum field, which is written last: the checksum over the
+    /// following bytes, or over the header (IPv4).
     pub(crate) const fn checksum(self) -> Option<HeaderField> {
         match self {
             Self::Ip4 => Some(IP4_CHECKSUM),
@@ -341,8 +342,8 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the field with the length of the following bytes, and the number of bytes of the
-    /// header that it does not count.
+    /// Returns the protocol's field with the length of the following bytes, and the number of bytes
+    /// of the header that this length does not count.
     pub(crate) const fn length(self) -> Option<(HeaderField, usize)> {
         match self {
             Self::Ip4 => Some((IP4_LENGTH, 0)),
@@ -352,7 +353,7 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the field that names the next header.
+    /// Returns the protocol's field that names the next header.
     pub(crate) const fn next_field(self) -> Option<HeaderField> {
         match self {
             Self::Ethernet => Some(ETH_TYPE),
@@ -364,7 +365,8 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the value of [`Self::next_field`] in `lower` for this protocol.
+    /// Returns the number of this protocol in the field [`Self::next_field`] of a `lower` header;
+    /// `None` if it has none there.
     pub(crate) const fn number_in(self, lower: Self) -> Option<u32> {
         match (lower, self) {
             (Self::Ethernet | Self::Vlan, Self::Pause | Self::Pfc) => Some(0x8808),
@@ -384,7 +386,7 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns true if a header can be directly after one of `lower`; otherwise
+    /// Returns true if a header of this protocol can be directly after one of `lower`; otherwise
     /// [`Self::usual_lower`] comes between.
     pub(crate) const fn may_follow(self, lower: Self) -> bool {
         match self {
@@ -401,7 +403,7 @@ impl HeaderProtocol {
         }
     }
 
-    /// Returns the header that is added below one that needs another.
+    /// Returns the protocol of the header that is added below this one, if it needs another.
     pub(crate) const fn usual_lower(self) -> Option<Self> {
         match self {
             Self::Ethernet => None,

@@ -1,4 +1,5 @@
-//! Sections of `dns()`: questions and records (RFC 1035 §4.1), in the order of a message.
+//! Sections of the header function `dns()`: questions and records (RFC 1035 §4.1), in the order of
+//! a message.
 
 use super::expression;
 use super::fields::{self, HeaderFieldValue};
@@ -7,15 +8,17 @@ use super::parser::Parser;
 use super::source::{Cursor, PacketTextFault, fault};
 use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
-/// Default name of a question.
+/// Default name of a DNS question.
 const DEFAULT_NAME: &str = "www.netsniff-ng.com";
-/// The default name as the reference writes it: as text, without the lengths of labels.
+/// Default name of a DNS question as trafgen 0.6.8 writes it: as text, without the lengths of
+/// labels.
 const DEFAULT_NAME_QUIRK: &[u8] = b"www.netsniff-ng.com\0";
-/// Longest label and longest name in bytes (RFC 1035 §2.3.4).
+/// Longest label of a DNS name in bytes; the next constant is that of the whole name (RFC 1035
+/// §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 255;
 
-/// A section of a message.
+/// Section of a DNS message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Question,
@@ -36,23 +39,24 @@ impl Section {
     }
 }
 
-/// A field that changes from frame to frame: its position in the record, and its change.
+/// Field of a DNS record that changes from frame to frame: its position in the record, and its
+/// change.
 struct ChangingField {
     at: usize,
     len: usize,
     function: fields::Function,
     text_at: usize,
-    /// True if the field has a given number, too.
+    /// True if the packet text also gives a number for the field.
     has_number: bool,
 }
 
-/// Records of a message under construction, section by section.
+/// Records of a DNS message under construction, section by section.
 #[derive(Default)]
 pub(crate) struct DnsRecordSections {
     sections: [Vec<(Vec<u8>, Vec<ChangingField>)>; 4],
 }
 
-/// Fields of a record while it is read.
+/// Fields of a DNS record while the parser reads it.
 struct DnsRecordFields {
     name: Vec<u8>,
     kind: u16,
@@ -60,14 +64,15 @@ struct DnsRecordFields {
     ttl: u32,
     len: Option<u16>,
     data: Vec<u8>,
-    /// Fields that change, by their index among type, class, time to live and length.
+    /// Fields that change from frame to frame, by their index among type, class, time to live and
+    /// length.
     changing: Vec<(usize, fields::Function, usize)>,
-    /// Marks of those of the four that have given numbers.
+    /// True for each of these four fields for which the packet text gives a number.
     has_number: [bool; 4],
 }
 
 impl DnsRecordSections {
-    /// Reads `section(...)`, whose name was already read.
+    /// Parses the records in `section(...)`, whose name was already read.
     pub(crate) fn read(
         &mut self,
         parser: &mut Parser<'_>,
@@ -99,7 +104,7 @@ impl DnsRecordSections {
         Ok(())
     }
 
-    /// Appends all sections to the last header and writes their counts.
+    /// Appends the records of all sections to the last header and writes their counts.
     pub(crate) fn append(
         self,
         builder: &mut PacketBuilder,
@@ -184,7 +189,7 @@ impl DnsRecordFields {
         Ok(())
     }
 
-    /// Reads the value of `name=` or `data=`.
+    /// Parses the value of `name=` or `data=`, a field of a DNS record.
     fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), PacketTextFault> {
         if field == "name" {
             self.name = domain(&mut parser.cursor, parser.settings.quirks)?;
@@ -203,7 +208,7 @@ impl DnsRecordFields {
         Ok(())
     }
 
-    /// Reads the argument of `addr()`, `ns()`, `cname()` and `ptr()`.
+    /// Parses the argument of `addr()`, `ns()`, `cname()` and `ptr()`, a typed DNS record.
     fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), PacketTextFault> {
         self.kind = match name {
             "ns" => 2,
@@ -225,7 +230,7 @@ impl DnsRecordFields {
         Ok(())
     }
 
-    /// Returns the bytes of the record, and its changing fields.
+    /// Returns the bytes of the DNS record, and its changing fields.
     fn write(self, is_question: bool) -> (Vec<u8>, Vec<ChangingField>) {
         let behind_name = self.name.len();
         let mut octets = self.name;
@@ -246,7 +251,7 @@ impl DnsRecordFields {
     }
 }
 
-/// Returns the default name of a question or record; for a record the root, which the reference
+/// Returns the default name of a DNS question or record; for a record the root, which trafgen 0.6.8
 /// omits.
 fn default_name(is_question: bool, quirks: bool) -> Vec<u8> {
     match (is_question, quirks) {
@@ -268,7 +273,8 @@ fn encode(name: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// Reads a name in quotes and encodes it. A dot at the end has no effect; `"."` is the root.
+/// Parses a domain name in quotes and encodes it for DNS. A dot at the end has no effect; `"."` is
+/// the root.
 fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFault> {
     let at = cursor.at;
     if cursor.peek() != Some(b'"') {

@@ -1,9 +1,9 @@
-//! Text of a packet file under a cursor: blanks and comments, words, numbers.
+//! Cursor over the text of a packet file: blanks and comments, words, numbers.
 //!
 //! The text may have come through the preprocessor. Each byte has the position in the file that it
 //! comes from, so that problems show the operator's own text.
 
-/// A text, with the position in the file for each byte.
+/// Text of a packet file after preprocessing, with the position in the file for each byte.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MappedText {
     pub(crate) octets: Vec<u8>,
@@ -11,7 +11,7 @@ pub(crate) struct MappedText {
 }
 
 impl MappedText {
-    /// Creates a text that is the file itself.
+    /// Creates a text that equals the packet file.
     pub(crate) fn verbatim(file: &[u8]) -> Self {
         Self { octets: file.to_vec(), origins: (0..file.len() as u32).collect() }
     }
@@ -22,25 +22,25 @@ impl MappedText {
     }
 }
 
-/// A fault: a message and the byte of the text concerned.
+/// Fault of a packet text: a message and the byte of the text concerned.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketTextFault {
     pub(crate) at: usize,
     pub(crate) message: String,
 }
 
-/// Returns `Err` for `at` and `message`.
+/// Returns `Err` with a fault at byte `at` with the message `message`.
 pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, PacketTextFault> {
     Err(PacketTextFault { at, message: message.into() })
 }
 
-/// A cursor over a text.
+/// Cursor over a packet text.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a MappedText,
-    /// Position of the next byte.
+    /// Position of the next byte in the text.
     pub(crate) at: usize,
-    /// Position of a `/*` without its `*/`.
+    /// Position of a `/*` without its `*/`, if the text has one.
     pub(crate) open_comment: Option<usize>,
 }
 
@@ -49,8 +49,8 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0, open_comment: None }
     }
 
-    /// Returns the origin of a fault in the text. For a fault at the end of the text it is the end
-    /// of the packet file, of `file_bytes`.
+    /// Returns the origin of the byte that a fault concerns. For a fault at the end of the text it
+    /// is the end of the packet file, of `file_bytes`.
     pub(crate) fn origin(&self, fault: &PacketTextFault, file_bytes: usize) -> usize {
         self.text.origins.get(fault.at).map_or(file_bytes, |&origin| origin as usize)
     }
@@ -59,20 +59,20 @@ impl<'a> Cursor<'a> {
         self.text.octets.get(self.at).copied()
     }
 
-    /// Returns the byte `ahead` positions after the next one.
+    /// Returns the byte `ahead` positions after the next one; `None` after the end of the text.
     fn look(&self, ahead: usize) -> Option<u8> {
         self.text.octets.get(self.at + ahead).copied()
     }
 
-    /// Reads `octet` if it is next; returns true if it was.
+    /// Reads the byte `octet` if it is next in the text; returns true if it was.
     pub(crate) fn take(&mut self, octet: u8) -> bool {
         let is_next = self.peek() == Some(octet);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Reads `octet` after blanks and comments, or returns a fault that names the text found
-    /// instead.
+    /// Reads the byte `octet` after blanks and comments, or returns a fault that names the text
+    /// found instead.
     pub(crate) fn expect(&mut self, octet: u8) -> Result<(), PacketTextFault> {
         self.skip_blanks();
         if self.take(octet) {
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         fault(self.at, format!("`{}` expected, found {}", octet as char, self.describe_next()))
     }
 
-    /// Returns the next text, for messages.
+    /// Returns the next part of the text in words, for error messages.
     pub(crate) fn describe_next(&self) -> String {
         let Some(octet) = self.peek() else { return "the end of the text".to_owned() };
         let word = self.word_at(self.at);
@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         self.word_at(self.at)
     }
 
-    /// Reads the longest run of bytes that `is_wanted` accepts.
+    /// Reads the longest run of bytes for which `is_wanted` returns true.
     pub(crate) fn run(&mut self, is_wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text.octets[self.at..];
         let len = rest.iter().take_while(|octet| is_wanted(**octet)).count();
@@ -152,14 +152,14 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(&rest[..len]).unwrap_or_default()
     }
 
-    /// Reads the next word.
+    /// Reads the next word of letters, digits and `_`, perhaps empty.
     pub(crate) fn take_word(&mut self) -> &'a str {
         let word = self.word();
         self.at += word.len();
         word
     }
 
-    /// Reads the text between double quotes, the first of which is next.
+    /// Reads the text between double quotes, of which the opening one is next.
     pub(crate) fn string(&mut self) -> Result<&'a [u8], PacketTextFault> {
         let begin = self.at + 1;
         let rest = &self.text.octets[begin..];
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// Skips to before the next `,` or `)` of this level, or the `}` of the packet.
+    /// Skips to before the next `,` or `)` of this nesting level, or the `}` of the packet.
     pub(crate) fn skip_argument(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -191,7 +191,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips to the next `,` of this level, `}` or packet, so that one mistake is one problem.
+    /// Skips to the next `,` of this nesting level, `}` or packet, so that one mistake is one
+    /// problem.
     pub(crate) fn recover(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -209,14 +210,15 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns true if words may contain this byte.
+/// Returns true if words may contain the byte `octet`.
 pub(crate) const fn is_word(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || octet == b'_'
 }
 
-/// Parses a number: `0x2a`, `x2a`, `0b101`, `b101`, decimal, octal with a leading 0, the code of a
-/// single letter. With `quirks` a digit that is not octal ends an octal number, and decimal numbers
-/// beyond 2^63 are 2^63 - 1, as in the reference. Returns `None` if the word is no number.
+/// Parses `word` as a number: `0x2a`, `x2a`, `0b101`, `b101`, decimal, octal with a leading 0, the
+/// code of a single letter. With `quirks` a digit that is not octal ends an octal number, and
+/// decimal numbers beyond 2^63 are 2^63 - 1, as in trafgen 0.6.8. Returns `None` if the word is no
+/// number.
 pub(crate) fn number(word: &str, quirks: bool) -> Option<Result<u64, String>> {
     let lower = word.to_ascii_lowercase();
     let digits = |prefixes: [&str; 2], radix: u32| {

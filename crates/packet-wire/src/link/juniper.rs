@@ -1,5 +1,5 @@
-//! Captures of Juniper's routers: a header of the capture, on some cards a cookie, and then the
-//! frame of the link (<https://www.tcpdump.org/linktypes.html>, and the printer of tcpdump).
+//! Captures of Juniper's routers: a capture header, on some cards a cookie, and then the frame of
+//! the link (<https://www.tcpdump.org/linktypes.html>, and the printer of tcpdump).
 
 use super::rare::{NLPID_IPV4, NLPID_IPV6, UNNUMBERED, atm, frame_relay, multilink_frame_relay};
 use super::{LinkError, by_version, bytes_from, ethernet, half, octet, ppp, typed};
@@ -20,17 +20,19 @@ pub(super) const PPP: u32 = 179;
 pub(super) const FRAME_RELAY: u32 = 180;
 pub(super) const CISCO_HDLC: u32 = 181;
 
-/// Flags of the header of a capture.
+/// Flags of the header that Juniper's captures have before each frame.
 const IS_INCOMING: u8 = 0x01;
 const HAS_NO_LINK_HEADER: u8 = 0x02;
 const HAS_EXTENSIONS: u8 = 0x80;
 
-/// First bytes of cookies of link services and of adaptive services.
+/// First bytes of the cookies that Juniper's link services and adaptive services put before a
+/// frame.
 const LINK_SERVICES: u8 = 0x54;
 const ADAPTIVE_SERVICES: u8 = 0x47;
 const COOKIE_BYTES_MAX: usize = 8;
 
-/// Returns the IP packet in a frame of the link type `link_type`, one of those above.
+/// Returns the IP packet in a frame of Juniper's link type `link_type`, one of the constants of
+/// this module.
 pub(super) fn packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
     const MAGIC: [u8; 3] = *b"MGC";
     const HEAD_BYTES: usize = 4;
@@ -63,9 +65,10 @@ pub(super) fn packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the number of bytes of the cookie that a card puts in front of a frame.
+/// Returns the number of bytes of the cookie that a card puts before a frame.
 fn cookie_bytes(link_type: u32, behind: &[u8]) -> Result<usize, LinkError> {
-    /// Both flags of a frame of FRF.16 that is no fragment; such a frame has no cookie.
+    /// Flags of a frame of FRF.16 that is both first and last fragment, so whole; such a frame has
+    /// no cookie.
     const IS_WHOLE: u8 = 0xc0;
     let usual = match link_type {
         ETHERNET | PPP | FRAME_RELAY | CISCO_HDLC => return Ok(0),
@@ -83,7 +86,8 @@ fn cookie_bytes(link_type: u32, behind: &[u8]) -> Result<usize, LinkError> {
     if bytes > COOKIE_BYTES_MAX { Err(LinkError::Header) } else { Ok(bytes) }
 }
 
-/// Returns the packet before or after its encryption, by the type in the header of the card.
+/// Returns the IP packet before or after its encryption, by the type in the header of the
+/// encryption card.
 fn encrypted(payload: &[u8]) -> Result<&[u8], LinkError> {
     const HEAD_BYTES: usize = 16;
     match octet(payload, 3)? {
@@ -93,7 +97,7 @@ fn encrypted(payload: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet behind the cookie of the second card for ATM: behind an LLC header, in an
+/// Returns the IP packet after the cookie of the second card for ATM: after an LLC header, in an
 /// Ethernet frame or in PPP, or alone on its circuit.
 fn atm_2<'p>(cookie: &[u8], is_incoming: bool, payload: &'p [u8]) -> Result<&'p [u8], LinkError> {
     const IS_MAINTENANCE: u8 = 0x70;
@@ -109,7 +113,7 @@ fn atm_2<'p>(cookie: &[u8], is_incoming: bool, payload: &'p [u8]) -> Result<&'p 
     }
 }
 
-/// Returns the packet behind the cookie of a card for several links, PPP or frame relay.
+/// Returns the IP packet after the cookie of a card for several links, PPP or frame relay.
 fn multilink<'p>(link_type: u32, cookie: &[u8], payload: &'p [u8]) -> Result<&'p [u8], LinkError> {
     const FROM_ROUTER: u8 = 0x0c;
     const PROTOCOL: u8 = 0x70;

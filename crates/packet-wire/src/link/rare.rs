@@ -1,25 +1,25 @@
-//! Headers of link types that few captures have: token ring, ARCNET, ATM, frame relay, and those
-//! that drivers put in front of another link's header (<https://www.tcpdump.org/linktypes.html>,
-//! and the printers of tcpdump).
+//! Parsers of link headers that few captures have: token ring, ARCNET, ATM, frame relay, and those
+//! that drivers put before another link's header (<https://www.tcpdump.org/linktypes.html>, and the
+//! printers of tcpdump).
 
 use super::{
     LinkError, by_version, bytes_from, ethernet, half, half_little, llc, octet, typed, wireless,
     word_little,
 };
 
-/// Network layer protocol identifiers (ISO/IEC TR 9577).
+/// Network layer protocol identifiers (ISO/IEC TR 9577) of frame relay and ATM.
 const NLPID_SNAP: u8 = 0x80;
 pub(super) const NLPID_IPV6: u8 = 0x8e;
 pub(super) const NLPID_IPV4: u8 = 0xcc;
-/// Control field of unnumbered information.
+/// Control field of an unnumbered information frame (IEEE 802.2).
 pub(super) const UNNUMBERED: u8 = 0x03;
 
-/// Types of ARCNET: IPv4 (RFC 1201, RFC 1051) and IPv6 (RFC 2497).
+/// Packet types of ARCNET: IPv4 (RFC 1201, RFC 1051) and IPv6 (RFC 2497).
 const ARCNET_IPV4: u8 = 212;
 const ARCNET_IPV4_OLD: u8 = 240;
 const ARCNET_IPV6: u8 = 196;
 
-/// Returns the packet in a frame of a token ring (IEEE 802.5), also with a route in its header.
+/// Returns the IP packet in a frame of a token ring (IEEE 802.5), also with a route in its header.
 pub(super) fn token_ring(frame: &[u8]) -> Result<&[u8], LinkError> {
     const HEAD_BYTES: usize = 14;
     let has_route = octet(frame, 8)? & 0x80 != 0;
@@ -27,7 +27,7 @@ pub(super) fn token_ring(frame: &[u8]) -> Result<&[u8], LinkError> {
     llc(bytes_from(frame, HEAD_BYTES + route_len)?)
 }
 
-/// Returns the packet in a frame of classical IP over ATM (RFC 2684): behind a SNAP header, behind
+/// Returns the IP packet in a frame of classical IP over ATM (RFC 2684): after a SNAP header, after
 /// an LLC header with a protocol identifier, or alone on its circuit.
 pub(super) fn atm(frame: &[u8]) -> Result<&[u8], LinkError> {
     match frame {
@@ -37,7 +37,7 @@ pub(super) fn atm(frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in a frame of ATM that Sun's driver captured: behind an LLC header, or in an
+/// Returns the IP packet in an ATM frame that Sun's driver captured: after an LLC header, or in an
 /// Ethernet frame of an emulated LAN.
 pub(super) fn sun_atm(frame: &[u8]) -> Result<&[u8], LinkError> {
     const KIND: u8 = 0x0f;
@@ -46,7 +46,7 @@ pub(super) fn sun_atm(frame: &[u8]) -> Result<&[u8], LinkError> {
     if kind == EMULATED_LAN { ethernet(bytes_from(payload, 2)?, 12) } else { atm(payload) }
 }
 
-/// Returns the packet in a frame of frame relay over several links (FRF.16) that is no fragment.
+/// Returns the IP packet in a frame of frame relay over several links (FRF.16) that is no fragment.
 pub(super) fn multilink_frame_relay(frame: &[u8]) -> Result<&[u8], LinkError> {
     const KIND: u8 = 0xe0;
     const IS_WHOLE: u8 = 0xc0;
@@ -56,7 +56,8 @@ pub(super) fn multilink_frame_relay(frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in a frame of frame relay (RFC 2427), or of Cisco's kind with an EtherType.
+/// Returns the IP packet in a frame of frame relay (RFC 2427), or of Cisco's kind with an
+/// EtherType.
 pub(super) fn frame_relay(frame: &[u8]) -> Result<&[u8], LinkError> {
     const ADDRESS_MAX: usize = 4;
     // The last byte of the address has its lowest bit set.
@@ -79,8 +80,8 @@ pub(super) fn frame_relay(frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in a frame of ARCNET whose type is at `type_at`; without fragments (RFC
-/// 1201), or of the kind without sequence numbers (RFC 1051).
+/// Returns the IP packet in an ARCNET frame whose type is at `type_at`: one that is no fragment
+/// (RFC 1201), or of the kind without sequence numbers (RFC 1051).
 pub(super) fn arcnet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
     match octet(frame, type_at)? {
         ARCNET_IPV4_OLD => by_version(bytes_from(frame, type_at + 1)?),
@@ -92,8 +93,8 @@ pub(super) fn arcnet(frame: &[u8], type_at: usize) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the packet in a frame of a wireless network behind the header of a driver: that of AVS,
-/// which begins with its version, or that of PRISM.
+/// Returns the IP packet in a frame of a wireless network (IEEE 802.11) after the header of a
+/// driver: that of AVS, which begins with its version, or that of PRISM.
 pub(super) fn monitored(frame: &[u8]) -> Result<&[u8], LinkError> {
     const AVS: u16 = 0x8021;
     let len = word_little(frame, 4)?;
@@ -101,8 +102,8 @@ pub(super) fn monitored(frame: &[u8]) -> Result<&[u8], LinkError> {
     wireless(bytes_from(frame, usize::try_from(len).map_err(|_| LinkError::Header)?)?)
 }
 
-/// Returns true if the header of radiotap says that the header of the wireless frame behind it is
-/// filled up to a multiple of four bytes (flag `0x20` of the field "Flags").
+/// Returns true if the radiotap header says that the header of the wireless frame after it is
+/// padded to a multiple of four bytes (flag `0x20` of the field "Flags").
 pub(super) fn is_padded(radiotap: &[u8]) -> bool {
     const HAS_TIME: u32 = 1;
     const HAS_FLAGS: u32 = 1 << 1;

@@ -1,5 +1,5 @@
-//! Reading pcapng (draft-ietf-opsawg-pcapng): sections of blocks that describe interfaces, and
-//! packets that refer to them. Blocks of other kinds are skipped.
+//! Reader of pcapng files (draft-ietf-opsawg-pcapng): sections of blocks that describe interfaces,
+//! and packets that refer to them. Blocks of other kinds are skipped.
 
 use alloc::vec::Vec;
 
@@ -8,55 +8,56 @@ use base::time::NS_PER_S;
 use super::reader::{CapturedPacket, word};
 use super::{ByteOrder, LINK_ETHERNET, LINK_UNKNOWN, PcapError, SNAP_LEN};
 
-/// The first bytes of a file: the type of the block that heads a section, equal in both byte
+/// First bytes of a pcapng file: the type of the block that heads a section, equal in both byte
 /// orders.
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// The second word of a section behind the length, which shows the byte order.
+/// Word after type and length of a pcapng section header, which shows the byte order.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// The types of blocks.
+/// Types of pcapng blocks.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const PACKET: u32 = 6;
-/// The bytes of a block before its body, type and length; `TAIL_BYTES` are those behind it, a
-/// length.
+/// Bytes of a pcapng block before its body (type and length); `TAIL_BYTES` are those after the body
+/// (a length).
 const HEAD_BYTES: usize = 8;
 const TAIL_BYTES: usize = 4;
-/// The options of an interface: the end of the options, the unit of its time stamps, and seconds to
-/// be added to them.
+/// Options of a pcapng interface: end of the options, unit of its time stamps, and seconds to be
+/// added to its time stamps.
 const END: u16 = 0;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
 
-/// The number of time stamp units in a second, unless the interface names another.
+/// Number of time stamp units in a second, unless the interface names another number.
 const UNITS_PER_S: u64 = 1_000_000;
 
-/// An interface of the section.
+/// Interface that a pcapng section describes.
 #[derive(Clone, Copy, Debug)]
 struct CaptureInterface {
     link_type: u32,
-    /// The greatest number of bytes kept of a packet; 0 for all.
+    /// Greatest number of bytes that the capture kept of a packet; 0 for all.
     snap_len: u32,
-    /// The number of time stamp units in a second.
+    /// Number of units in a second of the interface's time stamps.
     units_per_s: u64,
     offset_s: i64,
 }
 
-/// The blocks of a file, and the state that the blocks read so far have set.
+/// Blocks of a pcapng file that were not read yet, and the state that earlier blocks have set.
 #[derive(Clone, Debug)]
 pub(super) struct PcapngBlocks<'a> {
     rest: &'a [u8],
     order: ByteOrder,
-    /// The interfaces of this section, in their order.
+    /// Interfaces of the current section, in their order.
     interfaces: Vec<CaptureInterface>,
     link_type: u32,
-    /// The time of the last packet, which a packet without a time stamp takes.
+    /// Time of the last packet in nanoseconds since 1970, which a packet without a time stamp
+    /// takes.
     last_ns: u64,
 }
 
 impl<'a> PcapngBlocks<'a> {
-    /// Reads up to the first interface.
+    /// Creates the reader of `file`, and reads ahead up to the first interface for the link type.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl<'a> PcapngBlocks<'a> {
         self.link_type
     }
 
-    /// Returns the next packet; `None` at the end.
+    /// Returns the next packet of the file; `None` at the end.
     pub(super) fn record(&mut self) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         while let Some((kind, body)) = self.block()? {
             if let Some(record) = self.take(kind, body)? {
@@ -104,12 +105,12 @@ impl<'a> PcapngBlocks<'a> {
         Ok(None)
     }
 
-    /// Ends the file at the current place.
+    /// Discards the rest of the file, so that no packet follows.
     pub(super) const fn end(&mut self) {
         self.rest = &[];
     }
 
-    /// Returns the next block: its type and body.
+    /// Returns type and body of the next block; `None` at the end of the file.
     fn block(&mut self) -> Result<Option<(u32, &'a [u8])>, PcapError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -132,7 +133,7 @@ impl<'a> PcapngBlocks<'a> {
         Ok(Some((kind, &block[HEAD_BYTES..len - TAIL_BYTES])))
     }
 
-    /// Reads the state that a block sets, or returns its packet.
+    /// Applies the state that a block of type `kind` sets, or returns the packet of the block.
     fn take(&mut self, kind: u32, body: &'a [u8]) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         match kind {
             SECTION => {
@@ -165,8 +166,9 @@ impl<'a> PcapngBlocks<'a> {
         body.get(at..at + 4).map(|octets| word(octets, 0, self.order)).ok_or(PcapError::Length)
     }
 
-    /// Returns the interface of a packet. One that the file does not describe has an unknown link
-    /// type, so that the packet is counted and the others are read.
+    /// Returns the interface with this number, which a packet names. An interface that the file
+    /// does not describe has an unknown link type, so that its packets are counted and the others
+    /// are read.
     fn interface(&self, number: u32) -> CaptureInterface {
         let unknown = CaptureInterface {
             link_type: LINK_UNKNOWN,
@@ -177,7 +179,8 @@ impl<'a> PcapngBlocks<'a> {
         self.interfaces.get(number as usize).copied().unwrap_or(unknown)
     }
 
-    /// Returns a packet with its time and both lengths behind four bytes.
+    /// Returns the packet of a block whose body has the time and both lengths after its first four
+    /// bytes.
     fn packet(&mut self, interface: u32, body: &'a [u8]) -> Result<CapturedPacket<'a>, PcapError> {
         let interface = self.interface(interface);
         let [high, low, len, original_len] = [4, 8, 12, 16].map(|at| self.word_of(body, at));
@@ -214,7 +217,7 @@ impl<'a> PcapngBlocks<'a> {
 }
 
 impl CaptureInterface {
-    /// Returns a time stamp as nanoseconds since 1970; 0 for times before.
+    /// Returns a time stamp of the interface as nanoseconds since 1970; 0 for times before.
     fn time_ns(&self, units: u64) -> u64 {
         let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.units_per_s);
         let ns = ns + i128::from(self.offset_s) * i128::from(NS_PER_S);
@@ -254,8 +257,8 @@ fn interface(body: &[u8], order: ByteOrder) -> Result<CaptureInterface, PcapErro
     Ok(interface)
 }
 
-/// Returns the units per second of the option: a negative power of ten, or of two with the highest
-/// bit set.
+/// Returns the time stamp units per second from the option's value: a negative power of ten, or of
+/// two with the highest bit set.
 fn units_per_s(exponent: u8) -> Option<u64> {
     match exponent {
         0..=19 => Some(10_u64.pow(exponent.into())),
@@ -264,7 +267,7 @@ fn units_per_s(exponent: u8) -> Option<u64> {
     }
 }
 
-/// Returns the half word at `at`, which lies inside `octets`.
+/// Returns the number of two bytes at `at`, which is inside `octets`.
 const fn half(octets: &[u8], at: usize, order: ByteOrder) -> u16 {
     let half = [octets[at], octets[at + 1]];
     match order {

@@ -10,42 +10,42 @@ use core::fmt;
 pub use reader::{CaptureReader, CapturedPacket};
 pub use writer::CaptureWriter;
 
-/// The link type of Ethernet frames.
+/// Link type of Ethernet frames in capture files.
 pub const LINK_ETHERNET: u32 = 1;
-/// The link type of bare IPv4 or IPv6 packets.
+/// Link type of bare IPv4 or IPv6 packets in capture files.
 pub const LINK_RAW_IP: u32 = 101;
 
-/// The link type of a packet whose interface its file does not describe (pcapng).
+/// Link type of a packet whose interface its pcapng file does not describe.
 pub const LINK_UNKNOWN: u32 = u32::MAX;
 
-/// The first word of a file that counts microseconds.
+/// First word of a pcap file whose time stamps count microseconds.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
-/// The first word of a file that counts nanoseconds.
+/// First word of a pcap file whose time stamps count nanoseconds.
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
-/// The first word of a file of a modified libpcap, whose records have eight more bytes in front of
-/// the packet (interface, protocol and kind); it counts microseconds.
+/// First word of a pcap file of a modified libpcap, whose records have eight more bytes before the
+/// packet (interface, protocol and kind); its time stamps count microseconds.
 const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
-/// The first bytes of a file that gzip has made (RFC 1952).
+/// First bytes of a file that gzip has compressed (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The length of the file header in bytes.
+/// Length of the header of a pcap file in bytes.
 const FILE_HEADER_LEN: usize = 24;
-/// The length of the header of a record in bytes.
+/// Length of the header of a pcap record in bytes.
 const RECORD_HEADER_LEN: usize = 16;
-/// The length of the header of a record of a modified libpcap in bytes.
+/// Length of the header of a record of a modified libpcap in bytes.
 const MODIFIED_HEADER_LEN: usize = 24;
-/// The number written as the longest packet kept, as common tools do.
+/// Length of the longest packet kept, in bytes, that written pcap files state, as common tools do.
 const SNAP_LEN: u32 = 262_144;
 
-/// The order in which the bytes of a number are written.
+/// Order of the bytes of a number in a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The least significant byte first.
+    /// Least significant byte first.
     Little,
-    /// The most significant byte first.
+    /// Most significant byte first.
     Big,
 }
 
-/// The unit of the fraction in time stamps.
+/// Unit of the fraction in the time stamps of a pcap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// Millionths of a second.
@@ -55,7 +55,7 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// Returns the number of nanoseconds in one unit.
+    /// Returns the number of nanoseconds in one unit of the time stamps.
     const fn unit_ns(self) -> u64 {
         match self {
             Self::Microseconds => 1_000,
@@ -64,25 +64,25 @@ impl Resolution {
     }
 }
 
-/// The reason why a file could not be read.
+/// Reason why a capture file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PcapError {
-    /// The file begins neither as a classic pcap file nor as pcapng does.
+    /// File that begins neither as a classic pcap file nor as pcapng does.
     Magic,
-    /// The version is another than 2, or than 1 of pcapng.
+    /// File of a version other than 2 of pcap or 1 of pcapng.
     Version,
-    /// The file ends inside a header or a packet.
+    /// File that ends inside a header or a packet.
     Truncated,
-    /// A record claims more bytes than any packet has, or more than were on the wire.
+    /// Record that claims more bytes than any packet has, or more than were on the wire.
     Length,
-    /// The file is compressed by gzip.
+    /// File that is compressed by gzip.
     Compressed,
-    /// An interface has time stamps in a unit that does not fit 64 bits (pcapng).
+    /// Interface of a pcapng file with time stamps in a unit that does not fit 64 bits.
     Resolution,
 }
 
-/// Returns true if `file` begins as a capture does, also as one that is compressed by gzip, which
-/// [`CaptureReader::new`] refuses.
+/// Returns true if `file` begins as a capture file does, or as a file that gzip has compressed,
+/// which [`CaptureReader::new`] refuses.
 #[must_use]
 pub fn is_capture(file: &[u8]) -> bool {
     let is_classic = |first: &[u8; 4]| {

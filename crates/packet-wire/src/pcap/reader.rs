@@ -1,4 +1,4 @@
-//! Reading capture files: a file header, then records until the end; or the blocks of pcapng.
+//! Reader of capture files: a file header, then records until the end; or the blocks of pcapng.
 
 use base::time::NS_PER_S;
 
@@ -8,48 +8,49 @@ use super::{
     PcapError, RECORD_HEADER_LEN, Resolution, SNAP_LEN,
 };
 
-/// One captured packet.
+/// Packet of a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedPacket<'a> {
-    /// The time of the capture in nanoseconds since 1970.
+    /// Time at which the packet was captured, in nanoseconds since 1970.
     pub time_ns: u64,
-    /// The length in bytes on the wire; greater than that of `octets` when the capture cut the
-    /// packet.
+    /// Length of the packet on the wire in bytes; greater than that of `octets` if the capture cut
+    /// the packet.
     pub original_len: u32,
-    /// The type of the link that the packet was captured on: that of the file, or of its interface
-    /// in pcapng.
+    /// Type of the link that the packet was captured on: that of the file, or of its interface in
+    /// pcapng.
     pub link_type: u32,
-    /// The captured bytes.
+    /// Captured bytes of the packet.
     pub octets: &'a [u8],
 }
 
-/// The records of a file in memory, in order. The first error ends them.
+/// Iterator over the packets of a capture file in memory, in order. The first error ends the
+/// iteration.
 #[derive(Clone, Debug)]
 pub struct CaptureReader<'a> {
     records: CaptureRecords<'a>,
     link_type: u32,
 }
 
-/// The rest of a file, by its format.
+/// Records of a capture file that were not read yet, by its format.
 #[derive(Clone, Debug)]
 enum CaptureRecords<'a> {
     Classic(Classic<'a>),
     Blocks(PcapngBlocks<'a>),
 }
 
-/// The records of a classic file.
+/// Records of a classic pcap file that were not read yet.
 #[derive(Clone, Debug)]
 struct Classic<'a> {
     rest: &'a [u8],
     order: ByteOrder,
     resolution: Resolution,
     link_type: u32,
-    /// Length of the header of each record in bytes.
+    /// Length of the header of each record in the file, in bytes.
     record_header_len: usize,
 }
 
 impl<'a> CaptureReader<'a> {
-    /// Reads the file header; in pcapng, reads up to the first interface.
+    /// Creates the reader of `file` from its header; in pcapng, reads up to the first interface.
     ///
     /// # Errors
     ///
@@ -95,14 +96,14 @@ impl<'a> CaptureReader<'a> {
         Ok(Self { records, link_type })
     }
 
-    /// Returns the type of the link ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many
+    /// Returns the link type of the file ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many
     /// others); for pcapng, that of the first interface.
     #[must_use]
     pub const fn link_type(&self) -> u32 {
         self.link_type
     }
 
-    /// Returns the byte order of the file; for pcapng, that of its first section.
+    /// Returns the byte order of the capture file; for pcapng, that of its first section.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         match &self.records {
@@ -111,8 +112,8 @@ impl<'a> CaptureReader<'a> {
         }
     }
 
-    /// Returns the unit of the file's time stamps; nanoseconds for pcapng, whose interfaces have
-    /// units of their own.
+    /// Returns the unit of the capture file's time stamps; nanoseconds for pcapng, whose interfaces
+    /// have units of their own.
     #[must_use]
     pub const fn resolution(&self) -> Resolution {
         match &self.records {
@@ -123,7 +124,7 @@ impl<'a> CaptureReader<'a> {
 }
 
 impl<'a> Classic<'a> {
-    /// Returns the next packet; `None` at the end.
+    /// Returns the next packet of the pcap file; `None` at the end.
     fn next_record(&mut self) -> Result<Option<CapturedPacket<'a>>, PcapError> {
         if self.rest.is_empty() { Ok(None) } else { self.record().map(Some) }
     }
@@ -162,7 +163,7 @@ impl<'a> Iterator for CaptureReader<'a> {
     }
 }
 
-/// Returns the word at `at`, which lies inside `octets`.
+/// Returns the number of four bytes at `at`, which is inside `octets`.
 pub(super) fn word(octets: &[u8], at: usize, order: ByteOrder) -> u32 {
     let word = [octets[at], octets[at + 1], octets[at + 2], octets[at + 3]];
     match order {

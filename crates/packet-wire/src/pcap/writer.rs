@@ -1,4 +1,4 @@
-//! Writing capture files: a file in memory that grows by one record per packet.
+//! Writer of pcap capture files: a file in memory that grows by one record per packet.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 
 use super::{ByteOrder, MAGIC_NS, MAGIC_US, Resolution, SNAP_LEN};
 
-/// A capture file in progress.
+/// Capture file in memory to which packets are appended.
 #[derive(Clone, Debug)]
 pub struct CaptureWriter {
     file: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates a file with its header and no packets.
+    /// Creates a pcap file with its header and no packets.
     #[must_use]
     pub fn new(link_type: u32, order: ByteOrder, resolution: Resolution) -> Self {
         let mut writer = Self { file: Vec::new(), order, resolution };
@@ -36,7 +36,8 @@ impl CaptureWriter {
         writer
     }
 
-    /// Appends a packet captured whole, `time_ns` nanoseconds after 1970 (kept up to 2106).
+    /// Appends a packet that was captured whole, `time_ns` nanoseconds after 1970 (representable up
+    /// to 2106).
     ///
     /// # Panics
     ///
@@ -51,13 +52,13 @@ impl CaptureWriter {
         self.file.extend_from_slice(octets);
     }
 
-    /// Returns the file so far.
+    /// Returns the bytes of the pcap file so far.
     #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.file
     }
 
-    /// Returns the file.
+    /// Returns the bytes of the complete pcap file.
     #[must_use]
     pub fn into_octets(self) -> Vec<u8> {
         self.file

@@ -1,32 +1,33 @@
-//! Output of the program of 2012, letter for letter, with its misleading averages of whole
-//! microseconds.
+//! Output of the benchmark program of 2012, letter for letter, with its misleading averages of
+//! whole microseconds.
 
 use crate::result::SubjectResult;
 use crate::subject::{ChangeSafety, SubjectBackend};
 use crate::workload::WorkloadStep;
 
-/// Arguments of the command line that the program of 2012 printed.
+/// Arguments of the command line, which the program of 2012 printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'p> {
-    /// Number of iterations, `-n`.
+    /// Number of iterations, from the flag `-n`.
     pub iterations: u32,
-    /// Mode, `-s`.
+    /// Safety mode, from the flag `-s`.
     pub mode: ChangeSafety,
-    /// True for verbose output, `-v`.
+    /// True for verbose output, from the flag `-v`.
     pub is_verbose: bool,
-    /// True for compiled statements, `-c`.
+    /// True for compiled statements, from the flag `-c`.
     pub is_compiled: bool,
-    /// Name of the database or file, `-f`.
+    /// Name of the database or file, from the flag `-f`.
     pub name: &'p str,
-    /// Host, `-m`.
+    /// Host of the database server, from the flag `-m`.
     pub host: &'p str,
-    /// User, `-u`.
+    /// User of the database server, from the flag `-u`.
     pub user: &'p str,
-    /// Password, `-p`; that program printed it in clear, here it is replaced by stars.
+    /// Password of the database server, from the flag `-p`; the program of 2012 printed it in
+    /// clear, Godwit prints stars instead.
     pub password: &'p str,
 }
 
-/// Returns the lines before the measurement.
+/// Returns the lines that the program of 2012 printed before the measurement.
 #[must_use]
 pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
@@ -51,7 +52,7 @@ pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     out
 }
 
-/// Returns the default name of the database or file.
+/// Returns the name of the database or file that the program of 2012 used by default.
 #[must_use]
 pub const fn default_name(backend: SubjectBackend) -> &'static str {
     match backend {
@@ -61,7 +62,8 @@ pub const fn default_name(backend: SubjectBackend) -> &'static str {
     }
 }
 
-/// Returns the text before the marks of a step; `None` for steps that did not exist in 2012.
+/// Returns the text of the program of 2012 before the marks of a step; `None` for steps that did
+/// not exist in 2012.
 const fn label(step: WorkloadStep) -> Option<&'static str> {
     match step {
         WorkloadStep::Create => Some("CREATE:   "),
@@ -96,7 +98,7 @@ pub fn progress(
     line
 }
 
-/// Returns the last four lines, for the first run of `row`.
+/// Returns the last four lines of the program of 2012, for the first run of `row`.
 #[must_use]
 pub fn summary(row: &SubjectResult) -> String {
     let mut out = String::new();
@@ -109,8 +111,8 @@ pub fn summary(row: &SubjectResult) -> String {
     out
 }
 
-/// Returns one line of the summary: whole microseconds per operation, and the rate that follows
-/// from these.
+/// Returns one line of the summary: whole microseconds per operation, and the rate computed from
+/// these.
 fn line(word: &str, count: u64, time_us: u64) -> String {
     let each_us = time_us / count.max(1);
     let per_s = 1_000_000.0 / each_us as f64;
@@ -124,7 +126,8 @@ fn line(word: &str, count: u64, time_us: u64) -> String {
     )
 }
 
-/// Formats a number with six significant digits without unnecessary zeros, as C++ does by default.
+/// Formats a number with six significant digits without unnecessary zeros, as C++ streams do by
+/// default.
 fn general(value: f64) -> String {
     const DIGITS: i32 = 6;
     if value == 0.0 || !value.is_finite() {

@@ -1,4 +1,4 @@
-//! Measurement as comma-separated values: a line for each step of each row.
+//! Report of a benchmark as comma-separated values: a line for each step of each row.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ const HEADER: &str = "backend,schema,mode,setting,statements,engine,journal,conc
     per_transaction,records,step,operations,runs,misses,mean_s,per_s,low_per_s,high_per_s,p50_us,\
     p90_us,p99_us,p999_us,max_us,changes,transactions,flushes,flush_us\n";
 
-/// Returns the whole measurement, without notes and ratios.
+/// Returns the report as comma-separated values, without notes and ratios.
 #[must_use]
 pub fn csv(report: &UbenchReport) -> String {
     let mut out = HEADER.to_owned();

@@ -1,4 +1,4 @@
-//! Measurement in forms for people and for programs that read text.
+//! Output of a benchmark report in forms for people and for programs that read text.
 
 pub mod compat;
 mod csv;

@@ -1,5 +1,5 @@
-//! Measurement as one HTML page: tables 3.1 to 3.6 of 2012 with the new figures next to them, the
-//! gain by group commit, and all rows.
+//! Report of a benchmark as one HTML page: tables 3.1 to 3.6 of 2012 with the new figures next to
+//! them, the gain by group commit, and all rows.
 
 mod tables;
 
@@ -10,7 +10,7 @@ use report::{document, format, theme_button};
 use crate::result::{SubjectResult, UbenchReport};
 use crate::seeds;
 
-/// Renders the page. The same report always yields the same bytes.
+/// Renders `report` as an HTML page. The same report always yields the same bytes.
 ///
 /// # Panics
 ///
@@ -78,7 +78,7 @@ fn notes(report: &UbenchReport) -> Markup {
     }
 }
 
-/// Formats a latency in microseconds, also one below a microsecond.
+/// Formats a latency in microseconds, with decimals for one below a microsecond.
 fn latency(us: f64) -> String {
     if us < 10.0 { format!("{us:.2} µs") } else { format::duration_us(us) }
 }

@@ -1,4 +1,4 @@
-//! Measurement as a table for a terminal.
+//! Report of a benchmark as a table for a terminal.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use report::format;
 
 use crate::result::{GroupCommit, StepResult, SubjectResult, UbenchReport};
 
-/// Width of the names, before the column of figures.
+/// Width in characters of the names, before the column of figures.
 const NAME_WIDTH: usize = 18;
 
-/// Returns the whole measurement.
+/// Returns the report as text for a terminal.
 #[must_use]
 pub fn text(report: &UbenchReport) -> String {
     let mut out = String::new();

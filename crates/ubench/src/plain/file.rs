@@ -1,5 +1,5 @@
-//! Lease file of 2012: an ordered map in memory, and a text file to which every change appends a
-//! block of lines.
+//! Lease file of the program of 2012: an ordered map in memory, and a text file to which every
+//! change appends a block of lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,17 +15,17 @@ use crate::subject::ChangeSafety;
 use crate::workload::{self, CREATED_LIFETIME_S, UPDATED_LIFETIME_S, WorkloadStep};
 use dhcp_store::storage::{LogFile, Storage, write_all_at};
 
-/// Bytes that are buffered before they are written, as many as in the C library.
+/// Number of bytes buffered before they are written to the lease file, as many as in the C library.
 const BUFFER_OCTETS: usize = 4096;
 
-/// Lease in memory.
+/// Lease in the map of a lease file of 2012.
 #[derive(Clone, Copy)]
 struct PlainFileLease {
     valid_lifetime_s: u32,
     cltt_s: u64,
 }
 
-/// Lease file with its map in memory.
+/// Lease file of 2012 with its map in memory.
 pub(super) struct TextFile {
     leases: BTreeMap<u32, PlainFileLease>,
     file: Arc<dyn LogFile>,
@@ -39,7 +39,7 @@ fn failed(error: std::io::Error) -> UbenchError {
 }
 
 impl TextFile {
-    /// Creates an empty file.
+    /// Creates an empty lease file of 2012 in the folder of `environment`.
     pub(super) fn create(
         mode: ChangeSafety,
         environment: &SubjectEnvironment<'_>,
@@ -61,7 +61,7 @@ impl TextFile {
         Ok(())
     }
 
-    /// Appends the block of a change, with the keyword `word`.
+    /// Appends the block of lines of a change to the lease file, with the keyword `word`.
     fn append(
         &mut self,
         number: u32,

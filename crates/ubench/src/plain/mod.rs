@@ -1,5 +1,5 @@
-//! Method of 2012: the tables of that program, one statement for each operation, on one or several
-//! connections, each of which waits for its answer.
+//! Benchmark by the method of 2012: the tables of that program, one statement for each operation,
+//! on one or several connections, each of which waits for the result of its statement.
 
 mod file;
 mod mysql;
@@ -22,32 +22,33 @@ pub(crate) use mysql::options as mysql_options;
 pub(crate) use pgsql::Pgsql;
 use statement::{StatementArguments, StatementTemplate};
 
-/// Connection to a database, or a file that needs none. Every function has finished when it
-/// returns.
+/// Connection to a database, or a file that needs none. Each method returns when its work is
+/// complete.
 pub(crate) trait StoreConnection: Send {
-    /// Begins a transaction.
+    /// Begins a transaction on the connection.
     fn begin(&mut self) -> Result<(), UbenchError>;
 
-    /// Commits the transaction.
+    /// Commits the transaction of the connection.
     fn commit(&mut self) -> Result<(), UbenchError>;
 
-    /// Does one operation; returns true if it found or changed anything.
+    /// Executes the operation of `step` on record `number`; returns true if it found or changed
+    /// anything.
     fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError>;
 }
 
-/// Interface of a driver that [`DriverConnection`] uses.
+/// Driver of a database's SQL, which [`DriverConnection`] uses.
 pub(crate) trait StatementDriver: Send {
-    /// Executes a statement without values.
+    /// Executes an SQL statement without values.
     fn run(&mut self, statement: &str) -> Result<(), UbenchError>;
 
-    /// Executes a change; returns the number of rows that it affected.
+    /// Executes an SQL statement that changes rows; returns the number of rows that it affected.
     fn change(
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
     ) -> Result<u64, UbenchError>;
 
-    /// Queries rows; returns their number.
+    /// Executes an SQL query; returns the number of rows that it found.
     fn find(
         &mut self,
         statement: &StatementTemplate,
@@ -55,7 +56,7 @@ pub(crate) trait StatementDriver: Send {
     ) -> Result<u64, UbenchError>;
 }
 
-/// Connection that uses SQL.
+/// Connection to a database through SQL statements.
 struct DriverConnection<D> {
     driver: D,
     texts: statement::StepStatements,
@@ -82,14 +83,14 @@ impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
     }
 }
 
-/// Connections with operations on them.
+/// Store with the tables of 2012: connections on which operations run in parallel.
 pub(crate) struct PlainStore {
     connections: Vec<Box<dyn StoreConnection>>,
     per_transaction: u32,
     counts: Option<Arc<StoreWriteCounters>>,
 }
 
-/// Opens as many connections as there are operations at a time, and creates the table anew.
+/// Opens as many connections as `subject` has operations at a time, and creates the table anew.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
@@ -130,7 +131,8 @@ pub(crate) fn open(
 }
 
 impl PlainStore {
-    /// Runs `step` for the records of these numbers, which the connections share in turn.
+    /// Runs the operations of `step` on the records with these numbers, which the connections share
+    /// in turn.
     pub(crate) fn step(
         &mut self,
         step: WorkloadStep,
@@ -184,14 +186,14 @@ impl PlainStore {
         Ok(())
     }
 
-    /// Closes the connections.
+    /// Closes all connections of the store.
     pub(crate) fn close(self) -> Result<(), UbenchError> {
         drop(self.connections);
         Ok(())
     }
 }
 
-/// Returns the numbers for each of `threads` connections.
+/// Returns the record numbers for each of `threads` connections, dealt in turn.
 fn stripes(numbers: &[u32], threads: usize) -> impl Iterator<Item = Vec<u32>> {
     (0..threads).map(move |thread| numbers.iter().skip(thread).step_by(threads).copied().collect())
 }

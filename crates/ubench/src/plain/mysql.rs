@@ -1,4 +1,4 @@
-//! MariaDB and MySQL with the table of 2012.
+//! Driver of MariaDB and MySQL with the table of 2012.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::statement::{StatementArguments, StatementTemplate, StatementValue, cr
 use crate::error::UbenchError;
 use crate::subject::BenchmarkSubject;
 
-/// Connection to a server.
+/// Connection to a MariaDB or MySQL server with the table of 2012.
 pub(super) struct MysqlDriver {
     connection: Conn,
     statements: HashMap<String, Statement>,
@@ -21,7 +21,8 @@ fn failed(tried: &str) -> impl Fn(mysql::Error) -> UbenchError + use<'_> {
     move |error| UbenchError::failed(tried, error)
 }
 
-/// Returns the options of a connection; it uses no database if `settings` name none.
+/// Returns the options of a connection to a MySQL server; it uses no database if `settings` name
+/// none.
 pub(crate) fn options(settings: &SqlSettings) -> OptsBuilder {
     let socket = settings.socket.as_ref().map(|path| path.display().to_string());
     let name = Some(settings.name.clone()).filter(|name| !name.is_empty());
@@ -37,7 +38,7 @@ pub(crate) fn options(settings: &SqlSettings) -> OptsBuilder {
 }
 
 impl MysqlDriver {
-    /// Connects; the first connection creates the table anew.
+    /// Connects to the MySQL server; the first connection creates the table anew.
     pub(super) fn connect(
         settings: &SqlSettings,
         subject: &BenchmarkSubject,

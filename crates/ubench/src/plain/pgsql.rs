@@ -1,4 +1,5 @@
-//! PostgreSQL with a table like that of 2012; the program of 2012 had none for PostgreSQL.
+//! Driver of PostgreSQL with a table like that of 2012; the program of 2012 had none for
+//! PostgreSQL.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use super::statement::{StatementArguments, StatementTemplate, StatementValue, cr
 use crate::error::UbenchError;
 use crate::subject::{BenchmarkSubject, ChangeSafety};
 
-/// Connection with a runtime on the caller's thread.
+/// Connection to a PostgreSQL server, with a runtime on the caller's thread.
 pub(crate) struct Pgsql {
     runtime: Runtime,
     client: Client,
@@ -27,7 +28,7 @@ fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_
 }
 
 impl Pgsql {
-    /// Connects to the server.
+    /// Connects to the PostgreSQL server of `settings`.
     pub(crate) fn open(settings: &SqlSettings) -> Result<Self, UbenchError> {
         let tried = format!("open {settings}");
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -51,7 +52,7 @@ impl Pgsql {
         Ok(Self { client: client.map_err(failed(&tried))?, runtime, statements: HashMap::new() })
     }
 
-    /// Connects; the first connection creates the table anew.
+    /// Connects to the PostgreSQL server; the first connection creates the table anew.
     pub(super) fn connect(
         settings: &SqlSettings,
         subject: &BenchmarkSubject,
@@ -95,7 +96,7 @@ impl Pgsql {
         Ok(statement)
     }
 
-    /// Executes a statement with its values written out, and returns the number of its rows.
+    /// Executes an SQL statement with its values written out, and returns the number of its rows.
     fn plain(&self, text: &str, tried: &str) -> Result<u64, UbenchError> {
         let messages = self.runtime.block_on(self.client.simple_query(text));
         let rows = messages.map_err(failed(tried))?.into_iter().find_map(|message| match message {

@@ -1,4 +1,4 @@
-//! SQLite with the table of 2012.
+//! Driver of SQLite with the table of 2012.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::error::UbenchError;
 use crate::open::SubjectEnvironment;
 use crate::subject::{BenchmarkSubject, ChangeSafety, SqliteJournalMode};
 
-/// Open SQLite file.
+/// Open SQLite file with the table of 2012.
 pub(super) struct SqliteDriver {
     connection: Connection,
     delay: Duration,
@@ -23,7 +23,7 @@ fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> UbenchError + use<'_> {
 }
 
 impl SqliteDriver {
-    /// Creates a file.
+    /// Creates an SQLite file with the table of 2012.
     pub(super) fn open(
         subject: &BenchmarkSubject,
         environment: &SubjectEnvironment<'_>,

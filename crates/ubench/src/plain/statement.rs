@@ -1,4 +1,4 @@
-//! Table and statements of 2012, in three dialects, prepared or with the values inside.
+//! SQL table and statements of 2012 in three dialects, prepared or with the values written out.
 //!
 //! These are the differences to that program: identities are bytes in all databases, since
 //! arbitrary bytes are not text; statements omit the columns that a database fills in by itself;
@@ -9,27 +9,27 @@ use crate::workload::{
     self, CREATED_LIFETIME_S, HOSTNAME, LONG_CLIENT_ID, UPDATED_LIFETIME_S, WorkloadStep,
 };
 
-/// Value of a statement.
+/// Value of an SQL statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StatementValue {
-    /// Number, or seconds since 1970.
+    /// Whole number, or seconds since 1970.
     Integer(i64),
-    /// Bytes.
+    /// Byte string.
     Octets(Vec<u8>),
 }
 
-/// Values of a statement, in the order of its marks.
+/// Values of an SQL statement, in the order of its marks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementArguments<'v>(pub(crate) &'v [StatementValue]);
 
-/// Statement with marks for its values.
+/// SQL statement with marks for its values.
 #[derive(Clone, Debug)]
 pub(crate) struct StatementTemplate {
-    /// Text of the statement, with `?` for a value and `@` for a time.
+    /// Text of the SQL statement, with `?` for a value and `@` for a time.
     template: &'static str,
     backend: SubjectBackend,
-    /// Statement with the database's own marks, to be prepared once; `None` if values are written
-    /// out.
+    /// SQL statement with the database's own marks, to be prepared once; `None` if values are
+    /// written out.
     pub(crate) compiled: Option<String>,
 }
 
@@ -47,8 +47,8 @@ const COLUMNS_BY: [&str; 3] = [
 const UPDATE: &str = "UPDATE lease4 SET valid_lft = ?, cltt = @ WHERE addr = ?";
 const DELETE: &str = "DELETE FROM lease4 WHERE addr = ?";
 
-/// Returns the statement that creates the table; `engine` is MySQL's, `is_logged` is false for
-/// PostgreSQL's third setting.
+/// Returns the SQL statement that creates the table of 2012; `engine` is MySQL's, `is_logged` is
+/// false for PostgreSQL's third setting.
 pub(crate) fn create_table(backend: SubjectBackend, engine: &str, is_logged: bool) -> String {
     let (serial, number, hwaddr, client_id, time) = match backend {
         SubjectBackend::Mysql => {
@@ -69,7 +69,7 @@ pub(crate) fn create_table(backend: SubjectBackend, engine: &str, is_logged: boo
     )
 }
 
-/// Statements of all steps.
+/// SQL statements for the operations of all steps.
 pub(crate) struct StepStatements {
     create: StatementTemplate,
     searches: [StatementTemplate; 3],
@@ -100,7 +100,7 @@ impl StepStatements {
     }
 }
 
-/// Returns the values of one operation.
+/// Returns the values for the SQL statement of `step` on record `number`.
 pub(crate) fn values(step: WorkloadStep, number: u32, wall_s: u64) -> Vec<StatementValue> {
     let addr = StatementValue::Integer(u32::from(workload::address(number)).into());
     let now = StatementValue::Integer(wall_s.cast_signed());
@@ -139,7 +139,7 @@ impl StatementTemplate {
         prepared
     }
 
-    /// Returns the statement with the values written out.
+    /// Returns the SQL statement with the values written out.
     pub(crate) fn written_out(&self, arguments: StatementArguments<'_>) -> String {
         self.fill(|at| match &arguments.0[at] {
             StatementValue::Integer(number) => number.to_string(),
@@ -157,7 +157,7 @@ impl StatementTemplate {
         })
     }
 
-    /// Returns the template with every mark replaced by the result of `mark` for its position.
+    /// Returns the SQL template with every mark replaced by the result of `mark` for its position.
     fn fill(&self, mut mark: impl FnMut(usize) -> String) -> String {
         let mut text = String::with_capacity(self.template.len() + 2 * LONG_CLIENT_ID);
         let mut at = 0;

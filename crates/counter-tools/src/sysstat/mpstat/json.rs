@@ -1,4 +1,4 @@
-//! The JSON document of `-o JSON`, with the layout and the keys of sysstat.
+//! JSON document of `mpstat -o JSON`, with the layout and the keys of sysstat.
 
 use std::fmt::Write as _;
 
@@ -9,15 +9,15 @@ use super::super::{date, processor_count};
 use super::report::{InterruptRates, InterruptSum, MpstatReport, ProcessorInterrupts};
 use crate::cpustat::{CpuRow, kernel_value};
 
-/// A document that is being printed.
+/// JSON document of mpstat that is being printed report by report.
 #[derive(Debug, Default)]
 pub(super) struct MpstatDocument {
-    /// Number of reports so far.
+    /// Number of reports that the document has so far.
     reports: usize,
 }
 
 impl MpstatDocument {
-    /// Returns the part before the reports.
+    /// Returns the text of the JSON document before the reports.
     pub(super) fn begin() -> String {
         let quoted = |text: &str| serde_json::to_string(text).expect("plain text");
         format!(
@@ -33,7 +33,7 @@ impl MpstatDocument {
         )
     }
 
-    /// Returns the part of a report.
+    /// Returns the JSON text of `report`, with the separator from the previous report.
     pub(super) fn add(&mut self, report: &MpstatReport) -> String {
         let mut text = if self.reports == 0 { String::new() } else { ",\n".to_owned() };
         self.reports += 1;
@@ -54,13 +54,13 @@ impl MpstatDocument {
         text
     }
 
-    /// Returns the part after the reports.
+    /// Returns the text of the JSON document after the reports.
     pub(super) fn end() -> String {
         "\n\t\t\t]\n\t\t}\n\t]\n}}\n".to_owned()
     }
 }
 
-/// Returns a table under `key` with a line for each of `lines`.
+/// Returns a JSON array under `key` with an element for each of `lines`.
 fn table(key: &str, lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = lines.map(|line| format!("\t\t\t\t\t\t{line}")).collect();
     format!("\t\t\t\t\t\"{key}\": [\n{}\n\t\t\t\t\t]", lines.join(",\n"))

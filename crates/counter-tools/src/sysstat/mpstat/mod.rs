@@ -1,4 +1,4 @@
-//! `mpstat`: time use of processors and NUMA nodes, and interrupts.
+//! Command mpstat: time use of processors and NUMA nodes, and interrupts.
 
 mod json;
 mod reading;
@@ -15,7 +15,7 @@ use self::json::MpstatDocument;
 use self::reading::MpstatReading;
 use self::report::MpstatReport;
 
-/// Switches of mpstat.
+/// Command line of mpstat.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct MpstatArgs {
@@ -25,10 +25,10 @@ pub(crate) struct MpstatArgs {
     /// sum
     #[arg(short = 'P', value_name = "LIST", value_parser = NumberList::parse)]
     processors: Option<NumberList>,
-    /// Time use of processors; the default
+    /// Show the time use of processors; the default
     #[arg(short = 'u')]
     has_processors: bool,
-    /// Time use of NUMA nodes
+    /// Show the time use of NUMA nodes
     #[arg(short = 'n')]
     has_nodes: bool,
     /// NUMA nodes, as a list like that of -P; implies -n
@@ -38,10 +38,10 @@ pub(crate) struct MpstatArgs {
     /// interrupt, ALL
     #[arg(short = 'I', value_name = "KEYWORD,..", value_delimiter = ',', value_parser = ["SUM", "CPU", "SCPU", "ALL"])]
     interrupts: Vec<String>,
-    /// Everything: -n -u -I ALL, and -N ALL -P ALL unless they are given
+    /// Show everything: -n -u -I ALL, and -N ALL -P ALL unless they are given
     #[arg(short = 'A')]
     has_all: bool,
-    /// Output as one JSON document
+    /// Print the output as one JSON document
     #[arg(short = 'o', value_name = "FORMAT", value_parser = ["JSON"])]
     format: Option<String>,
     /// Decimal places: 0, 1 or 2
@@ -52,7 +52,7 @@ pub(crate) struct MpstatArgs {
     version: bool,
 }
 
-/// Tables of a report, with the lines of each.
+/// Tables of a report of mpstat, with the lines of each.
 #[derive(Clone, Debug, Default)]
 struct MpstatSelection {
     processors: Option<ProcessorSelection>,
@@ -60,12 +60,12 @@ struct MpstatSelection {
     interrupt_sums: Option<ProcessorSelection>,
     interrupts: Option<ProcessorSelection>,
     soft_interrupts: Option<ProcessorSelection>,
-    /// True if every report has the names of the columns.
+    /// True if every report repeats the head line with the names of the columns.
     has_head_each_time: bool,
 }
 
 impl MpstatArgs {
-    /// Prints the reports.
+    /// Runs mpstat: prints its reports.
     pub(super) fn run(&self) -> Result<(), CounterError> {
         if self.version {
             return print_version("mpstat");
@@ -95,7 +95,7 @@ impl MpstatArgs {
         output.end()
     }
 
-    /// Returns the tables and lines that the switches select among those of `reading`.
+    /// Returns the tables and lines that the command line selects among those of `reading`.
     fn selection(&self, reading: &MpstatReading) -> Result<MpstatSelection, CounterError> {
         let is_listed = |keyword: &str| {
             self.has_all || self.interrupts.iter().any(|word| word == keyword || word == "ALL")
@@ -129,7 +129,7 @@ impl MpstatArgs {
 }
 
 impl MpstatSelection {
-    /// Returns the number of tables.
+    /// Returns the number of tables in the selection.
     fn tables(&self) -> usize {
         let tables = [
             &self.processors,
@@ -142,14 +142,14 @@ impl MpstatSelection {
     }
 }
 
-/// Standard output of the command: text or JSON.
+/// Form of mpstat's standard output: text or JSON.
 enum MpstatOutput {
     Text { decimals: usize, has_head_each_time: bool, is_first: bool },
     Json(MpstatDocument),
 }
 
 impl MpstatOutput {
-    /// Prints the beginning.
+    /// Prints the part of the output before the reports.
     fn begin(args: &MpstatArgs, has_head_each_time: bool) -> Result<Self, CounterError> {
         if args.format.is_some() {
             let document = MpstatDocument::default();
@@ -160,7 +160,7 @@ impl MpstatOutput {
         Ok(Self::Text { decimals: args.decimals, has_head_each_time, is_first: true })
     }
 
-    /// Prints the report of an interval that began at `began`.
+    /// Prints the report of an interval that began at the time of day `began`.
     fn show(&mut self, report: &MpstatReport, began: &str) -> Result<(), CounterError> {
         match self {
             Self::Text { decimals, has_head_each_time, is_first } => {
@@ -172,7 +172,7 @@ impl MpstatOutput {
         }
     }
 
-    /// Prints the report of averages, which JSON does not have.
+    /// Prints the report of averages, which the JSON document does not have.
     fn show_average(&mut self, mut report: MpstatReport) -> Result<(), CounterError> {
         AVERAGE.clone_into(&mut report.time);
         match self {

@@ -1,4 +1,4 @@
-//! A reading of the counters that mpstat shows.
+//! Reading of the counters that mpstat shows.
 
 use counters::{CountTable, CpuTimes, parse_counts, parse_stat};
 use netio::Clock;
@@ -9,27 +9,27 @@ use super::super::number_list::NumberList;
 use crate::clock;
 use crate::cpustat::none;
 
-/// Folder with a folder for each NUMA node.
+/// Path of the folder with a folder for each NUMA node.
 const NODES: &str = "/sys/devices/system/node";
 
-/// A reading of all counters.
+/// Reading of all counters that mpstat shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MpstatReading {
-    /// The seconds since boot.
+    /// Time of the reading in seconds since boot.
     pub(super) seconds: f64,
-    /// The local time of day.
+    /// Local time of day of the reading.
     pub(super) time: String,
     pub(super) cpus: Vec<CpuTimes>,
-    /// The times of nodes, under the nodes' numbers.
+    /// Time use of NUMA nodes, with the number of the node as the processor number.
     pub(super) nodes: Vec<CpuTimes>,
-    /// The interrupts of all processors.
+    /// Number of interrupts of all processors since boot.
     pub(super) interrupt_count: u64,
     pub(super) interrupts: CountTable,
     pub(super) soft_interrupts: CountTable,
 }
 
 impl MpstatReading {
-    /// Reads the counters now.
+    /// Reads the counters of mpstat now.
     pub(super) fn take(uptime: &UptimeClock) -> Self {
         let stat = parse_stat(&proc::read("/proc/stat"));
         let (time, _) = clock::local(Clock::now().wall_us / 1_000_000);
@@ -44,7 +44,7 @@ impl MpstatReading {
         }
     }
 
-    /// Returns the reading that boot would have given.
+    /// Returns the reading as it would have been at boot: all counters 0.
     pub(super) fn at_boot(&self) -> Self {
         let without_times = |times: &[CpuTimes]| times.iter().copied().map(none).collect();
         Self {
@@ -60,19 +60,19 @@ impl MpstatReading {
         self.cpus.iter().map(|times| times.cpu).collect()
     }
 
-    /// Returns the numbers of the nodes that have processors.
+    /// Returns the numbers of the NUMA nodes that have processors.
     pub(super) fn node_numbers(&self) -> Vec<u32> {
         self.nodes.iter().map(|times| times.cpu).collect()
     }
 }
 
-/// NUMA node with its processors.
+/// NUMA node with the processors that belong to it.
 struct NumaNode {
     number: u32,
     processors: NumberList,
 }
 
-/// Returns the NUMA nodes, ascending; none on a kernel without them.
+/// Returns the NUMA nodes of the machine, ascending; none on a kernel without them.
 fn nodes() -> Vec<NumaNode> {
     let Ok(entries) = std::fs::read_dir(NODES) else { return Vec::new() };
     let node = |entry: std::fs::DirEntry| {
@@ -85,7 +85,7 @@ fn nodes() -> Vec<NumaNode> {
     nodes
 }
 
-/// Returns the sum of the processors' times for each node.
+/// Returns the sum of the processors' time use for each NUMA node.
 fn node_times(nodes: &[NumaNode], cpus: &[CpuTimes]) -> Vec<CpuTimes> {
     let sum = |node: &NumaNode| {
         let own = cpus.iter().filter(|times| node.processors.contains(times.cpu));
@@ -99,7 +99,7 @@ fn node_times(nodes: &[NumaNode], cpus: &[CpuTimes]) -> Vec<CpuTimes> {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a reading of two processors on one node.
+    /// Returns a reading of two processors on one NUMA node.
     pub(in super::super) fn reading() -> MpstatReading {
         let times = |cpu, user, idle| CpuTimes { cpu, user, idle, ..CpuTimes::default() };
         let cpus = vec![times(0, 30, 70), times(1, 10, 90)];

@@ -1,4 +1,4 @@
-//! The figures between two readings, and their tables.
+//! Figures of mpstat between two readings, and their tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use super::MpstatSelection;
 use super::reading::MpstatReading;
 use crate::cpustat::{ALL, CpuRow, ProcessorSelection, cpu_line, share_head};
 
-/// Figures of an interval.
+/// Figures of an interval in one report of mpstat.
 #[derive(Clone, Debug)]
 pub(super) struct MpstatReport {
-    /// The time of day at the end of the interval.
+    /// Local time of day at the end of the interval.
     pub(super) time: String,
     pub(super) processors: Option<Vec<CpuRow>>,
     pub(super) nodes: Option<Vec<CpuRow>>,
@@ -22,31 +22,31 @@ pub(super) struct MpstatReport {
     pub(super) soft_interrupts: Option<InterruptRates>,
 }
 
-/// All interrupts of a processor, or of all processors.
+/// Interrupts per second of all kinds together, of one processor or of all.
 #[derive(Clone, Debug)]
 pub(super) struct InterruptSum {
-    /// The number of the processor, or `all`.
+    /// Number of the processor, or `all`.
     pub(super) label: String,
     pub(super) per_second: f64,
 }
 
-/// Each interrupt of some processors.
+/// Interrupts per second of each kind on the chosen processors.
 #[derive(Clone, Debug)]
 pub(super) struct InterruptRates {
     pub(super) names: Vec<String>,
     pub(super) processors: Vec<ProcessorInterrupts>,
 }
 
-/// Interrupts of a processor.
+/// Interrupts per second of each kind on one processor.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessorInterrupts {
     pub(super) cpu: u32,
-    /// The interrupts per second, one for each name of the table.
+    /// Interrupts per second, one for each name of the table.
     pub(super) per_second: Vec<f64>,
 }
 
 impl MpstatSelection {
-    /// Returns the figures between two readings.
+    /// Returns the selected figures between two readings.
     pub(super) fn report(&self, before: &MpstatReading, now: &MpstatReading) -> MpstatReport {
         let elapsed_s = now.seconds - before.seconds;
         let rates = |selection: &ProcessorSelection, before: &_, now: &_| {
@@ -78,8 +78,8 @@ impl MpstatSelection {
     }
 }
 
-/// Returns the rate of each interrupt of the chosen processors. An interrupt that is new counts
-/// from 0.
+/// Returns the interrupts per second of each kind on the chosen processors. A kind that is new in
+/// `now` counts from 0.
 fn interrupt_rates(
     chosen: &ProcessorSelection,
     before: &CountTable,
@@ -108,7 +108,7 @@ fn interrupt_rates(
 }
 
 impl MpstatReport {
-    /// Returns the tables, with the names of the columns if `began`, the time of day at the
+    /// Returns the tables of the report as text, with head lines if `began`, the time of day at the
     /// beginning, is given.
     pub(super) fn text(&self, began: Option<&str>, decimals: usize) -> String {
         let Self { time, .. } = self;
@@ -173,7 +173,7 @@ pub(super) mod tests {
     use super::super::reading::tests::reading;
     use super::*;
 
-    /// Returns a report of everything since boot.
+    /// Returns a report of all time since boot.
     pub(in super::super) fn report() -> MpstatReport {
         let each = Some(ProcessorSelection {
             has_sum: true,

@@ -1,4 +1,4 @@
-//! `pidstat`: processor time, memory, input and output, and context switches of processes.
+//! Command pidstat: processor time, memory, input and output, and context switches of processes.
 
 mod pattern;
 mod table;
@@ -19,7 +19,7 @@ use self::pattern::CommandPattern;
 use self::table::{TaskActivity, TaskTable};
 use self::task::{TaskReadings, TaskSelection};
 
-/// Switches of pidstat.
+/// Command line of pidstat.
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, disable_help_flag = true)]
 pub(crate) struct PidstatArgs {
@@ -32,31 +32,31 @@ pub(crate) struct PidstatArgs {
     /// Processes whose name matches the extended regular expression, like `named|kea`
     #[arg(short = 'C', value_name = "NAME", value_parser = CommandPattern::new)]
     pattern: Option<CommandPattern>,
-    /// Processor time; the default
+    /// Show processor time; the default
     #[arg(short = 'u')]
     has_processor: bool,
-    /// Page faults and memory
+    /// Show page faults and memory
     #[arg(short = 'r')]
     has_memory: bool,
-    /// Input and output of devices; -1.00 where the file /proc/PID/io may not be read
+    /// Show input and output of devices; -1.00 where the file /proc/PID/io may not be read
     #[arg(short = 'd')]
     has_io: bool,
-    /// Context switches
+    /// Show context switches
     #[arg(short = 'w')]
     has_switches: bool,
-    /// Threads, too
+    /// Also show each thread of the processes
     #[arg(short = 't')]
     has_threads: bool,
-    /// Whole command lines instead of names
+    /// Show whole command lines instead of the names of programs
     #[arg(short = 'l')]
     has_command_lines: bool,
-    /// One table with all columns, without averages
+    /// Print one table with all columns, without averages
     #[arg(short = 'h')]
     is_horizontal: bool,
-    /// Times in seconds since 1970
+    /// Print times in seconds since 1970
     #[arg(short = 'H')]
     has_epoch_times: bool,
-    /// %CPU as a share of all processors
+    /// Show %CPU as a share of all processors
     #[arg(short = 'I')]
     is_share_of_all: bool,
     /// Decimal places: 0, 1 or 2
@@ -70,11 +70,11 @@ pub(crate) struct PidstatArgs {
     help: Option<bool>,
 }
 
-/// Process of `-p`.
+/// Process that a word of `-p` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessWord {
     All,
-    /// This process.
+    /// Process of pidstat itself (`SELF`).
     Own,
     Number(u32),
 }
@@ -91,7 +91,7 @@ fn parse_process(text: &str) -> Result<ProcessWord, String> {
 }
 
 impl PidstatArgs {
-    /// Prints the reports.
+    /// Runs pidstat: prints its reports.
     pub(super) fn run(&self) -> Result<(), CounterError> {
         if self.version {
             return print_version("pidstat");
@@ -191,11 +191,11 @@ impl PidstatArgs {
     }
 }
 
-/// Sums of memory for the averages, by task.
+/// Sums of the memory of each task over all readings, for the averages.
 #[derive(Debug, Default)]
 struct MemorySums(BTreeMap<task::TaskKey, MemorySum>);
 
-/// Memory of a task in all readings together.
+/// Sum of the memory of a task over all readings.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemorySum {
     readings: u64,
@@ -213,7 +213,7 @@ impl MemorySums {
         }
     }
 
-    /// Replaces the memory of the last reading by the mean of all.
+    /// Replaces the memory of each task in the last reading by its mean over all readings.
     fn set_means(&self, last: &mut TaskReadings) {
         for (key, task) in &mut last.tasks {
             let sum = self.0.get(key).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The regular expression of `-C`.
+//! Regular expression of `pidstat -C`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 
-/// Maximum size of the automaton.
+/// Maximum size in bytes of the automaton of a regular expression of `-C`.
 const AUTOMATON_MAX_BYTES: usize = 1 << 20;
-/// Maximum memory for building the automaton.
+/// Maximum memory in bytes for building the automaton of a regular expression of `-C`.
 const BUILD_MAX_BYTES: usize = 8 << 20;
 
-/// Regular expression for the names of processes. It matches any part of a name.
+/// Regular expression for the names of processes. The expression matches any part of a name.
 #[derive(Clone)]
 pub(super) struct CommandPattern {
     source: String,
@@ -21,7 +21,7 @@ pub(super) struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Compiles an expression.
+    /// Compiles the regular expression `source`.
     pub(super) fn new(source: &str) -> Result<Self, String> {
         let automaton = dense::Builder::new()
             .syntax(syntax::Config::new().unicode(false).utf8(false))
@@ -37,7 +37,7 @@ impl CommandPattern {
         Ok(Self { source: source.to_owned(), automaton: Arc::new(automaton) })
     }
 
-    /// Returns true if the expression matches a part of `name`.
+    /// Returns true if the regular expression matches a part of `name`.
     pub(super) fn matches(&self, name: &str) -> bool {
         // The automaton always reaches a result: it was built without bytes to quit at.
         let input = Input::new(name).earliest(true);

@@ -1,4 +1,4 @@
-//! The tables of pidstat: the use of tasks between two readings.
+//! Tables of pidstat: the resources that tasks used between two readings.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use counters::{TICKS_PER_S, TaskIo};
 use super::super::per_second;
 use super::task::{TaskKey, TaskReading, TaskReadings};
 
-/// Columns of one switch.
+/// Columns of pidstat that one switch selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskActivity {
     Processor,
@@ -16,40 +16,40 @@ pub(super) enum TaskActivity {
     Switches,
 }
 
-/// Form of the tables.
+/// Form of pidstat's tables.
 #[derive(Clone, Debug)]
 pub(super) struct TaskTable {
-    /// The columns, in their order.
+    /// Groups of columns in the tables, in their order.
     pub(super) activities: Vec<TaskActivity>,
     pub(super) has_threads: bool,
-    /// True for one table with all columns.
+    /// True for one table with all columns (`-h`).
     pub(super) is_horizontal: bool,
-    /// True if tasks that did nothing have lines.
+    /// True if tables have lines for tasks that did nothing.
     pub(super) has_idle: bool,
     pub(super) has_head_each_time: bool,
-    /// True until the first table is made.
+    /// True until the first table is printed.
     pub(super) is_first: bool,
     pub(super) decimals: usize,
-    /// The number of processors that `%CPU` is a share of.
+    /// Number of processors that `%CPU` is a share of.
     pub(super) processors: usize,
-    /// The machine's memory.
+    /// Memory of the machine in kilobytes of 1024 bytes.
     pub(super) memory_kb: u64,
-    /// The size of a page of memory.
+    /// Size of a memory page in kilobytes of 1024 bytes.
     pub(super) page_kb: u64,
 }
 
-/// Two readings of a task, between which it used something.
+/// Readings of a task at the begin and the end of an interval.
 struct TaskUse<'a> {
     before: &'a TaskReading,
     now: &'a TaskReading,
-    /// The seconds between the readings.
+    /// Seconds between the two readings of the task.
     elapsed_s: f64,
-    /// True if the line is an average.
+    /// True if the line of the task is an average.
     is_average: bool,
 }
 
 impl TaskActivity {
-    /// Returns the names of the columns.
+    /// Returns the names of the columns, as the head line has them.
     const fn head(self) -> &'static str {
         match self {
             Self::Processor => "    %usr %system  %guest   %wait    %CPU   CPU",
@@ -59,7 +59,7 @@ impl TaskActivity {
         }
     }
 
-    /// Returns true if the task did something that the columns count.
+    /// Returns true if the task did something between its readings that these columns count.
     fn is_active(self, used: &TaskUse<'_>) -> bool {
         let TaskUse { before, now, .. } = used;
         match self {
@@ -78,7 +78,7 @@ impl TaskActivity {
         }
     }
 
-    /// Returns the cells of a task.
+    /// Returns the cells of the task's line for these columns.
     fn cells(self, used: &TaskUse<'_>, table: &TaskTable) -> String {
         match self {
             Self::Processor => processor_cells(used, table),
@@ -153,7 +153,8 @@ impl TaskTable {
         self.tables(before, now, has_head.then_some(before.time.as_str()), false)
     }
 
-    /// Returns the tables of averages; the time of the last readings is the label.
+    /// Returns the tables of averages from the reading `first` to the reading `last`; the time of
+    /// the last readings is the label.
     pub(super) fn average_text(&self, first: &TaskReadings, last: &TaskReadings) -> String {
         self.tables(first, last, self.has_head_each_time.then_some(last.time.as_str()), true)
     }

@@ -1,4 +1,4 @@
-//! Readings of the counters of processes and threads.
+//! Readings of the counters of tasks: processes and threads.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::super::UptimeClock;
 use super::pattern::CommandPattern;
 use crate::clock;
 
-/// Processes that are read, and the details of their names.
+/// Selection of the processes that pidstat reads, and the form of their names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskSelection {
-    /// The numbers of the processes; all if it is empty.
+    /// Numbers of the processes to read; all processes if it is empty.
     pub(super) pids: Vec<u32>,
     pub(super) pattern: Option<CommandPattern>,
     pub(super) has_threads: bool,
@@ -24,42 +24,42 @@ pub(super) struct TaskSelection {
     pub(super) has_epoch_times: bool,
 }
 
-/// Identity of a process or thread; numbers are used again after its end.
+/// Identity of a process or thread, with its start, since the kernel reuses numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TaskKey {
     pub(super) pid: u32,
-    /// The number of the thread; none for the whole process.
+    /// Number of the thread; `None` for the whole process.
     pub(super) thread: Option<u32>,
-    /// The start, in clock ticks since boot.
+    /// Time at which the process or thread started, in clock ticks since boot.
     pub(super) started_ticks: u64,
 }
 
-/// A reading of the counters of a process or thread.
+/// Reading of the counters of a process or thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskReading {
     pub(super) stat: ProcessStat,
     pub(super) status: TaskStatus,
-    /// The time of the thread, for a process that of its first thread, that it waited for a
-    /// processor, in nanoseconds.
+    /// Time that the thread, or the first thread of the process, waited for a processor, in
+    /// nanoseconds.
     pub(super) wait_ns: u64,
-    /// The bytes read and written; none if the file may not be read.
+    /// Bytes that the process read and wrote; `None` if `/proc/PID/io` may not be read.
     pub(super) io: Option<TaskIo>,
-    /// The name or the command line.
+    /// Name or command line of the process.
     pub(super) command: String,
 }
 
-/// Readings of all selected tasks at one time.
+/// Readings of all selected processes and threads at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskReadings {
-    /// The seconds since boot.
+    /// Time of the readings in seconds since boot.
     pub(super) seconds: f64,
-    /// The time as reports show it.
+    /// Time of the readings as reports show it.
     pub(super) time: String,
     pub(super) tasks: BTreeMap<TaskKey, TaskReading>,
 }
 
 impl TaskSelection {
-    /// Reads the counters now.
+    /// Reads the counters of all selected processes and threads now.
     pub(super) fn take(&self, uptime: &UptimeClock) -> TaskReadings {
         let wall_s = Clock::now().wall_us / 1_000_000;
         let time = if self.has_epoch_times { wall_s.to_string() } else { clock::local(wall_s).0 };
@@ -76,7 +76,8 @@ impl TaskSelection {
         readings
     }
 
-    /// Adds a process or thread, unless it has ended or has another name.
+    /// Adds the reading of a process or thread to `readings`, unless it has ended or its name does
+    /// not match.
     fn add(&self, readings: &mut TaskReadings, pid: u32, thread: Option<u32>) {
         let folder = thread
             .map_or_else(|| format!("/proc/{pid}"), |thread| format!("/proc/{pid}/task/{thread}"));
@@ -103,13 +104,13 @@ impl TaskSelection {
 }
 
 impl TaskReadings {
-    /// Returns the readings that boot would have given.
+    /// Returns the readings as they would have been at boot: none.
     pub(super) fn at_boot(&self) -> Self {
         Self { seconds: 0.0, time: self.time.clone(), tasks: BTreeMap::new() }
     }
 
-    /// Returns the reading of a task, without any use if it started later. A task that had another
-    /// name at the time has none.
+    /// Returns the reading of the task `key`, without any use if the task started later. A task
+    /// that had another name at the time has none.
     pub(super) fn task(&self, key: &TaskKey) -> Option<TaskReading> {
         let started_later = key.started_ticks as f64 + 1.0 >= self.seconds * TICKS_PER_S as f64;
         let unused = || TaskReading { io: Some(TaskIo::default()), ..TaskReading::default() };

@@ -1,4 +1,5 @@
-//! Memory that an AF_XDP socket shares with the kernel: its rings, and the slots that they name.
+//! Memory that an AF_XDP socket shares with the kernel: its rings, and the slots of frames that the
+//! rings name.
 //!
 //! Budget: an entry costs one access; a batch one load or store of a word that both sides use.
 #![allow(unsafe_code, reason = "mmap, munmap, the rings' words and entries")]
@@ -9,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-/// A mapping, removed when the value is dropped.
+/// Mapping of memory, removed when the value is dropped.
 pub(super) struct Mapping {
     first: NonNull<u8>,
     len: usize,
@@ -24,7 +25,7 @@ impl Mapping {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// Maps `len` bytes of `fd` at `offset`.
+    /// Maps `len` bytes of the descriptor `fd` from `offset` on.
     fn from_fd(fd: BorrowedFd<'_>, offset: libc::off_t, len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd(), offset)
     }
@@ -40,12 +41,12 @@ impl Mapping {
         Ok(Self { first, len })
     }
 
-    /// Returns the start of the mapping as a number for the kernel.
+    /// Returns the address of the mapping's first byte as a number for the kernel.
     pub(super) fn address(&self) -> u64 {
         self.first.as_ptr() as u64
     }
 
-    /// Returns `len` bytes from `at` on, which the kernel must not be reading now.
+    /// Returns `len` bytes of the mapping from `at` on, which the kernel must not be reading now.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.len, "{at}+{len} of {}", self.len);
         // SAFETY: inside of the mapping, and `&mut self` makes the access exclusive in the process.
@@ -62,7 +63,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Type of a ring's entries.
+/// Entry of a ring that an AF_XDP socket shares with the kernel.
 ///
 /// # Safety
 ///
@@ -74,8 +75,9 @@ unsafe impl RingEntry for libc::xdp_desc {}
 // SAFETY: a whole number.
 unsafe impl RingEntry for u64 {}
 
-/// A ring: one side writes entries and counts them in the word `producer`, the other side reads
-/// them and counts in `consumer`. Both words wrap around at 32 bits.
+/// Ring of entries that an AF_XDP socket shares with the kernel: one side writes entries and counts
+/// them in the word `producer`, the other side reads them and counts in `consumer`. Both words wrap
+/// around at 32 bits.
 pub(super) struct Ring<T> {
     memory: Mapping,
     producer_at: usize,
@@ -86,8 +88,8 @@ pub(super) struct Ring<T> {
 }
 
 impl<T: RingEntry> Ring<T> {
-    /// Maps the ring of `entries` entries that `fd` has at `offset`; `offsets` are its offsets from
-    /// `XDP_MMAP_OFFSETS`.
+    /// Maps the ring of `entries` entries that the AF_XDP socket `fd` has at `offset`; `offsets`
+    /// are its offsets from `XDP_MMAP_OFFSETS`.
     ///
     /// # Panics
     ///
@@ -117,12 +119,12 @@ impl<T: RingEntry> Ring<T> {
         unsafe { AtomicU32::from_ptr(self.memory.first.as_ptr().add(at).cast()) }
     }
 
-    /// Returns the count of written entries.
+    /// Returns the count of entries that were written to the ring.
     pub(super) fn producer(&self) -> &AtomicU32 {
         self.word(self.producer_at)
     }
 
-    /// Returns the count of read entries.
+    /// Returns the count of entries that were read from the ring.
     pub(super) fn consumer(&self) -> &AtomicU32 {
         self.word(self.consumer_at)
     }
@@ -133,14 +135,14 @@ impl<T: RingEntry> Ring<T> {
         unsafe { self.memory.first.as_ptr().add(at).cast() }
     }
 
-    /// Returns entry `number`, which the other side must not be writing now.
+    /// Returns entry `number` of the ring, which the other side must not be writing now.
     pub(super) fn read(&self, number: u32) -> T {
         // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`).
         // That the other side has written it is seen by an acquiring load of `producer`.
         unsafe { self.entry_pointer(number).read() }
     }
 
-    /// Writes entry `number`; the other side reads it once `producer` is beyond.
+    /// Writes entry `number` of the ring; the other side reads it once `producer` is beyond.
     pub(super) fn write(&mut self, number: u32, entry: T) {
         // SAFETY: aligned and inside of the mapping, and exclusive in the process by `&mut self`.
         // The kernel reads entries below `producer` only.

@@ -23,19 +23,19 @@ use crate::interface::Interface;
 use crate::{Clock, FlushResult, NetError, check, poll};
 use memory::{Mapping, Ring};
 
-/// Length of the longest frame in bytes: that of a slot as long as a page.
+/// Length in bytes of the longest frame that AF_XDP sends: that of a slot as long as a page.
 pub const XDP_FRAME_BYTES_MAX: usize = 4_096;
-/// `XDP_MAX_TX_SKB_BUDGET`: number of frames that one call may send, 32 unless it is set. Since
-/// Linux 6.17.
+/// Socket option `XDP_MAX_TX_SKB_BUDGET`, since Linux 6.17: number of frames that one call may
+/// send, 32 unless it is set.
 const CALL_FRAMES: libc::c_int = 9;
-/// Time to wait for a queue that another socket has.
+/// Time in nanoseconds to wait for a queue of an interface that another AF_XDP socket uses.
 const BUSY_NS: u64 = 500_000_000;
-/// Duration of one wait for such a queue.
+/// Duration in nanoseconds of one wait for a queue that another AF_XDP socket uses.
 const BUSY_CHECK_NS: u64 = 5_000_000;
-/// Entries of the ring for receiving, which a socket must have to be bound.
+/// Number of entries of the ring for receiving, which an AF_XDP socket must have to be bound.
 const FILL_ENTRIES: u32 = 1;
 
-/// An AF_XDP socket.
+/// AF_XDP socket that may not be bound yet.
 struct XdpSocket {
     fd: OwnedFd,
 }
@@ -56,8 +56,8 @@ impl XdpSocket {
         check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
     }
 
-    /// Reads an option of `SOL_XDP` into `value`; returns the number of its bytes that the kernel
-    /// knows.
+    /// Reads an option of `SOL_XDP` into `value`; returns the number of the option's bytes that the
+    /// kernel knows.
     fn get<T>(&self, option: libc::c_int, value: &mut T) -> io::Result<usize> {
         let mut size = size_of::<T>() as libc::socklen_t;
         let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_mut(value).cast());
@@ -67,7 +67,8 @@ impl XdpSocket {
         Ok(size as usize)
     }
 
-    /// Sets the largest buffer that the kernel permits, up to [`BUFFER_BYTES`].
+    /// Sets the largest send buffer of the AF_XDP socket that the kernel permits, up to
+    /// [`BUFFER_BYTES`].
     fn set_buffer(&self) -> io::Result<()> {
         // The kernel doubles the value, to pay for its own bookkeeping.
         let value = (BUFFER_BYTES / 2) as libc::c_int;
@@ -75,7 +76,7 @@ impl XdpSocket {
             .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
     }
 
-    /// Registers the memory of the slots with the kernel.
+    /// Registers the memory of the frames' slots (UMEM) with the kernel.
     fn register(&self, slots: &Mapping, len: usize, slot_bytes: usize) -> io::Result<()> {
         let registration = libc::xdp_umem_reg {
             addr: slots.address(),
@@ -88,7 +89,8 @@ impl XdpSocket {
         self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
     }
 
-    /// Creates the rings, and maps those for frames to send and for completed frames.
+    /// Creates the rings of the AF_XDP socket, and maps those for frames to send and for completed
+    /// frames.
     fn rings(&self, entries: u32) -> io::Result<(Ring<libc::xdp_desc>, Ring<u64>)> {
         for (ring, entries) in [
             (libc::XDP_UMEM_FILL_RING, FILL_ENTRIES),
@@ -126,8 +128,8 @@ impl XdpSocket {
     }
 }
 
-/// Binds the socket, and waits for a queue that is in use: the kernel frees the queue of a closed
-/// socket later, by a worker of its own, without a notice.
+/// Binds the AF_XDP socket, and waits for a queue that is in use: the kernel frees the queue of a
+/// closed socket later, by a worker of its own, without a notice.
 fn bind_in_time(socket: &XdpSocket, interface: u32, queue: u32) -> io::Result<()> {
     let until_ns = Clock::mono_ns() + BUSY_NS;
     loop {
@@ -142,7 +144,7 @@ fn bind_in_time(socket: &XdpSocket, interface: u32, queue: u32) -> io::Result<()
     }
 }
 
-/// An open AF_XDP socket that sends frames through one queue of an interface. Never `poll` it for
+/// Open AF_XDP socket that sends frames through one queue of an interface. Never `poll` it for
 /// being writable: the kernel would then send, and not report drops.
 pub struct XdpSender {
     socket: XdpSocket,
@@ -153,19 +155,20 @@ pub struct XdpSender {
     slot_count: usize,
     /// Numbers of the free slots. The last one, which is most likely in the cache, is used next.
     free: Vec<u32>,
-    /// By slot: length in bytes of the frame in it if the kernel has dropped it, else 0.
+    /// Length in bytes of the frame in each slot if the kernel has dropped the frame, else 0.
     dropped: Vec<u32>,
     drops: u64,
-    /// Entries of `to_send` that were written, and those of them that the kernel has read.
+    /// Number of entries written to `to_send`; the next field is the number of those that the
+    /// kernel has read.
     produced: u32,
     consumed: u32,
-    /// Entries of `completed` that were read.
+    /// Number of entries of `completed` that were read.
     reaped: u32,
     mtu_bytes: usize,
 }
 
 impl XdpSender {
-    /// Succeeds if AF_XDP sockets can be opened.
+    /// Checks that AF_XDP sockets can be opened on this machine.
     ///
     /// # Errors
     ///
@@ -223,27 +226,27 @@ impl XdpSender {
         })
     }
 
-    /// Returns the largest IP packet that the interface accepted when the socket was opened, in
-    /// bytes.
+    /// Returns the length in bytes of the largest IP packet that the interface accepted when the
+    /// socket was opened (MTU).
     #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
-    /// Returns the number of frames that can wait at a time.
+    /// Returns the number of frames that can wait in the socket at a time.
     #[must_use]
     pub const fn slots(&self) -> usize {
         self.slot_count
     }
 
-    /// Returns the number of frames that the kernel has not read yet, including those that it
-    /// dropped.
+    /// Returns the number of frames in the socket that the kernel has not read yet, including those
+    /// that it dropped.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.produced.wrapping_sub(self.consumed) as usize
     }
 
-    /// Returns the number of free slots.
+    /// Returns the number of free slots for frames.
     #[must_use]
     pub const fn free(&self) -> usize {
         self.free.len()
@@ -256,8 +259,8 @@ impl XdpSender {
         self.drops
     }
 
-    /// Returns the next free slot to write a frame into; `None` while all wait for the kernel.
-    /// Nothing is queued until [`XdpSender::commit`].
+    /// Returns the next free slot for frames to write a frame into; `None` while all slots wait for
+    /// the kernel. Nothing is queued until [`XdpSender::commit`].
     pub fn slot(&mut self) -> Option<&mut [u8]> {
         let slot = *self.free.last()? as usize;
         Some(self.slots.octets(slot * self.slot_bytes, self.slot_bytes))
@@ -300,9 +303,9 @@ impl XdpSender {
         self.produced = self.produced.wrapping_add(1);
     }
 
-    /// Makes the kernel send the queued frames without waiting, and counts the frames that have
-    /// left since the last call. Call it again later while [`FlushResult::left`] is not 0: frames
-    /// may be under way, or held back because a queue is full.
+    /// Makes the kernel send the queued frames without waiting, and counts the frames sent since
+    /// the last call. Call it again later while [`FlushResult::left`] is not 0: frames may be under
+    /// way, or held back because a queue is full.
     ///
     /// # Errors
     ///
@@ -317,7 +320,7 @@ impl XdpSender {
         Ok(FlushResult { sent, refused: 0, left: self.slot_count - self.free.len() })
     }
 
-    /// Makes one system call; returns true if another one at once makes sense.
+    /// Makes one system call that sends frames; returns true if another one at once makes sense.
     fn call(&mut self) -> io::Result<bool> {
         let (fd, flags) = (self.socket.fd.as_raw_fd(), libc::MSG_DONTWAIT);
         // SAFETY: no octets are handed over; the rings are the socket's own.
@@ -348,7 +351,8 @@ impl XdpSender {
         }
     }
 
-    /// Takes back the slots of completed frames; returns the number of frames that have left.
+    /// Takes back the slots of frames that the kernel has completed; returns the number of frames
+    /// sent.
     fn reap(&mut self) -> usize {
         let end = self.completed.producer().load(Ordering::Acquire);
         let before = self.free.len();
@@ -366,7 +370,7 @@ impl XdpSender {
     }
 
     /// Returns the number of frames that the kernel rejected for their form, since the socket was
-    /// opened: their slots do not come back.
+    /// opened. The slots of these frames do not come back.
     ///
     /// # Errors
     ///

@@ -8,15 +8,15 @@ use crate::frame::{FrameSocket, request, subject};
 use crate::interface::Interface;
 use crate::{NetError, check};
 
-/// Command `ETHTOOL_GCHANNELS`.
+/// Command `ETHTOOL_GCHANNELS` of ethtool, which reads the numbers of an interface's queues.
 const GET_CHANNELS: u32 = 0x3c;
 
-/// The kernel's `struct ethtool_channels`.
+/// Structure `ethtool_channels` of the kernel: numbers of an interface's queues.
 #[derive(Default)]
 #[repr(C)]
 struct Channels {
     command: u32,
-    /// Largest possible numbers of queues: to receive, to send, for other things, for both.
+    /// Largest possible numbers of queues: to receive, to send, for other purposes, combined.
     most: [u32; 4],
     receive: u32,
     transmit: u32,

@@ -1,12 +1,12 @@
-//! Expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64 bits, in which names
-//! that are no macros are 0. An operation with an unsigned number is unsigned.
+//! Evaluation of the expressions of `#if` and `#elif` (ISO C 2011, 6.10.1): whole numbers of 64
+//! bits, in which names that are no macros are 0. An operation with an unsigned number is unsigned.
 
 use super::macros::{Macros, expanded_text};
 use super::predefined::SourceLocation;
 
-/// Largest nesting of parentheses and signs.
+/// Largest nesting of parentheses and signs in the expression of an `#if`.
 const DEPTH_MAX: usize = 64;
-/// Operators of two operands, lowest precedence first; of several with the same beginning the
+/// Operators of two operands by precedence, lowest first; of several with the same beginning the
 /// longest is first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
@@ -42,7 +42,7 @@ pub(super) fn is_true(
     Err(format!("unexpected `{}` in a condition", reader.rest))
 }
 
-/// Replaces `defined NAME` and `defined(NAME)`.
+/// Replaces `defined NAME` and `defined(NAME)` in the expression of an `#if` by 1 or 0.
 fn with_defined(macros: &Macros, expression: &str) -> Result<String, String> {
     let mut output = String::new();
     let mut rest = expression;
@@ -76,11 +76,11 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(|octet| octet.is_ascii_alphanumeric() || *octet == b'_').count()
 }
 
-/// Value of a part of an expression.
+/// Value of a part of an `#if` expression.
 #[derive(Clone, Copy)]
 struct ConditionValue {
     number: i64,
-    /// True if the bits of `number` are those of an unsigned number.
+    /// True if the bits of `number` are those of an unsigned 64-bit number.
     is_unsigned: bool,
 }
 
@@ -94,7 +94,7 @@ impl ConditionValue {
     }
 }
 
-/// The rest of an expression.
+/// Evaluator of an `#if` expression, with the rest of the expression.
 struct ConditionEvaluator<'t> {
     rest: &'t str,
     depth: usize,
@@ -114,7 +114,7 @@ impl ConditionEvaluator<'_> {
         }
     }
 
-    /// Reads `a ? b : c`, or an expression of higher precedence.
+    /// Evaluates `a ? b : c`, or an expression of higher precedence.
     fn choice(&mut self) -> Result<ConditionValue, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -136,7 +136,7 @@ impl ConditionEvaluator<'_> {
         Ok(value)
     }
 
-    /// Reads a part of the expression with `read`, whose value counts unless `is_unused`.
+    /// Reads a part of the expression with `read`; with `is_unused` its value does not count.
     fn part(
         &mut self,
         is_unused: bool,
@@ -166,7 +166,7 @@ impl ConditionEvaluator<'_> {
         Ok(value)
     }
 
-    /// Reads the next operator, if it is one of these and not the beginning of a longer one.
+    /// Reads the next operator, if it is one of `operators` and not the beginning of a longer one.
     fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
         let operator = *operators.iter().find(|operator| self.rest.starts_with(**operator))?;
         let is_longer = LEVELS.iter().flat_map(|level| level.iter()).any(|other| {
@@ -241,7 +241,8 @@ impl ConditionEvaluator<'_> {
     }
 }
 
-/// Returns the code of a character, which may be an escape sequence (ISO C 2011, 6.4.4.4).
+/// Returns the code of the character in `text`, which may be an escape sequence (ISO C 2011,
+/// 6.4.4.4).
 fn character(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [octet] => Some(*octet),

@@ -1,6 +1,6 @@
-//! Macros with and without arguments, replaced as C does (ISO C 2011, 6.10.3): arguments are
-//! replaced before they are inserted, `#` makes a string of one, `##` joins, and no macro is
-//! replaced inside of itself.
+//! Macros of the C preprocessor with and without arguments, replaced as C does (ISO C 2011,
+//! 6.10.3): arguments are replaced before they are inserted, `#` makes a string of one, `##` joins,
+//! and no macro is replaced inside of itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -8,27 +8,27 @@ use std::rc::Rc;
 use super::predefined::{PredefinedMacro, SourceLocation};
 use super::token::{Hidden, PreprocessorToken, TokenKind, tokens};
 
-/// Largest number of replacements of one word of a file, which bounds the time.
+/// Largest number of macro replacements for one word of a file, which bounds the time.
 const REPLACEMENTS_MAX: usize = 1 << 16;
-/// Largest nesting of arguments.
+/// Largest nesting of macro arguments.
 const DEPTH_MAX: usize = 32;
 
-/// Replacement of a name.
+/// Macro of the C preprocessor: the replacement of a name.
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
-    /// Names of the arguments; `None` if the macro has no parentheses.
+    /// Names of the macro's arguments; `None` if the macro has no parentheses.
     parameters: Option<Vec<String>>,
     /// True if the last parameter stands for all further arguments, with their commas.
     is_variadic: bool,
     body: Vec<PreprocessorToken>,
-    /// The macro of the preprocessor, whose body is made where it is used.
+    /// Predefined macro, whose body is made where it is used; `None` for a macro of the text.
     predefined: Option<PredefinedMacro>,
 }
 
-/// Replacements of all names.
+/// Macros by their names.
 pub(super) type Macros = BTreeMap<String, Macro>;
 
-/// Error: an endless replacement, or an invalid invocation.
+/// Error of a macro: an endless replacement, or an invalid invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MacroError {
     pub(super) origin: usize,
@@ -36,7 +36,7 @@ pub(super) struct MacroError {
 }
 
 impl Macro {
-    /// Parses the text after the name in `#define`: `(a, b) body` or ` body`.
+    /// Parses the text after the macro's name in `#define`: `(a, b) body` or ` body`.
     pub(super) fn parse(definition: &str) -> Result<Self, String> {
         let mut is_variadic = false;
         let (parameters, body) = match definition.strip_prefix('(') {
@@ -76,19 +76,19 @@ impl Macro {
         Ok(Self { parameters, is_variadic, body, predefined: None })
     }
 
-    /// Creates a macro whose body is made where it is used.
+    /// Creates a predefined macro, whose body is made where it is used.
     pub(super) const fn predefined(name: PredefinedMacro) -> Self {
         Self { parameters: None, is_variadic: false, body: Vec::new(), predefined: Some(name) }
     }
 }
 
-/// Source of pieces after those that wait.
+/// Source of preprocessor tokens after those that wait in an [`Expander`].
 pub(super) trait TokenSource {
-    /// Returns the next piece; `None` at the end, or before a directive.
+    /// Returns the next token; `None` at the end, or before a directive.
     fn next_token(&mut self) -> Option<PreprocessorToken>;
 }
 
-/// A source without pieces.
+/// Source without tokens.
 struct EmptySource;
 
 impl TokenSource for EmptySource {
@@ -97,7 +97,7 @@ impl TokenSource for EmptySource {
     }
 }
 
-/// Replacement of macros among the pieces of a source.
+/// Replacement of macros among the tokens of a source.
 pub(super) struct Expander<'m> {
     macros: &'m Macros,
     location: &'m mut SourceLocation,
@@ -111,7 +111,7 @@ impl<'m> Expander<'m> {
         Self { macros, location, waiting: VecDeque::new(), replacements: 0, depth: 0 }
     }
 
-    /// Returns the next piece in which nothing is left to be replaced.
+    /// Returns the next token in which no macro is left to be replaced.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl<'m> Expander<'m> {
         Ok(output)
     }
 
-    /// Replaces all macros of an argument.
+    /// Returns the tokens of a macro's argument with all macros replaced.
     fn expanded(
         &mut self,
         argument: &[PreprocessorToken],
@@ -372,8 +372,8 @@ fn with_optional_parts(
     output
 }
 
-/// Joins the arguments after the first `count` to one, with their commas; it is empty if there are
-/// none.
+/// Joins the macro arguments after the first `count` to one, with their commas; it is empty if
+/// there are none.
 fn join_further(arguments: &mut Vec<Vec<PreprocessorToken>>, count: usize) {
     let further = arguments.split_off(count.min(arguments.len()));
     let mut joined = Vec::new();
@@ -399,7 +399,7 @@ fn joined(one: &Hidden, other: &Hidden) -> Hidden {
     Rc::new(one.union(other).cloned().collect())
 }
 
-/// Removes blanks at both ends.
+/// Removes blanks at both ends of a macro's argument.
 fn trimmed(mut argument: Vec<PreprocessorToken>) -> Vec<PreprocessorToken> {
     while argument.last().is_some_and(PreprocessorToken::is_blank) {
         argument.pop();
@@ -409,7 +409,7 @@ fn trimmed(mut argument: Vec<PreprocessorToken>) -> Vec<PreprocessorToken> {
     argument
 }
 
-/// Joins the last piece so far with the first of `right`.
+/// Joins the last token of `output` with the first of `right` (the operator `##`).
 fn paste(output: &mut Vec<PreprocessorToken>, mut right: Vec<PreprocessorToken>) {
     if right.is_empty() {
         return;
@@ -425,7 +425,7 @@ fn paste(output: &mut Vec<PreprocessorToken>, mut right: Vec<PreprocessorToken>)
     output.extend(right);
 }
 
-/// Returns a string with the text of an argument.
+/// Returns a string token with the text of a macro's argument (the operator `#`).
 fn quoted(argument: &[PreprocessorToken], token: &PreprocessorToken) -> PreprocessorToken {
     let mut octets = vec![b'"'];
     for piece in argument {

@@ -1,7 +1,7 @@
-//! The part of the C preprocessor that packet files use, built in: `#define` and `#undef` of names
-//! with and without arguments, `#include` of files and of `<stddef.h>` (from [`super::names`]),
-//! `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`, `#error`. Other lines that begin with
-//! `#` are comments.
+//! C preprocessor for packet files, as far as they use it: `#define` and `#undef` of names with and
+//! without arguments, `#include` of files and of `<stddef.h>` (from [`super::names`]), `#if`,
+//! `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`, `#error`. Other lines that begin with `#` are
+//! comments.
 
 mod condition;
 mod macros;
@@ -17,63 +17,63 @@ use macros::{Expander, Macro, MacroError, Macros, TokenSource, expanded_text};
 use predefined::SourceLocation;
 use token::{Hidden, PreprocessorToken, TokenKind, line_join_len, piece};
 
-/// Largest nesting of includes.
+/// Largest nesting of included files.
 const DEPTH_MAX: usize = 32;
-/// Longest text after macros and includes, in bytes.
+/// Longest packet text after macros and includes, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 20;
-/// Directives; `#elif` stands before `#else`, which is as near to `#elseif`.
+/// Names of the directives; `#elif` is before `#else`, which is as near to `#elseif`.
 const DIRECTIVES: [&str; 13] = [
     "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "define", "undef",
     "include", "error", "line",
 ];
-/// Directives of compilers that change no packet.
+/// Names of directives of C compilers that change no packet.
 const IGNORED: [&str; 7] =
     ["pragma", "warning", "ident", "sccs", "assert", "unassert", "include_next"];
-/// Name of the built-in file.
+/// Name of the built-in file that an `#include` may name.
 const STDDEF: &str = "stddef.h";
 
-/// A request of `#include` for a file.
+/// Request of an `#include` for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Include<'n> {
-    /// Name in quotes or angle brackets.
+    /// Name of the file in the quotes or angle brackets of the `#include`.
     pub name: &'n str,
     /// True for angle brackets, which name a file of the system.
     pub is_system: bool,
-    /// File that includes it; `None` for the packet file.
+    /// Name of the file with the `#include`; `None` for the packet file.
     pub from: Option<&'n str>,
 }
 
-/// A file that was found for an `#include`.
+/// File that was found for an `#include`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncludedFile {
-    /// Path of the file.
+    /// Path of the included file.
     pub path: String,
-    /// Content of the file.
+    /// Content of the included file.
     pub octets: Vec<u8>,
 }
 
 /// Function that finds and reads the file of an `#include`, or returns the reason why it cannot.
 pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<IncludedFile, String> + 'r;
 
-/// A text without directives, and the faults.
+/// Packet text without directives, and the faults found.
 pub(crate) struct Preprocessed {
     pub(crate) text: MappedText,
     pub(crate) sources: PacketTextFiles,
-    /// Faults, by origin.
+    /// Faults of the text, in ascending order of origin.
     pub(crate) faults: Vec<PacketTextFault>,
-    /// Positions in the text of bytes that stand for text which a fault left out.
+    /// Positions in the text of bytes that replace text which a fault left out.
     pub(crate) gaps: Vec<usize>,
 }
 
-/// An open `#if`.
+/// Conditional (`#if`, `#ifdef`, `#ifndef`) whose `#endif` was not read yet.
 struct OpenConditional {
-    /// Origin of its `#`.
+    /// Origin of the `#` that began the conditional.
     origin: usize,
     /// True if the following lines count.
     is_active: bool,
-    /// True if a branch was active already, so that no other one is.
+    /// True if a branch of the conditional was active already, so that no other one is.
     had_active_branch: bool,
-    /// True after its `#else`.
+    /// True after the `#else` of the conditional.
     has_else: bool,
 }
 
@@ -87,18 +87,18 @@ struct Preprocessor<'r> {
     gaps: Vec<usize>,
     reader: &'r IncludeReader<'r>,
     depth: usize,
-    /// Number of the file that is read.
+    /// Number of the file that the preprocessor reads.
     file_number: usize,
 }
 
-/// Name of the file of an `#include`.
+/// Name of the file in an `#include`.
 struct IncludeName<'t> {
     name: &'t str,
-    /// True for angle brackets.
+    /// True if the name is in angle brackets.
     is_system: bool,
 }
 
-/// Lines of a file up to the next directive.
+/// Token source of the lines of a file up to the next directive.
 struct FileTokenSource {
     octets: Rc<[u8]>,
     base: usize,
@@ -142,7 +142,7 @@ pub(crate) fn run(
 }
 
 impl<'t> IncludeName<'t> {
-    /// Parses `"FILE"` or `<FILE>`.
+    /// Parses the file name of an `#include`: `"FILE"` or `<FILE>`.
     fn parse(text: &'t str) -> Option<Self> {
         let in_quotes = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let in_brackets = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
@@ -152,7 +152,7 @@ impl<'t> IncludeName<'t> {
 }
 
 impl FileTokenSource {
-    /// Returns the position of a directive's `#`, if the next line is one.
+    /// Returns the position of the directive's `#` if the next line is a directive.
     fn directive(&self) -> Option<usize> {
         let rest = &self.octets[self.at..];
         let blanks = rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();
@@ -210,7 +210,7 @@ impl Preprocessor<'_> {
         self.faults.push(PacketTextFault { at: origin, message: message.into() });
     }
 
-    /// Adds a fault that leaves text out, and a byte in its place.
+    /// Adds a fault that leaves text out, and puts one byte into the text instead.
     fn fault_with_gap(&mut self, origin: usize, message: impl Into<String>) {
         self.fault(origin, message);
         self.gaps.push(self.text.octets.len());
@@ -221,8 +221,8 @@ impl Preprocessor<'_> {
         self.conditions.iter().all(|condition| condition.is_active)
     }
 
-    /// Copies lines up to the next directive, with macros replaced; of lines that do not count,
-    /// only the line ends.
+    /// Copies lines up to the next directive, with macros replaced; copies only the line ends of
+    /// lines that do not count.
     fn lines(&mut self, lines: &mut FileTokenSource) {
         if !self.counts() {
             while let Some(token) = lines.next_token() {
@@ -265,7 +265,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Handles the directive whose `#` is at `at`, with the lines that `\` and comments join to
+    /// Executes the directive whose `#` is at `at`, with the lines that `\` and comments join to
     /// it.
     fn directive(&mut self, lines: &mut FileTokenSource, at: usize) {
         let octets = Rc::clone(&lines.octets);
@@ -331,8 +331,8 @@ impl Preprocessor<'_> {
         (self.reader)(Include { name, is_system, from })
     }
 
-    /// Replaces `__has_include("FILE")` and `__has_include(<FILE>)` by 1 if there is the file, and
-    /// by 0 otherwise.
+    /// Replaces `__has_include("FILE")` and `__has_include(<FILE>)` by 1 if the file exists, and by
+    /// 0 otherwise.
     fn with_has_include(&self, expression: &str) -> String {
         let mut parts = expression.split("__has_include");
         let mut output = parts.next().unwrap_or_default().to_owned();
@@ -362,7 +362,7 @@ impl Preprocessor<'_> {
         self.conditions.push(condition);
     }
 
-    /// Handles `#elif` with its expression, or `#else`.
+    /// Executes `#elif` with its expression, or `#else` if `expression` is `None`.
     fn other_branch(&mut self, origin: usize, expression: Option<&str>) {
         let name = if expression.is_some() { "#elif" } else { "#else" };
         let Some(mut condition) = self.conditions.pop() else {
@@ -382,7 +382,7 @@ impl Preprocessor<'_> {
         self.conditions.push(condition);
     }
 
-    /// Handles `#line 7` and `#line 7 "file"`, which number the line at `next_line`.
+    /// Executes `#line 7` and `#line 7 "file"`, which number the line at `next_line`.
     fn number_line(&mut self, origin: usize, next_line: usize, rest: &str) {
         let rest = self.expanded(origin, rest);
         match line_number(rest.trim()) {
@@ -391,7 +391,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Returns the text of a directive with all macros replaced.
+    /// Returns the text `text` of a directive at `origin` with all macros replaced.
     fn expanded(&mut self, origin: usize, text: &str) -> String {
         let expanded = expanded_text(&self.macros, &mut self.location, origin, text);
         expanded.unwrap_or_else(|MacroError { origin, message }| {
@@ -461,7 +461,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Returns the number and the file in `7` or `7 "file"`, perhaps with further numbers behind them.
+/// Returns the number and the file name in the text of a `#line` directive: `7` or `7 "file"`,
+/// perhaps with further numbers after them.
 fn line_number(text: &str) -> Option<(u64, Option<&str>)> {
     let (number, rest) =
         text.split_at(text.bytes().take_while(|octet| octet.is_ascii_digit()).count());
@@ -477,7 +478,7 @@ fn first_word(text: &str) -> &str {
     &text[..text.bytes().take_while(|octet| is_word(*octet)).count()]
 }
 
-/// Removes the comments of a directive; text in quotes stays.
+/// Returns the text of a directive without its comments; text in quotes stays.
 fn without_comments(line: &str) -> String {
     let mut output = Vec::new();
     let mut rest = line.as_bytes();

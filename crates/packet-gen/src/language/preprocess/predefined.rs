@@ -1,11 +1,11 @@
-//! Macros that are defined from the beginning: `__LINE__`, `__FILE__`, `__BASE_FILE__`,
+//! Predefined macros of the C preprocessor: `__LINE__`, `__FILE__`, `__BASE_FILE__`,
 //! `__INCLUDE_LEVEL__`, `__COUNTER__` (ISO C 2011, 6.10.8, and GNU's preprocessor), and the
 //! constants that GNU's preprocessor has on Linux. `__DATE__` and `__TIME__` are not among them:
 //! the same file describes the same packets on every day.
 
 use std::rc::Rc;
 
-/// Macros with a value that is always the same.
+/// Predefined macros with a constant value.
 pub(super) const CONSTANTS: [(&str, &str); 21] = [
     ("__STDC__", "1"),
     ("__GNUC__", "12"),
@@ -31,7 +31,7 @@ pub(super) const CONSTANTS: [(&str, &str); 21] = [
     ("__has_include", "1"),
 ];
 
-/// Macros whose value depends on where they are used.
+/// Predefined macros whose value depends on where they are used.
 pub(super) const VARIABLES: [(&str, PredefinedMacro); 5] = [
     ("__LINE__", PredefinedMacro::Line),
     ("__FILE__", PredefinedMacro::File),
@@ -40,56 +40,57 @@ pub(super) const VARIABLES: [(&str, PredefinedMacro); 5] = [
     ("__COUNTER__", PredefinedMacro::Counter),
 ];
 
-/// A macro whose value depends on where it is used.
+/// Predefined macro whose value depends on where it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PredefinedMacro {
-    /// Line of the file, from 1, or from the number of the last `#line`.
+    /// Line number of the use in the file (`__LINE__`), from 1, or from the number of the last
+    /// `#line`.
     Line,
-    /// Name of the file, or that of the last `#line`.
+    /// Name of the file (`__FILE__`), or that of the last `#line`.
     File,
-    /// Name of the packet file.
+    /// Name of the packet file (`__BASE_FILE__`).
     BaseFile,
-    /// Number of files that include this one by way of one another.
+    /// Nesting depth of the file's inclusion (`__INCLUDE_LEVEL__`); 0 for the packet file.
     IncludeLevel,
-    /// Number of uses before this one.
+    /// Number of earlier uses of this macro (`__COUNTER__`).
     Counter,
 }
 
-/// File that is read, with the position of a line whose number is known.
+/// Location in the file that is read, with the position of a line whose number is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceLocation {
     octets: Rc<[u8]>,
-    /// Origin of the first byte of the file.
+    /// Origin of the file's first byte: its position in the concatenation of all files.
     base: usize,
     file: Rc<str>,
     base_file: Rc<str>,
     include_level: usize,
     counter: u64,
-    /// Position in the file of a byte, and the number of its line.
+    /// Position in the file of a byte whose line number is known; the next field is that number.
     at: usize,
     line: u64,
 }
 
 impl SourceLocation {
-    /// Creates the location of the packet file, which has the name `file`.
+    /// Creates the location at the beginning of the packet file, which has the name `file`.
     pub(super) fn new(file: &str) -> Self {
         Self { file: file.into(), base_file: file.into(), line: 1, ..Self::default() }
     }
 
-    /// Returns the location at the beginning of another file.
+    /// Returns the location at the beginning of another file with the content `octets`.
     pub(super) fn in_file(&self, file: Option<&str>, octets: Rc<[u8]>, base: usize) -> Self {
         let include_level = self.include_level + usize::from(file.is_some());
         let file = file.map_or_else(|| Rc::clone(&self.file), Rc::from);
         Self { octets, base, file, include_level, at: 0, line: 1, ..self.clone() }
     }
 
-    /// Continues in the file that included `included`.
+    /// Continues in the file that included this one, from its location `included`.
     pub(super) fn leave(&mut self, included: &Self) {
         self.counter = included.counter;
     }
 
-    /// Gives the line that begins at position `at` of the file the number `line`, and the file the
-    /// name `file`.
+    /// Sets the number of the line that begins at position `at` of the file to `line`, and the name
+    /// of the file to `file` if given.
     pub(super) fn set_line(&mut self, at: usize, line: u64, file: Option<&str>) {
         (self.at, self.line) = (at, line);
         if let Some(file) = file {
@@ -97,7 +98,7 @@ impl SourceLocation {
         }
     }
 
-    /// Returns the text of a macro that is used at `origin`.
+    /// Returns the text that replaces the predefined macro `name` if it is used at `origin`.
     pub(super) fn expansion(&mut self, name: PredefinedMacro, origin: usize) -> String {
         match name {
             PredefinedMacro::Line => self.line_at(origin).to_string(),
@@ -111,7 +112,7 @@ impl SourceLocation {
         }
     }
 
-    /// Returns the number of the line at `origin`, and keeps its position, from which the next one
+    /// Returns the number of the line at `origin`, and keeps its position, from which the next line
     /// is counted.
     fn line_at(&mut self, origin: usize) -> u64 {
         let at = origin.saturating_sub(self.base).min(self.octets.len());

@@ -1,44 +1,44 @@
-//! Pieces of a text for the preprocessor: words, strings, comments, blanks and single bytes.
+//! Tokens of the C preprocessor: words, strings, comments, blanks and single bytes.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::super::source::is_word;
 
-/// Names of macros whose bodies a piece came from, so that no macro is replaced inside of itself.
+/// Names of macros from whose bodies a token came, so that no macro is replaced inside of itself.
 pub(super) type Hidden = Rc<BTreeSet<Rc<str>>>;
 
-/// Kinds of pieces.
+/// Kind of a preprocessor token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
-    /// Letters, digits and `_`.
+    /// Word of letters, digits and `_`.
     Word,
-    /// A string or a character with its quotes.
+    /// String or character with its quotes.
     Quoted,
-    /// A comment, without the end of its line.
+    /// Comment, without the end of its line.
     Comment,
     /// Blanks and tabs.
     Blank,
-    /// The end of a line.
+    /// End of a line.
     LineEnd,
-    /// Any other byte.
+    /// Single byte of any other kind.
     Other,
 }
 
-/// A piece.
+/// Token of the C preprocessor.
 #[derive(Clone, Debug)]
 pub(super) struct PreprocessorToken {
     pub(super) kind: TokenKind,
     pub(super) octets: Rc<[u8]>,
-    /// Origin of the first byte.
+    /// Origin of the token's first byte.
     pub(super) origin: usize,
-    /// True for a piece copied from a file; otherwise all bytes come from the first one's origin.
+    /// True for a token copied from a file; otherwise all bytes come from the first byte's origin.
     pub(super) is_verbatim: bool,
     pub(super) hidden: Hidden,
 }
 
 impl PreprocessorToken {
-    /// Returns the word, if the piece is one.
+    /// Returns the text of the token if it is a word.
     pub(super) fn word(&self) -> Option<&str> {
         match self.kind {
             TokenKind::Word => str::from_utf8(&self.octets).ok(),
@@ -50,13 +50,13 @@ impl PreprocessorToken {
         self.kind == TokenKind::Other && *self.octets == [octet]
     }
 
-    /// Returns true for blanks, ends of lines and comments.
+    /// Returns true if the token is blanks, the end of a line or a comment.
     pub(super) const fn is_blank(&self) -> bool {
         matches!(self.kind, TokenKind::Blank | TokenKind::LineEnd | TokenKind::Comment)
     }
 }
 
-/// Returns the kind and the length of the piece at the beginning of `rest`, which must not be
+/// Returns the kind and the length of the token at the beginning of `rest`, which must not be
 /// empty. With `in_directive` the bytes `#` and `;`, which elsewhere begin comments of packet
 /// files, have no special meaning.
 pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
@@ -94,7 +94,8 @@ pub(super) fn piece(rest: &[u8], in_directive: bool) -> (TokenKind, usize) {
     }
 }
 
-/// Returns the length of the `\` and the end of a line that `rest` begins with.
+/// Returns the length of the `\` and the line end with which `rest` begins; `None` if it begins
+/// otherwise.
 pub(super) fn line_join_len(rest: &[u8]) -> Option<usize> {
     if rest.starts_with(b"\\\n") {
         Some(2)
@@ -105,7 +106,7 @@ pub(super) fn line_join_len(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Splits a text that is no part of a file into pieces, all with the origin `origin`.
+/// Splits a text that is no part of a file into tokens, all with the origin `origin`.
 pub(super) fn tokens(text: &[u8], origin: usize) -> Vec<PreprocessorToken> {
     let mut rest = text;
     let mut pieces = Vec::new();

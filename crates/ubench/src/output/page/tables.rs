@@ -1,4 +1,4 @@
-//! One table of 2012 with the new measurement, as a drawing and as figures.
+//! Table of 2012 with the new measurement, as a drawing (SVG) and as figures.
 
 use maud::{Markup, html};
 use report::format;
@@ -8,7 +8,7 @@ use crate::seeds::{self, HistoricalTable};
 use crate::subject::{ChangeSafety, SubjectBackend, Tables, TransactionSharing};
 use crate::workload::WorkloadStep;
 
-/// Width of the drawing; this and the next constants are in its own units.
+/// Width of the drawing in its own units; the next constants are in these units as well.
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 120.0;
@@ -17,7 +17,7 @@ const LINE: f64 = 26.0;
 const TOP: f64 = 8.0;
 const FLOOR: f64 = 26.0;
 
-/// One store in one mode, in 2012 and now: a value for each of the four steps.
+/// Figures of one store in one safety mode, in 2012 and now: a value for each of the four steps.
 struct Pair<'r> {
     mode: ChangeSafety,
     backend: SubjectBackend,
@@ -26,7 +26,8 @@ struct Pair<'r> {
     row: Option<&'r SubjectResult>,
 }
 
-/// Returns the row that now measures the same as the table of 2012.
+/// Returns the row of the new measurement that measures the same as `table` does for `mode` and
+/// `backend`.
 fn row_of<'r>(
     rows: &'r [SubjectResult],
     table: &HistoricalTable,
@@ -99,12 +100,12 @@ pub(super) fn comparison(table: &HistoricalTable, rows: &[SubjectResult]) -> Mar
     }
 }
 
-/// Returns the color of a store, which is the same in all tables.
+/// Returns the index of the color of a store, which is the same in all tables.
 fn color(backend: SubjectBackend) -> usize {
     SubjectBackend::ALL.iter().position(|&other| other == backend).unwrap_or(0)
 }
 
-/// Returns the exponents of the powers of ten around all values.
+/// Returns the exponents of the powers of ten below and above all values of `pairs`.
 fn decades(pairs: &[Pair<'_>]) -> (f64, f64) {
     let values =
         pairs.iter().flat_map(|pair| pair.values_2012.iter().chain(&pair.values_now)).flatten();
@@ -158,7 +159,7 @@ fn mark(table: &HistoricalTable, power: i32) -> String {
     if table.has_rates { format::axis_rate(value) } else { format::duration_us(value * 1e6) }
 }
 
-/// Formats one value for readers.
+/// Formats one value of a table, a time or a rate, for readers.
 fn format_value(table: &HistoricalTable, value: f64) -> String {
     if table.has_rates { format::rate(value) } else { format::duration_us(value * 1e6) }
 }
