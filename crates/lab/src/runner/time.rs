@@ -25,7 +25,7 @@ use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 const SLACK: f64 = 1.07;
 /// Factor of the announced time of a run over that of its rehearsal, which had no void trial and no
 /// lost second.
-const MARGIN: f64 = 1.03;
+const MARGIN: f64 = 1.01;
 /// Additional time of a run, as a share, on a machine whose processors other programs use all the
 /// time: there many trials are void and are repeated.
 const VOID_SHARE: f64 = 0.6;
