@@ -131,15 +131,16 @@ fn kea_s_names_become_labels() {
     assert!(six.contains("godwit_dhcp6_subnet_registered{subnet=\"8\"} 0\n"));
 }
 
-/// Returns promtool's verdict on `text`; an error if it cannot be started.
-fn judged(text: &str) -> std::io::Result<(bool, String)> {
+/// Returns promtool's verdict on what it reads from `input`; an error if it cannot be started.
+fn judged(words: &[&str], input: &str) -> std::io::Result<(bool, String)> {
     let mut child = Command::new("promtool")
-        .args(["check", "metrics"])
+        .arg("check")
+        .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    child.stdin.take().unwrap().write_all(text.as_bytes())?;
+    child.stdin.take().unwrap().write_all(input.as_bytes())?;
     let output = child.wait_with_output()?;
     let output_octets = [output.stdout, output.stderr].concat();
     Ok((output.status.success(), String::from_utf8_lossy(&output_octets).into_owned()))
@@ -148,7 +149,7 @@ fn judged(text: &str) -> std::io::Result<(bool, String)> {
 #[test]
 fn prometheus_s_own_tool_finds_nothing_wrong() {
     for version in [IpVersion::V4, IpVersion::V6] {
-        match judged(&page(version)) {
+        match judged(&["metrics"], &page(version)) {
             Ok(verdict) => assert_eq!(verdict, (true, String::new())),
             Err(why) => {
                 let must = std::env::var("GODWIT_REQUIRE_TOOLS").as_deref() == Ok("1");
@@ -156,6 +157,39 @@ fn prometheus_s_own_tool_finds_nothing_wrong() {
                 println!("skipped: promtool: {why}");
                 return;
             }
+        }
+    }
+}
+
+/// Alert rules that the project ships.
+const ALERTS: &str = include_str!("../../../contrib/prometheus-alerts.yml");
+
+#[test]
+fn alert_rules_name_metrics_of_the_page() {
+    let pages = [IpVersion::V4, IpVersion::V6].map(page);
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = ALERTS.lines().filter(|line| !line.trim_start().starts_with(['#', 'd', 's']));
+    let names = names.flat_map(|line| line.split(|c: char| !is_of_name(c)));
+    let names: Vec<&str> = names
+        .filter(|name| name.starts_with("godwit_dhcp") || name.starts_with("process_"))
+        .collect();
+    assert!(names.len() >= 10, "{names:?}");
+    for name in names {
+        // The name of a histogram's bucket has the suffix of its own lines.
+        let begin = format!("\n{name}");
+        assert!(pages.iter().any(|page| page.contains(&begin)), "{name}");
+    }
+}
+
+#[test]
+fn prometheus_s_own_tool_takes_the_alert_rules() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib/prometheus-alerts.yml");
+    match judged(&["rules", file], "") {
+        Ok((is_good, text)) => assert!(is_good && text.contains("8 rules found"), "{text}"),
+        Err(why) => {
+            let must = std::env::var("GODWIT_REQUIRE_TOOLS").as_deref() == Ok("1");
+            assert!(!must, "promtool: {why}");
+            println!("skipped: promtool: {why}");
         }
     }
 }
