@@ -9,7 +9,8 @@ use dhcp_lease::{Family, INFINITE_LIFETIME_S, SlotOccupancy, SlotOwner};
 /// Largest age at which the server repeats leases of a subnet instead of renewing them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatPolicy {
-    /// Part of the lease's lifetime up to which the server repeats it; 0 = never.
+    /// Share of a lease's lifetime, 0 to 1, during which the server repeats the lease in replies
+    /// instead of renewing it (Kea's `cache-threshold`); 0: never.
     pub threshold: f64,
     /// Largest age of a lease that the server repeats, in seconds.
     pub max_age_s: Option<u32>,

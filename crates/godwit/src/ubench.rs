@@ -53,7 +53,7 @@ pub(crate) struct UbenchArgs {
     /// Show progress, yes or no [default: yes on a terminal; with --compat yes]
     #[arg(short = 'v', long, value_name = "YES|NO", value_parser = yes)]
     verbose: Option<bool>,
-    /// Prepared statements, yes or no; only with the tables of 2012 [default: both]
+    /// Prepared statements, yes or no; only with --schema ubench-2012 [default: both]
     #[arg(short = 'c', long, value_name = "YES|NO", value_parser = yes)]
     compiled: Option<bool>,
     /// Schema of the tables
@@ -71,10 +71,10 @@ pub(crate) struct UbenchArgs {
     /// Operations per transaction: a number, or adaptive for all that are waiting
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "adaptive", value_parser = sharing)]
     per_transaction: Vec<TransactionSharing>,
-    /// Storage engine of mysql; only with the tables of 2012
+    /// Storage engine of mysql; only with --schema ubench-2012
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = engine)]
     engine: Vec<String>,
-    /// Journal mode of sqlite; only with the tables of 2012
+    /// Journal mode of sqlite; only with --schema ubench-2012
     #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
     journal: Vec<JournalName>,
     /// Also measure each store's third flush setting

@@ -61,7 +61,7 @@ pub(super) fn serve(shared: &SharedEndpoint) {
 /// Result of one turn of the endpoint's thread.
 struct ServiceTurnResult {
     has_ended: bool,
-    /// True if the thread could send more packets at once.
+    /// True if more packets are ready to be sent, so that the next turn must not wait.
     has_more: bool,
 }
 

@@ -84,7 +84,7 @@ enum ClockName {
     Real,
     /// Simulated time, as fast as the processor allows
     Virtual,
-    /// Both clocks, one after the other
+    /// Each run with real time, then with simulated time
     Both,
 }
 

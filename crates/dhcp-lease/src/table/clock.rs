@@ -27,7 +27,7 @@ pub(super) const NOT_FOLLOWED: i64 = i64::MIN;
 /// Mark in place of the clocks' difference: the times of leases are being moved.
 pub(super) const MOVING: i64 = i64::MAX;
 
-/// Step of the wall clock that the table has corrected.
+/// Step of the wall clock by which the lease table has moved the times of its leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
     /// Size of the step in seconds forward; negative for back.

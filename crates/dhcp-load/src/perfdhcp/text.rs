@@ -131,7 +131,7 @@ pub(crate) fn head(args: &PerfdhcpArgs, words: &[String], cpus: usize) -> String
 /// Counts of a periodic report, by column and kind of exchange: sent, on time, overdue, rejected.
 pub(crate) type Standing = [Vec<u64>; 4];
 
-/// Returns the present counts of these kinds of exchanges, for a periodic report.
+/// Returns the counts of a periodic report from `accounts`, for the exchanges in `kinds`.
 pub(crate) fn standing(
     kinds: &[ExchangeKind],
     accounts: &[ExchangeAccount; ExchangeKind::COUNT],

@@ -37,7 +37,7 @@ pub struct Dhcp4LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// Distance between two links of the clients, in networks of 256 addresses
+    /// Distance between the subnets of consecutive client links, in /24 networks: 1 = adjacent
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_selection")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,

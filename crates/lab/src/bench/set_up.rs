@@ -265,7 +265,8 @@ impl<'a> ProcessBench<'a> {
         Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
-    /// Returns the deployment of `subject`, with `pool_size` addresses for clients.
+    /// Returns folder, addresses, store and settings with which the lab starts the measured server
+    /// `subject`; its pool has `pool_size` addresses.
     pub(super) fn deployment(
         &self,
         subject: &MeasurementSubject,

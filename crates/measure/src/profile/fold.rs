@@ -128,7 +128,8 @@ fn frame(line: &str) -> Option<(String, &str)> {
 
 /// Name that perf prints for an unknown function or object.
 const UNKNOWN: &str = "[unknown]";
-/// Name of the kernel as the object of its functions.
+/// Name of the kernel in flame graphs, where other functions have the name of their program or
+/// library.
 const KERNEL: &str = "kernel";
 
 /// Returns the name of an object from its path, the last part; the kernel has one name for every
