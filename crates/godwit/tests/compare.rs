@@ -84,7 +84,7 @@ fn what_is_no_result_folder_is_refused_in_words() {
     }
     let (code, _, err) = outcome(&test_folder.lab(&["compare", "nowhere", "empty"]));
     assert_eq!(code, Some(2));
-    assert!(err.contains("no folder nowhere") && err.contains("empty is no"), "both: {err}");
+    assert!(err.contains("no folder nowhere") && err.contains("empty is not a"), "both: {err}");
     assert_eq!(outcome(&test_folder.lab(&["compare", &a])).0, Some(2));
     let (code, _, err) = outcome(&test_folder.lab(&["compare", "--html", "none/x.html", &a, &a]));
     assert_eq!(code, Some(1), "{err}");

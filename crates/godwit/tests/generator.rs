@@ -236,7 +236,7 @@ fn what_cannot_stand_together_or_is_not_there_ends_with_2() {
         ("--shape replay:/nonexistent", "cannot be read"),
         ("--pcap-failed", "--pcap"),
         ("--scenario lifecycle -R 5 -r 5 -p 5 -i", "-i has no meaning"),
-        ("-T x -T y -S 249", "-I must say"),
+        ("-T x -T y -S 249", "-I must give"),
         ("-T x -O 33 -O 33", "more offsets than packets"),
         ("-E 8", "second packet"),
         ("-T x -o 60,61", "cannot be put into packets"),

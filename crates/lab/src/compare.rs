@@ -129,7 +129,7 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
     if summary.schema != SUMMARY_SCHEMA {
         let schema = if summary.schema.is_empty() { "nothing" } else { &summary.schema };
         return Err(LabError::Usage(format!(
-            "{} is not what it should be: its schema is {schema}, not {SUMMARY_SCHEMA}",
+            "{} cannot be read: its schema is {schema}, not {SUMMARY_SCHEMA}",
             file.display()
         )));
     }

@@ -69,7 +69,7 @@ fn put_ia(
         };
         let (address, len) = resource.split_once('/').unwrap_or((resource, "128"));
         let address: Ipv6Addr =
-            address.parse().map_err(|_| format!("`{address}` is no IPv6 address"))?;
+            address.parse().map_err(|_| format!("`{address}` is not an IPv6 address"))?;
         let len = len.parse().map_err(|_| format!("`{len}` is no prefix length"))?;
         match kind {
             IaKind::Pd => writer.ia_prefix(address, len, preferred_s, valid_s),

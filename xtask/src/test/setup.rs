@@ -155,7 +155,7 @@ impl ServicePolicy {
                 return Err(format!("cannot write {path_text}, so packages might start services"));
             }
         } else {
-            output::print_line(format_args!("    {path_text} is there already and stays as it is"));
+            output::print_line(format_args!("    {path_text} exists already and is not changed"));
         }
         Ok(policy)
     }

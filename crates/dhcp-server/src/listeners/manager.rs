@@ -49,7 +49,9 @@ impl ListenerCheckResult {
     fn new(opening: &ListenerOpeningResult, missing: Vec<String>) -> Self {
         let failed = opening.problems.iter().map(ToString::to_string);
         let awaited = opening.tentative.iter().map(|endpoint| {
-            format!("waiting for {endpoint}: the kernel still makes sure that nobody else has it")
+            format!(
+                "waiting for {endpoint}: the kernel is still checking that no other machine has it"
+            )
         });
         Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
     }

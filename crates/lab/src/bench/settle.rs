@@ -91,7 +91,7 @@ impl ProcessBench<'_> {
             return match probe.check(service.address)? {
                 None => Ok(()),
                 Some(fault) => Err(LabError::Failed(format!(
-                    "{} does not answer from its zone, but with: {fault}",
+                    "{} does not answer from its zone; its answer: {fault}",
                     service.subject.label()
                 ))),
             };

@@ -32,7 +32,7 @@ impl Baselines {
         let read: Self = folder::read_json(&path)?;
         if read.schema != SCHEMA {
             let (path, schema) = (path.display(), read.schema);
-            let message = format!("{path} is not what it should be: its schema is {schema}");
+            let message = format!("{path} cannot be read: its schema is {schema}");
             return Err(LabError::Usage(message));
         }
         Ok(read)

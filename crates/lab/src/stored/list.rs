@@ -93,7 +93,7 @@ fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
             return Ok(Some(head.into_stored_run(id)));
         }
         let (file, schema) = (summary.display(), head.schema);
-        let message = format!("{file} is not what it should be: its schema is {schema}");
+        let message = format!("{file} cannot be read: its schema is {schema}");
         return Err(LabError::Usage(message));
     }
     let suite = path.join(SUITE);

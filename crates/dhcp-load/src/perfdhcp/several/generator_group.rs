@@ -216,7 +216,7 @@ impl<'a> GeneratorGroup<'a> {
     /// Returns the failure of the generator `index`, which sent another answer than the expected
     /// one.
     pub(crate) fn surprised(&self, index: usize, expected: &str, answer: &str) -> PerfdhcpFailure {
-        self.links[index].failed(&format!("said `{answer}` instead of {expected}"))
+        self.links[index].failed(&format!("sent `{answer}` instead of {expected}"))
     }
 }
 
