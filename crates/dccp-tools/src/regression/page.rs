@@ -5,7 +5,7 @@ use report::goals::{FigureNote, GoalChart, Set, render};
 use super::row::{FORMULA, RegressionDocument, RegressionRow};
 
 /// Returns the regression's page as HTML, with more facts under its title and warnings at its end.
-/// The same rows always give the same bytes.
+/// Equal rows always give equal bytes.
 pub(super) fn draw(
     document: &RegressionDocument<'_>,
     title: &str,
