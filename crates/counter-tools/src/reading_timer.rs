@@ -15,12 +15,16 @@ pub(crate) struct ReadingTimer {
     next: Instant,
 }
 
+/// Installs the handlers of SIGINT and SIGTERM. A command does it before its first output, so that
+/// a user who has seen output can end the command in order.
+pub(crate) fn install_signals() -> Result<Signals, CounterError> {
+    Signals::install().map_err(CounterError::cannot("install", "signal handlers"))
+}
+
 impl ReadingTimer {
     /// Starts the timer; the first reading is due `interval` from now.
-    pub(crate) fn start(interval: Duration) -> Result<Self, CounterError> {
-        let signals =
-            Signals::install().map_err(CounterError::cannot("install", "signal handlers"))?;
-        Ok(Self { signals, interval, next: Instant::now() + interval })
+    pub(crate) fn start(signals: Signals, interval: Duration) -> Self {
+        Self { signals, interval, next: Instant::now() + interval }
     }
 
     /// Waits until the next reading is due; returns false if SIGINT or SIGTERM came before that, or

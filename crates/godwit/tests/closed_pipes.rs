@@ -2,7 +2,7 @@
 //! and an endless command ends by itself.
 
 use std::fs;
-use std::io::{PipeWriter, pipe};
+use std::io::{PipeReader, PipeWriter, Write as _, pipe};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -70,6 +70,9 @@ const ROWS: &[(ExpectedEnd, &str)] = &[
     (WhenClosed, "ifpps lo --json -t 10"),
     (WhenClosed, "ifpps lo -t 10"),
     (ByItself, "ifpps none"),
+    (ByItself, "cpustat"),
+    (ByItself, "cpustat mpstat -A"),
+    (ByItself, "cpustat pidstat -p 1"),
     (WhenClosed, "cpustat 0.01"),
     (WhenClosed, "cpustat 0.01 --json"),
     (WhenClosed, "cpustat -p 1 0.01"),
@@ -189,6 +192,63 @@ fn no_command_ends_by_a_signal_or_runs_on_when_nobody_reads_its_outputs() {
             assert_eq!(status.signal(), None, "{line}");
         }
     }
+}
+
+/// Number of bytes that a pipe of Linux holds before writers wait, pipe(7).
+const PIPE_BYTES: usize = 65_536;
+/// Number of the system call write(2).
+const WRITE: &str = if cfg!(target_arch = "x86_64") { "1" } else { "64" };
+
+/// Returns a pipe that is full, so that a process waits at its first output.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = pipe().unwrap();
+    writer.write_all(&[b'x'; PIPE_BYTES]).unwrap();
+    (reader, writer)
+}
+
+/// Returns true if the process waits in a write to its standard output.
+fn waits_at_output(pid: u32) -> bool {
+    // The number of the system call, then its arguments.
+    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    let mut words = call.split_whitespace();
+    words.next() == Some(WRITE) && words.next() == Some("0x1")
+}
+
+/// Returns true if the help of the command of `line` says how signals end it.
+fn is_ended_by_signals(line: &str) -> bool {
+    // Words of the line that are options, or the first one's value, are left to the parser, which
+    // prints the help of the command before them.
+    let words = line.split_whitespace().take_while(|word| word.starts_with(char::is_lowercase));
+    let output = Command::new(env!("CARGO_BIN_EXE_godwit")).args(words).arg("--help").output();
+    let help = String::from_utf8(output.unwrap().stdout).unwrap();
+    help.contains("SIGTERM") || help.contains("SIGINT")
+}
+
+#[test]
+fn who_has_seen_output_of_a_command_can_end_it_in_order() {
+    let files = ClosedPipeFiles::new();
+    let (mut waited, mut wrong) = (0, Vec::new());
+    // A check of a configuration is short, and signals may end it.
+    let is_check = |line: &str| line.contains(" -t ");
+    let rows = ROWS.iter().filter(|(_, line)| is_ended_by_signals(line) && !is_check(line));
+    for (ends, line) in rows {
+        let (reader, writer) = full_pipe();
+        let mut child = files.start(line, writer.into(), Stdio::null());
+        let pid = child.id();
+        let mut has_ended = || child.try_wait().unwrap().is_some();
+        let has_come = || waits_at_output(pid) || takes_sigterm(pid) || has_ended();
+        assert!(waited_until(has_come), "{line}");
+        if waits_at_output(pid) {
+            waited += 1;
+            if !takes_sigterm(pid) {
+                wrong.push(line);
+            }
+        }
+        drop(reader);
+        end_of(child, *ends, line);
+    }
+    assert!(wrong.is_empty(), "these print before they take signals: {wrong:?}");
+    assert!(waited > 0);
 }
 
 /// Returns the words of the commands below `words` that have no subcommands.

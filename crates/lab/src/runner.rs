@@ -99,14 +99,15 @@ fn run_stages(
     time: &RunTime,
     bench: &mut dyn TrialRunner,
 ) -> Result<Outcomes, LabError> {
-    let budget_s = time.trials_until_s(bench.elapsed_s());
+    let started_s = bench.elapsed_s();
     bench.record_stage_end(RunStage::Started);
     let mut execution = RunExecution {
         plan,
         subjects,
         bench,
         time,
-        budget_s,
+        started_s,
+        leases: 0,
         active: (0..subjects.len()).collect(),
         rates: vec![None; subjects.len()],
         out: Outcomes::default(),
@@ -126,7 +127,10 @@ struct RunExecution<'a> {
     subjects: &'a [MeasurementSubject],
     bench: &'a mut dyn TrialRunner,
     time: &'a RunTime,
-    budget_s: f64,
+    /// Time at which the servers ran, in seconds since the run began.
+    started_s: f64,
+    /// Number of leases that clients got from the servers that run.
+    leases: u64,
     /// Positions of the subjects that are still measured.
     active: Vec<usize>,
     /// Last confirmed rate of each subject, in exchanges per second.
@@ -155,6 +159,20 @@ impl RunExecution<'_> {
         Ok(())
     }
 
+    /// Returns the time at which the last trial is to end, in seconds since the run began. The more
+    /// leases clients got, the longer the run will look for them after it.
+    fn budget_s(&self) -> f64 {
+        let end_s = time::end_s(self.subjects.len(), self.leases);
+        self.time.trials_until_s(self.started_s, end_s)
+    }
+
+    /// Returns the number of leases that clients got from `subject` in `trial`.
+    fn leases_of(&self, trial: &TrialRecord, subject: usize) -> u64 {
+        let exchanges = trial.load.as_ref().map(|load| load.exchanges).unwrap_or_default();
+        let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
+        if is_dhcp { exchanges.on_time + exchanges.late } else { 0 }
+    }
+
     fn rounds(&mut self) -> Result<(), LabError> {
         let began_s = self.bench.elapsed_s();
         let rounds = self.time.rounds;
@@ -180,6 +198,7 @@ impl RunExecution<'_> {
             let subjects = self.active.len();
             if round > 0 && self.plan.has_runs() {
                 self.bench.start_anew(&self.active)?;
+                self.leases = 0;
             }
             self.search_round(round, until_s * share)?;
             if round == 0 {
@@ -225,7 +244,7 @@ impl RunExecution<'_> {
             let mut is_any_probed = false;
             for subject in self.next_turn() {
                 // Hurried once, a search confirms its rate; hurried again, it ends without.
-                let (elapsed_s, limits_s) = (self.bench.elapsed_s(), [until_s, self.budget_s]);
+                let (elapsed_s, limits_s) = (self.bench.elapsed_s(), [until_s, self.budget_s()]);
                 if limits_s.get(hurried).is_some_and(|&limit_s| elapsed_s > limit_s) {
                     hurried += 1;
                     self.hurry(&mut searches, round);
@@ -296,7 +315,7 @@ impl RunExecution<'_> {
             return Ok(());
         }
         for subject in self.next_turn() {
-            if self.bench.elapsed_s() + dwell_s > self.budget_s {
+            if self.bench.elapsed_s() + dwell_s > self.budget_s() {
                 break;
             }
             if let Some(rate) = self.rates[subject] {
@@ -432,7 +451,7 @@ impl RunExecution<'_> {
                     continue;
                 }
                 let needed_s = dwell_s + PROFILE_OVERHEAD_S;
-                if self.bench.elapsed_s() + needed_s > self.budget_s {
+                if self.bench.elapsed_s() + needed_s > self.budget_s() {
                     left_out += 1;
                     continue;
                 }
@@ -477,8 +496,8 @@ impl RunExecution<'_> {
             |&&subject: &&usize| self.bench.can_profile() && !self.subjects[subject].is_limit();
         let count = self.active.iter().filter(is_profiled).count() * profile.fractions.len();
         let each_s = profile.seconds + PROFILE_MARGIN_S + PROFILE_OVERHEAD_S;
-        let profiles_s = (count as f64 * each_s).min(self.budget_s * PROFILE_SHARE);
-        self.budget_s - profiles_s - self.restarts_s() - self.exhaustion_s()
+        let profiles_s = (count as f64 * each_s).min(self.budget_s() * PROFILE_SHARE);
+        self.budget_s() - profiles_s - self.restarts_s() - self.exhaustion_s()
     }
 
     /// Estimates the time of the trials with restarts of databases, in seconds.
@@ -488,7 +507,7 @@ impl RunExecution<'_> {
         let subjects = self.active.iter().filter(is_on_database).count();
         let count = (subjects * restart.database.purposes().len()) as f64;
         let needed_s = count * (restart.dwell_s + self.plan.search.deadline_s + RESTART_OVERHEAD_S);
-        needed_s.min(self.budget_s * RESTART_SHARE)
+        needed_s.min(self.budget_s() * RESTART_SHARE)
     }
 
     /// Estimates the time of the load curve and the ramp, in seconds.
@@ -546,6 +565,7 @@ impl RunExecution<'_> {
                 } else {
                     TrialOutcome::Missed
                 };
+                self.leases += self.leases_of(&trial, subject);
                 self.out.trials.push(*trial);
                 Ok(Some(outcome))
             }

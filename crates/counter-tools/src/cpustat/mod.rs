@@ -17,7 +17,7 @@ use crate::clock;
 use crate::error::CounterError;
 use crate::ifpps::Load;
 use crate::print;
-use crate::reading_timer::ReadingTimer;
+use crate::reading_timer::{ReadingTimer, install_signals};
 use crate::sysstat::SysstatCommand;
 
 /// Name and version of the JSON documents of `godwit cpustat`.
@@ -158,6 +158,7 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
     if let Some(tool) = &args.tool {
         return tool.run();
     }
+    let signals = install_signals()?;
     let selection = chosen(args)?;
     let mut watched =
         args.processes.iter().map(|&pid| watch(pid)).collect::<Result<Vec<_>, _>>()?;
@@ -170,7 +171,7 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
         let loads: Vec<_> = watched.iter().map(WatchedProcess::since_start).collect();
         return show(args, &CpustatLines { kind: "boot", is_first: true, rows, loads });
     };
-    let mut timer = ReadingTimer::start(interval)?;
+    let mut timer = ReadingTimer::start(signals, interval);
     let first = processors();
     let mut before = first.clone();
     let mut interval_count = 0;

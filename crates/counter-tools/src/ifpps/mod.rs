@@ -19,7 +19,7 @@ use self::look::{CounterDifference, CounterReading, InterfaceDescription};
 use self::view::{FrameForm, IfppsViewContext};
 use crate::error::CounterError;
 use crate::print;
-use crate::reading_timer::ReadingTimer;
+use crate::reading_timer::{ReadingTimer, install_signals};
 
 /// Show packet rates of an interface and the load of each processor, like ifpps.
 ///
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
     // One line unless the flags ask for more, as in ifpps.
     let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
-    let mut timer = ReadingTimer::start(Duration::from_millis(args.interval))?;
+    let mut timer = ReadingTimer::start(install_signals()?, Duration::from_millis(args.interval));
     let form = begin(args, &device, &before)?;
     let view = view(args, device);
     let mut frame_count = 0;

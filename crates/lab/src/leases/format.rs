@@ -113,14 +113,17 @@ fn v6(address: IpAddr, prefix_len: u8, mut duid: Vec<u8>, iaid: u32) -> LeaseFil
 
 /// Parses bytes in hexadecimal digits, with or without colons between them.
 fn parse_octets(text: &str) -> Option<Vec<u8>> {
-    let digits: String = text.chars().filter(|&c| c != ':').collect();
-    if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
-        return None;
+    let mut digits = text.bytes().filter(|&octet| octet != b':');
+    let mut octets = Vec::with_capacity(text.len().div_ceil(2));
+    while let Some(high) = digits.next() {
+        octets.push(hex_digit(high)? << 4 | hex_digit(digits.next()?)?);
     }
-    (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok())
-        .collect()
+    (!octets.is_empty()).then_some(octets)
+}
+
+fn hex_digit(octet: u8) -> Option<u8> {
+    // A digit is less than 16.
+    char::from(octet).to_digit(16).map(|digit| digit as u8)
 }
 
 /// State of a block of dhcpd.leases(5) as far as it has been read, one statement per line:

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::family::AddressFamily;
 use serde::{Deserialize, Serialize};
@@ -112,14 +113,14 @@ pub fn verify(
     lists: &[PathBuf],
     lease_file: &LeaseFile,
 ) -> Result<LeaseCheckResult, String> {
-    let mut server_leases: HashSet<LeaseFileEntry> = HashSet::new();
-    for path in lease_file.companions() {
-        read_into(&path, lease_file.format, lease_file.version, &mut server_leases)?;
-    }
-    let mut client_leases: HashSet<LeaseFileEntry> = HashSet::new();
-    for path in lists {
-        read_into(path, LeaseLineFormat::List, lease_file.version, &mut client_leases)?;
-    }
+    let version = lease_file.version;
+    // Millions of leases take seconds to read, so both sides are read at the same time.
+    let (server_leases, client_leases) = thread::scope(|scope| {
+        let server = scope.spawn(|| read(&lease_file.companions(), lease_file.format, version));
+        let clients = read(lists, LeaseLineFormat::List, version);
+        (server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), clients)
+    });
+    let (server_leases, client_leases) = (server_leases?, client_leases?);
     let mut missing: Vec<&LeaseFileEntry> = client_leases.difference(&server_leases).collect();
     missing.sort_unstable();
     let (shared, sharing) = shared(&client_leases);
@@ -164,20 +165,22 @@ fn companions(lease_file: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn read_into(
-    path: &Path,
+fn read(
+    paths: &[PathBuf],
     format: LeaseLineFormat,
     version: AddressFamily,
-    leases: &mut HashSet<LeaseFileEntry>,
-) -> Result<(), String> {
-    let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
-    let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
-    let (mut line, mut lines) = (Vec::new(), LeaseLineParser::new(format, version));
-    while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
-        leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.parse_line(text)));
-        line.clear();
+) -> Result<HashSet<LeaseFileEntry>, String> {
+    let mut leases = HashSet::new();
+    for path in paths {
+        let cannot = |e: io::Error| format!("cannot read {}: {e}", path.display());
+        let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(cannot)?);
+        let (mut line, mut lines) = (Vec::new(), LeaseLineParser::new(format, version));
+        while reader.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
+            leases.extend(std::str::from_utf8(&line).ok().and_then(|text| lines.parse_line(text)));
+            line.clear();
+        }
     }
-    Ok(())
+    Ok(leases)
 }
 
 #[cfg(test)]

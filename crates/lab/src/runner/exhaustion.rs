@@ -40,7 +40,7 @@ impl RunExecution<'_> {
         }
         for (done, &(subject, rate)) in turns.iter().enumerate() {
             let left = (turns.len() - done) as f64;
-            let each_s = (self.budget_s - self.bench.elapsed_s()) / left;
+            let each_s = (self.budget_s() - self.bench.elapsed_s()) / left;
             let most_s = (each_s - self.exhaustion_overhead_s()).floor();
             let dwell_s = exhaustion.dwell_s.min(most_s.max(EXHAUSTION_LEAST_S));
             if dwell_s < exhaustion.dwell_s {
@@ -72,6 +72,6 @@ impl RunExecution<'_> {
         // Only one of the variants of each continues after the first round.
         servers.dedup();
         let needed_s = if exhaustion.is_wanted() { servers.len() as f64 * each_s } else { 0.0 };
-        needed_s.min(self.budget_s * EXHAUSTION_SHARE)
+        needed_s.min(self.budget_s() * EXHAUSTION_SHARE)
     }
 }

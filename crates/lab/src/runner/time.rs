@@ -63,8 +63,6 @@ pub struct RunTime {
     limit_s: f64,
     /// Time at which each stage of the run ends, in seconds.
     ends_s: BTreeMap<RunStage, f64>,
-    /// Time that the run takes after the last trial, in seconds.
-    end_s: f64,
 }
 
 impl RunTime {
@@ -108,7 +106,6 @@ impl RunTime {
             whole_s: trials_s + end_s,
             limit_s: 0.0,
             ends_s: rehearsal.ends_s.into_iter().map(|(stage, s)| (stage, s * MARGIN)).collect(),
-            end_s,
         }
     }
 
@@ -118,21 +115,20 @@ impl RunTime {
         Self {
             announced_s: self.announced_s * factor,
             whole_s: self.whole_s * factor,
-            end_s: self.end_s * factor,
             ends_s: ends_s.collect(),
             ..self
         }
     }
 
     /// Returns the time at which the last trial is to end, in seconds since the run began, when its
-    /// servers ran after `started_s`.
-    pub(super) fn trials_until_s(&self, started_s: f64) -> f64 {
+    /// servers ran after `started_s` and the run will take `end_s` after that trial.
+    pub(super) fn trials_until_s(&self, started_s: f64, end_s: f64) -> f64 {
         if self.limit_s > 0.0 {
             // Short budgets are for tests, and have no room for the work after the trials.
-            return self.limit_s - self.end_s.min(self.limit_s * 0.1);
+            return self.limit_s - end_s.min(self.limit_s * 0.1);
         }
-        let forecast_s = self.announced_s - self.end_s - self.at(RunStage::Started);
-        started_s + forecast_s * SLACK
+        let forecast_s = self.announced_s - self.at(RunStage::Started);
+        started_s + forecast_s * SLACK - end_s
     }
 
     /// Returns the share of the time of all rounds that the first one may take.
@@ -197,6 +193,12 @@ impl RunTime {
     }
 }
 
+/// Returns the seconds that a run takes after its last trial: to end its servers, to look for the
+/// leases of their clients, and to write the page.
+pub(super) fn end_s(servers: usize, leases: u64) -> f64 {
+    END_S * servers as f64 + leases as f64 / VERIFIED_PER_S + SET_UP_S
+}
+
 /// Formats a length of time: `50 s`, `2 min 45 s`, `1 h 20 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
@@ -239,13 +241,18 @@ impl<'a> Rehearsal<'a> {
 
     /// Returns the seconds to end all servers and to look for their leases.
     fn end_s(&self) -> f64 {
-        (0..self.subjects.len()).map(|subject| self.server_end_s(subject)).sum::<f64>() + SET_UP_S
+        let subjects = 0..self.subjects.len();
+        end_s(self.subjects.len(), subjects.map(|subject| self.leases(subject)).sum())
+    }
+
+    /// Returns the number of leases that clients got from `subject` since its last start.
+    fn leases(&self, subject: usize) -> u64 {
+        let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
+        if is_dhcp { self.completed[subject] } else { 0 }
     }
 
     fn server_end_s(&self, subject: usize) -> f64 {
-        let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
-        let leases = if is_dhcp { self.completed[subject] as f64 } else { 0.0 };
-        END_S + leases / VERIFIED_PER_S
+        END_S + self.leases(subject) as f64 / VERIFIED_PER_S
     }
 
     /// Returns the seconds that a trial takes beyond its dwell, depending on whether exchanges are

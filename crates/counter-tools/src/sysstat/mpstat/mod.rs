@@ -9,7 +9,7 @@ use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version};
 use crate::cpustat::{AVERAGE, ProcessorSelection};
 use crate::error::CounterError;
 use crate::print;
-use crate::reading_timer::ReadingTimer;
+use crate::reading_timer::{ReadingTimer, install_signals};
 
 use self::json::MpstatDocument;
 use self::reading::MpstatReading;
@@ -70,6 +70,7 @@ impl MpstatArgs {
         if self.version {
             return print_version("mpstat");
         }
+        let signals = install_signals()?;
         let clock = UptimeClock::start();
         let selection = self.selection(&MpstatReading::take(&clock))?;
         if self.times.interval.is_zero() {
@@ -78,7 +79,7 @@ impl MpstatArgs {
             output.show(&selection.report(&now.at_boot(), &now), &now.time)?;
             return output.end();
         }
-        let mut timer = ReadingTimer::start(self.times.interval)?;
+        let mut timer = ReadingTimer::start(signals, self.times.interval);
         let mut output = MpstatOutput::begin(self, selection.has_head_each_time)?;
         let first = MpstatReading::take(&clock);
         let mut before = first.clone();

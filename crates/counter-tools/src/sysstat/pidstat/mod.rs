@@ -13,7 +13,7 @@ use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version, 
 use crate::cpustat::AVERAGE;
 use crate::error::CounterError;
 use crate::print;
-use crate::reading_timer::ReadingTimer;
+use crate::reading_timer::{ReadingTimer, install_signals};
 
 use self::pattern::CommandPattern;
 use self::table::{TaskActivity, TaskTable};
@@ -96,6 +96,7 @@ impl PidstatArgs {
         if self.version {
             return print_version("pidstat");
         }
+        let signals = install_signals()?;
         let selection = self.selection();
         let clock = UptimeClock::start();
         let first = selection.take(&clock);
@@ -109,7 +110,7 @@ impl PidstatArgs {
             print(&head_line())?;
             return print(&table.text(&first.at_boot(), &first));
         }
-        let mut timer = ReadingTimer::start(self.times.interval)?;
+        let mut timer = ReadingTimer::start(signals, self.times.interval);
         print(&head_line())?;
         let mut before = first.clone();
         let mut memory = MemorySums::default();
