@@ -213,7 +213,7 @@ impl RunExecution<'_> {
             let took_s = self.bench.elapsed_s() - began_s;
             needed_s = needed_s.max(took_s * self.share_of_next(subjects));
         }
-        Ok(())
+        self.more_blocks(began_s)
     }
 
     /// Returns the share of the time of a round with this number of subjects that the next one
@@ -321,6 +321,20 @@ impl RunExecution<'_> {
             if let Some(rate) = self.rates[subject] {
                 self.trial(subject, Purpose::Pair, round, rate * PAIR_SHARE, dwell_s)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Runs more blocks of the last round in the time that searches left of their forecast, which
+    /// began at `began_s`: the run takes the announced time, and its figures are from more blocks.
+    fn more_blocks(&mut self, began_s: f64) -> Result<(), LabError> {
+        let last = self.time.rounds.saturating_sub(1);
+        let Some(until_s) = self.time.blocks_until_s(began_s) else { return Ok(()) };
+        let turn_s = self.active.len() as f64 * (self.plan.blocks.dwell_s + self.overhead_s());
+        let has_blocks = self.plan.blocks.dwell_s > 0.0 && !self.plan.has_runs();
+        let is_whole = self.out.finished_rounds == self.time.rounds && !self.active.is_empty();
+        while has_blocks && is_whole && self.bench.elapsed_s() + turn_s < until_s {
+            self.pair_blocks(last)?;
         }
         Ok(())
     }

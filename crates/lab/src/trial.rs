@@ -1,5 +1,6 @@
 //! Contract of a bench that runs trials: requests, and their ends.
 
+use measure::plan::SearchPlan;
 use measure::record::{Purpose, TrialRecord};
 
 use crate::error::LabError;
@@ -21,6 +22,22 @@ pub struct TrialRequest {
     pub rate_per_s: f64,
     /// Time during which exchanges of the trial come due, in seconds.
     pub dwell_s: f64,
+}
+
+/// Silence that ends a confirming trial, in seconds. An exchange that is answered later was queued
+/// too long, since the generator sent its last request a second before: it is missed either way.
+const CONFIRM_QUIET_S: f64 = 1.0;
+
+/// Returns the seconds without an answer after which a trial for `purpose` stops waiting; `None` if
+/// it waits for the deadline.
+#[must_use]
+pub(crate) fn quiet_s(search: &SearchPlan, purpose: Purpose) -> Option<f64> {
+    let waits = purpose == Purpose::Exhaustion || purpose.ends_database();
+    match purpose {
+        _ if waits || search.quiet_s <= 0.0 => None,
+        Purpose::Confirm => Some(search.quiet_s.max(CONFIRM_QUIET_S)),
+        _ => Some(search.quiet_s),
+    }
 }
 
 /// End of a trial that a bench ran.

@@ -162,7 +162,7 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
             @if search.quiet_s > 0.0 {
                 p {
                     "Trials end when no answer came for " (number(search.quiet_s))
-                    " s; confirming ones wait for the deadline."
+                    " s; confirming ones wait longer."
                 }
             }
             @if plan.has_runs() { (runs_method(plan)) }

@@ -13,7 +13,7 @@ use super::service::MeasuredServer;
 use super::{ProcessBench, avalanche, exhaustion, perfdhcp, restart};
 use crate::driver::features;
 use crate::family::AddressFamily;
-use crate::trial::TrialRequest;
+use crate::trial::{self, TrialRequest};
 
 /// Name of the file with the generator's record, in the trial's folder.
 pub(super) const RECORD: &str = "load.json";
@@ -140,10 +140,7 @@ impl ProcessBench<'_> {
         }
         let words = features::generator_words(feature, version);
         command = command.args(words.iter().map(String::as_str));
-        let quiet_s = self.plan.search.quiet_s;
-        let confirms = request.purpose == Purpose::Confirm;
-        let waits = confirms || exhausts || request.purpose.ends_database();
-        if !waits && quiet_s > 0.0 {
+        if let Some(quiet_s) = trial::quiet_s(&self.plan.search, request.purpose) {
             command = command.args(["--quiet-s", &quiet_s.to_string()]);
         }
         if self.plan.clients.turn_us > 0 {

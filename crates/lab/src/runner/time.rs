@@ -18,7 +18,7 @@ use crate::error::LabError;
 use crate::profiler::Perf;
 use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::terms::MeasurementTerms;
-use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
+use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner, quiet_s};
 
 /// Factor by which a run may exceed its forecast before searches are hurried and rounds left out,
 /// so that it ends within a tenth of the announced time.
@@ -46,9 +46,14 @@ const PROFILE_S: f64 = 2.0;
 /// Time that a database takes to end and to start again, in seconds.
 const RESTART_S: f64 = 5.0;
 /// Number of confirming trials that miss near the highest rate, for each one that is met.
-const MISSED_CONFIRMATIONS: f64 = 0.5;
-/// Time that a search trial with losses waits beyond the silence that ends it, in seconds.
+const MISSED_CONFIRMATIONS: f64 = 1.0;
+/// Share of them with losses, after which the generator waits for late answers; the others miss
+/// because their exchanges are queued too long.
+const LOSSY_CONFIRMATIONS: f64 = 0.5;
+/// Time that a trial with losses waits beyond the silence that ends it, in seconds.
 const QUIET_S: f64 = 0.1;
+/// Longest time after the deadline for which a generator waits for late answers, in seconds.
+const LATE_S: f64 = 1.0;
 
 /// Forecast of the time that a run takes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -143,6 +148,13 @@ impl RunTime {
     pub(super) fn rounds_until_s(&self, started_s: f64) -> Option<f64> {
         let forecast_s = self.at(self.last_round()) - self.at(RunStage::Started);
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
+    }
+
+    /// Returns the time until which blocks may fill the time of rounds that began at `began_s`, in
+    /// seconds since the run began; `None` if a limit divides the time.
+    pub(super) fn blocks_until_s(&self, began_s: f64) -> Option<f64> {
+        let forecast_s = self.at(self.last_round()) - self.at(RunStage::Started);
+        (self.limit_s <= 0.0).then_some(began_s + forecast_s)
     }
 
     /// Returns the stage of the run that ends with the rounds.
@@ -259,15 +271,17 @@ impl<'a> Rehearsal<'a> {
     /// lost.
     fn overhead_s(&self, request: &TrialRequest, is_lossy: bool) -> f64 {
         let search = &self.plan.search;
-        let drain_s = match request.purpose {
-            _ if !is_lossy => 0.0,
-            Purpose::Search if search.quiet_s > 0.0 => search.quiet_s + QUIET_S,
-            _ => search.deadline_s,
+        let whole_s = search.deadline_s + search.deadline_s.min(LATE_S);
+        let wait_s = match quiet_s(search, request.purpose) {
+            Some(quiet_s) => whole_s.min(quiet_s + QUIET_S),
+            None if request.purpose == Purpose::Search => search.deadline_s,
+            None => whole_s,
         };
+        let drain_s = if is_lossy { wait_s } else { 0.0 };
         let more_s = match request.purpose {
             Purpose::Avalanche => request.dwell_s,
             Purpose::Confirm => {
-                MISSED_CONFIRMATIONS * (request.dwell_s + search.deadline_s + TRIAL_S)
+                MISSED_CONFIRMATIONS * (request.dwell_s + LOSSY_CONFIRMATIONS * wait_s + TRIAL_S)
             }
             Purpose::Profile => PROFILE_S,
             Purpose::Exhaustion => start_s(&self.subjects[request.subject]) + END_S,

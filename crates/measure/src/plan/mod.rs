@@ -171,7 +171,7 @@ pub struct SearchPlan {
     /// Largest number of confirming trials, each at a lower rate than the one before.
     pub confirmations: u32,
     /// Time without an answer, in seconds, after which a search trial stops waiting for outstanding
-    /// answers before their deadline; 0 always waits. Confirming trials always wait.
+    /// answers before their deadline; 0 always waits. Confirming trials wait for a second at least.
     pub quiet_s: f64,
     /// Number of times that a void trial is repeated before its rate counts as out of reach.
     pub void_repeats: u32,
