@@ -37,6 +37,11 @@ pub(crate) const SUITES: LongSuites = LongSuites {
             tests: &["differ::what_dhcpv6_differs_in_from_kea_3_has_a_verdict"],
         },
         LongSuite {
+            name: "dhcp6-kea-2.2",
+            package: "godwit",
+            tests: &["differ::what_dhcpv6_differs_in_from_kea_2_2_has_a_verdict"],
+        },
+        LongSuite {
             name: "dhcp6-direct-kea-3",
             package: "godwit",
             tests: &["differ::what_dhcpv6_on_links_differs_in_from_kea_3_has_a_verdict"],

@@ -88,7 +88,8 @@ impl KeaComparison {
         let mut sequences: Vec<Value> =
             (0..self.protocol.at_a_time()).map(|_| self.protocol.sequence(&mut random)).collect();
         if self.kea == ServerMake::Kea {
-            sequences.iter_mut().chain([&mut globals]).for_each(older::leave_out_new);
+            older::leave_out_new_globals(self.protocol.family(), &mut globals);
+            sequences.iter_mut().for_each(older::leave_out_new);
         }
         let outcomes = self.outcomes(&globals, &sequences);
         let refused: Vec<&String> = outcomes

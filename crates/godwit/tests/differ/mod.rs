@@ -72,6 +72,13 @@ fn what_dhcpv4_differs_in_from_kea_2_2_has_a_verdict() {
 }
 
 #[test]
+fn what_dhcpv6_differs_in_from_kea_2_2_has_a_verdict() {
+    if common::require(&["kea-dhcp6"]) {
+        assert_verdicts(&v6::V6, ServerMake::Kea, None);
+    }
+}
+
+#[test]
 fn what_dhcpv4_without_relay_agents_differs_in_from_kea_3_has_a_verdict() {
     if common::has_debian_13()
         && let Some(wires) = BothWires::new(ScenarioFamily::V4, v4::DIRECT_LINKS)

@@ -1,5 +1,6 @@
 //! Configurations for Kea 2.2, without the keys that it does not have.
 
+use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::choices::RESTS;
@@ -8,8 +9,12 @@ use super::commands;
 /// Keys and names of options that Kea 2.2 refuses, or that have another meaning there: it refuses
 /// T2 below T1, sends option 108 without leaving the address out, and does not require classes that
 /// have no test. It deletes released leases, so that a pause after them changes nothing.
-const NEW: [&str; 8] = [
+/// It gives a preferred lifetime that is longer than the valid one as it is.
+const NEW: [&str; 11] = [
     RESTS,
+    "preferred-lifetime",
+    "min-preferred-lifetime",
+    "max-preferred-lifetime",
     "rebind-timer",
     "offer-lifetime",
     "classless-static-route",
@@ -18,6 +23,23 @@ const NEW: [&str; 8] = [
     "require-client-classes",
     "evaluate-additional-classes",
 ];
+
+/// Preferred lifetime of all DHCPv6 leases in seconds: shorter than each valid one.
+const PREFERRED_S: u32 = 1_000;
+
+/// Removes from the globals of a configuration the keys that Kea 2.2 does not have, and sets those
+/// whose defaults are others there. Kea 2.2 does not use the lifetimes of classes when a client
+/// renews.
+pub(super) fn leave_out_new_globals(family: ScenarioFamily, globals: &mut Value) {
+    leave_out_new(globals);
+    if family == ScenarioFamily::V6 {
+        globals["preferred-lifetime"] = PREFERRED_S.into();
+        let classes = globals["client-classes"].as_array_mut();
+        for class in classes.into_iter().flatten().filter_map(Value::as_object_mut) {
+            class.retain(|key, _| !key.ends_with("-lifetime"));
+        }
+    }
+}
 
 /// Removes from `value` the keys that Kea 2.2 does not have, and reservations of nothing.
 pub(super) fn leave_out_new(value: &mut Value) {
