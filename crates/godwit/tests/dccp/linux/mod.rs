@@ -19,6 +19,7 @@ mod machine;
 mod parts;
 mod process;
 mod progress;
+mod time_limit;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
@@ -118,6 +119,7 @@ impl<'a> LinuxRun<'a> {
             let began = Instant::now();
             let say = |line: &str| self.progress.say(line);
             let play = || part.play(&mut ready, self.extent, &say);
+            let play = || time_limit::limited(namespace, part.limit(self.extent.rounds()), play);
             let played = panic::catch_unwind(AssertUnwindSafe(play));
             match played {
                 Ok(figures) => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use super::LinuxRunExtent;
 use super::cells::{self, Impairment, MatrixPart, PartProperty, SendingEnd};
@@ -157,6 +158,15 @@ impl RoundPart {
                 conformance::the_verdict_of_each_case_is_known(machine, group, extent)
             }
             Self::Goodput { is_short } => goodput::compare(machine, extent.rounds(), is_short, say),
+        }
+    }
+
+    /// Returns the time after which the part hangs for sure, also on a busy machine. The comparison
+    /// of goodput takes nine minutes for each of `rounds`.
+    pub(super) fn limit(self, rounds: u64) -> Duration {
+        match self {
+            Self::Goodput { .. } => Duration::from_secs(1_800).saturating_mul(rounds.max(1) as u32),
+            _ => Duration::from_secs_f64(600.0 + 10.0 * self.expected_s()),
         }
     }
 
