@@ -1,7 +1,7 @@
 //! Foundation of all other crates: time as a value, seeded randomness, byte cursors, single-writer
 //! counters, log-linear histograms, bounded host names, suggestions for misspelled names, numbers
 //! with the digits that they need, dates, bytes in hexadecimal digits, byte-order marks of text
-//! files, and tables for look-ups in few cache lines.
+//! files, arithmetic of IP prefixes, and tables for look-ups in few cache lines.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two
 //! protocol families need it.
@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod address_bits;
 pub mod buckets;
 pub mod civil;
 pub mod counter;
@@ -26,6 +27,7 @@ mod suggest;
 pub mod text_file;
 pub mod time;
 
+pub use address_bits::AddressBits;
 pub use buckets::Buckets;
 pub use civil::CivilTime;
 pub use counter::Counters;

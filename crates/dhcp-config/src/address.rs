@@ -1,5 +1,6 @@
 //! Operations that IPv4 and IPv6 addresses have in common: bits, prefixes, spelling.
 
+use base::AddressBits as _;
 use core::fmt::{Debug, Display};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
@@ -57,8 +58,7 @@ impl Address for Ipv6Addr {
 
 /// Returns a mask of the host bits of an address, those after a prefix of `length` bits.
 fn host_bits<A: Address>(length: u8) -> u128 {
-    let all = u128::MAX >> (128 - u32::from(A::BITS));
-    all.checked_shr(length.into()).unwrap_or(0)
+    u128::host_mask((128 - A::BITS).saturating_add(length))
 }
 
 /// Returns the address with its host bits cleared: the first address of its prefix.

@@ -1,5 +1,6 @@
 //! Properties of subnets that commands about leases use.
 
+use base::address_bits::prefix_bounds;
 use core::net::IpAddr;
 
 /// Properties of a subnet that commands about leases use.
@@ -19,18 +20,10 @@ impl SubnetFacts {
     /// Returns true if the subnet's prefix contains `address`.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let shifted = |bits: u128, width: u32| {
-            bits.checked_shr(width - u32::from(self.length).min(width)).unwrap_or_default()
-        };
-        match (self.prefix, address) {
-            (IpAddr::V4(prefix), IpAddr::V4(address)) => {
-                shifted(prefix.to_bits().into(), 32) == shifted(address.to_bits().into(), 32)
-            }
-            (IpAddr::V6(prefix), IpAddr::V6(address)) => {
-                shifted(prefix.to_bits(), 128) == shifted(address.to_bits(), 128)
-            }
-            _ => false,
-        }
+        let bounds = prefix_bounds(self.prefix, self.length);
+        bounds.is_some_and(|(first, last)| {
+            first.is_ipv4() == address.is_ipv4() && (first..=last).contains(&address)
+        })
     }
 
     /// Returns the subnet's prefix as text, `address/length`.

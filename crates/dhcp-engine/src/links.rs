@@ -1,9 +1,10 @@
 //! Links: the subnets that share a link (a shared network, or one subnet alone), and the positions
 //! of a link's pools.
 
+use base::AddressBits;
 use dhcp_lease::PoolIndex;
 
-use crate::prefixes::{AddressBits, SubnetIndex};
+use crate::prefixes::SubnetIndex;
 
 /// Returns the allocator of the lease table for a configured `allocator`.
 pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_lease::Allocator {

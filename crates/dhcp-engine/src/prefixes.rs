@@ -7,38 +7,7 @@
 
 use core::cmp::Reverse;
 
-use base::Firsts;
-
-/// Type of an IP address as a number: `u32` or `u128`.
-pub trait AddressBits: Copy + Ord {
-    /// Returns the address after this one; `None` after the last.
-    fn next(self) -> Option<Self>;
-    /// Returns the address before this one; wraps around at 0.
-    fn previous(self) -> Self;
-    /// Returns the first and last address of the prefix of `len` bits that contains this address.
-    fn bounds(self, len: u8) -> (Self, Self);
-}
-
-macro_rules! address_bits {
-    ($($bits:ty),+) => {$(
-        impl AddressBits for $bits {
-            fn next(self) -> Option<Self> {
-                self.checked_add(1)
-            }
-
-            fn previous(self) -> Self {
-                self.wrapping_sub(1)
-            }
-
-            fn bounds(self, len: u8) -> (Self, Self) {
-                let host = Self::MAX.checked_shr(u32::from(len)).unwrap_or(0);
-                (self & !host, self | host)
-            }
-        }
-    )+};
-}
-
-address_bits!(u32, u128);
+use base::{AddressBits, Firsts};
 
 /// Position of a subnet in the configuration.
 pub type SubnetIndex = u32;

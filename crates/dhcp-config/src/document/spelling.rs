@@ -1,6 +1,7 @@
 //! Reservations and option data in Kea's spelling: identifiers, addresses and bytes as Kea prints
 //! them, options with code and name.
 
+use base::address_bits::prefix_bounds;
 use core::fmt::Write;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -130,22 +131,18 @@ pub(super) fn spell_pool(pool: &mut Map<String, Json>) {
 fn pool_text(value: &str) -> Option<String> {
     let parse = |text: &str| text.trim().parse::<IpAddr>().ok();
     let (first, last) = match value.split_once('/') {
-        Some((address, length)) => {
-            let (first, width) = bits(parse(address)?);
-            let length = length.trim().parse::<u32>().ok().filter(|&length| length <= width)?;
-            let host = u128::MAX.checked_shr(128 - width + length).unwrap_or(0);
-            (first & !host, first | host)
-        }
+        Some((address, length)) => prefix_bounds(parse(address)?, length.trim().parse().ok()?)?,
         None => {
             let (first, last) = value.split_once('-')?;
-            let ((first, width), (last, other)) = (bits(parse(first)?), bits(parse(last)?));
-            (width == other && first <= last).then_some((first, last))?
+            (parse(first)?, parse(last)?)
         }
     };
-    let is_v4 = parse(value.split(['/', '-']).next()?)?.is_ipv4();
-    let width = if is_v4 { 32 } else { 128 };
+    let ((first, width), (last, last_width)) = (bits(first), bits(last));
+    if width != last_width || first > last {
+        return None;
+    }
     let text = |bits: u128| {
-        if is_v4 {
+        if width == 32 {
             Ipv4Addr::from_bits(bits as u32).to_string()
         } else {
             Ipv6Addr::from_bits(bits).to_string()

@@ -2,6 +2,7 @@
 //! `subnet#-delta-del`). A pool or option of one subnet equals one of the other if their
 //! identifying keys agree.
 
+use base::address_bits::prefix_bounds;
 use core::net::IpAddr;
 
 use serde_json::{Map, Value};
@@ -134,20 +135,7 @@ fn ends(pool: &Value) -> Option<(IpAddr, IpAddr)> {
         return Some((first.trim().parse().ok()?, last.trim().parse().ok()?));
     }
     let (prefix, length) = text.split_once('/')?;
-    let length: u32 = length.trim().parse().ok()?;
-    match prefix.trim().parse().ok()? {
-        IpAddr::V4(prefix) if length <= 32 => {
-            let hosts = u32::MAX.checked_shr(length).unwrap_or(0);
-            let bits = prefix.to_bits();
-            Some((IpAddr::V4((bits & !hosts).into()), IpAddr::V4((bits | hosts).into())))
-        }
-        IpAddr::V6(prefix) if length <= 128 => {
-            let hosts = u128::MAX.checked_shr(length).unwrap_or(0);
-            let bits = prefix.to_bits();
-            Some((IpAddr::V6((bits & !hosts).into()), IpAddr::V6((bits | hosts).into())))
-        }
-        _ => None,
-    }
+    prefix_bounds(prefix.trim().parse().ok()?, length.trim().parse().ok()?)
 }
 
 #[cfg(test)]

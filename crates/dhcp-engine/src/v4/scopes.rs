@@ -1,5 +1,6 @@
 //! Terms of DHCPv4 classes, hosts and the operator's rules for pools, compiled.
 
+use base::AddressBits as _;
 use core::net::Ipv4Addr;
 
 use dhcp_config::Hook;
@@ -10,7 +11,6 @@ use super::hosts::BootTerms;
 use crate::classify::{Classes, StringProgram};
 use crate::hosts::{HostTerms, Hosts, ReservationScope};
 use crate::options::ScopeOptions;
-use crate::prefixes::AddressBits;
 use crate::scope_terms::referred_class_names;
 
 /// Terms that a DHCPv4 client class sets for its members, compiled.

@@ -1,6 +1,7 @@
 //! DHCPv4 configuration as the packet path reads it: tables built once at load, never changed. A
 //! transaction keeps the snapshot that it began with.
 
+use base::AddressBits as _;
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::hosts::{HostTerms, Hosts};
 use crate::links::{Links, PoolLocation, allocator};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
-use crate::prefixes::{AddressBits, PrefixTable, SubnetIndex};
+use crate::prefixes::{PrefixTable, SubnetIndex};
 use crate::protocol::parsing_of;
 use crate::repeat::RepeatPolicy;
 use crate::scope_terms::ScopeTerms;

@@ -1,6 +1,7 @@
 //! Pools of a DHCPv6 configuration: their specifications for the lease table, their positions in
 //! links, and their additions to their subnets.
 
+use base::AddressBits as _;
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
 use dhcp_lease::v6::{PoolIndex, PoolSpec, Resource, ResourceKind, Spans};
 
@@ -9,7 +10,7 @@ use super::snapshot::PoolTerms;
 use crate::classify::Classes;
 use crate::client_name::NameTerms;
 use crate::links::{Links, allocator};
-use crate::prefixes::{AddressBits, SubnetIndex};
+use crate::prefixes::SubnetIndex;
 use crate::scope_terms::ScopeTerms;
 
 /// Pools of a DHCPv6 configuration, while it is compiled.

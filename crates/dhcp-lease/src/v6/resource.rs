@@ -1,5 +1,6 @@
 //! Resource of a DHCPv6 lease, address or prefix, and the identity association that has it.
 
+use base::address_bits::network_mask_v6;
 use core::fmt;
 use core::net::Ipv6Addr;
 
@@ -37,8 +38,7 @@ impl Resource {
     #[must_use]
     pub const fn prefix(prefix: Ipv6Addr, len: u8) -> Self {
         let len = if len > 128 { 128 } else { len };
-        let mask = if len == 0 { 0 } else { u128::MAX << (128 - len as u32) };
-        let bits = u128::from_be_bytes(prefix.octets()) & mask;
+        let bits = prefix.to_bits() & network_mask_v6(len);
         Self { kind: ResourceKind::Prefix, len, address: Ipv6Addr::from_bits(bits) }
     }
 }

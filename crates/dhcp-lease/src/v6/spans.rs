@@ -1,6 +1,7 @@
 //! Sets of DHCPv6 addresses and prefixes ordered by first address, so that those that overlap
 //! another are found.
 
+use base::AddressBits as _;
 use core::net::Ipv6Addr;
 use std::collections::BTreeMap;
 
@@ -31,9 +32,7 @@ impl Resource {
     /// Returns the first and the last address of the resource, as numbers.
     #[must_use]
     pub fn span(self) -> (u128, u128) {
-        let first = self.address.to_bits();
-        let hosts = u128::MAX.checked_shr(u32::from(self.len)).unwrap_or(0);
-        (first & !hosts, first | hosts)
+        self.address.to_bits().bounds(self.len)
     }
 
     pub(super) const fn class(self) -> Class {

@@ -1,6 +1,7 @@
 //! DHCPv6 identity associations and the addresses and prefixes leased in them (RFC 9915 §21.4 to
 //! §21.6, §21.21, §21.22).
 
+use base::address_bits::network_mask_v6;
 use core::net::Ipv6Addr;
 
 use base::ByteReader;
@@ -174,8 +175,8 @@ impl<'a> IaPrefix<'a> {
         let mut bits = [0; 16];
         bits[..subnet.len()].copy_from_slice(subnet);
         let subnet = u128::from_be_bytes(bits) >> self.len;
-        let prefix = u128::from(self.prefix) & mask(self.len) | subnet;
-        Some((Ipv6Addr::from(prefix & mask(len)), len))
+        let prefix = self.prefix.to_bits() & network_mask_v6(self.len) | subnet;
+        Some((Ipv6Addr::from_bits(prefix & network_mask_v6(len)), len))
     }
 }
 
@@ -183,11 +184,6 @@ impl<'a> IaPrefix<'a> {
 /// prefix.
 pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usize {
     (excluded_len - delegated_len).div_ceil(8) as usize
-}
-
-/// Returns a mask of the upper `len` bits of an IPv6 address.
-const fn mask(len: u8) -> u128 {
-    if len == 0 { 0 } else { u128::MAX << (128 - len) }
 }
 
 /// Iterator over the identity associations of a DHCPv6 message, in order.

@@ -1,6 +1,7 @@
 //! Deployment of a server: its addresses, folder and pool, and the configuration in Kea's form that
 //! every server gets that takes it.
 
+use base::AddressBits as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -177,7 +178,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), LabError> {
 
 /// Converts the prefix length `length` of an IPv4 network to a netmask.
 pub(super) fn netmask(length: u8) -> Ipv4Addr {
-    Ipv4Addr::from(u32::MAX << (32 - u32::from(length)))
+    Ipv4Addr::from_bits(!u32::host_mask(length))
 }
 
 /// Adds `-p` to a server's `command` and, if answers go to a relay on another port than its own,
