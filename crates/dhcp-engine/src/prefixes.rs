@@ -9,7 +9,7 @@ use core::cmp::Reverse;
 
 use base::Firsts;
 
-/// Type of an IP address as a number: `u32` or `u128`.
+/// Type of an IP address as a number: `u32` for IPv4, `u128` for IPv6.
 pub trait AddressBits: Copy + Ord {
     /// Returns the address after this one; `None` after the last.
     fn next(self) -> Option<Self>;
@@ -51,7 +51,8 @@ pub struct PrefixTable<A> {
     firsts: Firsts<A>,
     /// Disjoint intervals of addresses, in the order of `firsts`.
     intervals: Vec<PrefixInterval<A>>,
-    /// Subnet with the next larger prefix around each subnet's own, by [`SubnetIndex`].
+    /// Subnet with the next larger prefix that contains each subnet's own prefix, by
+    /// [`SubnetIndex`].
     outer: Vec<Option<SubnetIndex>>,
 }
 
@@ -120,7 +121,8 @@ impl<A: AddressBits> PrefixTable<A> {
 }
 
 struct PrefixTableBuilder<A> {
-    /// Open subnet prefixes, outermost first, each as an interval of its own.
+    /// Subnet prefixes whose end the builder has not reached yet, outermost first, each as an
+    /// interval.
     stack: Vec<PrefixInterval<A>>,
     /// Last address that the emitted intervals cover so far.
     covered: Option<A>,
