@@ -13,7 +13,7 @@ use crate::protocol::LookupGuess;
 
 /// Prefetches the memory that a message will need; see
 /// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch). Most messages have one
-/// association; for others, the rest is read without prefetch when they are served.
+/// identity association; further ones are read without prefetch.
 pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     snapshot: &Snapshot,
     packet: &Packet<'_>,
